@@ -1,0 +1,8 @@
+"""What one feed document says: bytes in, FeedDocument out; no Scrapy, no I/O, no clock."""
+
+from __future__ import annotations
+
+from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem
+from fhcrawl.documents.reader import read
+
+__all__ = ["Enclosure", "Entry", "FeedDocument", "Problem", "read"]

@@ -1,0 +1,75 @@
+"""What one feed document says, whatever its format: plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+
+class Enclosure(TypedDict):
+    """A file that belongs to an entry (RFC 4287, 4.2.7.2 'enclosure'; RSS 2.0 <enclosure>)."""
+
+    url: str
+    type: str | None
+    length: int | None
+
+
+@dataclass(slots=True)
+class Entry:
+    """One appearance of an entry in one document. Strings are as the feed has them; nothing is ever ''.
+
+    Times are ISO 8601 in UTC ending in `Z`. `id` is None where the format allows an entry without.
+    """
+
+    id: str | None = None
+    title: str | None = None
+    link: str | None = None
+    published: str | None = None
+    updated: str | None = None
+    authors: list[str] = field(default_factory=list)
+    categories: list[str] = field(default_factory=list)
+    summary: str | None = None
+    content: str | None = None
+    content_type: str | None = None
+    enclosures: list[Enclosure] = field(default_factory=list)
+    operation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with one entry, which never loses another one.
+
+    :param kind: `no-id`, `no-title` or `unreadable-date`
+    :param entry: what the entry can be called: its id, title or position
+    :param detail: a sentence
+    """
+
+    kind: str
+    entry: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class FeedDocument:
+    """A feed document.
+
+    :param format: `atom` or `rss`
+    :param title: the feed's title
+    :param updated: the document's own update time (RFC 5005, 4.2), ISO 8601 in UTC
+    :param links: absolute URLs of the head section's links, by short relation; the first of each
+    :param archive: fh:archive is in the head section
+    :param complete: fh:complete is in the head section
+    :param entries: in document order; after a `fault`, those that were whole before it
+    :param problems: what is wrong with single entries
+    :param fault: why the document is not whole and well-formed, in words; None if it is
+    """
+
+    format: str
+    title: str | None
+    updated: str | None
+    links: dict[str, str]
+    archive: bool
+    complete: bool
+    entries: list[Entry]
+    problems: list[Problem]
+    fault: str | None

@@ -1,0 +1,76 @@
+"""Why a document could not be had, from what Scrapy says: one state, kind and sentence each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadTimeoutError,
+    IgnoreRequest,
+    ResponseDataLossError,
+)
+from scrapy.spidermiddlewares.httperror import HttpError
+
+from fhcrawl.logical_feed import Loss, State
+from fhcrawl.logs import printable
+
+if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
+# RFC 5005, 4.1: publishers "may refuse to serve (e.g., with HTTP status code 403 or 410) or be unable to
+# serve (e.g., with HTTP status code 404) an archive document".
+STATUSES = {
+    401: (State.REFUSED, "asks for a password (401)"),
+    403: (State.REFUSED, "is refused by its server (403)"),
+    404: (State.MISSING, "is not there (404)"),
+    410: (State.MISSING, "is gone for good (410)"),
+    429: (State.FAILED, "is refused by its server for now: too many requests (429)"),
+    451: (State.REFUSED, "is refused by its server for legal reasons (451)"),
+}
+EXCEPTIONS: list[tuple[type[Exception], Loss]] = [
+    (DownloadTimeoutError, Loss(State.FAILED, "timeout", "does not answer in time")),
+    (CannotResolveHostError, Loss(State.FAILED, "no-host", "is on a host that cannot be found")),
+    (
+        DownloadConnectionRefusedError,
+        Loss(State.FAILED, "connection-refused", "is on a host that refuses the connection"),
+    ),
+    (ResponseDataLossError, Loss(State.FAILED, "cut-off", "comes incomplete")),
+    (
+        DownloadCancelledError,
+        Loss(State.REFUSED, "too-large", "is larger than DOWNLOAD_MAXSIZE allows"),
+    ),
+]
+ROBOTS = "Forbidden by robots.txt"
+
+
+def loss_of(failure: Failure) -> Loss:
+    """Why a request came to nothing."""
+    error = failure.value
+    if isinstance(error, HttpError):
+        return _status(error.response.status)
+    for exception, loss in EXCEPTIONS:
+        if isinstance(error, exception):
+            return loss
+    if isinstance(error, IgnoreRequest):
+        return _ignored(error)
+    name = printable(str(error) or type(error).__name__)
+    return Loss(State.FAILED, "download-error", f"cannot be fetched ({name})")
+
+
+def _status(status: int) -> Loss:
+    state, detail = STATUSES.get(
+        status, (State.FAILED, f"cannot be fetched: the server answers {status}")
+    )
+    return Loss(state, f"http-{status}", detail)
+
+
+def _ignored(error: IgnoreRequest) -> Loss:
+    message = printable(str(error))
+    if message == ROBOTS:
+        return Loss(State.REFUSED, "robots-txt", "may not be fetched: robots.txt forbids it")
+    if "redirect" in message:
+        return Loss(State.FAILED, "redirects", "redirects too often")
+    return Loss(State.REFUSED, "ignored", f"is not fetched ({message or 'a middleware dropped it'})")

@@ -1,0 +1,47 @@
+"""Drops duplicate and stale versions of entries, and passes on winners."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import DropItem
+
+from fhcrawl.items import EntryVersion
+from fhcrawl.logical_feed import Outcome, Winner, decide
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.statscollectors import StatsCollector
+    from typing_extensions import Self
+
+
+class DuplicatesPipeline:
+    """Compares each version with the newest one so far (RFC 5005, 4.2)."""
+
+    def __init__(self, stats: StatsCollector) -> None:
+        self._stats = stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Count in the crawl's stats."""
+        return cls(crawler.stats)
+
+    def process_item(self, item: object) -> object:
+        """Pass on an entry that is new or updated.
+
+        :raises DropItem: if it is not
+        """
+        if not isinstance(item, EntryVersion):
+            return item
+        version, visit = item.version, item.visit
+        winner = visit.winners.get(version.id)
+        outcome = decide(version, winner)
+        self._stats.inc_value(f"fhcrawl/entry/{outcome.value}")
+        if outcome in (Outcome.NEW, Outcome.UPDATED):
+            visit.winners[version.id] = Winner(version.order, version.digest)
+            item.change = outcome.value
+            return item
+        if winner is not None and outcome is Outcome.DUPLICATE and version.order > winner.order:
+            visit.winners[version.id] = winner._replace(order=version.order)
+            visit.confirmed[version.id] = (version, item.fields())
+        raise DropItem(f"{outcome.value} version of {version.id!r}", log_level="DEBUG")

@@ -1,0 +1,94 @@
+"""The settings of every deployment. Beside each changed one: Scrapy's default, and why.
+
+Settings of fhcrawl's own begin with FHCRAWL_; README.md lists them.
+"""
+
+from __future__ import annotations
+
+from fhcrawl import __version__
+from fhcrawl.items import FIELDS
+
+BOT_NAME = "fhcrawl"
+SPIDER_MODULES = ["fhcrawl.spiders"]
+NEWSPIDER_MODULE = "fhcrawl.spiders"
+COMMANDS_MODULE = "fhcrawl.commands"
+
+# Where the logical feeds are kept, as an SQLAlchemy URL; None: .scrapy/fhcrawl.sqlite in the project.
+FHCRAWL_STORE_URL: str | None = None
+# How many archives and pages are fetched for each feed in one run; 0 is no limit.
+FHCRAWL_MAX_ARCHIVES = 100_000
+FHCRAWL_MAX_PAGES = 1_000
+
+DELTAFETCH_ENABLED = True
+DELTAFETCH_RESET = False
+
+# Scrapy/VERSION: servers should see who asks. Add a way to reach you.
+USER_AGENT = f"fhcrawl/{__version__} (Scrapy; RFC 5005 feed history)"
+# text/html first: feeds are what we want.
+DEFAULT_REQUEST_HEADERS = {
+    "Accept": "application/atom+xml, application/rss+xml, application/xml;q=0.9, */*;q=0.5",
+}
+# False: crawlers ask first.
+ROBOTSTXT_OBEY = True
+# 8: never more than one request at a time to a host. A chain is read one by one anyway.
+CONCURRENT_REQUESTS_PER_DOMAIN = 1
+# True: feeds need no cookies, and tracking needs them.
+COOKIES_ENABLED = False
+# True: pages are not HTML.
+METAREFRESH_ENABLED = False
+# False: a history that anybody on the way could have written is none.
+DOWNLOAD_VERIFY_CERTIFICATES = True
+# True: the entries before the cut are kept, and the document is not marked as processed.
+DOWNLOAD_FAIL_ON_DATALOSS = False
+# ERROR: the walk says it in one sentence.
+RETRY_GIVE_UP_LOG_LEVEL = "DEBUG"
+# True: nobody should be able to steer an unattended crawl.
+TELNETCONSOLE_ENABLED = False
+REMOTE_CONTROL_ENABLED = False
+# True: a feed's server need not know by which document we came.
+REFERER_ENABLED = False
+
+# DEBUG: would print every entry.
+LOG_LEVEL = "INFO"
+# WARNING: dropping duplicates is the daily work.
+DEFAULT_DROPITEM_LOG_LEVEL = "DEBUG"
+
+# 100: workers for each document; an entry waits for nothing in fhcrawl's own pipelines.
+CONCURRENT_ITEMS = 16
+
+DOWNLOADER_MIDDLEWARES = {
+    # Beside RetryMiddleware, and like it nearer to the spider than HttpCompressionMiddleware.
+    "fhcrawl.downloadermiddlewares.cutoff.CutOffMiddleware": 555,
+}
+SPIDER_MIDDLEWARES = {
+    # Nearest to the engine: it counts what really goes to the pipelines.
+    "fhcrawl.spidermiddlewares.commit.CommitMiddleware": 10,
+    "fhcrawl.spidermiddlewares.limits.LimitsMiddleware": 90,
+    "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch": 100,
+    # A chain is as deep as a feed is old, and the spider copies no meta.
+    "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
+    "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware": None,
+}
+ITEM_PIPELINES = {
+    "fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100,
+}
+EXTENSIONS = {
+    "fhcrawl.extensions.store.StoreExtension": -100,
+    "fhcrawl.extensions.verdicts.VerdictsExtension": 0,
+    "fhcrawl.extensions.feedexport.FeedExporter": 0,
+    "scrapy.extensions.feedexport.FeedExporter": None,
+}
+
+# None: as UTF-8, not as \\uXXXX.
+FEED_EXPORT_ENCODING = "utf-8"
+FEED_EXPORT_FIELDS = FIELDS
+FEED_EXPORTERS = {
+    "jsonlines": "fhcrawl.exporters.JsonLinesItemExporter",
+    "jsonl": "fhcrawl.exporters.JsonLinesItemExporter",
+    "jl": "fhcrawl.exporters.JsonLinesItemExporter",
+    "csv": "fhcrawl.exporters.CsvItemExporter",
+}
+FEED_STORAGES = {
+    "": "fhcrawl.extensions.feedexport.FileFeedStorage",
+    "file": "fhcrawl.extensions.feedexport.FileFeedStorage",
+}

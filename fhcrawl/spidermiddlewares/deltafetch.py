@@ -1,0 +1,155 @@
+"""Skips archives that are already processed, down to the first one that is not."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import scrapy_deltafetch
+from scrapy import Request
+from scrapy import signals as scrapy_signals
+
+from fhcrawl import signals
+from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.logical_feed import Loss, Role, State, brings_news
+from fhcrawl.logs import printable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+    from fhcrawl.logical_feed import Visit
+    from fhcrawl.store import Step, Store
+
+logger = logging.getLogger(__name__)
+
+
+class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
+    """scrapy-deltafetch on fhcrawl's store.
+
+    Its settings DELTAFETCH_ENABLED and DELTAFETCH_RESET, its meta keys `deltafetch_key` and
+    `deltafetch_enabled` and its stats are kept. What differs: a document is marked when its entries are
+    committed, not when an item is yielded; a skipped archive is replaced by the first one behind it that
+    has not been processed; and with DELTAFETCH_ENABLED off, every document is fetched once in each run.
+    """
+
+    def __init__(self, crawler: Crawler, store: Store, enabled: bool, reset: bool) -> None:
+        super().__init__(dir=None, reset=reset, stats=crawler.stats if enabled else None)
+        self._store = store
+        self._enabled = enabled
+        self._visits: dict[Response, Visit] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Read the settings, and connect to the signals."""
+        settings = crawler.settings
+        middleware = cls(
+            crawler,
+            StoreExtension.of(crawler).store,
+            settings.getbool("DELTAFETCH_ENABLED"),
+            settings.getbool("DELTAFETCH_RESET"),
+        )
+        connect = crawler.signals.connect
+        connect(middleware.spider_opened, signal=scrapy_signals.spider_opened)
+        connect(middleware.document_read, signal=signals.document_read)
+        connect(middleware.document_committed, signal=signals.document_committed)
+        return middleware
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Start anew, if that is asked for."""
+        if self.reset or not self._enabled or getattr(spider, "deltafetch_reset", False):
+            for feed in getattr(spider, "urls", ()):
+                self._store.forget(feed)
+
+    def document_read(self, visit: Visit, response: Response) -> None:
+        """Remember which document a response is."""
+        self._visits[response] = visit
+
+    def document_committed(self, visit: Visit) -> None:
+        """Count the documents that are marked."""
+        if self.stats and visit.role is Role.ARCHIVE and visit.loss is None:
+            self.stats.inc_value("deltafetch/stored")
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        """Replace or drop the requests for documents that are processed."""
+        try:
+            async for output in result:
+                if isinstance(output, Request) and self._is_enabled_for_request(output):
+                    followed = self._follow(output, response, self._visits.get(response))
+                    if followed is not None:
+                        yield followed
+                else:
+                    yield output
+        finally:
+            self._visits.pop(response, None)
+
+    def _get_key(self, request: Request) -> str:
+        # Not the URL of a request that may have been redirected: the one that was asked for.
+        return str(
+            request.meta.get("deltafetch_key") or request.cb_kwargs.get("asked") or request.url
+        )
+
+    # RFC 5005, 4.2: "This process should be repeated recursively until the client encounters a
+    # prev-archive link relation that has been processed". That would lose what is behind it when a run
+    # has died: a processed document ends the walk only if all documents behind it are processed.
+    def _follow(self, request: Request, response: Response, visit: Visit | None) -> Request | None:
+        feed, key = request.cb_kwargs["feed"], self._get_key(request)
+        own_key = None if visit is None else visit.key
+        if visit is not None:
+            visit.behind_key = key
+        if key == own_key:
+            return self._loop(request, visit)
+        if request.cb_kwargs["role"] == Role.PAGE.value:
+            return self._follow_page(request, visit, key)
+        end = self._store.end_of(feed, key)
+        if end is None:
+            return request
+        if end.loop or (end.step is not None and end.step.key == own_key):
+            return self._loop(request, visit)
+        if end.step is None:
+            return self._skip(request)
+        if end.step.key != key:
+            self._skip(request)
+        return _request(request, end.step)
+
+    # A page may change, so that a processed one says nothing: only a page that brought nothing, before
+    # pages that have all been read, ends the walk.
+    def _follow_page(self, request: Request, visit: Visit | None, key: str) -> Request | None:
+        feed, walk = request.cb_kwargs["feed"], request.cb_kwargs["walk"]
+        place = self._store.place(feed, key)
+        if place is not None and place.walk == walk:
+            return self._loop(request, visit)
+        if visit is None or brings_news(visit):
+            return request
+        end = self._store.end_of(feed, key)
+        return self._skip(request) if end is not None and end.step is None else request
+
+    def _skip(self, request: Request) -> None:
+        logger.debug("Already processed: %s", printable(request.url))
+        if self.stats:
+            self.stats.inc_value("deltafetch/skipped")
+
+    def _loop(self, request: Request, visit: Visit | None) -> None:
+        url = printable(request.url)
+        if visit is None:
+            logger.warning("The chain of %s is a loop", printable(request.cb_kwargs["feed"]))
+            return
+        visit.loss = Loss(State.INVALID, "loop", f"links back to {url}: the chain is a loop")
+        visit.validators = None
+        logger.warning("%s %s", printable(visit.asked), visit.loss.detail)
+
+
+def _request(request: Request, step: Step) -> Request:
+    """The request for a step in place of another, at the place that the chain gave it."""
+    meta = dict(request.meta)
+    meta.pop("deltafetch_key", None)
+    if step.key != step.url:
+        meta["deltafetch_key"] = step.key
+    place = {"asked": step.url, "walk": step.place.walk, "step": step.place.step}
+    return request.replace(url=step.url, meta=meta, cb_kwargs={**request.cb_kwargs, **place})

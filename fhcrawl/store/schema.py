@@ -1,0 +1,110 @@
+"""The tables of the store."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+VERSION = 1
+
+metadata = MetaData()
+
+store = Table(
+    "store",
+    metadata,
+    Column("schema_version", Integer, nullable=False, comment="of these tables"),
+    Column("runs", Integer, nullable=False, comment="number of crawls so far"),
+)
+
+feeds = Table(
+    "feeds",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("url", Text, nullable=False, unique=True, comment="as the user gave it"),
+    Column("location", Text, nullable=False, comment="where the subscription document is polled"),
+    Column("title", Text),
+    Column("kind", Text, comment="archived, complete, paged or single"),
+    Column("walk", Integer, nullable=False, comment="number of walks so far"),
+    Column("run", Integer, nullable=False, comment="the last crawl that had it"),
+    Column("since", Text, nullable=False, comment="first crawled"),
+    Column("crawled", Text, comment="when the subscription document was last read"),
+    Column("etag", Text),
+    Column("last_modified", Text),
+    Column("body_digest", Text, comment="of the subscription document's bytes"),
+    Column("subscription_id", Integer, comment="the subscription document's row in documents"),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column("key", Text, nullable=False, comment="the URL as asked for, or the deltafetch_key"),
+    Column("url", Text, nullable=False, comment="as asked for"),
+    Column("role", Text, nullable=False, comment="subscription, archive or page"),
+    Column("state", Text, nullable=False, comment="known, processed, missing, failed, …"),
+    Column("walk", Integer, nullable=False, comment="place in the chain: from which walk"),
+    Column("step", Integer, nullable=False, comment="place in the chain: 0, -1 before it, …"),
+    Column("behind_id", Integer, comment="the document that its prev-archive or next link names"),
+    Column("updated", Text, comment="its own update time"),
+    Column("lost_entries", Integer, nullable=False, comment="entries that could not be kept"),
+    Column("reason", Text, comment="why it is not processed"),
+    Column("detail", Text, comment="the same in words"),
+    Column("since", Text, comment="since when"),
+    Column("fetched", Text, comment="when it was last read"),
+    UniqueConstraint("feed_id", "key"),
+)
+
+entries = Table(
+    "entries",
+    metadata,
+    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column("id", Text, nullable=False, comment="atom:id or guid"),
+    Column("title", Text),
+    Column("link", Text),
+    Column("published", Text),
+    Column("updated", Text),
+    Column("authors", Text, comment="a JSON list"),
+    Column("categories", Text, comment="a JSON list"),
+    Column("summary", Text),
+    Column("content", Text),
+    Column("content_type", Text),
+    Column("enclosures", Text, comment="a JSON list of objects"),
+    Column("operation", Text),
+    Column("document", Text, comment="URL of the document of this version"),
+    Column("document_updated", Text),
+    Column("digest", Text, nullable=False, comment="of the content; '' if deleted"),
+    Column("order_time", Text, nullable=False, comment="what versions are compared by"),
+    Column("order_document_time", Text, nullable=False),
+    Column("order_walk", Integer, nullable=False),
+    Column("order_step", Integer, nullable=False),
+    Column("order_position", Integer, nullable=False),
+    UniqueConstraint("feed_id", "id"),
+)
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column("id", Text, nullable=False, comment="of the entry"),
+    Column("exported_digest", Text, comment="what was last exported; NULL if nothing ever was"),
+    UniqueConstraint("feed_id", "id"),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("run", Integer, nullable=False),
+    Column("files", Text, nullable=False, comment="JSON: [written file, its name, inode]"),
+)
+
+Index("feeds_by_run", feeds.c.run)

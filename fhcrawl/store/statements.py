@@ -1,0 +1,120 @@
+"""The statements of the store that are built once for each database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import CTE, Select, bindparam, case, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from fhcrawl.logical_feed import Role, State
+from fhcrawl.store.schema import changes, documents, entries
+
+if TYPE_CHECKING:
+    from sqlalchemy import Table
+
+INSERTS = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+CONTENT = ("title", "link", "authors", "categories", "summary", "content", "content_type")
+CONTENT += ("enclosures", "operation")
+TIMES = ("published", "updated", "document", "document_updated")
+ORDER = ("order_time", "order_document_time", "order_walk", "order_step", "order_position")
+
+WINNERS = (
+    select(
+        entries.c.id,
+        *(entries.c[name] for name in ORDER),
+        entries.c.digest,
+        changes.c.id.is_not(None),
+        changes.c.exported_digest,
+    )
+    .outerjoin(
+        changes, (changes.c.feed_id == entries.c.feed_id) & (changes.c.id == entries.c.id)
+    )
+    .where(entries.c.feed_id == bindparam("feed_id"))
+)
+WINNERS_AMONG = WINNERS.where(entries.c.id.in_(bindparam("ids", expanding=True)))
+
+CONFIRM_ENTRY = (
+    entries.update()
+    .where(entries.c.feed_id == bindparam("b_feed_id"), entries.c.id == bindparam("b_id"))
+    .values({name: bindparam(name) for name in (*TIMES, *ORDER)})
+)
+
+DELETE_ENTRY = (
+    entries.update()
+    .where(entries.c.feed_id == bindparam("b_feed_id"), entries.c.id == bindparam("b_id"))
+    .values(
+        digest="",
+        order_time="",
+        order_document_time="",
+        order_walk=bindparam("walk"),
+        order_step=bindparam("step"),
+        order_position=0,
+    )
+)
+
+SETTLE_CHANGE = changes.delete().where(
+    changes.c.feed_id == bindparam("b_feed_id"), changes.c.id == bindparam("b_id")
+)
+
+
+def chain(start: Any) -> CTE:
+    """The documents from one on backwards, up to the first that is not processed; ends in loops too."""
+    columns = (documents.c.id, documents.c.behind_id, documents.c.state)
+    first = select(*columns).where(start).cte("chain", recursive=True)
+    return first.union(
+        select(*columns)
+        .join(first, documents.c.id == first.c.behind_id)
+        .where(first.c.state == State.PROCESSED.value)
+    )
+
+
+def chain_ends(start: Any) -> Select[Any]:
+    """Where a chain ends: a document without one behind it, or one that is not processed; none in a loop."""
+    links = chain(start)
+    return (
+        select(documents)
+        .join(links, links.c.id == documents.c.id)
+        .where((links.c.state != State.PROCESSED.value) | links.c.behind_id.is_(None))
+    )
+
+
+class Upserts:
+    """Insertions that meet a row of the same key, in the words of one database."""
+
+    def __init__(self, dialect: str) -> None:
+        insert = INSERTS[dialect]
+        self.entry = self._overwrite(insert(entries), entries, ("feed_id", "id"))
+        self.change = insert(changes).on_conflict_do_nothing()
+        self.known_document = insert(documents).on_conflict_do_nothing()
+        self.document = self._document(insert(documents))
+
+    @staticmethod
+    def _overwrite(statement: Any, table: Table, key: tuple[str, ...]) -> Any:
+        updated = {c.name: statement.excluded[c.name] for c in table.c if c.name not in key}
+        return statement.on_conflict_do_update(index_elements=key, set_=updated)
+
+    @staticmethod
+    def _document(statement: Any) -> Any:
+        new = statement.excluded
+        # An archive keeps the place that the chain once gave it; what is read again in each walk moves.
+        moves = new.role != Role.ARCHIVE.value
+        same_reason = documents.c.reason.is_not_distinct_from(new.reason)
+        return statement.on_conflict_do_update(
+            index_elements=("feed_id", "key"),
+            set_={
+                "url": new.url,
+                "role": new.role,
+                "state": new.state,
+                "walk": case((moves, new.walk), else_=documents.c.walk),
+                "step": case((moves, new.step), else_=documents.c.step),
+                "behind_id": new.behind_id,
+                "updated": new.updated,
+                "lost_entries": new.lost_entries,
+                "reason": new.reason,
+                "detail": new.detail,
+                "since": case((same_reason, documents.c.since), else_=new.since),
+                "fetched": new.fetched,
+            },
+        )
