@@ -87,7 +87,8 @@ def deliver(store: Store, run: int, files: Iterable[WrittenFile]) -> None:
 def recover(store: Store) -> None:
     """Finish the deliveries that a process which died had begun."""
     for number, run, rows in store.deliveries():
-        if all([publish(WrittenFile(*row)) for row in rows]):
+        published = [publish(WrittenFile(*row)) for row in rows]
+        if all(published):
             store.end_delivery(run, number)
             logger.info("An export that was cut off has been finished")
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from scrapy.exceptions import IgnoreRequest
+
 
 class FhcrawlError(Exception):
     """The root of fhcrawl's exceptions; `str()` of one is a sentence for the user."""
@@ -28,3 +30,7 @@ class StoreError(FhcrawlError):
 
 class ExportError(FhcrawlError):
     """An export cannot be written; its changes stay undelivered."""
+
+
+class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
+    """A request beyond a limit that the user has set."""

@@ -39,5 +39,3 @@ class CsvItemExporter(exporters.CsvItemExporter):
         if isinstance(value, (list, tuple)):
             return json.dumps(value, ensure_ascii=False)
         return "" if value is None else value
-
-

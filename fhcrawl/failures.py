@@ -14,6 +14,7 @@ from scrapy.exceptions import (
 )
 from scrapy.spidermiddlewares.httperror import HttpError
 
+from fhcrawl.exceptions import LimitReached
 from fhcrawl.logical_feed import Loss, State
 from fhcrawl.logs import printable
 
@@ -54,6 +55,8 @@ def loss_of(failure: Failure) -> Loss:
     for exception, loss in EXCEPTIONS:
         if isinstance(error, exception):
             return loss
+    if isinstance(error, LimitReached):
+        return Loss(State.KNOWN, "limit", f"was left for a later run: {error}")
     if isinstance(error, IgnoreRequest):
         return _ignored(error)
     name = printable(str(error) or type(error).__name__)
@@ -61,9 +64,7 @@ def loss_of(failure: Failure) -> Loss:
 
 
 def _status(status: int) -> Loss:
-    state, detail = STATUSES.get(
-        status, (State.FAILED, f"cannot be fetched: the server answers {status}")
-    )
+    state, detail = STATUSES.get(status, (State.FAILED, f"cannot be fetched: the server answers {status}"))
     return Loss(state, f"http-{status}", detail)
 
 

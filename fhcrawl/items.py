@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fhcrawl.documents import Enclosure
@@ -44,7 +44,3 @@ class EntryVersion(EntryItem):
 
     version: Version = field(kw_only=True, repr=False, compare=False)
     visit: Visit = field(kw_only=True, repr=False, compare=False)
-
-    def fields(self) -> dict[str, Any]:
-        """The exported fields, in their order."""
-        return {name: getattr(self, name) for name in FIELDS}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fhcrawl.documents.dates import shift
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from fhcrawl.documents import Entry, FeedDocument
 
@@ -244,6 +244,7 @@ class Visit:
     :param accepted: entries to be stored, by id: their fields and the version
     :param confirmed: versions that hold nothing new but are newer than the stored ones, by id
     :param present: the ids in a complete feed's document; None for other documents
+    :param settle: to be called when an entry is through the pipelines
     """
 
     feed: str
@@ -267,6 +268,7 @@ class Visit:
     accepted: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
     confirmed: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
     present: frozenset[str] | None = None
+    settle: Callable[..., None] = lambda *args, **kwargs: None
 
 
 class Kind(str, Enum):
@@ -280,7 +282,8 @@ class Kind(str, Enum):
 
 def kind(document: FeedDocument) -> Kind:
     """What a subscription document says of the feed's history."""
-    # RFC 5005, 2: "the feed document it occurs in is a complete representation of the logical feed's entries."
+    # RFC 5005, 2: "the feed document it occurs in is a complete representation of the logical feed's
+    # entries."
     if document.complete:
         return Kind.COMPLETE
     if document.archive or "prev-archive" in document.links:
@@ -328,9 +331,7 @@ SAYS_NOTHING = "says nothing of entries older than those it shows"
 IS_PAGED = "is a paged feed, whose pages change while they are read (RFC 5005, 3)"
 
 
-def verdict(
-    feed: str, kind: Kind | None, since: str, gaps: Iterable[Reason]
-) -> tuple[Verdict, list[Reason]]:
+def verdict(feed: str, kind: Kind | None, since: str, gaps: Iterable[Reason]) -> tuple[Verdict, list[Reason]]:
     """What can be claimed of a feed, and why not more.
 
     :param kind: of its last subscription document; None if none has been read yet
@@ -343,6 +344,6 @@ def verdict(
             reasons.append(Reason("no-history", feed, SAYS_NOTHING, since))
         return Verdict.UNKNOWN, reasons
     if kind is Kind.PAGED:
-        # RFC 5005, 3: "Paged feeds are lossy; […] clients SHOULD NOT present paged feeds as coherent or complete".
+        # RFC 5005, 3: "clients SHOULD NOT present paged feeds as coherent or complete".
         return Verdict.LOSSY, [*reasons, Reason("paged", feed, IS_PAGED, since)]
     return (Verdict.INCOMPLETE if reasons else Verdict.COMPLETE), reasons

@@ -10,6 +10,4 @@ def printable(text: str) -> str:
     shown = text if len(text) <= LONGEST else text[:LONGEST] + "…"
     if shown.isprintable():
         return shown
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in shown
-    )
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in shown)

@@ -45,30 +45,37 @@ RETRY_GIVE_UP_LOG_LEVEL = "DEBUG"
 # True: nobody should be able to steer an unattended crawl.
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
-# True: a feed's server need not know by which document we came.
+# True: see RedirectMiddleware.
 REFERER_ENABLED = False
+
+# 2083: a long URL is no reason to lose an archive.
+URLLENGTH_LIMIT = 0
 
 # DEBUG: would print every entry.
 LOG_LEVEL = "INFO"
+LOG_FORMATTER = "fhcrawl.logformatter.LogFormatter"
 # WARNING: dropping duplicates is the daily work.
 DEFAULT_DROPITEM_LOG_LEVEL = "DEBUG"
 
 # 100: workers for each document; an entry waits for nothing in fhcrawl's own pipelines.
-CONCURRENT_ITEMS = 16
+CONCURRENT_ITEMS = 8
 
 DOWNLOADER_MIDDLEWARES = {
+    "fhcrawl.downloadermiddlewares.limits.LimitsMiddleware": 60,
     # Beside RetryMiddleware, and like it nearer to the spider than HttpCompressionMiddleware.
     "fhcrawl.downloadermiddlewares.cutoff.CutOffMiddleware": 555,
+    "fhcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
+    "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
 }
 SPIDER_MIDDLEWARES = {
     # Nearest to the engine: it counts what really goes to the pipelines.
     "fhcrawl.spidermiddlewares.commit.CommitMiddleware": 10,
-    "fhcrawl.spidermiddlewares.limits.LimitsMiddleware": 90,
     "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch": 100,
     # A chain is as deep as a feed is old, and the spider copies no meta.
     "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
     "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware": None,
 }
+ITEM_PROCESSOR = "fhcrawl.pipelines.manager.ItemPipelineManager"
 ITEM_PIPELINES = {
     "fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100,
 }

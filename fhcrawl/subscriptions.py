@@ -24,8 +24,7 @@ def from_arguments(feed: str | None, feeds: str | None) -> list[str]:
     """
     if not feed and not feeds:
         raise ArgumentError(
-            "No feed to crawl: write -a feed=https://example.org/index.atom, "
-            "or -a feeds=subscriptions.txt"
+            "No feed to crawl: write -a feed=https://example.org/index.atom, or -a feeds=subscriptions.txt"
         )
     urls = dict.fromkeys(_checked(url, "-a feed") for url in (feed or "").split())
     if feeds:

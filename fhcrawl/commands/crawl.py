@@ -25,8 +25,7 @@ class Command(crawl.Command):
         from fhcrawl.spiders.history import HistorySpider
         from fhcrawl.store import Store
 
-        assert self.settings is not None
-        if args == [HistorySpider.name]:
+        if args == [HistorySpider.name] and self.settings is not None:
             try:
                 HistorySpider.check(**opts.spargs)
                 Store.open(store_url(self.settings)).close()

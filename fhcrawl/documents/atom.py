@@ -65,9 +65,7 @@ def _check(entry: Entry, element: _Element, problems: list[Problem], number: int
         problems.append(Problem("no-title", name, "it has no atom:title"))
     for tag, value in (("published", entry.published), ("updated", entry.updated)):
         if value is None and (date := element.find(ATOM + tag)) is not None:
-            problems.append(
-                Problem("unreadable-date", name, f"its atom:{tag} is not a date: {date.text!r}")
-            )
+            problems.append(Problem("unreadable-date", name, f"its atom:{tag} is not a date: {date.text!r}"))
 
 
 # RFC 4287, 4.2.1: the authors of atom:source apply to an entry without authors, then the feed's.
@@ -78,9 +76,7 @@ def _inherited_authors(element: _Element, feed_authors: list[str]) -> list[str]:
 
 def persons(element: _Element) -> list[str]:
     """The names of an element's authors."""
-    return [
-        name for author in element.iterchildren(f"{ATOM}author") if (name := person(author))
-    ]
+    return [name for author in element.iterchildren(f"{ATOM}author") if (name := person(author))]
 
 
 def person(author: _Element) -> str | None:

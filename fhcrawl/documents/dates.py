@@ -6,9 +6,12 @@ import re
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 
+LEAP_SECOND = 60  # RFC 3339, 5.6
+CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\dZ$", re.ASCII)
 RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
-    r"(?:[Tt\s](\d\d):(\d\d)(?::(\d\d)([.,]\d+)?)?\s*(?:([Zz])|([+-])(\d\d):?(\d\d))?)?$"
+    r"(?:[Tt\s](\d\d):(\d\d)(?::(\d\d)([.,]\d+)?)?\s*(?:([Zz])|([+-])(\d\d):?(\d\d))?)?$",
+    re.ASCII,
 )
 
 
@@ -19,6 +22,9 @@ def utc(text: str) -> str | None:
     """
     text = text.strip()
     try:
+        if CANONICAL.match(text):
+            datetime.fromisoformat(text[:-1])
+            return text
         return _rfc3339(text) or _rfc822(text)
     except (ValueError, OverflowError, IndexError, TypeError):
         return None
@@ -30,8 +36,7 @@ def _rfc3339(text: str) -> str | None:
         return None
     year, month, day, hour, minute, second, fraction, _, sign, hours, minutes = match.groups("0")
     time = datetime(int(year), int(month), int(day), int(hour), int(minute))  # noqa: DTZ001
-    # RFC 3339, 5.6: a leap second may be 60.
-    if int(second) > 60:
+    if int(second) > LEAP_SECOND:
         return None
     time += timedelta(seconds=int(second))
     if sign != "0":

@@ -83,15 +83,11 @@ def _check(entry: Entry, element: _Element, problems: list[Problem], number: int
     name = entry.id or entry.link or entry.title or f"item {number}"
     date = element.find("pubDate")
     if entry.published is None and date is not None:
-        problems.append(
-            Problem("unreadable-date", name, f"its pubDate is not a date: {date.text!r}")
-        )
+        problems.append(Problem("unreadable-date", name, f"its pubDate is not a date: {date.text!r}"))
     # RSS 2.0: "All elements of an item are optional, however at least one of title or description
     # must be present."
     if not (entry.id or entry.link or entry.title or entry.summary):
-        problems.append(
-            Problem("no-id", name, "it has no guid, no link, no title and no description")
-        )
+        problems.append(Problem("no-id", name, "it has no guid, no link, no title and no description"))
 
 
 def _title(entry: Entry, element: _Element, base: str) -> None:

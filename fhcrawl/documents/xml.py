@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import html
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urldefrag, urljoin
 
 from lxml import etree
@@ -27,6 +27,7 @@ XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 IANA_RELATION = re.compile(
     r"^https?://www\.iana\.org/assignments/(?:relation|link-relations)/#?", re.IGNORECASE
 )
+COMMON_RELATIONS = frozenset({"alternate", "enclosure", "self", "related", "prev-archive"})
 XML_DECLARATION_ENCODING = re.compile(rb"^\s*<\?xml[^>]*?\bencoding\s*=")
 BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 HTML_START = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
@@ -94,7 +95,7 @@ def _whole_elements(body: bytes, options: dict[str, object]) -> _Element | None:
         pass
     unfinished: list[_Element] = []
     root: _Element | None = None
-    for event, element in parser.read_events():
+    for event, element in cast("Iterator[tuple[str, _Element]]", parser.read_events()):
         if root is None:
             root = element
         if event == "start":
@@ -171,6 +172,8 @@ def relations(link: _Element) -> list[str]:
     # RFC 4287, 4.2.7.2: "If the 'rel' attribute is not present, the link element MUST be
     # interpreted as if the link relation type is 'alternate'."
     rel = link.get("rel") or "alternate"
+    if rel in COMMON_RELATIONS:
+        return [rel]
     return [IANA_RELATION.sub("", name).lower() for name in rel.split()]
 
 

@@ -43,8 +43,8 @@ class FileFeedStorage(feedexport.FileFeedStorage):
 
     def store(self, file: IO[bytes]) -> None:
         """Bring the file to the disk."""
-        assert self.beside is not None
-        self.written = delivery.close_whole(file, self.beside, Path(self.path))
+        if self.beside is not None:
+            self.written = delivery.close_whole(file, self.beside, Path(self.path))
 
     def discard(self) -> None:
         """Remove what has been written."""

@@ -43,5 +43,5 @@ class DuplicatesPipeline:
             return item
         if winner is not None and outcome is Outcome.DUPLICATE and version.order > winner.order:
             visit.winners[version.id] = winner._replace(order=version.order)
-            visit.confirmed[version.id] = (version, item.fields())
+            visit.confirmed[version.id] = (version, vars(item))
         raise DropItem(f"{outcome.value} version of {version.id!r}", log_level="DEBUG")

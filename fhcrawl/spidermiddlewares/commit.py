@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from scrapy import Request
-from scrapy import signals as scrapy_signals
 
 from fhcrawl import signals
 from fhcrawl.exceptions import StoreError
@@ -18,11 +14,10 @@ from fhcrawl.logical_feed import Loss, State
 from fhcrawl.logs import printable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from twisted.python.failure import Failure
     from typing_extensions import Self
 
     from fhcrawl.logical_feed import Visit
@@ -31,19 +26,55 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-@dataclass(eq=False)
 class Reading:
     """A response whose entries are on their way.
 
     :param turn: done when the next document of the feed may be read
-    :param on_the_way: items that have been yielded and are not through the pipelines
-    :param exhausted: the spider has yielded all
     """
 
-    turn: asyncio.Future[None]
-    visit: Visit | None = None
-    on_the_way: int = 0
-    exhausted: bool = False
+    def __init__(self, turn: asyncio.Future[None], done: Callable[[Reading], None]) -> None:
+        self.turn = turn
+        self.visit: Visit | None = None
+        self._done = done
+        self._on_the_way = 0
+        self._exhausted = False
+
+    def yielded(self) -> None:
+        """An item goes to the pipelines."""
+        self._on_the_way += 1
+
+    def exhausted(self) -> None:
+        """The spider has yielded all."""
+        self._exhausted = True
+        self._check()
+
+    def settle(self, item: object = None, error: Exception | None = None) -> None:
+        """An item is through the pipelines, dropped (None), or lost to an error."""
+        self._on_the_way -= 1
+        if isinstance(item, EntryVersion):
+            self._accept(item)
+        elif error is not None:
+            self.spoil("pipeline-error", f"lost an entry to an error in the pipelines ({_name(error)})")
+        elif item is not None:
+            self.spoil("pipeline-error", "lost an entry to a pipeline that returns another kind of item")
+        self._check()
+
+    def _accept(self, item: EntryVersion) -> None:
+        accepted = item.visit.accepted
+        before = accepted.get(item.version.id)
+        if before is None or before[0].order < item.version.order:
+            accepted[item.version.id] = (item.version, vars(item))
+
+    def spoil(self, kind: str, detail: str) -> None:
+        """Leave the document unmarked."""
+        if self.visit is not None and self.visit.loss is None:
+            self.visit.loss = Loss(State.FAILED, kind, detail)
+            self.visit.validators = None
+            logger.warning("%s %s", printable(self.visit.asked), detail)
+
+    def _check(self) -> None:
+        if self._exhausted and not self._on_the_way and not self.turn.done():
+            self._done(self)
 
 
 class CommitMiddleware:
@@ -61,15 +92,12 @@ class CommitMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the signals of documents and items."""
+        """Connect to the signals of documents."""
         middleware = cls(crawler, StoreExtension.of(crawler).store)
         for signal, handler in (
             (signals.document_read, middleware.document_read),
             (signals.document_lost, middleware.document_lost),
             (signals.document_unchanged, middleware.document_unchanged),
-            (scrapy_signals.item_scraped, middleware.item_scraped),
-            (scrapy_signals.item_dropped, middleware.item_dropped),
-            (scrapy_signals.item_error, middleware.item_error),
         ):
             crawler.signals.connect(handler, signal=signal)
         return middleware
@@ -78,103 +106,58 @@ class CommitMiddleware:
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """Wait for the feed's turn, then count what the spider yields."""
-        reading = await self._take_turn(response)
+        feed = response.cb_kwargs.get("feed", "")
+        reading = await self._take_turn(feed)
+        self._readings[response] = reading
         try:
             async for output in result:
-                if not isinstance(output, Request):
-                    reading.on_the_way += 1
+                if isinstance(output, EntryVersion):
+                    reading.yielded()
                 yield output
-        except Exception as error:
-            self._spoil(reading, "error", f"could not be read to its end ({_name(error)})")
+        except BaseException as error:
+            reading.spoil("error", f"could not be read to its end ({_name(error)})")
             raise
-        else:
-            reading.exhausted = True
         finally:
-            self._settle(response, reading)
+            del self._readings[response]
+            reading.exhausted()
 
-    async def _take_turn(self, response: Response) -> Reading:
-        feed = response.cb_kwargs.get("feed", "")
-        reading = Reading(asyncio.get_running_loop().create_future())
+    async def _take_turn(self, feed: str) -> Reading:
+        turn = asyncio.get_running_loop().create_future()
         before = self._turns.get(feed)
-        self._turns[feed] = reading.turn
-        self._readings[response] = reading
+        self._turns[feed] = turn
+
+        def done(reading: Reading) -> None:
+            try:
+                if reading.visit is not None:
+                    self._commit(reading.visit)
+            finally:
+                if self._turns.get(feed) is turn:
+                    del self._turns[feed]
+                turn.set_result(None)
+
         if before is not None:
             await before
-        return reading
-
-    @staticmethod
-    def _spoil(reading: Reading, kind: str, detail: str) -> None:
-        reading.exhausted = True
-        if reading.visit is not None and reading.visit.loss is None:
-            reading.visit.loss = Loss(State.FAILED, kind, detail)
-            reading.visit.validators = None
-            logger.warning("%s %s", printable(reading.visit.asked), detail)
+        return Reading(turn, done)
 
     def document_read(self, visit: Visit, response: Response) -> None:
         """Look up what the store has of a document's entries."""
         ids = list({version.id for version in visit.versions})
         visit.stored = self._store.winners(visit.feed, ids)
         visit.winners = dict(visit.stored)
-        self._readings[response].visit = visit
+        reading = self._readings[response]
+        reading.visit = visit
+        visit.settle = reading.settle
 
     def document_lost(self, visit: Visit) -> None:
         """Note a gap."""
-        assert visit.loss is not None
         self._store.lose(visit)
-        self._count("document", visit.loss.state.value)
+        if visit.loss is not None and visit.loss.state is not State.KNOWN:
+            self._count("document", visit.loss.state.value)
 
     def document_unchanged(self, visit: Visit) -> None:
         """Note that a subscription document is what it was."""
         self._store.confirm(visit.feed, visit.fetched)
         self._count("document", "unchanged")
-
-    def item_scraped(self, item: Any, response: Response) -> None:
-        """An entry is through: it is to be stored."""
-        reading = self._readings.get(response)
-        if reading is None:
-            return
-        if isinstance(item, EntryVersion):
-            accepted = item.visit.accepted
-            before = accepted.get(item.id)
-            if before is None or before[0].order < item.version.order:
-                accepted[item.version.id] = (item.version, item.fields())
-        else:
-            self._spoil(reading, "pipeline-error", "lost entries to a pipeline that replaces items")
-        self._through(response, reading)
-
-    def item_dropped(self, response: Response) -> None:
-        """DropItem settles an entry."""
-        if (reading := self._readings.get(response)) is not None:
-            self._through(response, reading)
-
-    def item_error(self, item: Any, response: Response, failure: Failure) -> None:
-        """An error in the pipelines leaves the document unmarked."""
-        if (reading := self._readings.get(response)) is not None:
-            detail = f"lost an entry to an error in the pipelines ({_name(failure.value)})"
-            self._spoil_at_end(reading, detail)
-            self._through(response, reading)
-
-    def _spoil_at_end(self, reading: Reading, detail: str) -> None:
-        exhausted = reading.exhausted
-        self._spoil(reading, "pipeline-error", detail)
-        reading.exhausted = exhausted
-
-    def _through(self, response: Response, reading: Reading) -> None:
-        reading.on_the_way -= 1
-        self._settle(response, reading)
-
-    def _settle(self, response: Response, reading: Reading) -> None:
-        if reading.turn.done() or reading.on_the_way or not reading.exhausted:
-            return
-        del self._readings[response]
-        try:
-            if reading.visit is not None:
-                self._commit(reading.visit)
-        finally:
-            feed = response.cb_kwargs.get("feed", "")
-            if self._turns.get(feed) is reading.turn:
-                del self._turns[feed]
-            reading.turn.set_result(None)
 
     def _commit(self, visit: Visit) -> None:
         try:

@@ -10,6 +10,7 @@ from scrapy import Request
 from scrapy import signals as scrapy_signals
 
 from fhcrawl import signals
+from fhcrawl.clock import now
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Loss, Role, State, brings_news
 from fhcrawl.logs import printable
@@ -63,7 +64,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         """Start anew, if that is asked for."""
         if self.reset or not self._enabled or getattr(spider, "deltafetch_reset", False):
             for feed in getattr(spider, "urls", ()):
-                self._store.forget(feed)
+                self._store.forget(feed, now())
 
     def document_read(self, visit: Visit, response: Response) -> None:
         """Remember which document a response is."""
@@ -91,9 +92,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
 
     def _get_key(self, request: Request) -> str:
         # Not the URL of a request that may have been redirected: the one that was asked for.
-        return str(
-            request.meta.get("deltafetch_key") or request.cb_kwargs.get("asked") or request.url
-        )
+        return str(request.meta.get("deltafetch_key") or request.cb_kwargs.get("asked") or request.url)
 
     # RFC 5005, 4.2: "This process should be repeated recursively until the client encounters a
     # prev-archive link relation that has been processed". That would lose what is behind it when a run
@@ -104,16 +103,19 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         if visit is not None:
             visit.behind_key = key
         if key == own_key:
-            return self._loop(request, visit)
+            self._loop(request, visit)
+            return None
         if request.cb_kwargs["role"] == Role.PAGE.value:
             return self._follow_page(request, visit, key)
         end = self._store.end_of(feed, key)
         if end is None:
             return request
         if end.loop or (end.step is not None and end.step.key == own_key):
-            return self._loop(request, visit)
+            self._loop(request, visit)
+            return None
         if end.step is None:
-            return self._skip(request)
+            self._skip(request)
+            return None
         if end.step.key != key:
             self._skip(request)
         return _request(request, end.step)
@@ -124,11 +126,15 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         feed, walk = request.cb_kwargs["feed"], request.cb_kwargs["walk"]
         place = self._store.place(feed, key)
         if place is not None and place.walk == walk:
-            return self._loop(request, visit)
+            self._loop(request, visit)
+            return None
         if visit is None or brings_news(visit):
             return request
         end = self._store.end_of(feed, key)
-        return self._skip(request) if end is not None and end.step is None else request
+        if end is None or end.loop or end.step is not None:
+            return request
+        self._skip(request)
+        return None
 
     def _skip(self, request: Request) -> None:
         logger.debug("Already processed: %s", printable(request.url))

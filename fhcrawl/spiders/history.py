@@ -12,7 +12,7 @@ from scrapy import Request, Spider
 
 from fhcrawl import documents, logical_feed, signals, subscriptions
 from fhcrawl.clock import now
-from fhcrawl.exceptions import ArgumentError, NotAFeedError
+from fhcrawl.exceptions import ArgumentError, FhcrawlError, NotAFeedError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.failures import loss_of
 from fhcrawl.items import EntryVersion
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+NOT_MODIFIED = 304
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
@@ -82,7 +83,7 @@ class HistorySpider(Spider):
                 feed=feed,
                 place=Place(known.walk, 0),
                 headers={name: value for name, value in headers.items() if value},
-                meta={"deltafetch_enabled": False, "handle_httpstatus_list": [304]},
+                meta={"deltafetch_enabled": False, "handle_httpstatus_list": [NOT_MODIFIED]},
                 body_digest=known.body_digest,
                 known_behind=None if known.behind is None else known.behind.plain(),
             )
@@ -130,10 +131,11 @@ class HistorySpider(Spider):
         **kwargs: Any,
     ) -> Iterator[Request | EntryVersion]:
         """Read a document: yields the request for the one behind it, then its entries."""
-        visit = _visit(response.request, response.url)
-        digest = hashlib.sha256(response.body).hexdigest()
-        if response.status == 304 or digest == body_digest:
-            yield from self._unchanged(visit, known_behind)
+        visit = _visit(_asked(response), response.url)
+        if self._is_unchanged(response, body_digest):
+            self._send(signals.document_unchanged, visit=visit)
+            if known_behind is not None:
+                yield self._known_behind(visit, known_behind)
             return
         try:
             document = documents.read(response.body, response.url, _charset(response))
@@ -150,13 +152,24 @@ class HistorySpider(Spider):
                 )
                 yield self._refer(visit, current)
                 return
-        yield from self._read(visit, response, document, digest)
+        yield from self._read(visit, response, document)
 
-    def _unchanged(self, visit: Visit, known_behind: list[Any] | None) -> Iterator[Request]:
-        self._send(signals.document_unchanged, visit=visit)
-        if known_behind is not None:
-            _key, url, role, walk, step = known_behind
-            yield self._request(Role(role), url, feed=visit.feed, place=Place(walk, step))
+    @staticmethod
+    def _is_unchanged(response: Response, body_digest: str | None) -> bool:
+        if response.status == NOT_MODIFIED:
+            return True
+        return body_digest is not None and _digest(response) == body_digest
+
+    def _known_behind(self, visit: Visit, known_behind: list[Any]) -> Request:
+        key, url, role, walk, step = known_behind
+        return self._request(
+            Role(role),
+            url,
+            feed=visit.feed,
+            place=Place(walk, step),
+            meta={"deltafetch_key": key} if key != url else None,
+            documents=1,
+        )
 
     def _refer(self, visit: Visit, current: str) -> Request:
         return self._request(
@@ -169,7 +182,7 @@ class HistorySpider(Spider):
         )
 
     def _read(
-        self, visit: Visit, response: Response, document: FeedDocument, digest: str
+        self, visit: Visit, response: Response, document: FeedDocument
     ) -> Iterator[Request | EntryVersion]:
         visit.title = document.title
         visit.kind = logical_feed.kind(document).value
@@ -183,7 +196,7 @@ class HistorySpider(Spider):
             visit.validators = (
                 _header(response, "ETag"),
                 _header(response, "Last-Modified"),
-                digest,
+                _digest(response),
             )
         if document.complete and visit.role is Role.SUBSCRIPTION and not visit.lost_entries:
             visit.present = frozenset(version.id for version in visit.versions)
@@ -210,9 +223,7 @@ class HistorySpider(Spider):
         if visit.loss is not None:
             logger.warning("%s %s", url, visit.loss.detail)
         if document.complete and {"prev-archive", "next"} & document.links.keys():
-            logger.warning(
-                "%s has fh:complete and links to other documents; they are not followed", url
-            )
+            logger.warning("%s has fh:complete and links to other documents; they are not followed", url)
         by_kind = sorted(document.problems, key=lambda problem: problem.kind)
         for kind, group in groupby(by_kind, key=lambda problem: problem.kind):
             problems = list(group)
@@ -233,7 +244,8 @@ class HistorySpider(Spider):
 
     def _lose(self, visit: Visit, loss: Loss) -> None:
         visit.loss = loss
-        logger.warning("%s %s", printable(visit.asked), loss.detail)
+        level = logging.INFO if loss.state is State.KNOWN else logging.WARNING
+        logger.log(level, "%s %s", printable(visit.asked), loss.detail)
         self._send(signals.document_lost, visit=visit)
 
     def _send(self, signal: object, **kwargs: Any) -> None:
@@ -247,14 +259,18 @@ def _flag(value: str | bool) -> bool:
     if isinstance(value, bool):
         return value
     if value.lower() not in TRUE + FALSE:
-        raise ArgumentError(
-            f"-a deltafetch_reset={printable(value)}: write -a deltafetch_reset=1, or 0"
-        )
+        raise ArgumentError(f"-a deltafetch_reset={printable(value)}: write -a deltafetch_reset=1, or 0")
     return value.lower() in TRUE
 
 
-def _visit(request: Request | None, url: str) -> Visit:
-    assert request is not None
+def _asked(response: Response) -> Request:
+    # After a redirect another request than the one that was asked for, but with its cb_kwargs and meta.
+    if response.request is None:
+        raise FhcrawlError(f"A response without a request: {response.url}")
+    return response.request
+
+
+def _visit(request: Request, url: str) -> Visit:
     known = request.cb_kwargs
     return Visit(
         feed=known["feed"],
@@ -265,6 +281,10 @@ def _visit(request: Request | None, url: str) -> Visit:
         place=Place(known["walk"], known["step"]),
         fetched=now(),
     )
+
+
+def _digest(response: Response) -> str:
+    return hashlib.sha256(response.body).hexdigest()
 
 
 def _charset(response: Response) -> str | None:
@@ -295,9 +315,7 @@ def _versions(visit: Visit, document: FeedDocument) -> Iterator[tuple[Version, E
         entry_id = logical_feed.identity(entry, document)
         if entry_id is None:
             continue
-        order = logical_feed.order(
-            entry.updated, document.updated, visit.place, position, latest
-        )
+        order = logical_feed.order(entry.updated, document.updated, visit.place, position, latest)
         yield Version(entry_id, order, logical_feed.digest(entry)), entry
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from fhcrawl.store.store import Feed, Step, Store, Subscription
+from fhcrawl.store.rows import End, Feed, Step, Subscription
+from fhcrawl.store.store import Store
 
-__all__ = ["Feed", "Step", "Store", "Subscription"]
+__all__ = ["End", "Feed", "Step", "Store", "Subscription"]

@@ -8,15 +8,24 @@ from sqlalchemy import CTE, Select, bindparam, case, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from fhcrawl.logical_feed import Role, State
-from fhcrawl.store.schema import changes, documents, entries
+from fhcrawl.store.schema import changes, documents, entries, feeds
 
 if TYPE_CHECKING:
     from sqlalchemy import Table
 
-INSERTS = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+INSERTS: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
-CONTENT = ("title", "link", "authors", "categories", "summary", "content", "content_type")
-CONTENT += ("enclosures", "operation")
+CONTENT = (
+    "title",
+    "link",
+    "authors",
+    "categories",
+    "summary",
+    "content",
+    "content_type",
+    "enclosures",
+    "operation",
+)
 TIMES = ("published", "updated", "document", "document_updated")
 ORDER = ("order_time", "order_document_time", "order_walk", "order_step", "order_position")
 
@@ -28,12 +37,19 @@ WINNERS = (
         changes.c.id.is_not(None),
         changes.c.exported_digest,
     )
-    .outerjoin(
-        changes, (changes.c.feed_id == entries.c.feed_id) & (changes.c.id == entries.c.id)
-    )
+    .outerjoin(changes, (changes.c.feed_id == entries.c.feed_id) & (changes.c.id == entries.c.id))
     .where(entries.c.feed_id == bindparam("feed_id"))
 )
 WINNERS_AMONG = WINNERS.where(entries.c.id.in_(bindparam("ids", expanding=True)))
+
+ENTRIES = select(
+    feeds.c.url.label("feed"),
+    entries.c.id,
+    *(column for column in entries.c if column.name in {*CONTENT, *TIMES}),
+    entries.c.digest,
+    changes.c.id.label("change_id"),
+    changes.c.exported_digest,
+).join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
 
 CONFIRM_ENTRY = (
     entries.update()
@@ -117,4 +133,4 @@ class Upserts:
                 "since": case((same_reason, documents.c.since), else_=new.since),
                 "fetched": new.fetched,
             },
-        )
+        ).returning(documents.c.id)

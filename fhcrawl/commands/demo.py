@@ -1,0 +1,158 @@
+"""`scrapy demo`: a feed served on this machine, crawled for real."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals as scrapy_signals
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from fhcrawl import signals
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from scrapy.crawler import Crawler
+
+    from fhcrawl.logical_feed import Visit
+
+FOLDER = Path("fhcrawl-demo")
+PORT = 8642
+OUTCOMES = ("new", "updated", "duplicate", "stale", "deleted", "invalid")
+
+
+class Command(ScrapyCommand):
+    """Serves a feed of several years from loopback and crawls it with the real spider."""
+
+    requires_project = True
+
+    def short_desc(self) -> str:
+        """For `scrapy`."""
+        return "Serve a feed on this machine and crawl its whole history"
+
+    def long_desc(self) -> str:
+        """For `scrapy demo --help`."""
+        return (
+            "Serve an archived feed of several years on this machine, crawl it, and say what happened. Run "
+            "it again: the publisher has added a month and revised an entry, and only that is fetched. "
+            f"All files are in the folder {FOLDER}; 'scrapy demo --anew' removes it and begins anew."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """--anew."""
+        super().add_options(parser)
+        parser.add_argument("--anew", action="store_true", help="forget the runs so far")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Scrapy's; only what the user asks for is logged."""
+        super().process_options(args, opts)
+        if self.settings is not None and not opts.loglevel:
+            self.settings.set("LOG_LEVEL", "WARNING", priority="cmdline")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Crawl.
+
+        :raises UsageError: if there are arguments
+        """
+        from fhcrawl.demo import publisher
+
+        if args or self.settings is None or self.crawler_process is None:
+            raise UsageError("'scrapy demo' takes no arguments")
+        if opts.anew:
+            shutil.rmtree(FOLDER, ignore_errors=True)
+        FOLDER.mkdir(exist_ok=True)
+        run = len(list(FOLDER.glob("run-*.jsonl"))) + 1
+        output, store = FOLDER / f"run-{run}.jsonl", (FOLDER / "store.sqlite").resolve()
+        self.settings.set("FEEDS", {str(output): {"format": "jsonlines"}}, "cmdline")
+        self.settings.set("FHCRAWL_STORE_URL", f"sqlite:///{store}", "cmdline")
+        with _serve(publisher.MONTHS_AT_FIRST + run - 1) as url:
+            print(f"Run {run}: a feed is served at {url}; crawling its history")
+            crawler = self.crawler_process.create_crawler("history")
+            progress = Progress(crawler)
+            self.crawler_process.crawl(crawler, feed=url)
+            self.crawler_process.start()
+        if self.crawler_process.bootstrap_failed or not output.exists():
+            self.exitcode = 1
+            return
+        summarise(run, progress.stats, output, store, url)
+
+
+@contextlib.contextmanager
+def _serve(months: int) -> Iterator[str]:
+    """Serve at the port of the runs before, since its URL is what names the feed."""
+    from fhcrawl.demo.server import serve
+
+    noted = FOLDER / "port"
+    port = int(noted.read_text()) if noted.exists() else PORT
+    with contextlib.ExitStack() as stack:
+        try:
+            url = stack.enter_context(serve(port, months))
+        except OSError as error:
+            if noted.exists():
+                raise UsageError(
+                    f"Port {port}, where the feed was served before, is in use ({error.strerror}): try "
+                    f"again later, or 'scrapy demo --anew'",
+                    print_help=False,
+                ) from error
+            url = stack.enter_context(serve(0, months))
+        noted.write_text(url.split(":")[2].split("/", maxsplit=1)[0])
+        yield url
+
+
+class Progress:
+    """Prints a line for each document."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._entries = 0
+        self.stats: dict[str, Any] = {}
+        crawler.signals.connect(self.committed, signal=signals.document_committed)
+        crawler.signals.connect(self.closed, signal=scrapy_signals.engine_stopped)
+
+    def committed(self, visit: Visit) -> None:
+        """A document is in the store."""
+        self._entries += len(visit.accepted)
+        print(
+            f"  {visit.role.value:<12} {visit.url}  back to {(visit.updated or '')[:7]}, "
+            f"{self._entries} entries so far"
+        )
+
+    def closed(self) -> None:
+        """Keep the stats."""
+        self.stats = dict(self._crawler.stats.get_stats())
+
+
+def summarise(run: int, stats: dict[str, Any], output: Path, store: Path, url: str) -> None:
+    """Print what happened."""
+
+    def count(name: str) -> int:
+        return int(stats.get(f"fhcrawl/{name}", 0))
+
+    verdict = next(v for v in ("complete", "incomplete", "lossy", "unknown") if count(f"feed/{v}"))
+    with output.open(encoding="utf-8") as file:
+        changes = [json.loads(line)["change"] for line in file]
+    fetched = count("document/processed") + count("document/unchanged")
+    outcomes = ", ".join(
+        f"{count(f'entry/{o}')} {o}" for o in OUTCOMES if o in OUTCOMES[:3] or count(f"entry/{o}")
+    )
+    skipped = stats.get("deltafetch/skipped", 0)
+    print(f"""
+Documents  {fetched} fetched{", the rest already processed" if skipped else ""}
+Versions   {outcomes}
+Exported   {len(changes)} entries: {changes.count("new")} new, {changes.count("updated")} updated
+Verdict    {verdict}
+File       {output.resolve()}
+Store      {store}
+
+Run it again: the publisher adds a month, and only what is new is fetched.
+With a feed of your own:
+    scrapy crawl history -a feed=https://example.org/index.atom -o entries.jsonl
+Then:
+    scrapy feeds
+    scrapy export -o history.jsonl""")

@@ -1,0 +1,92 @@
+"""`scrapy feeds`: every feed in the store, with its verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from fhcrawl.exceptions import FhcrawlError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator
+
+    from fhcrawl.store import Feed
+
+COLUMNS = "{:<12} {:<10} {:>8}  {}"
+
+
+class Command(ScrapyCommand):
+    """Lists the feeds in the store."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
+
+    def short_desc(self) -> str:
+        """For `scrapy`."""
+        return "List the feeds in the store, with what can be claimed of each"
+
+    def long_desc(self) -> str:
+        """For `scrapy feeds --help`."""
+        return (
+            "List every feed in the store with its verdict (complete, incomplete, lossy or unknown), and "
+            "below it each reason. Examples: 'scrapy feeds'; 'scrapy feeds --json | jq .'."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """--json."""
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Print the list.
+
+        :raises UsageError: if there are arguments, or if the store cannot be opened
+        """
+        from fhcrawl.extensions.store import store_url
+        from fhcrawl.store import Store
+
+        if args:
+            raise UsageError("'scrapy feeds' takes no arguments: write scrapy feeds, or --json")
+        if self.settings is None:
+            raise UsageError("no settings")
+        try:
+            store = Store.open(store_url(self.settings))
+        except FhcrawlError as error:
+            raise UsageError(str(error), print_help=False) from error
+        show = as_json if opts.json else as_table
+        for line in show(store.feeds()):
+            print(line)
+        store.close()
+
+
+def as_json(feeds: Iterable[Feed]) -> Iterator[str]:
+    """The lines of a JSON list of objects."""
+    separator = "["
+    for feed in feeds:
+        yield separator + json.dumps(dataclasses.asdict(feed), ensure_ascii=False)
+        separator = ","
+    yield "[]" if separator == "[" else "]"
+
+
+def as_table(feeds: Iterable[Feed]) -> Iterator[str]:
+    """The lines of a table for people."""
+    from fhcrawl.logs import printable
+
+    empty = True
+    for feed in feeds:
+        if empty:
+            yield COLUMNS.format("VERDICT", "KIND", "ENTRIES", "FEED")
+        empty = False
+        kind: Any = "-" if feed.kind is None else feed.kind.value
+        title = f"  ({printable(feed.title)})" if feed.title else ""
+        yield COLUMNS.format(feed.verdict.value, kind, feed.entries, f"{printable(feed.feed)}{title}")
+        for reason in feed.reasons:
+            yield f"    {printable(reason.url)} {printable(reason.detail)} (since {reason.since})"
+    if empty:
+        yield ("No feeds yet: scrapy crawl history -a feed=https://example.org/index.atom -o entries.jsonl")

@@ -1,0 +1,77 @@
+"""An HTTP server for the demo's publisher."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+from fhcrawl.demo.publisher import Publisher
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOST = "127.0.0.1"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers with a feed document, 304 if the client has it, or 404."""
+
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1  # one packet for head and body: two would wait for each other
+    server: DemoServer
+
+    def do_GET(self) -> None:
+        """A feed document."""
+        document = self.server.publisher.document(self.path)
+        if document is None:
+            self._answer(404, b"", {})
+            return
+        body = document.encode()
+        etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+        headers = {"Content-Type": "application/atom+xml", "ETag": etag}
+        if self.headers.get("If-None-Match") == etag:
+            self._answer(304, b"", headers)
+        else:
+            self._answer(200, body, headers)
+
+    def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        """Nothing: the crawl says what it fetches."""
+
+
+class DemoServer(ThreadingHTTPServer):
+    """The server, with its publisher."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int, months: int) -> None:
+        super().__init__((HOST, port), Handler)
+        self.publisher = Publisher(months, f"http://{HOST}:{self.server_port}")
+
+
+@contextlib.contextmanager
+def serve(port: int, months: int) -> Iterator[str]:
+    """Serve the feed of a number of months in a thread; yields the subscription document's URL.
+
+    :param port: 0 for any
+    :raises OSError: if the port is in use
+    """
+    server = DemoServer(port, months)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"{server.publisher.root}/index.atom"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,134 @@
+"""What a visit brought, written in one transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from fhcrawl.logical_feed import Role
+from fhcrawl.store import rows, statements
+from fhcrawl.store.schema import documents, feeds
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from fhcrawl.logical_feed import Visit
+    from fhcrawl.store.statements import Upserts
+
+
+class Commit:
+    """The writing of one visit."""
+
+    def __init__(self, connection: Connection, upserts: Upserts, feed_id: int, visit: Visit) -> None:
+        self._connection = connection
+        self._upserts = upserts
+        self._feed_id = feed_id
+        self._visit = visit
+
+    def write(self) -> int:
+        """Write all; how many entries have been deleted."""
+        document_id = self.write_document()
+        self._write_entries()
+        if self._visit.role is Role.SUBSCRIPTION:
+            self._write_subscription(document_id)
+        return self._delete_absent()
+
+    def write_document(self) -> int:
+        """Write the document and its link; the document's number."""
+        row = rows.document_row(self._feed_id, self._visit, self._write_behind())
+        return int(self._connection.execute(self._upserts.document, row).scalar_one())
+
+    def _write_behind(self) -> int | None:
+        visit = self._visit
+        if visit.behind is None:
+            # What a document said before it was lost still holds.
+            return None if visit.loss is None else self._find(visit.key, documents.c.behind_id)
+        key = visit.behind_key or visit.behind.url
+        row = rows.known_document_row(self._feed_id, visit, key, visit.behind.url, visit.behind.role)
+        self._connection.execute(self._upserts.known_document, row)
+        return self._find(key, documents.c.id)
+
+    def _find(self, key: str, column: Any) -> int | None:
+        return self._connection.scalar(
+            select(column).where(documents.c.feed_id == self._feed_id, documents.c.key == key)
+        )
+
+    def _execute(self, statement: Any, parameters: list[dict[str, object]]) -> None:
+        if parameters:
+            self._connection.execute(statement, parameters)
+
+    def _write_entries(self) -> None:
+        visit, feed_id = self._visit, self._feed_id
+        self._execute(
+            self._upserts.entry,
+            [rows.entry_row(feed_id, version, fields) for version, fields in visit.accepted.values()],
+        )
+        self._write_changes()
+        self._execute(
+            statements.CONFIRM_ENTRY,
+            [rows.times_row(feed_id, version, fields) for version, fields in visit.confirmed.values()],
+        )
+
+    def _write_changes(self) -> None:
+        begun: dict[str, str | None] = {}
+        settled: list[str] = []
+        for entry_id, (version, _fields) in self._visit.accepted.items():
+            before = self._visit.stored.get(entry_id)
+            if before is None or not before.pending:
+                begun[entry_id] = None if before is None else before.digest
+            elif before.exported == version.digest:
+                settled.append(entry_id)
+        self._begin_changes(begun)
+        self._settle_changes(settled)
+
+    def _begin_changes(self, exported: dict[str, str | None]) -> None:
+        self._execute(
+            self._upserts.change,
+            [
+                {"feed_id": self._feed_id, "id": i, "exported_digest": digest}
+                for i, digest in exported.items()
+            ],
+        )
+
+    def _settle_changes(self, ids: list[str]) -> None:
+        self._execute(statements.SETTLE_CHANGE, [{"b_feed_id": self._feed_id, "b_id": i} for i in ids])
+
+    def _write_subscription(self, document_id: int) -> None:
+        visit = self._visit
+        etag, last_modified, body_digest = visit.validators or (None, None, None)
+        self._connection.execute(
+            feeds.update()
+            .where(feeds.c.id == self._feed_id)
+            .values(
+                location=visit.asked,
+                title=visit.title,
+                kind=visit.kind,
+                walk=visit.place.walk,
+                crawled=visit.fetched,
+                etag=etag,
+                last_modified=last_modified,
+                body_digest=body_digest,
+                subscription_id=document_id,
+            )
+        )
+
+    # RFC 5005, 2: "any entry not actually in the feed document SHOULD NOT be considered part of that feed."
+    def _delete_absent(self) -> int:
+        visit, feed_id = self._visit, self._feed_id
+        if visit.present is None or visit.loss is not None:
+            return 0
+        stored = rows.winners(self._connection, statements.WINNERS, {"feed_id": feed_id})
+        gone = {
+            entry_id: winner
+            for entry_id, winner in stored.items()
+            if winner.digest and entry_id not in visit.present
+        }
+        walk, step = visit.place
+        self._execute(
+            statements.DELETE_ENTRY,
+            [{"b_feed_id": feed_id, "b_id": i, "walk": walk, "step": step} for i in gone],
+        )
+        self._settle_changes([i for i, w in gone.items() if w.pending and not w.exported])
+        self._begin_changes({i: w.digest for i, w in gone.items() if not w.pending})
+        return len(gone)

@@ -1,0 +1,180 @@
+"""Between the store's rows and the values of the rules."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fhcrawl.logical_feed import Loss, Order, Place, Role, State, Winner
+from fhcrawl.store.statements import CONTENT, ORDER, TIMES
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Row, Select
+
+    from fhcrawl.logical_feed import Kind, Reason, Verdict, Version, Visit
+
+JSON_FIELDS = ("authors", "categories", "enclosures")
+NOT_FETCHED = "has not been fetched yet"
+EMPTY_LIST = "[]"
+
+to_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
+class Step(NamedTuple):
+    """A document to be fetched."""
+
+    key: str
+    url: str
+    role: Role
+    place: Place
+
+    def plain(self) -> list[str | int]:
+        """The same in values that a request can carry: key, URL, role, walk, step."""
+        return [self.key, self.url, self.role.value, *self.place]
+
+    @classmethod
+    def of(cls, row: Row[Any]) -> Step:
+        """Of a row of documents."""
+        return cls(row.key, row.url, Role(row.role), Place(row.walk, row.step))
+
+
+class End(NamedTuple):
+    """What is at the end of a chain: a step, or nothing, or (neither) a loop."""
+
+    step: Step | None
+    loop: bool
+
+    @classmethod
+    def of(cls, row: Row[Any] | None) -> End:
+        """Of the row that ends a chain."""
+        if row is None:
+            return cls(None, loop=True)
+        if row.state == State.PROCESSED.value:
+            return cls(None, loop=False)
+        return cls(Step.of(row), loop=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What a walk has to know before it begins.
+
+    :param location: where the subscription document is
+    :param walk: number of the walk that begins
+    :param behind: the document behind the subscription document when it was last read
+    :param body_digest: of the subscription document's bytes then; None if it is to be read again anyway
+    """
+
+    feed: str
+    location: str
+    walk: int
+    behind: Step | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    body_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A feed in the store.
+
+    :param entries: how many live ones
+    :param documents: how many in each state
+    :param crawled: when its subscription document was last read
+    """
+
+    feed: str
+    title: str | None
+    kind: Kind | None
+    verdict: Verdict
+    reasons: list[Reason]
+    entries: int
+    documents: dict[str, int]
+    crawled: str | None
+
+
+def winners(
+    connection: Connection, statement: Select[Any], parameters: dict[str, object]
+) -> dict[str, Winner]:
+    """The newest versions that a statement of `WINNERS` selects, by id."""
+    return {
+        row[0]: Winner(Order(*row[1:6]), row[6], bool(row[7]), row[8])
+        for row in connection.execute(statement, parameters)
+    }
+
+
+def document_row(feed_id: int, visit: Visit, behind_id: int | None) -> dict[str, object]:
+    """The row of a visit's document."""
+    loss = visit.loss or Loss(State.PROCESSED, "", "")
+    return {
+        "feed_id": feed_id,
+        "key": visit.key,
+        "url": visit.asked,
+        "role": visit.role.value,
+        "state": loss.state.value,
+        "walk": visit.place.walk,
+        "step": visit.place.step,
+        "behind_id": behind_id,
+        "updated": visit.updated,
+        "lost_entries": visit.lost_entries,
+        "reason": loss.kind or None,
+        "detail": loss.detail or None,
+        "since": visit.fetched if visit.loss else None,
+        "fetched": visit.fetched,
+    }
+
+
+def known_document_row(feed_id: int, visit: Visit, key: str, url: str, role: Role) -> dict[str, object]:
+    """The row of the document behind a visit's, as long as nobody has read it."""
+    place = visit.place.before()
+    return {
+        "feed_id": feed_id,
+        "key": key,
+        "url": url,
+        "role": role.value,
+        "state": State.KNOWN.value,
+        "walk": place.walk,
+        "step": place.step,
+        "lost_entries": 0,
+        "reason": State.KNOWN.value,
+        "detail": NOT_FETCHED,
+        "since": visit.fetched,
+    }
+
+
+def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:
+    """The row of a version of an entry."""
+    row = {name: fields[name] for name in (*CONTENT, *TIMES)}
+    for name in JSON_FIELDS:
+        row[name] = to_json(row[name]) if row[name] else EMPTY_LIST
+    row["feed_id"] = feed_id
+    row["id"] = version.id
+    row["digest"] = version.digest
+    row.update(zip(ORDER, version.order, strict=True))
+    return row
+
+
+def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:
+    """The part of the row that changes when the same content comes again, newer."""
+    return {
+        "b_feed_id": feed_id,
+        "b_id": version.id,
+        **{name: fields[name] for name in TIMES},
+        **dict(zip(ORDER, version.order, strict=True)),
+    }
+
+
+def exported_fields(row: Row[Any]) -> dict[str, Any]:
+    """A stored entry's fields, with the change since it was last exported."""
+    fields = dict(row._mapping)
+    for name in JSON_FIELDS:
+        text = fields[name]
+        fields[name] = [] if text == EMPTY_LIST else json.loads(text)
+    digest, exported = fields.pop("digest"), fields.pop("exported_digest")
+    if fields.pop("change_id") is None:
+        fields["change"] = None
+    elif not digest:
+        fields["change"] = "deleted"
+    else:
+        fields["change"] = "updated" if exported else "new"
+    return fields
