@@ -156,7 +156,7 @@ class CommitMiddleware:
 
     def document_unchanged(self, visit: Visit) -> None:
         """Note that a subscription document is what it was."""
-        self._store.confirm(visit.feed, visit.fetched)
+        self._store.confirm(visit)
         self._count("document", "unchanged")
 
     def _commit(self, visit: Visit) -> None:

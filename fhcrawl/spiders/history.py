@@ -162,11 +162,13 @@ class HistorySpider(Spider):
 
     def _known_behind(self, visit: Visit, known_behind: list[Any]) -> Request:
         key, url, role, walk, step = known_behind
+        # An archive keeps its place; a page has the one of the walk that reads it.
+        place = visit.place.before() if role == Role.PAGE.value else Place(walk, step)
         return self._request(
             Role(role),
             url,
             feed=visit.feed,
-            place=Place(walk, step),
+            place=place,
             meta={"deltafetch_key": key} if key != url else None,
             documents=1,
         )

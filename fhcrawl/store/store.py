@@ -130,10 +130,15 @@ class Store:
         with self._transaction() as connection:
             connection.execute(documents.update().where(documents.c.feed_id == known).values(unread))
 
-    def confirm(self, feed: str, now: str) -> None:
+    def confirm(self, visit: Visit) -> None:
         """Note that a feed's subscription document is still what it was."""
+        walk = visit.place.walk
         with self._transaction() as connection:
-            connection.execute(feeds.update().where(feeds.c.url == feed).values(crawled=now))
+            feed_id = self._feed_id(connection, visit.feed)
+            of_feed = feeds.c.id == feed_id
+            connection.execute(feeds.update().where(of_feed).values(crawled=visit.fetched, walk=walk))
+            number = select(feeds.c.subscription_id).where(of_feed).scalar_subquery()
+            connection.execute(documents.update().where(documents.c.id == number).values(walk=walk))
 
     def end_of(self, feed: str, key: str) -> End | None:
         """The first document that is not processed, at or behind one of a feed.
@@ -265,7 +270,7 @@ class Store:
     def _feed_id(self, connection: Connection, feed: str) -> int:
         if (known := self._feed_ids.get(feed)) is not None:
             return known
-        found = connection.scalar(select(feeds.c.id).where(feeds.c.url == feed))
+        found: int | None = connection.scalar(select(feeds.c.id).where(feeds.c.url == feed))
         if found is None:
             raise StoreError(f"The store does not know the feed {feed}")
         if len(self._feed_ids) >= FEEDS_REMEMBERED:

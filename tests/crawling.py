@@ -1,0 +1,162 @@
+"""Runs fhcrawl as its users do: `scrapy` in a process of its own."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.statscollectors import StatsCollector
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ROOT = Path(__file__).parent.parent
+STATS_FILE = "TEST_STATS_FILE"
+OURS = ("fhcrawl/", "deltafetch/")
+
+
+class JsonStatsCollector(StatsCollector):
+    """Writes the stats to a file, for the test to read."""
+
+    def _persist_stats(self, stats: dict[str, Any]) -> None:
+        Path(os.environ[STATS_FILE]).write_text(json.dumps(stats, default=str))
+
+
+@dataclass
+class Run:
+    """What a run of `scrapy crawl` did."""
+
+    exit_code: int
+    log: str
+    all_stats: dict[str, Any] = field(default_factory=dict)
+    items: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """fhcrawl's own and scrapy-deltafetch's."""
+        return {name: v for name, v in self.all_stats.items() if name.startswith(OURS)}
+
+    @property
+    def changes(self) -> dict[str, str]:
+        """Of each exported entry, by id; asserts that none is exported twice."""
+        found = {item["id"]: item["change"] for item in self.items}
+        assert len(found) == len(self.items)
+        return found
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The summaries of the exported entries, by id."""
+        return {item["id"]: item["summary"] for item in self.items}
+
+    def warnings(self) -> list[str]:
+        """The log's warnings and errors, without time and logger."""
+        return [
+            line.partition("] ")[2]
+            for line in self.log.splitlines()
+            if "] WARNING: " in line or "] ERROR: " in line
+        ]
+
+
+class Project:
+    """A folder with scrapy.cfg, and so a data directory of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.copy(ROOT / "scrapy.cfg", folder)
+
+    def command(self, *args: str) -> list[str]:
+        return [sys.executable, "-m", "scrapy", *args]
+
+    def environment(self, **extra: str) -> dict[str, str]:
+        return {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            STATS_FILE: str(self.folder / "stats.json"),
+            "COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml"),
+            **extra,
+        }
+
+    def scrapy(self, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run `scrapy`."""
+        return subprocess.run(
+            self.command(*args),
+            cwd=self.folder,
+            env=self.environment(**environment),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def start(self, *args: str) -> subprocess.Popen[bytes]:
+        """Start `scrapy`, to be killed."""
+        return subprocess.Popen(
+            self.command(*args),
+            cwd=self.folder,
+            env=self.environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def crawl(
+        self,
+        *feeds: str,
+        settings: Mapping[str, object] | None = None,
+        args: tuple[str, ...] = (),
+        output: str | None = "out.jsonl",
+    ) -> Run:
+        """`scrapy crawl history`, with the export of this run alone."""
+        (self.folder / "stats.json").unlink(missing_ok=True)
+        command = ["crawl", "history"]
+        if feeds:
+            command += ["-a", "feed=" + " ".join(feeds)]
+        if output is not None:
+            (self.folder / output).unlink(missing_ok=True)
+            command += ["-o", output]
+        command += ["-s", "STATS_CLASS=tests.crawling.JsonStatsCollector"]
+        for name, value in (settings or {}).items():
+            command += ["-s", f"{name}={value}"]
+        done = self.scrapy(*command, *args)
+        run = Run(done.returncode, done.stderr)
+        if (self.folder / "stats.json").exists():
+            run.all_stats = json.loads((self.folder / "stats.json").read_text())
+        if output is not None and (self.folder / output).exists():
+            run.items = read_export(self.folder / output)
+        return run
+
+    def feeds(self) -> list[dict[str, Any]]:
+        """`scrapy feeds --json`."""
+        done = self.scrapy("feeds", "--json")
+        assert done.returncode == 0, done.stderr
+        listed: list[dict[str, Any]] = json.loads(done.stdout)
+        return listed
+
+    def verdict(self) -> tuple[str, list[str]]:
+        """Of the only feed: the verdict and the kinds of its reasons."""
+        [feed] = self.feeds()
+        return feed["verdict"], [reason["kind"] for reason in feed["reasons"]]
+
+    def logical_feed(self) -> dict[str, dict[str, Any]]:
+        """`scrapy export`: the entries by id (of one feed)."""
+        done = self.scrapy("export", "-o", "whole.jsonl")
+        assert done.returncode == 0, done.stderr
+        items = read_export(self.folder / "whole.jsonl")
+        by_id = {item["id"]: item for item in items}
+        assert len(by_id) == len(items)
+        return by_id
+
+
+def read_export(path: Path) -> list[dict[str, Any]]:
+    """The entries of an export, JSON lines or CSV."""
+    if path.suffix == ".csv":
+        with path.open(newline="", encoding="utf-8") as file:
+            return [dict(row) for row in csv.DictReader(file)]
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file]

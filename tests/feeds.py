@@ -1,0 +1,73 @@
+"""Writes feed documents for tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+
+@dataclass(frozen=True)
+class E:
+    """An entry; None leaves an element out."""
+
+    id: str | None
+    text: str = "text"
+    updated: str | None = "2003-12-13T18:30:02Z"
+    title: str | None = "title"
+
+
+def atom(
+    entries: list[E],
+    *,
+    prev: str | None = None,
+    updated: str | None = "2003-12-13T18:30:02Z",
+    links: dict[str, str] | None = None,
+    head: str = "",
+    title: str = "Example Feed",
+) -> str:
+    """An atom:feed."""
+    all_links = {**(links or {}), **({"prev-archive": prev} if prev else {})}
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n'
+        '<feed xmlns="http://www.w3.org/2005/Atom"'
+        ' xmlns:fh="http://purl.org/syndication/history/1.0">\n'
+        f"<title>{escape(title)}</title><id>urn:feed</id>{_element('updated', updated)}{head}\n"
+        + "".join(f"<link rel={quoteattr(rel)} href={quoteattr(href)}/>\n" for rel, href in all_links.items())
+        + "".join(
+            f"<entry>{_element('id', e.id)}{_element('title', e.title)}"
+            f"{_element('updated', e.updated)}{_element('summary', e.text)}</entry>\n"
+            for e in entries
+        )
+        + "</feed>\n"
+    )
+
+
+def rss(
+    entries: list[E],
+    *,
+    prev: str | None = None,
+    updated: str | None = "Sat, 13 Dec 2003 18:30:02 GMT",
+    links: dict[str, str] | None = None,
+    head: str = "",
+) -> str:
+    """An RSS 2.0 document; an entry's time is its atom:updated."""
+    all_links = {**(links or {}), **({"prev-archive": prev} if prev else {})}
+    return (
+        '<?xml version="1.0"?>\n<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"'
+        ' xmlns:fh="http://purl.org/syndication/history/1.0"><channel>\n'
+        "<title>Example</title><link>http://example.org/</link><description>d</description>"
+        f"{_element('lastBuildDate', updated)}{head}\n"
+        + "".join(
+            f"<atom:link rel={quoteattr(rel)} href={quoteattr(href)}/>\n" for rel, href in all_links.items()
+        )
+        + "".join(
+            f"<item>{_element('guid', e.id)}{_element('title', e.title)}"
+            f"{_element('atom:updated', e.updated)}{_element('description', e.text)}</item>\n"
+            for e in entries
+        )
+        + "</channel></rss>\n"
+    )
+
+
+def _element(name: str, text: str | None) -> str:
+    return "" if text is None else f"<{name}>{escape(text)}</{name}>"

@@ -1,0 +1,129 @@
+"""A feed server on loopback that does what a test tells it to, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import socket
+import struct
+import threading
+import time
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Self
+
+
+@dataclass
+class Answer:
+    """What a path answers.
+
+    :param cut: send only so many bytes of the body, though Content-Length promises all
+    :param delay: seconds before the answer
+    :param reset: break the connection instead
+    """
+
+    body: bytes = b""
+    status: int = 200
+    content_type: str = "application/atom+xml"
+    headers: dict[str, str] = field(default_factory=dict)
+    cut: int | None = None
+    delay: float = 0
+    reset: bool = False
+    etag: bool = True
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    server: Server
+
+    def do_GET(self) -> None:
+        feeds = self.server.feeds
+        with feeds.lock:
+            answer = feeds.answers.get(self.path)
+            feeds.requests.append(self.path)
+            feeds.headers.append(dict(self.headers.items()))
+        if answer is None:
+            answer = Answer(status=404)
+        if feeds.on_request is not None:
+            feeds.on_request(self.path)
+        time.sleep(answer.delay)
+        if answer.reset:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+            self.connection.close()
+            return
+        etag = f'"{hashlib.sha256(answer.body).hexdigest()[:12]}"'
+        if answer.etag and answer.status == 200 and self.headers.get("If-None-Match") == etag:
+            answer = Answer(status=304)
+        self.send_response(answer.status)
+        if answer.body and answer.etag:
+            self.send_header("ETag", etag)
+        self.send_header("Content-Type", answer.content_type)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.end_headers()
+        self.wfile.write(answer.body[: answer.cut])
+        if answer.cut is not None:
+            self.close_connection = True
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+    def finish(self) -> None:
+        # A test has broken the connection, or the crawler has been killed.
+        with contextlib.suppress(OSError, ValueError):
+            super().finish()
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    feeds: FeedServer
+
+
+class FeedServer:
+    """The server: set `answers[path]`, read `requests`."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Answer] = {}
+        self.requests: list[str] = []
+        self.headers: list[dict[str, str]] = []
+        self.lock = threading.Lock()
+        self.on_request: Callable[[str], None] | None = None
+        self._server = Server(("127.0.0.1", 0), Handler)
+        self._server.feeds = self
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    @property
+    def root(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def url(self, path: str) -> str:
+        return self.root + path
+
+    def serve(self, path: str, body: str | bytes, **kwargs: object) -> None:
+        """Answer a path with a document."""
+        encoded = body.encode() if isinstance(body, str) else body
+        self.answers[path] = Answer(encoded, **kwargs)  # type: ignore[arg-type]
+
+    def asked(self) -> list[str]:
+        """The paths that were asked for since the last call, without robots.txt."""
+        with self.lock:
+            paths, self.requests = self.requests, []
+            self.headers = []
+        return [path for path in paths if path != "/robots.txt"]
