@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy.statscollectors import StatsCollector
 
@@ -111,10 +114,12 @@ class Project:
         settings: Mapping[str, object] | None = None,
         args: tuple[str, ...] = (),
         output: str | None = "out.jsonl",
+        spider: str = "history",
+        **environment: str,
     ) -> Run:
         """`scrapy crawl history`, with the export of this run alone."""
         (self.folder / "stats.json").unlink(missing_ok=True)
-        command = ["crawl", "history"]
+        command = ["crawl", spider]
         if feeds:
             command += ["-a", "feed=" + " ".join(feeds)]
         if output is not None:
@@ -123,13 +128,19 @@ class Project:
         command += ["-s", "STATS_CLASS=tests.crawling.JsonStatsCollector"]
         for name, value in (settings or {}).items():
             command += ["-s", f"{name}={value}"]
-        done = self.scrapy(*command, *args)
+        done = self.scrapy(*command, *args, **environment)
         run = Run(done.returncode, done.stderr)
         if (self.folder / "stats.json").exists():
             run.all_stats = json.loads((self.folder / "stats.json").read_text())
         if output is not None and (self.folder / output).exists():
             run.items = read_export(self.folder / output)
         return run
+
+    def states(self) -> dict[str, str]:
+        """The documents in the store: their states, by path."""
+        with contextlib.closing(sqlite3.connect(self.folder / ".scrapy" / "fhcrawl.sqlite")) as store:
+            rows = store.execute("SELECT url, state FROM documents").fetchall()
+        return {urlsplit(url).path: state for url, state in rows}
 
     def feeds(self) -> list[dict[str, Any]]:
         """`scrapy feeds --json`."""

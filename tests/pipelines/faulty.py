@@ -1,0 +1,43 @@
+"""Pipelines of a user, to stand behind fhcrawl's own."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from scrapy.exceptions import DropItem
+
+CHOSEN = "TEST_ENTRY"
+
+
+def settings(name: str) -> dict[str, str]:
+    """Settings with one of these pipelines behind fhcrawl's."""
+    return {
+        "ITEM_PIPELINES": '{"fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100, '
+        f'"tests.pipelines.faulty.{name}": 300}}'
+    }
+
+
+class Raises:
+    def process_item(self, item: Any) -> Any:
+        if item.id == os.environ.get(CHOSEN):
+            raise ValueError("a bug in a pipeline")
+        return item
+
+
+class Drops:
+    def process_item(self, item: Any) -> Any:
+        if item.id == os.environ.get(CHOSEN):
+            raise DropItem("not wanted")
+        return item
+
+
+class Enriches:
+    async def process_item(self, item: Any) -> Any:
+        item.categories = [*item.categories, "enriched"]
+        return item
+
+
+class Replaces:
+    def process_item(self, item: Any) -> Any:
+        return {"id": item.id} if item.id == os.environ.get(CHOSEN) else item

@@ -1,0 +1,237 @@
+"""What is marked when, and what is skipped."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+import scrapy_deltafetch
+
+from fhcrawl.spidermiddlewares.deltafetch import DeltaFetch
+from tests.crawling import read_export
+from tests.feeds import E, atom
+from tests.pipelines import faulty
+
+if TYPE_CHECKING:
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+
+def serve_chain(server: FeedServer, archives: int, first: int = 1) -> str:
+    """A subscription document and archives, with an entry each; every archive repeats the one before it."""
+    for n in range(first, archives + 1):
+        prev = f"/a{n - 1}" if n > first else None
+        server.serve(f"/a{n}", atom([E(str(n)), E(str(n - 1), "old", "2001-01-01T00:00:00Z")], prev=prev))
+    server.serve("/index", atom([E("now")], prev=f"/a{archives}"))
+    return server.url("/index")
+
+
+def test_middleware_is_scrapy_deltafetch() -> None:
+    assert issubclass(DeltaFetch, scrapy_deltafetch.DeltaFetch)
+
+
+def test_error_in_a_pipeline_leaves_the_archive_unmarked(server: FeedServer, project: Project) -> None:
+    feed = serve_chain(server, 3)
+    run = project.crawl(feed, settings=faulty.settings("Raises"), TEST_ENTRY="3")
+    assert set(run.changes) == {"now", "2", "1", "0"}
+    assert project.states() == {
+        "/index": "processed",
+        "/a3": "failed",
+        "/a2": "processed",
+        "/a1": "processed",
+    }
+    assert run.stats["deltafetch/stored"] == 2
+    assert run.stats["fhcrawl/document/failed"] == 1
+    assert any("/a3 lost an entry to an error in the pipelines" in w for w in run.warnings())
+    assert project.verdict() == ("incomplete", ["pipeline-error"])
+    server.asked()
+    run = project.crawl(feed)
+    assert server.asked() == ["/index", "/a3"]
+    assert run.changes == {"3": "new"}
+    assert project.verdict() == ("complete", [])
+
+
+def test_error_in_the_subscription_document_leaves_it_to_be_read_again(
+    server: FeedServer, project: Project
+) -> None:
+    feed = serve_chain(server, 1)
+    project.crawl(feed, settings=faulty.settings("Raises"), TEST_ENTRY="now")
+    run = project.crawl(feed)
+    assert run.changes == {"now": "new"}
+    assert project.verdict() == ("complete", [])
+
+
+def test_pipeline_that_replaces_an_item_leaves_the_archive_unmarked(
+    server: FeedServer, project: Project
+) -> None:
+    feed = serve_chain(server, 2)
+    run = project.crawl(feed, settings=faulty.settings("Replaces"), TEST_ENTRY="2")
+    assert project.states()["/a2"] == "failed"
+    assert any("another kind of item" in w for w in run.warnings())
+
+
+def test_drop_item_settles_an_entry(server: FeedServer, project: Project) -> None:
+    feed = serve_chain(server, 2)
+    run = project.crawl(feed, settings=faulty.settings("Drops"), TEST_ENTRY="2")
+    assert set(run.changes) == {"now", "1", "0"}
+    assert set(project.states().values()) == {"processed"}
+
+
+def test_what_pipelines_add_is_exported(server: FeedServer, project: Project) -> None:
+    feed = serve_chain(server, 1)
+    run = project.crawl(feed, settings=faulty.settings("Enriches"))
+    assert [item["categories"] for item in run.items] == [["enriched"]] * 3
+
+
+def test_archive_without_entries_is_marked(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("2")], prev="/a2"))
+    server.serve("/a2", atom([], prev="/a1"))
+    server.serve("/a1", atom([E("1")]))
+    run = project.crawl(server.url("/index"))
+    assert run.stats["deltafetch/stored"] == 2
+    server.serve("/index", atom([E("3")], prev="/a2"))
+    server.asked()
+    project.crawl(server.url("/index"))
+    assert server.asked() == ["/index"]
+
+
+def test_deltafetch_key_names_an_archive_and_survives_redirects(server: FeedServer, project: Project) -> None:
+    settings = {"SPIDER_MODULES": "tests.spiders.keyed"}
+    server.serve("/index", atom([E("2")], prev="/a1?session=1"))
+    server.serve("/a1?session=1", "", status=302, headers={"Location": "/b1"})
+    server.serve("/b1", atom([E("1")]))
+    run = project.crawl(server.url("/index"), settings=settings, spider="keyed")
+    assert set(run.changes) == {"1", "2"}
+    server.asked()
+    server.serve("/index", atom([E("3")], prev="/a1?session=2"))
+    run = project.crawl(server.url("/index"), settings=settings, spider="keyed")
+    assert server.asked() == ["/index"]
+    assert run.stats["deltafetch/skipped"] == 1
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"settings": {"DELTAFETCH_RESET": 1}},
+        {"args": ("-a", "deltafetch_reset=1")},
+        {"settings": {"DELTAFETCH_ENABLED": 0}},
+    ],
+    ids=["DELTAFETCH_RESET", "deltafetch_reset=1", "DELTAFETCH_ENABLED off"],
+)
+def test_reset_fetches_every_document_again(
+    server: FeedServer, project: Project, again: dict[str, dict[str, int] | tuple[str, ...]]
+) -> None:
+    feed = serve_chain(server, 2)
+    project.crawl(feed)
+    server.asked()
+    run = project.crawl(feed, **again)  # type: ignore[arg-type]
+    assert server.asked() == ["/index", "/a2", "/a1"]
+    assert run.items == []
+    assert project.verdict() == ("complete", [])
+
+
+def test_reset_that_is_off_skips_archives(server: FeedServer, project: Project) -> None:
+    feed = serve_chain(server, 2)
+    project.crawl(feed)
+    server.asked()
+    run = project.crawl(feed, args=("-a", "deltafetch_reset=0"))
+    assert server.asked() == ["/index"]
+    assert run.stats["deltafetch/skipped"] == 1
+
+
+def test_disabled_middleware_counts_nothing(server: FeedServer, project: Project) -> None:
+    feed = serve_chain(server, 2)
+    run = project.crawl(feed, settings={"DELTAFETCH_ENABLED": 0})
+    assert not [name for name in run.all_stats if name.startswith("deltafetch/")]
+
+
+def test_unchanged_subscription_document_does_not_end_the_walk(server: FeedServer, project: Project) -> None:
+    feed = serve_chain(server, 4)
+    del server.answers["/a2"]
+    project.crawl(feed)
+    assert project.verdict() == ("incomplete", ["http-404"])
+    serve_chain(server, 4)
+    server.asked()
+    run = project.crawl(feed)
+    assert run.stats["fhcrawl/document/unchanged"] == 1
+    assert server.asked() == ["/index", "/a2", "/a1"]
+    assert run.changes == {"2": "updated", "1": "new", "0": "new"}
+    assert project.verdict() == ("complete", [])
+
+
+def test_archive_reached_in_a_later_run_keeps_its_place(server: FeedServer, project: Project) -> None:
+    """Without any times, only places tell which version is newer."""
+    undated = {"updated": None}
+    server.serve("/index", atom([E("1", "newest", None)], prev="/a2", **undated))  # type: ignore[arg-type]
+    server.serve("/a1", atom([E("1", "oldest", None)], **undated))  # type: ignore[arg-type]
+    project.crawl(server.url("/index"))
+    server.serve("/a2", atom([E("1", "older", None)], prev="/a1", **undated))  # type: ignore[arg-type]
+    run = project.crawl(server.url("/index"))
+    assert server.asked()[-2:] == ["/a2", "/a1"]
+    assert run.items == []
+    assert project.logical_feed()["1"]["summary"] == "newest"
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 9])
+def test_run_after_a_kill_fetches_only_what_is_missing(server: FeedServer, project: Project, k: int) -> None:
+    feed = serve_chain(server, 10)
+    reached = threading.Event()
+
+    def note(path: str) -> None:
+        if path == f"/a{10 - k}":
+            reached.set()
+            time.sleep(0.5)
+
+    server.on_request = note
+    process = project.start("crawl", "history", "-a", f"feed={feed}", "-o", "out.jsonl")
+    assert reached.wait(60)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    server.on_request = None
+    server.asked()
+    processed = {path for path, state in project.states().items() if state == "processed"}
+    assert processed == {"/index", *(f"/a{n}" for n in range(10 - k + 1, 11))}
+    assert not (project.folder / "out.jsonl").exists()
+    assert project.verdict() == ("incomplete", ["known"])
+
+    run = project.crawl(feed)
+    assert server.asked() == ["/index", *(f"/a{n}" for n in range(10 - k, 0, -1))]
+    assert set(run.changes) == {"now", *(str(n) for n in range(11))}
+    assert {run.texts[str(n)] for n in range(1, 11)} == {"text"}
+    assert project.verdict() == ("complete", [])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_runs_killed_at_any_moment_export_each_winning_version_once(
+    server: FeedServer, project: Project, seed: int
+) -> None:
+    chance = random.Random(seed)  # noqa: S311
+    feed = serve_chain(server, 30)
+    command = ("crawl", "history", "-a", f"feed={feed}", "-o", "all.jsonl")
+    kills = 0
+    for attempt in itertools.count():
+        process = project.start(*command)
+        if attempt < 6:
+            time.sleep(chance.uniform(0.3, 1.6))
+            process.send_signal(signal.SIGKILL)
+        code = process.wait()
+        kills += code == -signal.SIGKILL
+        if attempt >= 6:
+            break
+    assert code == 0
+    assert kills > 0
+    exported = read_export(project.folder / "all.jsonl")
+    whole = project.logical_feed()
+    assert sorted(item["id"] for item in exported) == sorted(whole)
+    assert {item["id"]: item["summary"] for item in exported} == {
+        entry_id: item["summary"] for entry_id, item in whole.items()
+    }
+    assert len(whole) == 32
+    assert not list(project.folder.glob(".*.part"))
+    assert project.verdict() == ("complete", [])

@@ -1,0 +1,216 @@
+"""What is wrong with servers and documents: one sentence, one stat, and the rest goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.feeds import E, atom, rss
+from tests.server import Answer
+
+if TYPE_CHECKING:
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+QUICK = {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 1}
+CUT = atom([E("2"), E("1", "x" * 1000)], prev="/a0").encode()
+
+FAULTS = {
+    "404": (Answer(status=404), "missing", "http-404", "is not there (404)"),
+    "410": (Answer(status=410), "missing", "http-410", "is gone for good (410)"),
+    "403": (Answer(status=403), "refused", "http-403", "is refused by its server (403)"),
+    "500": (Answer(status=500), "failed", "http-500", "the server answers 500"),
+    "timeout": (Answer(b"late", delay=3), "failed", "timeout", "does not answer in time"),
+    "reset": (Answer(reset=True), "failed", "download-error", "cannot be fetched"),
+    "empty": (Answer(), "invalid", "empty", "is not a feed: it is empty"),
+    "HTML": (
+        Answer(b"<!DOCTYPE html><html><body><p>Hello<br></body></html>"),
+        "invalid",
+        "html",
+        "is not a feed: it is an HTML page",
+    ),
+    "not XML": (Answer(b"Moved, sorry"), "invalid", "not-xml", "is not a feed: it is not XML"),
+    "other XML": (Answer(b"<opml/>"), "invalid", "not-a-feed", "its root element is <opml>"),
+    "cut off": (
+        Answer(CUT, cut=len(CUT) - 300),
+        "invalid",
+        "not-well-formed",
+        "is cut off or not well-formed",
+    ),
+    "redirect loop": (
+        Answer(status=302, headers={"Location": "/a1"}),
+        "failed",
+        "redirects",
+        "redirects too often",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_archive_that_cannot_be_had_is_a_gap_until_it_heals(
+    server: FeedServer, project: Project, fault: str
+) -> None:
+    answer, state, kind, sentence = FAULTS[fault]
+    server.serve("/index", atom([E("3")], prev="/a1"))
+    server.answers["/a1"] = answer
+    server.serve("/other", atom([E("5")], prev="/other1"))
+    server.serve("/other1", atom([E("4")]))
+    feeds = (server.url("/index"), server.url("/other"))
+    run = project.crawl(*feeds, settings=QUICK)
+    assert run.exit_code == 0
+    kept = {"2": "new"} if fault == "cut off" else {}
+    assert run.changes == {"3": "new", "5": "new", "4": "new"} | kept
+    sentences = [w for w in run.warnings() if sentence in w and "entries;" not in w]
+    assert len(sentences) == 1
+    assert server.url("/a1") in sentences[0]
+    assert run.stats[f"fhcrawl/document/{state}"] == 1
+    assert run.stats["fhcrawl/document/processed"] == 3
+    assert (run.stats["fhcrawl/feed/complete"], run.stats["fhcrawl/feed/incomplete"]) == (1, 1)
+    assert "Traceback" not in run.log
+    [gap] = project.feeds()[0]["reasons"]
+    assert gap["kind"] == kind
+    assert gap["url"] == server.url("/a1")
+    assert sentence in gap["detail"]
+    assert gap["since"].endswith("Z")
+
+    server.serve("/a1", atom([E("2"), E("1")], prev="/a0"))
+    server.serve("/a0", atom([E("0")]))
+    server.asked()
+    run = project.crawl(*feeds, settings=QUICK)
+    assert sorted(server.asked()) == ["/a0", "/a1", "/index", "/other"]
+    assert set(run.changes) == {"0", "1", "2"} - set(kept)
+    assert run.stats["fhcrawl/feed/complete"] == 2
+
+
+def test_subscription_document_that_cannot_be_had_is_a_gap(server: FeedServer, project: Project) -> None:
+    run = project.crawl(server.url("/nothing"))
+    assert run.exit_code == 0
+    assert run.items == []
+    assert run.stats == {"fhcrawl/document/missing": 1, "fhcrawl/feed/unknown": 1}
+    assert project.verdict() == ("unknown", ["http-404"])
+
+
+def test_subscription_document_that_fails_later_takes_the_verdict_back(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", atom([E("2")], prev="/a1"))
+    server.serve("/a1", atom([E("1")]))
+    project.crawl(server.url("/index"))
+    server.answers["/index"] = Answer(status=404)
+    project.crawl(server.url("/index"))
+    assert project.verdict() == ("incomplete", ["http-404"])
+    server.serve("/index", atom([E("2")], prev="/a1"))
+    project.crawl(server.url("/index"))
+    assert project.verdict() == ("complete", [])
+
+
+def test_archive_that_robots_txt_forbids_is_a_gap(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("2")], prev="/secret/a1"))
+    server.serve("/robots.txt", "User-agent: *\nDisallow: /secret/", content_type="text/plain")
+    server.serve("/secret/a1", atom([E("1")]))
+    run = project.crawl(server.url("/index"))
+    assert server.asked() == ["/index"]
+    assert run.stats["fhcrawl/document/refused"] == 1
+    assert any("robots.txt forbids it" in w for w in run.warnings())
+    assert project.verdict() == ("incomplete", ["robots-txt"])
+
+
+def test_document_larger_than_allowed_is_a_gap(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("2")], prev="/a1"))
+    server.serve("/a1", atom([E("1", "x" * 5000)]))
+    run = project.crawl(server.url("/index"), settings={"DOWNLOAD_MAXSIZE": 3000})
+    assert run.stats["fhcrawl/document/refused"] == 1
+    assert project.verdict() == ("incomplete", ["too-large"])
+
+
+def test_host_that_is_not_there_is_a_gap(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("2")], prev="http://127.0.0.1:9/a1"))
+    run = project.crawl(server.url("/index"), settings=QUICK)
+    assert run.stats["fhcrawl/document/failed"] == 1
+    assert project.verdict() == ("incomplete", ["connection-refused"])
+
+
+def test_cut_off_document_is_fetched_again_before_it_is_given_up(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", atom([E("2")], prev="/a1"))
+    server.answers["/a1"] = Answer(CUT, cut=100)
+    project.crawl(server.url("/index"), settings={"RETRY_TIMES": 2})
+    assert server.asked() == ["/index", "/a1", "/a1", "/a1"]
+
+
+BAD_ENTRY = "<entry><id>bad</id><title>t</title><updated>yesterday</updated></entry></feed>"
+
+
+@pytest.mark.parametrize(
+    ("document", "sentence", "exported", "verdict"),
+    [
+        (atom([E("1"), E(None)]), "it has no atom:id", {"1"}, "incomplete"),
+        (atom([E("1"), E("2", title=None)]), "it has no atom:title", {"1", "2"}, "complete"),
+        (
+            atom([E("1")]).replace("</feed>", BAD_ENTRY),
+            "its atom:updated is not a date: 'yesterday'",
+            {"1", "bad"},
+            "complete",
+        ),
+        (
+            rss([E("1")]).replace("</channel>", "<item></item></channel>"),
+            "it has no guid, no link, no title and no description",
+            {"1"},
+            "incomplete",
+        ),
+    ],
+    ids=["no id", "no title", "unreadable date", "empty item"],
+)
+def test_bad_entry_loses_at_most_itself(
+    server: FeedServer,
+    project: Project,
+    document: str,
+    sentence: str,
+    exported: set[str],
+    verdict: str,
+) -> None:
+    server.serve("/index", atom([E("0")], prev="/a1"))
+    server.serve("/a1", document)
+    run = project.crawl(server.url("/index"))
+    assert set(run.changes) == exported | {"0"}
+    [warning] = [w for w in run.warnings() if sentence in w]
+    assert server.url("/a1") in warning
+    lost = verdict == "incomplete"
+    assert run.stats.get("fhcrawl/entry/invalid", 0) == lost
+    assert run.stats["fhcrawl/document/processed"] == 2
+    assert project.verdict() == (verdict, ["entries-lost"] if lost else [])
+
+
+def test_text_from_a_feed_cannot_forge_log_lines(server: FeedServer, project: Project) -> None:
+    title = "x\n2026-01-01 00:00:00 [root] ERROR: forged\x85also"
+    server.serve("/index", atom([E(None, title=title)]))
+    run = project.crawl(server.url("/index"))
+    assert not [line for line in run.log.splitlines() if line.startswith("2026-01-01 00:00:00")]
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        ((), "No feed to crawl: write -a feed=https://example.org/index.atom"),
+        (("-a", "feed=example.org/feed"), "write https://example.org/feed"),
+        (("-a", "feed=ftp://example.org/feed"), "is not the URL of a feed"),
+        (("-a", "feeds=missing.txt"), "The list of feeds cannot be read: missing.txt"),
+        (("-a", "feed=http://127.0.0.1/", "-a", "deltafetch_reset=maybe"), "write -a deltafetch_reset=1"),
+        (
+            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=sqlite:////no/such/folder/x.db"),
+            "The store cannot be opened: sqlite:////no/such/folder/x.db",
+        ),
+        (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=nonsense"), "is not a database URL"),
+        (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=mysql://x/y"), "does not know, mysql"),
+    ],
+)
+def test_wrong_arguments_stop_the_run_with_a_sentence(
+    server: FeedServer, project: Project, args: tuple[str, ...], sentence: str
+) -> None:
+    done = project.scrapy("crawl", "history", *args)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Spider opened" not in done.stderr
