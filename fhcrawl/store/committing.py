@@ -13,7 +13,7 @@ from fhcrawl.store.schema import documents, feeds
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from fhcrawl.logical_feed import Visit
+    from fhcrawl.logical_feed import Version, Visit
     from fhcrawl.store.statements import Upserts
 
 
@@ -67,20 +67,36 @@ class Commit:
         self._write_changes()
         self._execute(
             statements.CONFIRM_ENTRY,
-            [rows.times_row(feed_id, version, fields) for version, fields in visit.confirmed.values()],
+            [
+                rows.times_row(feed_id, version, fields)
+                for version, fields in visit.confirmed.values()
+                if not self._is_superseded(version)
+            ],
         )
+
+    def _is_superseded(self, version: Version) -> bool:
+        """Whether the document itself holds a newer version of the entry."""
+        accepted = self._visit.accepted.get(version.id)
+        return accepted is not None and accepted[0].order > version.order
 
     def _write_changes(self) -> None:
         begun: dict[str, str | None] = {}
         settled: list[str] = []
         for entry_id, (version, _fields) in self._visit.accepted.items():
-            before = self._visit.stored.get(entry_id)
-            if before is None or not before.pending:
-                begun[entry_id] = None if before is None else before.digest
-            elif before.exported == version.digest:
+            exported = self._exported(entry_id)
+            if version.digest == exported:
                 settled.append(entry_id)
+            else:
+                begun[entry_id] = exported
         self._begin_changes(begun)
         self._settle_changes(settled)
+
+    def _exported(self, entry_id: str) -> str | None:
+        """Digest of what was last exported of an entry; None if nothing ever was."""
+        before = self._visit.stored.get(entry_id)
+        if before is None:
+            return None
+        return before.exported if before.pending else before.digest
 
     def _begin_changes(self, exported: dict[str, str | None]) -> None:
         self._execute(

@@ -1,0 +1,112 @@
+"""A crawl without network and reactor: the real spider, middlewares, pipelines and store, step by step.
+
+For tests that need thousands of crawls; everything that Scrapy's engine adds is tested with real crawls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, signals
+from scrapy.exceptions import DropItem
+from scrapy.http import TextResponse
+from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
+
+from fhcrawl import signals as our_signals
+from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.pipelines.manager import ItemPipelineManager
+from fhcrawl.spidermiddlewares.commit import CommitMiddleware
+from fhcrawl.spidermiddlewares.deltafetch import DeltaFetch
+from fhcrawl.spiders.history import HistorySpider
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Mapping
+
+    from fhcrawl.logical_feed import Visit
+
+
+class Killed(BaseException):
+    """The process dies here."""
+
+
+class Engine:
+    """Crawls `documents` (bodies by URL).
+
+    :param life: how many entries go through the pipelines before it dies; None for ever
+    """
+
+    def __init__(self, store_url: str, documents: Mapping[str, str], life: int | None = None) -> None:
+        settings = Settings()
+        settings.setmodule("fhcrawl.settings")
+        settings.set("FHCRAWL_STORE_URL", store_url)
+        settings.set(
+            "EXTENSIONS",
+            {name: order for name, order in settings.getdict("EXTENSIONS").items() if "StoreE" in name},
+        )
+        settings.set("EXTENSIONS_BASE", {})
+        settings.set("TWISTED_REACTOR_ENABLED", False)
+        self._crawler = get_crawler(HistorySpider, settings.copy_to_dict())
+        self._documents = documents
+        self._life = life
+        self.committed: list[Visit] = []
+        self.asked: list[str] = []
+
+    def crawl(self, feed: str) -> list[dict[str, Any]] | None:
+        """Crawl; what is exported in the end, None if it died before."""
+        crawler = self._crawler
+        crawler.spider = spider = HistorySpider.from_crawler(crawler, feed=feed)
+        extension = StoreExtension.of(crawler)
+        crawler.signals.connect(self._commit, signal=our_signals.document_committed)
+        self._commits = CommitMiddleware.from_crawler(crawler)
+        self._deltafetch = DeltaFetch.from_crawler(crawler)
+        self._pipelines = ItemPipelineManager.from_crawler(crawler)
+        crawler.signals.send_catch_log(signals.spider_opened, spider=spider)
+        try:
+            asyncio.run(self._run(spider))
+            exported = list(extension.store.pending(extension.run))
+            extension.store.end_delivery(extension.run, 0)
+        except Killed:
+            return None
+        else:
+            return exported
+        finally:
+            extension.store.close()
+
+    def _commit(self, visit: Visit) -> None:
+        self.committed.append(visit)
+
+    async def _run(self, spider: HistorySpider) -> None:
+        requests = deque([request async for request in spider.start()])
+        while requests:
+            request = requests.popleft()
+            self.asked.append(request.url)
+            response = TextResponse(request.url, body=self._documents[request.url].encode(), request=request)
+            async for output in self._output(spider, response):
+                if isinstance(output, Request):
+                    requests.append(output)
+                else:
+                    await self._item(output)
+
+    async def _output(self, spider: HistorySpider, response: TextResponse) -> AsyncIterator[Any]:
+        assert response.request is not None
+        yielded = _asynchronous(spider.parse(response, **response.request.cb_kwargs))
+        through = self._deltafetch.process_spider_output(response, yielded)
+        async for output in self._commits.process_spider_output(response, through):
+            yield output
+
+    async def _item(self, item: Any) -> None:
+        if self._life is not None:
+            self._life -= 1
+            if self._life < 0:
+                raise Killed
+        with contextlib.suppress(DropItem):
+            await self._pipelines.process_item_async(item)
+
+
+async def _asynchronous(outputs: Iterable[Any]) -> AsyncIterator[Any]:
+    for output in outputs:
+        yield output
