@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import shutil
@@ -20,12 +21,22 @@ logger = logging.getLogger(__name__)
 class WrittenFile(NamedTuple):
     """A file that is written whole, beside the name that it is to have.
 
-    :param inode: tells it from another file of that name
+    :param inode: tells it from another file of that name, with its size (octets) and time (ns)
     """
 
     written: str
     name: str
     inode: int
+    size: int
+    time: int
+
+    def is_named(self) -> bool:
+        """Whether it is the file of that name."""
+        try:
+            found = Path(self.name).stat()
+        except OSError:
+            return False
+        return (found.st_ino, found.st_size, found.st_mtime_ns) == (self.inode, self.size, self.time)
 
 
 def open_beside(path: Path, mode: Literal["wb", "ab"]) -> tuple[IO[bytes], Path]:
@@ -53,19 +64,19 @@ def close_whole(file: IO[bytes], beside: Path, path: Path) -> WrittenFile:
     """Bring a file to the disk, and close it."""
     file.flush()
     os.fsync(file.fileno())
-    inode = os.fstat(file.fileno()).st_ino
+    stat = os.fstat(file.fileno())
     file.close()
-    return WrittenFile(str(beside.resolve()), str(path.resolve()), inode)
+    return WrittenFile(
+        str(beside.resolve()), str(path.resolve()), stat.st_ino, stat.st_size, stat.st_mtime_ns
+    )
 
 
 def publish(file: WrittenFile) -> bool:
     """Put a file under its name; true if it is there, even if another process has put it there."""
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):
         os.replace(file.written, file.name)
         return True
-    with contextlib.suppress(FileNotFoundError):
-        return Path(file.name).stat().st_ino == file.inode
-    return False
+    return file.is_named()
 
 
 def deliver(store: Store, run: int, files: Iterable[WrittenFile]) -> None:
@@ -74,6 +85,10 @@ def deliver(store: Store, run: int, files: Iterable[WrittenFile]) -> None:
     :raises OSError: if one cannot get its name; then the changes are not exported
     """
     files = list(files)
+    for file in files:
+        # The one thing that keeps a file, once it is written, from its name: find it before any has one.
+        if Path(file.name).is_dir():
+            raise IsADirectoryError(errno.EISDIR, "there is a folder of that name", file.name)
     number = store.begin_delivery(run, [list(file) for file in files])
     try:
         for file in files:

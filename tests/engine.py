@@ -56,7 +56,14 @@ class Engine:
         self.asked: list[str] = []
 
     def crawl(self, feed: str) -> list[dict[str, Any]] | None:
-        """Crawl; what is exported in the end, None if it died before."""
+        """Crawl and export; what is exported, None if it died before."""
+        return self._crawl(feed, export=True)
+
+    def crawl_only(self, feed: str) -> None:
+        """Crawl without an export."""
+        self._crawl(feed, export=False)
+
+    def _crawl(self, feed: str, export: bool) -> list[dict[str, Any]] | None:
         crawler = self._crawler
         crawler.spider = spider = HistorySpider.from_crawler(crawler, feed=feed)
         extension = StoreExtension.of(crawler)
@@ -68,7 +75,8 @@ class Engine:
         try:
             asyncio.run(self._run(spider))
             exported = list(extension.store.pending(extension.run))
-            extension.store.end_delivery(extension.run, 0)
+            if export:
+                extension.store.end_delivery(extension.run, 0)
         except Killed:
             return None
         else:

@@ -1,0 +1,156 @@
+"""Exports: whole or absent, each change once."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fhcrawl.items import FIELDS
+from tests.crawling import read_export
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+RICH = """<?xml version="1.0"?>
+<feed xmlns="http://www.w3.org/2005/Atom"><title>Rich</title><id>urn:f</id><updated>2004-01-01T00:00:00Z</updated>
+<author><name>Ann, “the Editor”</name></author>
+<entry><id>urn:1</id><title>Comma, "quote"
+and a line</title><link href="/1"/><link rel="enclosure" href="/1.mp3" type="audio/mpeg" length="12"/>
+<published>2003-12-31T23:00:00.25-01:00</published><updated>2004-01-01T00:00:00Z</updated>
+<category term="a,b"/><category term="ç"/>
+<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>One <b>two</b></p></div></content></entry>
+<entry><id>urn:2</id><title>bare</title><updated>2003-01-01T00:00:00Z</updated></entry>
+</feed>"""
+
+
+def test_csv_is_read_back_to_the_same_values(server: FeedServer, project: Project) -> None:
+    server.serve("/index", RICH)
+    feed = server.url("/index")
+    project.crawl(feed, args=("-o", "second.csv"))
+    lines = read_export(project.folder / "out.jsonl")
+    rows = read_export(project.folder / "second.csv")
+    assert [list(row) for row in rows] == [FIELDS, FIELDS]
+    for line, row in zip(lines, rows, strict=True):
+        assert row == {
+            name: json.dumps(value, ensure_ascii=False)
+            if isinstance(value, list)
+            else ("" if value is None else value)
+            for name, value in line.items()
+        }
+    [rich] = [line for line in lines if line["id"] == "urn:1"]
+    assert rich["published"] == "2004-01-01T00:00:00.25Z"
+    assert rich["authors"] == ["Ann, “the Editor”"]
+    assert rich["categories"] == ["a,b", "ç"]
+    assert rich["enclosures"] == [{"url": server.url("/1.mp3"), "type": "audio/mpeg", "length": 12}]
+    assert rich["content"] == "<p>One <b>two</b></p>"
+    assert rich["content_type"] == "xhtml"
+
+
+def test_export_appends_without_a_second_csv_header(server: FeedServer, project: Project) -> None:
+    feed = server.url("/index")
+    server.serve("/index", atom([E("1")]))
+    project.crawl(feed, output=None, args=("-o", "all.csv"))
+    server.serve("/index", atom([E("2"), E("1")]))
+    project.crawl(feed, output=None, args=("-o", "all.csv"))
+    assert [row["id"] for row in read_export(project.folder / "all.csv")] == ["1", "2"]
+
+
+def test_overwriting_export_holds_only_this_run(server: FeedServer, project: Project) -> None:
+    feed = server.url("/index")
+    server.serve("/index", atom([E("1")]))
+    project.crawl(feed, output=None, args=("-O", "new.jsonl"))
+    server.serve("/index", atom([E("2"), E("1")]))
+    project.crawl(feed, output=None, args=("-O", "new.jsonl"))
+    assert [row["id"] for row in read_export(project.folder / "new.jsonl")] == ["2"]
+
+
+def test_export_to_stdout(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("1")]))
+    done = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')}", "-o", "-:jsonlines")
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["1"]
+    assert project.crawl(server.url("/index")).items == []
+
+
+def test_scrapys_other_formats_work(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("1")]))
+    project.crawl(server.url("/index"), output=None, args=("-o", "out.json", "-o", "out.xml"))
+    [item] = json.loads((project.folder / "out.json").read_text())
+    assert item["id"] == "1"
+    assert "<id>1</id>" in (project.folder / "out.xml").read_text()
+
+
+def test_changes_of_several_runs_without_export_are_one_line(server: FeedServer, project: Project) -> None:
+    feed = server.url("/index")
+    server.serve("/index", atom([E("1", "a"), E("2", "a")]))
+    project.crawl(feed)
+    for text, day in (("b", 2), ("c", 3)):
+        changed = [E("1", text, f"2004-01-0{day}T00:00:00Z"), E("3", text, f"2004-01-0{day}T00:00:00Z")]
+        server.serve("/index", atom(changed))
+        project.crawl(feed, output=None)
+    run = project.crawl(feed)
+    assert run.changes == {"1": "updated", "3": "new"}
+    assert run.texts == {"1": "c", "3": "c"}
+
+
+def test_change_that_was_taken_back_is_not_exported(server: FeedServer, project: Project) -> None:
+    feed = server.url("/index")
+    server.serve("/index", atom([E("1", "a")]))
+    project.crawl(feed)
+    server.serve("/index", atom([E("1", "b", "2004-01-02T00:00:00Z")]))
+    project.crawl(feed, output=None)
+    server.serve("/index", atom([E("1", "a", "2004-01-03T00:00:00Z")]))
+    project.crawl(feed, output=None)
+    assert project.crawl(feed).items == []
+
+
+def test_same_content_again_is_no_change_whatever_the_times_say(server: FeedServer, project: Project) -> None:
+    feed = server.url("/index")
+    server.serve("/index", atom([E("1", "a")]))
+    project.crawl(feed)
+    server.serve("/index", atom([E("1", "a", "2005-01-01T00:00:00Z")]))
+    run = project.crawl(feed)
+    assert run.items == []
+    assert run.stats["fhcrawl/entry/duplicate"] == 1
+    assert project.logical_feed()["1"]["updated"] == "2005-01-01T00:00:00Z"
+
+
+def test_entry_deleted_before_it_was_exported_is_never_exported(server: FeedServer, project: Project) -> None:
+    feed = server.url("/index")
+    server.serve("/index", atom([E("1"), E("2")], head="<fh:complete/>"))
+    project.crawl(feed, output=None)
+    server.serve("/index", atom([E("2")], head="<fh:complete/>"))
+    assert project.crawl(feed).changes == {"2": "new"}
+
+
+def test_changes_of_other_feeds_wait_for_their_own_run(server: FeedServer, project: Project) -> None:
+    server.serve("/one", atom([E("1")]))
+    server.serve("/two", atom([E("2")]))
+    project.crawl(server.url("/one"), output=None)
+    assert project.crawl(server.url("/two")).changes == {"2": "new"}
+    assert project.crawl(server.url("/one")).changes == {"1": "new"}
+
+
+@pytest.mark.parametrize("output", ["/proc/none/out.jsonl", "folder"])
+def test_export_that_cannot_be_written_is_made_good_by_the_next_run(
+    server: FeedServer, project: Project, output: str
+) -> None:
+    server.serve("/index", atom([E("1")]))
+    arguments = ("-o", "kept.jsonl", "-o", f"{output}:jsonlines")
+    (project.folder / "folder").mkdir()
+    run = project.crawl(server.url("/index"), output=None, args=arguments)
+    assert any("cannot be written" in w for w in run.warnings())
+    assert not (project.folder / "kept.jsonl").exists()
+    assert not list(project.folder.glob(".*.part"))
+    assert project.crawl(server.url("/index")).changes == {"1": "new"}
+
+
+def test_fields_are_in_order_in_the_csv_header(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("1")]))
+    project.crawl(server.url("/index"), output="out.csv")
+    with (project.folder / "out.csv").open(newline="") as file:
+        assert next(csv.reader(file)) == FIELDS

@@ -1,0 +1,94 @@
+"""Exports that are cut off between their file and their mark."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fhcrawl import delivery
+from fhcrawl.store import Store
+from tests.engine import Engine
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FEED = "http://example.org/index"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A store with one change to be exported."""
+    url = f"sqlite:///{tmp_path / 'store.sqlite'}"
+    opened = Store.open(url)
+    Engine(url, {FEED: atom([E("1")])}).crawl_only(FEED)
+    yield opened
+    opened.close()
+
+
+def written(folder: Path, mode: str = "wb") -> delivery.WrittenFile:
+    file, beside = delivery.open_beside(folder / "out.jsonl", mode)  # type: ignore[arg-type]
+    file.write(b"line\n")
+    return delivery.close_whole(file, beside, folder / "out.jsonl")
+
+
+def pending(store: Store) -> int:
+    return len(list(store.pending(1)))
+
+
+def test_delivery_names_the_file_and_settles_the_changes(store: Store, tmp_path: Path) -> None:
+    assert pending(store) == 1
+    delivery.deliver(store, 1, [written(tmp_path)])
+    assert (tmp_path / "out.jsonl").read_bytes() == b"line\n"
+    assert pending(store) == 0
+    assert store.deliveries() == []
+
+
+@pytest.mark.parametrize("renamed", [False, True], ids=["before the name", "after the name"])
+def test_delivery_that_died_is_finished(store: Store, tmp_path: Path, renamed: bool) -> None:
+    file = written(tmp_path)
+    store.begin_delivery(1, [list(file)])
+    if renamed:
+        os.replace(file.written, file.name)
+    delivery.recover(store)
+    assert (tmp_path / "out.jsonl").read_bytes() == b"line\n"
+    assert pending(store) == 0
+    assert store.deliveries() == []
+
+
+def test_delivery_whose_file_is_gone_leaves_its_changes_to_be_exported(store: Store, tmp_path: Path) -> None:
+    file = written(tmp_path)
+    store.begin_delivery(1, [list(file)])
+    Path(file.written).unlink()
+    (tmp_path / "out.jsonl").write_text("another file of that name")
+    delivery.recover(store)
+    assert pending(store) == 1
+    assert store.deliveries() == []
+
+
+def test_delivery_that_cannot_name_its_file_is_cancelled(store: Store, tmp_path: Path) -> None:
+    file = written(tmp_path)
+    (tmp_path / "out.jsonl").mkdir()
+    with pytest.raises(OSError, match="folder"):
+        delivery.deliver(store, 1, [file])
+    assert pending(store) == 1
+    assert store.deliveries() == []
+
+
+def test_files_left_by_dead_processes_are_removed(tmp_path: Path) -> None:
+    left = tmp_path / ".out.jsonl.999999999.part"
+    left.touch()
+    living = tmp_path / ".out.jsonl.1.part"
+    living.touch()
+    written(tmp_path)
+    assert not left.exists()
+    assert living.exists()
+
+
+def test_appending_begins_with_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").write_bytes(b"first\n")
+    assert Path(written(tmp_path, "ab").written).read_bytes() == b"first\nline\n"
+    assert (tmp_path / "out.jsonl").read_bytes() == b"first\n"

@@ -1,0 +1,66 @@
+"""Lists of feeds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fhcrawl.exceptions import ArgumentError
+from fhcrawl.subscriptions import from_arguments
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+A, B, C = "http://example.org/a", "https://example.org/b?x=1#top", "https://[::1]:8080/c"
+
+OPML = f"""<?xml version="1.0"?><opml version="2.0"><head><title>Mine</title></head><body>
+<outline text="News"><outline type="rss" text="A" xmlUrl="{A}"/><outline text="no feed"/></outline>
+<outline type="rss" text="B" xmlUrl=" {B} "/></body></opml>"""
+
+
+def test_feed_argument_is_urls_separated_by_spaces() -> None:
+    assert from_arguments(f"{A}  {B}\n{C}", None) == [A, B, C]
+
+
+def test_feed_named_twice_is_crawled_once(tmp_path: Path) -> None:
+    listed = tmp_path / "list.txt"
+    listed.write_text(f"{A}\n{C}\n{A}\n")
+    assert from_arguments(f"{A} {B}", str(listed)) == [A, B, C]
+
+
+def test_list_is_a_url_a_line_with_comments(tmp_path: Path) -> None:
+    listed = tmp_path / "list.txt"
+    listed.write_bytes(f"\ufeff# mine\r\n{A}\r\n\r\n  {B} # the second\r\n".encode())
+    assert from_arguments(None, str(listed)) == [A, B]
+
+
+def test_list_can_be_opml(tmp_path: Path) -> None:
+    listed = tmp_path / "list.opml"
+    listed.write_text(OPML)
+    assert from_arguments(None, str(listed)) == [A, B]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("# nothing\n", "There is no feed in"),
+        (f"{A}\nexample.org\n", "line 2: example.org is not the URL of a feed; write https://example.org"),
+        ("http://[::1\n", "line 1: http://[::1 is not the URL of a feed"),
+        ("http:///path\n", "is not the URL of a feed"),
+        ("<opml><body>", "is neither a list of URLs nor OPML"),
+        ('<opml><outline xmlUrl="mailto:x@example.org"/></opml>', "line 1: mailto:x@example.org is not"),
+        ("nonsense\x1b[31m\n", "line 1: nonsense\\x1b[31m is not the URL of a feed"),
+    ],
+)
+def test_list_that_cannot_be_used_is_refused(tmp_path: Path, content: str, sentence: str) -> None:
+    listed = tmp_path / "list"
+    listed.write_text(content)
+    with pytest.raises(ArgumentError) as refused:
+        from_arguments(None, str(listed))
+    assert sentence in str(refused.value)
+
+
+def test_folder_is_no_list(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="cannot be read"):
+        from_arguments(None, str(tmp_path))
