@@ -153,6 +153,7 @@ Store      {store}
 Run it again: the publisher adds a month, and only what is new is fetched.
 With a feed of your own:
     scrapy crawl history -a feed=https://example.org/index.atom -o entries.jsonl
-Then:
+The verdict of each feed, and its whole logical feed:
     scrapy feeds
-    scrapy export -o history.jsonl""")
+    scrapy export -o history.jsonl
+(with -s FHCRAWL_STORE_URL=sqlite:///{FOLDER}/store.sqlite for this one)""")

@@ -1,0 +1,146 @@
+"""The commands beside `scrapy crawl`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fhcrawl.items import FIELDS
+from tests.crawling import read_export
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+COMMANDS = ["demo", "export", "feeds"]
+
+
+@pytest.fixture
+def crawled(server: FeedServer, project: Project) -> FeedServer:
+    """Two feeds: one whole, one with a gap."""
+    server.serve("/one", atom([E("2"), E("1")], prev="/one1", title="One\x85feed"))
+    server.serve("/one1", atom([E("0", updated="2001-01-01T00:00:00Z")]))
+    server.serve("/two", atom([E("1")], prev="/gone"))
+    project.crawl(server.url("/one"), server.url("/two"))
+    return server
+
+
+def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
+    one, two = project.feeds()
+    since = two["reasons"][0].pop("since")
+    assert since == two.pop("crawled")
+    assert one.pop("crawled").endswith("Z")
+    assert one == {
+        "feed": crawled.url("/one"),
+        "title": "One\x85feed",
+        "kind": "archived",
+        "verdict": "complete",
+        "reasons": [],
+        "entries": 3,
+        "documents": {"processed": 2},
+    }
+    assert two == {
+        "feed": crawled.url("/two"),
+        "title": "Example Feed",
+        "kind": "archived",
+        "verdict": "incomplete",
+        "reasons": [{"kind": "http-404", "url": crawled.url("/gone"), "detail": "is not there (404)"}],
+        "entries": 1,
+        "documents": {"missing": 1, "processed": 1},
+    }
+
+
+def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
+    lines = project.scrapy("feeds").stdout.splitlines()
+    assert lines[0].split() == ["VERDICT", "KIND", "ENTRIES", "FEED"]
+    assert lines[1].split() == ["complete", "archived", "3", crawled.url("/one"), "(One\\x85feed)"]
+    assert lines[2].split()[:4] == ["incomplete", "archived", "1", crawled.url("/two")]
+    assert lines[3].strip().startswith(f"{crawled.url('/gone')} is not there (404) (since 2")
+
+
+def test_feeds_of_an_empty_store(project: Project) -> None:
+    assert "scrapy crawl history" in project.scrapy("feeds").stdout
+    assert project.feeds() == []
+
+
+def test_feeds_that_were_never_read_have_a_reason(server: FeedServer, project: Project) -> None:
+    project.crawl(server.url("/none"))
+    assert project.verdict() == ("unknown", ["http-404"])
+
+
+@pytest.mark.parametrize("name", ["all.jsonl", "all.csv", "other:csv"])
+def test_export_writes_whole_feeds(crawled: FeedServer, project: Project, name: str) -> None:
+    done = project.scrapy("export", "-o", name)
+    assert done.stdout == f"4 entries in {name.partition(':')[0]}\n"
+    path = project.folder / name.partition(":")[0]
+    if ":" in name:
+        path = path.rename(path.with_suffix(".csv"))
+    rows = read_export(path)
+    assert [row["id"] for row in rows] == ["0", "1", "2", "1"]
+    assert list(rows[0]) == FIELDS
+    assert {row["change"] for row in rows} <= {None, ""}
+
+
+def test_export_of_one_feed_to_stdout(crawled: FeedServer, project: Project) -> None:
+    done = project.scrapy("export", "-o", "-:jsonlines", "--feed", crawled.url("/two"))
+    assert [json.loads(line)["feed"] for line in done.stdout.splitlines()] == [crawled.url("/two")]
+
+
+def test_export_tells_what_no_run_has_exported(server: FeedServer, project: Project) -> None:
+    server.serve("/one", atom([E("1")]))
+    project.crawl(server.url("/one"), output=None)
+    assert project.logical_feed()["1"]["change"] == "new"
+
+
+@pytest.mark.usefixtures("crawled")
+def test_export_replaces_the_file(project: Project) -> None:
+    for _ in range(2):
+        project.scrapy("export", "-o", "all.jsonl")
+    assert len(read_export(project.folder / "all.jsonl")) == 4
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("export",), "write scrapy export -o history.jsonl"),
+        (("export", "-o", "history.docx"), "no format 'docx'"),
+        (("export", "-o", "x.jsonl", "--feed", "http://example.org/"), "`scrapy feeds` lists what is"),
+        (("export", "-o", "/proc/none/x.jsonl"), "cannot be written"),
+        (("export", "-o", "x.jsonl", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened"),
+        (("feeds", "all"), "takes no arguments"),
+        (("feeds", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened"),
+        (("demo", "now"), "takes no arguments"),
+    ],
+)
+def test_wrong_arguments_get_a_sentence(project: Project, args: tuple[str, ...], sentence: str) -> None:
+    done = project.scrapy(*args)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(project: Project, command: str) -> None:
+    shown = " ".join(project.scrapy(command, "--help").stdout.split())
+    assert f"scrapy {command}" in shown.partition("Options")[0].partition("Usage")[2][30:]
+
+
+def test_demo_crawls_a_feed_and_then_only_what_is_new(project: Project) -> None:
+    first = project.scrapy("demo")
+    assert first.returncode == 0, first.stderr
+    assert "Documents  37 fetched\n" in first.stdout
+    assert "Versions   432 new, 0 updated, 39 duplicate, 56 stale\n" in first.stdout
+    assert "Verdict    complete\n" in first.stdout
+    assert str(project.folder / "fhcrawl-demo" / "store.sqlite") in first.stdout
+    assert "scrapy crawl history -a feed=" in first.stdout
+    assert len(read_export(project.folder / "fhcrawl-demo" / "run-1.jsonl")) == 432
+    second = project.scrapy("demo")
+    assert "Documents  2 fetched" in second.stdout
+    assert "Exported   13 entries: 12 new, 1 updated\n" in second.stdout
+    changed = read_export(project.folder / "fhcrawl-demo" / "run-2.jsonl")
+    assert sorted(item["change"] for item in changed) == ["new"] * 12 + ["updated"]
+    anew = project.scrapy("demo", "--anew")
+    assert "Documents  37 fetched\n" in anew.stdout
