@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+from tests.benchmarks.chain import Chain
+from tests.benchmarks.measuring import ROOT
+
+TINY = ("--archives", "3", "--entries", "4", "--rounds", "1")
+
+
+def run(*args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.benchmarks.crawl", *args]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+
+
+def test_benchmark_reports_all_costs_and_ratios() -> None:
+    done = run(*TINY)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = dict(re.findall(r"^([abcd])  \D+((?: +[\d.]+){6})$", done.stdout, re.MULTILINE))
+    assert set(rows) == set("abcd")
+    ratios = re.findall(r"^(\S+) +[\d.]+ +[\d.]+   at most ([\d.]+)$", done.stdout, re.MULTILINE)
+    assert ratios == [("b/a", "1.25"), ("b/d", "0.2"), ("c/a", "0.35")]
+    assert re.search(r"^b, memory +[\d.]+ +at most 1\.15 \(.* with 30 archives", done.stdout, re.MULTILINE)
+
+
+def test_long_chain_can_be_left_out() -> None:
+    done = run(*TINY, "--no-long")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "c/a" in done.stdout
+    assert "memory" not in done.stdout
+
+
+def test_chain_is_the_same_every_time() -> None:
+    one, other = Chain(3, 4, "http://example.org"), Chain(3, 4, "http://example.org")
+    numbers = [one.number(path) for path in one.paths]
+    assert numbers == [1, 2, 3]
+    assert one.number("/archive/3.atom") is None
+    assert [one.document(n) for n in (1, 2, 3)] == [other.document(n) for n in (1, 2, 3)]
+    assert one.document(1) != one.document(2)

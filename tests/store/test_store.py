@@ -1,0 +1,151 @@
+"""The store by itself."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fhcrawl.exceptions import StoreError
+from fhcrawl.logical_feed import Link, Loss, Place, Role, State, Verdict, Visit
+from fhcrawl.store import End, Step, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FEED = "http://example.org/index"
+NOW = "2004-01-01T00:00:00Z"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.sqlite"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    opened = Store.open(f"sqlite:///{path}")
+    opened.begin_walk(FEED, opened.begin_run(), NOW)
+    yield opened
+    opened.close()
+
+
+def visit(
+    key: str, behind: str | None = None, loss: Loss | None = None, step: int = -1, role: Role = Role.ARCHIVE
+) -> Visit:
+    link = None if behind is None else Link(Role.ARCHIVE, behind)
+    return Visit(FEED, key, key, key, role, Place(1, step), NOW, behind=link, loss=loss, kind="archived")
+
+
+GONE = Loss(State.MISSING, "http-404", "is not there (404)")
+
+
+def test_runs_are_numbered(store: Store) -> None:
+    assert store.begin_run() == 2
+    assert store.begin_run() == 3
+
+
+def test_store_of_another_version_is_refused(store: Store, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE store SET schema_version = 99")
+    with pytest.raises(StoreError, match="schema version 99"):
+        Store.open(f"sqlite:///{path}")
+
+
+def test_file_that_is_no_database_is_refused(path: Path) -> None:
+    path.write_text("This is no database, and never was one." * 100)
+    with pytest.raises(StoreError, match="The store cannot be opened: sqlite:"):
+        Store.open(f"sqlite:///{path}")
+
+
+def test_password_of_the_url_is_not_shown() -> None:
+    with pytest.raises(StoreError) as refused:
+        Store.open("postgresql://user:secret@127.0.0.1:9/x")
+    assert "secret" not in str(refused.value)
+
+
+def test_failing_database_is_a_store_error(store: Store, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DROP TABLE documents")
+    with pytest.raises(StoreError, match="The store failed: no such table: documents"):
+        store.commit(visit("a1"))
+
+
+def test_unknown_feed_is_a_store_error(store: Store) -> None:
+    with pytest.raises(StoreError, match=r"does not know the feed http://example\.org/other"):
+        store.winners("http://example.org/other", ["1"])
+
+
+def test_document_that_is_not_known_has_no_end(store: Store) -> None:
+    assert store.end_of(FEED, "a1") is None
+    assert store.place(FEED, "a1") is None
+
+
+def test_end_of_a_chain_is_the_first_document_that_is_not_processed(store: Store) -> None:
+    store.commit(visit("a3", "a2", step=-1))
+    assert store.end_of(FEED, "a3") == End(Step("a2", "a2", Role.ARCHIVE, Place(1, -2)), loop=False)
+    store.commit(visit("a2", "a1", step=-2))
+    store.lose(visit("a1", loss=GONE, step=-3))
+    assert store.end_of(FEED, "a3") == End(Step("a1", "a1", Role.ARCHIVE, Place(1, -3)), loop=False)
+    store.commit(visit("a1", step=-3))
+    assert store.end_of(FEED, "a3") == End(None, loop=False)
+
+
+def test_chain_of_processed_documents_that_loops_has_no_end(store: Store) -> None:
+    store.commit(visit("a2", "a1"))
+    store.commit(visit("a1", "a2"))
+    assert store.end_of(FEED, "a2") == End(None, loop=True)
+
+
+def test_archive_keeps_the_place_that_the_chain_gave_it(store: Store) -> None:
+    store.commit(visit("a3", "a2", step=-1))
+    store.commit(visit("a2", step=-7))
+    assert store.place(FEED, "a2") == Place(1, -2)
+
+
+def test_what_a_document_said_before_it_was_lost_still_holds(store: Store) -> None:
+    store.commit(visit("a2", "a1"))
+    store.lose(visit("a2", loss=GONE))
+    store.commit(visit("a1"))
+    with closing(sqlite3.connect(store._engine.url.database or "")) as connection:
+        rows = connection.execute("SELECT key, behind_id IS NULL FROM documents ORDER BY key")
+        assert rows.fetchall() == [("a1", 1), ("a2", 0)]
+
+
+def test_gap_is_known_since_it_was_first_seen(store: Store) -> None:
+    store.commit(visit(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
+    store.lose(visit("a1", loss=GONE))
+    later = visit("a1", loss=GONE)
+    later.fetched = "2005-01-01T00:00:00Z"
+    store.lose(later)
+    [feed] = store.feeds()
+    assert feed.verdict is Verdict.INCOMPLETE
+    assert [(reason.kind, reason.since) for reason in feed.reasons] == [("http-404", NOW)]
+    later.loss = Loss(State.FAILED, "timeout", "does not answer in time")
+    store.lose(later)
+    [feed] = store.feeds()
+    assert [(reason.kind, reason.since) for reason in feed.reasons] == [("timeout", later.fetched)]
+
+
+def test_feed_that_was_never_read_says_so(store: Store) -> None:
+    [feed] = store.feeds()
+    assert (feed.verdict, [reason.kind for reason in feed.reasons]) == (Verdict.UNKNOWN, ["known"])
+
+
+def test_feed_whose_chain_loops_is_incomplete(store: Store) -> None:
+    store.commit(visit(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
+    store.commit(visit("a1", "a1"))
+    [feed] = store.feeds()
+    assert (feed.verdict, [reason.kind for reason in feed.reasons]) == (Verdict.INCOMPLETE, ["loop"])
+
+
+def test_many_feeds_do_not_fill_the_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fhcrawl.store.store.FEEDS_REMEMBERED", 2)
+    for number in range(5):
+        feed = f"http://example.org/{number}"
+        store.begin_walk(feed, 1, NOW)
+        assert store.winners(feed, []) == {}
+    assert len(store._feed_ids) <= 2

@@ -1,0 +1,232 @@
+"""The rules, one by one."""
+
+from __future__ import annotations
+
+import pytest
+
+from fhcrawl.documents import Entry, FeedDocument
+from fhcrawl.logical_feed import (
+    Kind,
+    Link,
+    Outcome,
+    Place,
+    Reason,
+    Role,
+    Verdict,
+    Version,
+    Visit,
+    Winner,
+    behind,
+    brings_news,
+    comparable,
+    decide,
+    digest,
+    identity,
+    kind,
+    latest_time,
+    order,
+    subscription_link,
+    verdict,
+)
+
+LATEST = latest_time("2006-01-01T00:00:00Z")
+OLD, NEW = "2003-01-01T00:00:00Z", "2004-01-01T00:00:00Z"
+WALK = Place(1, 0)
+
+
+def document(
+    *,
+    links: dict[str, str] | None = None,
+    archive: bool = False,
+    complete: bool = False,
+    format: str = "atom",  # noqa: A002
+) -> FeedDocument:
+    return FeedDocument(format, None, None, links or {}, archive, complete, [], [], None)
+
+
+class TestOrderOfVersions:
+    def test_later_update_time_wins_over_everything(self) -> None:
+        assert order(NEW, None, Place(1, -9), 5, LATEST) > order(OLD, NEW, Place(2, 0), 0, LATEST)
+
+    def test_entry_without_time_has_its_documents(self) -> None:
+        assert order(None, NEW, WALK, 0, LATEST) > order(OLD, NEW, WALK, 0, LATEST)
+        assert order(None, OLD, WALK, 0, LATEST) < order(NEW, OLD, WALK, 0, LATEST)
+
+    def test_no_time_at_all_is_oldest(self) -> None:
+        assert order(None, None, Place(2, 0), 0, LATEST) < order(OLD, None, Place(1, -5), 9, LATEST)
+
+    def test_equal_times_leave_it_to_the_documents_time(self) -> None:
+        assert order(OLD, NEW, Place(1, -9), 0, LATEST) > order(OLD, OLD, Place(2, 0), 0, LATEST)
+
+    def test_equal_documents_leave_it_to_the_place(self) -> None:
+        places = [Place(1, -2), Place(1, -1), Place(1, 0), Place(2, -1), Place(2, 0)]
+        orders = [order(OLD, NEW, place, 0, LATEST) for place in places]
+        assert orders == sorted(orders)
+        assert len(set(orders)) == 5
+
+    def test_first_of_equal_entries_in_a_document_wins(self) -> None:
+        assert order(OLD, NEW, WALK, 0, LATEST) > order(OLD, NEW, WALK, 1, LATEST)
+
+    @pytest.mark.parametrize(
+        ("time", "counts"),
+        [("2006-01-02T00:00:00Z", True), ("2006-01-02T00:00:01Z", False), ("2999-01-01T00:00:00Z", False)],
+    )
+    def test_time_more_than_a_day_after_the_fetch_does_not_count(self, time: str, counts: bool) -> None:
+        assert bool(order(time, None, WALK, 0, LATEST).time) is counts
+        assert bool(order(None, time, WALK, 0, LATEST).document_time) is counts
+
+    def test_future_time_falls_back_to_the_documents(self) -> None:
+        assert order("2999-01-01T00:00:00Z", OLD, WALK, 0, LATEST).time == comparable(OLD)
+
+    def test_fractions_of_a_second_count(self) -> None:
+        times = ["03Z", "03.05Z", "03.25Z", "03.3Z", "04Z"]
+        keys = [comparable(f"2003-12-13T18:30:{time}") for time in times]
+        assert keys == sorted(keys)
+
+    def test_fractions_that_are_equal_are_equal(self) -> None:
+        assert comparable("2003-12-13T18:30:02.50Z") == comparable("2003-12-13T18:30:02.5Z")
+        assert comparable("2003-12-13T18:30:20.000Z") == comparable("2003-12-13T18:30:20Z")
+
+
+class TestIdentity:
+    def test_id_is_compared_as_it_is(self) -> None:
+        for entry_id in ("http://EXAMPLE.org/", "http://example.org:80/", "http://example.org/%7ea"):
+            assert identity(Entry(id=entry_id), document()) == entry_id
+
+    def test_atom_entry_without_id_has_none(self) -> None:
+        assert identity(Entry(link="http://example.org/", title="t"), document()) is None
+
+    def test_rss_item_without_guid_is_its_link(self) -> None:
+        item = Entry(link="http://example.org/1", title="t")
+        assert identity(item, document(format="rss")) == "http://example.org/1"
+
+    def test_rss_item_without_link_is_a_digest(self) -> None:
+        items = [
+            Entry(title="t", summary="s", published=OLD),
+            Entry(title="t", summary="s", published=NEW),
+            Entry(title="t", summary="other", published=OLD),
+            Entry(title="other", summary="s", published=OLD),
+            Entry(title="t"),
+            Entry(summary="t"),
+        ]
+        ids = [identity(item, document(format="rss")) for item in items]
+        assert len(set(ids)) == len(items)
+        assert ids == [identity(item, document(format="rss")) for item in items]
+        assert all(i is not None and i.startswith("urn:sha256:") for i in ids)
+
+    def test_rss_item_without_anything_has_none(self) -> None:
+        assert identity(Entry(published=OLD), document(format="rss")) is None
+
+
+class TestDigest:
+    def test_times_are_no_content(self) -> None:
+        assert digest(Entry(id="1", title="t", updated=OLD, published=OLD)) == digest(
+            Entry(id="1", title="t", updated=NEW)
+        )
+
+    @pytest.mark.parametrize(
+        "entry",
+        [
+            Entry(title="x"),
+            Entry(link="x"),
+            Entry(summary="x"),
+            Entry(content="x"),
+            Entry(content_type="x"),
+            Entry(authors=["x"]),
+            Entry(categories=["x"]),
+            Entry(enclosures=[{"url": "x", "type": None, "length": None}]),
+            Entry(operation="x"),
+        ],
+    )
+    def test_everything_else_is(self, entry: Entry) -> None:
+        assert digest(entry) != digest(Entry())
+        assert digest(entry) != digest(Entry(title="y"))
+
+
+def version(text: str, time: str = OLD) -> Version:
+    return Version("1", order(time, None, WALK, 0, LATEST), text)
+
+
+class TestDecide:
+    @pytest.mark.parametrize(
+        ("new", "winner", "outcome"),
+        [
+            (version("a"), None, Outcome.NEW),
+            (version("a"), Winner(version("a").order, "a"), Outcome.DUPLICATE),
+            (version("a", NEW), Winner(version("a").order, "a"), Outcome.DUPLICATE),
+            (version("b", NEW), Winner(version("a").order, "a"), Outcome.UPDATED),
+            (version("b"), Winner(version("a", NEW).order, "a"), Outcome.STALE),
+            (version("b", NEW), Winner(version("a").order, ""), Outcome.NEW),
+        ],
+    )
+    def test_outcomes(self, new: Version, winner: Winner | None, outcome: Outcome) -> None:
+        assert decide(new, winner) is outcome
+
+    def test_document_of_duplicates_and_stale_versions_brings_no_news(self) -> None:
+        visit = Visit("f", "k", "k", "k", Role.PAGE, WALK, OLD, versions=[version("a"), version("b")])
+        visit.stored = {"1": Winner(version("a", NEW).order, "a")}
+        assert not brings_news(visit)
+        visit.stored = {}
+        assert brings_news(visit)
+
+
+class TestLinks:
+    LINKS = {"prev-archive": "/a", "next": "/p", "current": "/c", "first": "/f"}  # noqa: RUF012
+
+    def test_prev_archive_wins_over_next(self) -> None:
+        assert behind(document(links=self.LINKS)) == Link(Role.ARCHIVE, "/a")
+
+    def test_next_is_followed_without_prev_archive(self) -> None:
+        assert behind(document(links={"next": "/p"})) == Link(Role.PAGE, "/p")
+
+    def test_next_of_the_oldest_archive_is_not_followed(self) -> None:
+        assert behind(document(links={"next": "/p"}, archive=True)) is None
+
+    def test_complete_wins_over_both(self) -> None:
+        assert behind(document(links=self.LINKS, complete=True)) is None
+
+    def test_only_archives_refer_to_current(self) -> None:
+        assert subscription_link(document(links=self.LINKS, archive=True)) == "/c"
+        assert subscription_link(document(links=self.LINKS)) is None
+
+    @pytest.mark.parametrize("relation", ["previous", "prev"])
+    def test_only_pages_with_one_before_them_refer_to_first(self, relation: str) -> None:
+        assert subscription_link(document(links={**self.LINKS, relation: "/p"})) == "/f"
+        assert subscription_link(document(links={"first": "/f", "next": "/p"})) is None
+
+
+class TestVerdict:
+    GAP = Reason("http-404", "/a", "is not there (404)", OLD)
+
+    @pytest.mark.parametrize(
+        ("says", "expected"),
+        [
+            (document(complete=True, links={"prev-archive": "/a"}), Kind.COMPLETE),
+            (document(links={"prev-archive": "/a", "next": "/p"}), Kind.ARCHIVED),
+            (document(archive=True), Kind.ARCHIVED),
+            (document(links={"next": "/p"}), Kind.PAGED),
+            (document(), Kind.SINGLE),
+        ],
+    )
+    def test_kind_is_what_the_document_says(self, says: FeedDocument, expected: Kind) -> None:
+        assert kind(says) is expected
+
+    @pytest.mark.parametrize("of", [Kind.COMPLETE, Kind.ARCHIVED])
+    def test_complete_without_gaps_only(self, of: Kind) -> None:
+        assert verdict("f", of, OLD, []) == (Verdict.COMPLETE, [])
+        assert verdict("f", of, OLD, [self.GAP]) == (Verdict.INCOMPLETE, [self.GAP])
+
+    @pytest.mark.parametrize(
+        ("of", "expected", "reasons"),
+        [
+            (Kind.PAGED, Verdict.LOSSY, ["http-404", "paged"]),
+            (Kind.SINGLE, Verdict.UNKNOWN, ["http-404", "no-history"]),
+            (None, Verdict.UNKNOWN, ["http-404"]),
+        ],
+    )
+    def test_everything_else_has_reasons(
+        self, of: Kind | None, expected: Verdict, reasons: list[str]
+    ) -> None:
+        reached, why = verdict("f", of, OLD, [self.GAP])
+        assert reached is expected
+        assert [reason.kind for reason in why] == reasons
