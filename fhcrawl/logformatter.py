@@ -20,7 +20,7 @@ class LogFormatter(logformatter.LogFormatter):
     """
 
     def __init__(self, level: int) -> None:
-        self._each_item = level <= logging.DEBUG
+        self.each_item = level <= logging.DEBUG
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -30,8 +30,8 @@ class LogFormatter(logformatter.LogFormatter):
 
     def scraped(self, *args: Any) -> LogFormatterResult | None:  # type: ignore[override]
         """A record for an item that is through the pipelines."""
-        return super().scraped(*args) if self._each_item else None
+        return super().scraped(*args) if self.each_item else None
 
     def dropped(self, *args: Any) -> LogFormatterResult | None:  # type: ignore[override]
         """A record for a dropped item."""
-        return super().dropped(*args) if self._each_item else None
+        return super().dropped(*args) if self.each_item else None

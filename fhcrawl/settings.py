@@ -57,6 +57,8 @@ LOG_FORMATTER = "fhcrawl.logformatter.LogFormatter"
 # WARNING: dropping duplicates is the daily work.
 DEFAULT_DROPITEM_LOG_LEVEL = "DEBUG"
 
+# True: the spider's callbacks have been checked; Scrapy would do it again for each response.
+WARN_ON_GENERATOR_RETURN_VALUE = False
 # 100: workers for each document; an entry waits for nothing in fhcrawl's own pipelines.
 CONCURRENT_ITEMS = 8
 
@@ -80,6 +82,8 @@ ITEM_PIPELINES = {
     "fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100,
 }
 EXTENSIONS = {
+    "fhcrawl.extensions.corestats.CoreStats": 0,
+    "scrapy.extensions.corestats.CoreStats": None,
     "fhcrawl.extensions.store.StoreExtension": -100,
     "fhcrawl.extensions.verdicts.VerdictsExtension": 0,
     "fhcrawl.extensions.feedexport.FeedExporter": 0,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
+LONGEST_LENGTH = 19  # digits; more are no file
 
 
 def read(parsed: xml.Parsed, url: str) -> FeedDocument:
@@ -94,7 +95,7 @@ def _id(entry: Entry, element: _Element, base: str) -> None:
 
 
 def _title(entry: Entry, element: _Element, base: str) -> None:
-    entry.title = xml.line(element)
+    entry.title = entry.title or xml.line(element)
 
 
 def _link(entry: Entry, element: _Element, base: str) -> None:
@@ -117,16 +118,16 @@ def _link(entry: Entry, element: _Element, base: str) -> None:
 def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure:
     """An enclosure; a length (in octets) that is not a number says nothing."""
     digits = (length or "").strip()
-    known = digits.isascii() and digits.isdigit()
+    known = digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_LENGTH
     return Enclosure(url=url, type=media_type or None, length=int(digits) if known else None)
 
 
 def _published(entry: Entry, element: _Element, base: str) -> None:
-    entry.published = utc(element.text or "")
+    entry.published = entry.published or utc(element.text or "")
 
 
 def _updated(entry: Entry, element: _Element, base: str) -> None:
-    entry.updated = utc(element.text or "")
+    entry.updated = entry.updated or utc(element.text or "")
 
 
 def _author(entry: Entry, element: _Element, base: str) -> None:
@@ -157,8 +158,8 @@ def _xhtml(element: _Element) -> str | None:
 
 # RFC 4287, 4.1.3.3: how atom:content is processed.
 def _content(entry: Entry, element: _Element, base: str) -> None:
-    media_type = (element.get("type") or "text").strip()
-    source = element.get("src")
+    media_type = (element.get("type") or "").strip() or "text"
+    source = (element.get("src") or "").strip()
     if source:
         entry.enclosures.append(
             enclosure(xml.resolve(source, xml.base_of(element, base)), element.get("type"), None)

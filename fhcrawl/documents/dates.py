@@ -6,11 +6,12 @@ import re
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 
-LEAP_SECOND = 60  # RFC 3339, 5.6
-CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\dZ$", re.ASCII)
+LEAP_SECOND = 60  # RFC 3339, 5.6; RFC 5322, 3.3
+RFC822_LEAP_SECOND = re.compile(r"(\d\d:\d\d):60\b", re.ASCII)
+CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$", re.ASCII)
 RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
-    r"(?:[Tt\s](\d\d):(\d\d)(?::(\d\d)([.,]\d+)?)?\s*(?:([Zz])|([+-])(\d\d):?(\d\d))?)?$",
+    r"(?:[Tt\s](\d\d):(\d\d)(?::(\d\d)([.,]\d+)?)?\s*(?:([Zz])|([+-])([01]\d|2[0-3]):?([0-5]\d))?)?$",
     re.ASCII,
 )
 
@@ -47,7 +48,8 @@ def _rfc3339(text: str) -> str | None:
 
 
 def _rfc822(text: str) -> str | None:
-    time = parsedate_to_datetime(text)
+    text, leap_seconds = RFC822_LEAP_SECOND.subn(r"\1:59", text)
+    time = parsedate_to_datetime(text) + timedelta(seconds=leap_seconds)
     if time.tzinfo is not None:
         time = time.astimezone(timezone.utc)
     return f"{time.replace(tzinfo=None, microsecond=0).isoformat()}Z"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import codecs
-import html
+import contextlib
+import copy
 import re
-from typing import TYPE_CHECKING, NamedTuple, cast
-from urllib.parse import urldefrag, urljoin
+from html.entities import html5
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from urllib.parse import urljoin
+from xml.sax.saxutils import escape
 
 from lxml import etree
 
@@ -31,6 +34,8 @@ COMMON_RELATIONS = frozenset({"alternate", "enclosure", "self", "related", "prev
 XML_DECLARATION_ENCODING = re.compile(rb"^\s*<\?xml[^>]*?\bencoding\s*=")
 BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 HTML_START = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+HTML_PARTS = frozenset({"html", "head", "body", "HTML", "HEAD", "BODY"})
+LONGEST_PROLOG = 65_536
 CONTAINERS = frozenset({"rss", "channel", f"{ATOM}feed"})
 
 
@@ -48,16 +53,18 @@ def parse(body: bytes, charset: str | None) -> Parsed:
 
     :raises NotAFeedError: if there is not even a whole start tag, or if it is an HTML page
     """
-    if not body.strip():
+    # XML 1.0, 2.8 allows none before the declaration; servers put some there.
+    body = body.lstrip()
+    if not body:
         raise NotAFeedError("empty", "it is empty")
     options = _parser_options(body, charset)
     try:
         return Parsed(etree.fromstring(body, etree.XMLParser(**options)), None)  # type: ignore[arg-type]
     except etree.XMLSyntaxError as error:
-        if HTML_START.search(body, 0, 1024):
-            raise NotAFeedError("html", "it is an HTML page, not a feed") from error
         fault = error.msg or "it is not well-formed"
         root = _whole_elements(body, options)
+        if (root is None or local_name(root) in HTML_PARTS) and HTML_START.search(body, 0, 1024):
+            raise NotAFeedError("html", "it is an HTML page, not a feed") from error
         if root is None:
             raise NotAFeedError("not-xml", f"it is not XML ({fault})") from error
         return Parsed(root, fault)
@@ -80,39 +87,66 @@ def _parser_options(body: bytes, charset: str | None) -> dict[str, object]:
 def _is_known(charset: str) -> bool:
     try:
         etree.XMLParser(encoding=charset)
-    except LookupError:
+    except (LookupError, ValueError):
         return False
     return True
 
 
 def _whole_elements(body: bytes, options: dict[str, object]) -> _Element | None:
-    """The tree up to the fault, without the element that it cuts."""
+    """The tree up to the fault, without the element that it cuts; None if no element has begun."""
     parser = etree.XMLPullParser(events=("start", "end"), **options)  # type: ignore[arg-type]
-    try:
-        parser.feed(body)
-        parser.close()
-    except etree.XMLSyntaxError:
-        pass
-    unfinished: list[_Element] = []
     root: _Element | None = None
-    for event, element in cast("Iterator[tuple[str, _Element]]", parser.read_events()):
-        if root is None:
-            root = element
+    unfinished: list[_Element] = []
+    with contextlib.suppress(etree.XMLSyntaxError):
+        root, begun = _first_element(parser, body)
+        if root is None or _declares_markup(root):
+            return root
+        unfinished.append(root)
+        parser.feed(body[begun:])
+        parser.close()
+    for event, element in _events(parser):
+        root = element if root is None else root
         if event == "start":
             unfinished.append(element)
         else:
             unfinished.pop()
+    _prune(unfinished)
+    return root
+
+
+def _events(parser: etree.XMLPullParser) -> Iterator[tuple[str, _Element]]:
+    return cast("Iterator[tuple[str, _Element]]", parser.read_events())
+
+
+def _first_element(parser: etree.XMLPullParser, body: bytes) -> tuple[_Element | None, int]:
+    """Feed the parser until the root element begins: that element, and how many bytes it took."""
+    for position in range(min(len(body), LONGEST_PROLOG)):
+        parser.feed(body[position : position + 1])
+        for _event, element in _events(parser):
+            return element, position + 1
+    return None, 0
+
+
+# When an entity holds markup that is not well-formed, libxml2 frees nodes that events still refer to.
+def _declares_markup(root: _Element) -> bool:
+    declarations: Any = root.getroottree().docinfo.internalDTD
+    return declarations is not None and any(
+        "<" in (entity.content or "") for entity in declarations.iterentities()
+    )
+
+
+def _prune(unfinished: list[_Element]) -> None:
+    """Remove the outermost element that has no end and is no container."""
     for element in unfinished:
         parent = element.getparent()
         if parent is not None and element.tag not in CONTAINERS:
             parent.remove(element)
-            break
-    return root
+            return
 
 
 def local_name(element: _Element) -> str:
     """The element's name without its namespace."""
-    return etree.QName(element).localname
+    return str(element.tag).rpartition("}")[2]
 
 
 def text(element: _Element) -> str | None:
@@ -125,7 +159,7 @@ def _texts(element: _Element) -> Iterator[str]:
     yield element.text or ""
     for child in element:
         if child.tag is etree.Entity:
-            yield html.unescape(child.text or "")
+            yield html5.get((child.text or "")[1:], child.text or "")
         elif isinstance(child.tag, str):
             yield from _texts(child)
         yield child.tail or ""
@@ -143,11 +177,18 @@ def markup(element: _Element) -> str | None:
     XHTML elements lose their prefix and namespace, so that the markup can be read as HTML too.
     """
     for descendant in element.iter(f"{XHTML}*"):
-        descendant.tag = local_name(descendant)
-    etree.cleanup_namespaces(element)
-    serialised = etree.tostring(element, encoding="unicode", with_tail=False)
-    inner = serialised[serialised.index(">") + 1 : serialised.rfind("</")]
+        if ":" not in local_name(descendant):
+            descendant.tag = local_name(descendant)
+    inner = escape(element.text or "") + "".join(map(_serialised, element))
     return inner if inner and not inner.isspace() else None
+
+
+# A copy declares the namespaces that it uses, wherever the feed declared them.
+def _serialised(child: _Element) -> str:
+    own = copy.deepcopy(child)
+    if isinstance(own.tag, str):
+        etree.cleanup_namespaces(own)
+    return etree.tostring(own, encoding="unicode", with_tail=True)
 
 
 def base_of(element: _Element, base: str) -> str:
@@ -184,7 +225,7 @@ def head_links(links: Iterable[_Element], base: str) -> dict[str, str]:
         href = link.get("href")
         if not href or not href.strip():
             continue
-        url = urldefrag(resolve(href, base_of(link, base))).url
+        url = resolve(href, base_of(link, base)).partition("#")[0]
         for relation in relations(link):
             found.setdefault(relation, url)
     return found

@@ -12,6 +12,7 @@ from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Loss, State
 from fhcrawl.logs import printable
+from fhcrawl.pipelines.manager import ItemPipelineManager
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -109,11 +110,20 @@ class CommitMiddleware:
         feed = response.cb_kwargs.get("feed", "")
         reading = await self._take_turn(feed)
         self._readings[response] = reading
+        pipelines = self._crawler.engine.scraper.itemproc
+        now = None
+        if isinstance(pipelines, ItemPipelineManager) and pipelines.is_plain():
+            now = pipelines.process_now
         try:
             async for output in result:
-                if isinstance(output, EntryVersion):
-                    reading.yielded()
-                yield output
+                if not isinstance(output, EntryVersion):
+                    yield output
+                    continue
+                reading.yielded()
+                if now is not None:
+                    await now(output, response)
+                else:
+                    yield output
         except BaseException as error:
             reading.spoil("error", f"could not be read to its end ({_name(error)})")
             raise

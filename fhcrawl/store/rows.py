@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import Loss, Order, Place, Role, State, Winner
@@ -17,8 +18,20 @@ if TYPE_CHECKING:
 JSON_FIELDS = ("authors", "categories", "enclosures")
 NOT_FETCHED = "has not been fetched yet"
 EMPTY_LIST = "[]"
+# Authors and categories come again and again.
+LISTS_REMEMBERED = 1000
 
-to_json = json.JSONEncoder(ensure_ascii=False).encode
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+@lru_cache(LISTS_REMEMBERED)
+def _strings_to_json(values: tuple[str, ...]) -> str:
+    return _encode(values)
+
+
+@lru_cache(LISTS_REMEMBERED)
+def _from_json(text: str) -> tuple[Any, ...]:
+    return tuple(json.loads(text))
 
 
 class Step(NamedTuple):
@@ -145,8 +158,9 @@ def known_document_row(feed_id: int, visit: Visit, key: str, url: str, role: Rol
 def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:
     """The row of a version of an entry."""
     row = {name: fields[name] for name in (*CONTENT, *TIMES)}
-    for name in JSON_FIELDS:
-        row[name] = to_json(row[name]) if row[name] else EMPTY_LIST
+    row["authors"] = _strings_to_json(tuple(row["authors"]))
+    row["categories"] = _strings_to_json(tuple(row["categories"]))
+    row["enclosures"] = _encode(row["enclosures"]) if row["enclosures"] else EMPTY_LIST
     row["feed_id"] = feed_id
     row["id"] = version.id
     row["digest"] = version.digest
@@ -168,8 +182,7 @@ def exported_fields(row: Row[Any]) -> dict[str, Any]:
     """A stored entry's fields, with the change since it was last exported."""
     fields = dict(row._mapping)
     for name in JSON_FIELDS:
-        text = fields[name]
-        fields[name] = [] if text == EMPTY_LIST else json.loads(text)
+        fields[name] = list(_from_json(fields[name]))
     digest, exported = fields.pop("digest"), fields.pop("exported_digest")
     if fields.pop("change_id") is None:
         fields["change"] = None

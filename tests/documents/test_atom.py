@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import pytest
+
+from fhcrawl.documents import Entry, FeedDocument, Problem, read
+
+LOCATION = "http://feeds.example/dir/feed"
+
+
+def read_atom(inside: str) -> FeedDocument:
+    body = (
+        '<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0">'
+        f"{inside}</feed>"
+    )
+    return read(body.encode(), LOCATION)
+
+
+def read_entry(inside: str) -> Entry:
+    document = read_atom(f"<entry><id>urn:1</id><title>t</title>{inside}</entry>")
+    (entry,) = document.entries
+    return entry
+
+
+def test_feed_without_anything_is_an_empty_one() -> None:
+    assert read_atom("") == FeedDocument("atom", None, None, {}, False, False, [], [], None)
+
+
+@pytest.mark.parametrize(
+    ("inside", "archive", "complete"),
+    [
+        ("<fh:archive/>", True, False),
+        ("<fh:complete/>", False, True),
+        ("<fh:archive/><fh:complete/>", True, True),
+        ("<fh:complete>with text</fh:complete>", False, True),
+        ('<archive xmlns=""/><complete/>', False, False),
+        ("<author><fh:complete/><fh:archive/></author>", False, False),
+        ("<entry><fh:complete/><fh:archive/></entry>", False, False),
+    ],
+)
+def test_kind_of_the_document_is_said_in_its_head(inside: str, archive: bool, complete: bool) -> None:
+    document = read_atom(inside)
+    assert (document.archive, document.complete) == (archive, complete)
+
+
+def test_entries_keep_the_order_of_the_document_and_their_duplicates() -> None:
+    ids = ["urn:b", "urn:a", "urn:b"]
+    document = read_atom("".join(f"<entry><id>{id_}</id><title>t</title></entry>" for id_ in ids))
+    assert [entry.id for entry in document.entries] == ids
+
+
+# RFC 4287, 4.2.6.1: ids are compared character by character, so that none is ever changed.
+@pytest.mark.parametrize(
+    "id_", ["http://Example.ORG:80/%7Ea/../b#c", "relative", "urn:UUID:A  B", "HTTP://x"]
+)
+def test_id_is_kept_as_it_is_but_for_white_space_around_it(id_: str) -> None:
+    document = read_atom(
+        f'<entry xml:base="http://base.example/"><id>\n {id_}\t</id><title>t</title></entry>'
+    )
+    assert [entry.id for entry in document.entries] == [id_]
+
+
+@pytest.mark.parametrize(
+    ("links", "link"),
+    [
+        ('<link href="a"/>', "http://feeds.example/dir/a"),
+        ('<link rel="ALTERNATE" href="a#b"/>', "http://feeds.example/dir/a#b"),
+        ('<link rel="related alternate" href="a"/>', "http://feeds.example/dir/a"),
+        ('<link rel="self" href="a"/><link rel="alternate" href="b"/>', "http://feeds.example/dir/b"),
+        ('<link href=""/><link/><link href="b"/>', "http://feeds.example/dir/b"),
+        ('<link rel="via" href="a"/>', None),
+    ],
+)
+def test_link_of_an_entry_is_its_first_alternate(links: str, link: str | None) -> None:
+    entry = read_entry(links)
+    assert entry.link == link
+    assert entry.enclosures == []
+
+
+def test_title_of_an_entry_is_plain_whatever_its_type() -> None:
+    document = read_atom(
+        '<entry><id>urn:1</id><title type="xhtml">'
+        '<div xmlns="http://www.w3.org/1999/xhtml">\n a <b>b</b> c\n</div></title></entry>'
+    )
+    assert [entry.title for entry in document.entries] == ["a b c"]
+
+
+@pytest.mark.parametrize("type_", ["", 'type=""', 'type=" "', 'type="text"'])
+def test_content_without_a_type_is_text(type_: str) -> None:
+    entry = read_entry(f"<content {type_}>x</content>")
+    assert (entry.content, entry.content_type) == ("x", "text")
+
+
+def test_content_type_says_nothing_without_content() -> None:
+    entry = read_entry('<content type="html"></content>')
+    assert (entry.content, entry.content_type) == (None, None)
+
+
+@pytest.mark.parametrize("source", ["", " "])
+def test_content_with_an_empty_source_is_no_enclosure(source: str) -> None:
+    assert read_entry(f'<content src="{source}">x</content>').enclosures == []
+
+
+def test_content_out_of_line_is_an_enclosure_beside_the_others() -> None:
+    entry = read_entry(
+        '<link rel="enclosure" href="a.ogg" type="audio/ogg" length="3"/>'
+        '<content src="b.png" type="image/png"/>'
+    )
+    assert entry.enclosures == [
+        {"url": "http://feeds.example/dir/a.ogg", "type": "audio/ogg", "length": 3},
+        {"url": "http://feeds.example/dir/b.png", "type": "image/png", "length": None},
+    ]
+    assert (entry.content, entry.content_type) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"),
+    [
+        ("0", 0),
+        (" 12 ", 12),
+        ("007", 7),
+        ("", None),
+        ("-1", None),
+        ("1.5", None),
+        ("1k", None),
+        ("٣", None),
+        ("²", None),
+    ],
+)
+def test_length_of_an_enclosure_is_a_number_or_says_nothing(length: str, expected: int | None) -> None:
+    (enclosure,) = read_entry(f'<link rel="enclosure" href="a" length="{length}"/>').enclosures
+    assert enclosure["length"] == expected
+
+
+def test_length_of_an_enclosure_beyond_all_numbers_loses_no_entry() -> None:
+    (enclosure,) = read_entry(f'<link rel="enclosure" href="a" length="{"9" * 5000}"/>').enclosures
+    assert enclosure["url"] == "http://feeds.example/dir/a"
+
+
+@pytest.mark.parametrize(
+    ("author", "name"),
+    [
+        ("<name>N</name><email>e@example.org</email><uri>urn:u</uri>", "N"),
+        ("<uri>urn:u</uri><email>e@example.org</email>", "e@example.org"),
+        ("<name/><uri>urn:u</uri>", "urn:u"),
+    ],
+)
+def test_author_is_called_by_name_then_address_then_uri(author: str, name: str) -> None:
+    assert read_entry(f"<author>{author}</author>").authors == [name]
+
+
+def test_authors_of_the_feed_are_not_shared_between_entries() -> None:
+    document = read_atom("<author><name>N</name></author><entry><id>1</id></entry><entry><id>2</id></entry>")
+    first, second = document.entries
+    first.authors.append("another")
+    assert second.authors == ["N"]
+
+
+def test_times_of_an_entry_are_given_in_utc() -> None:
+    entry = read_entry(
+        "<published>2003-12-13T08:29:29-04:00</published><updated>2003-12-13T18:30:02.250+01:00</updated>"
+    )
+    assert (entry.published, entry.updated) == ("2003-12-13T12:29:29Z", "2003-12-13T17:30:02.250Z")
+
+
+# The clock decides between versions, so that a time that cannot be read must show.
+def test_problem_names_its_entry_and_the_date_that_cannot_be_read() -> None:
+    document = read_atom("<entry><id>urn:1</id><title>t</title><updated>soon\x7f\u202e</updated></entry>")
+    assert document.problems == [
+        Problem("unreadable-date", "urn:1", r"its atom:updated is not a date: 'soon\x7f\u202e'")
+    ]
+
+
+def test_entry_without_a_time_is_no_problem_of_dates() -> None:
+    assert read_atom("<entry><id>urn:1</id><title>t</title></entry>").problems == []
+
+
+def test_problem_of_an_entry_without_a_name_says_its_position() -> None:
+    document = read_atom("<entry><id>1</id><title>t</title></entry><entry/>")
+    assert {problem.entry for problem in document.problems} == {"entry 2"}
+
+
+def test_update_time_of_the_feed_that_cannot_be_read_is_none() -> None:
+    assert read_atom("<updated>soon</updated>").updated is None

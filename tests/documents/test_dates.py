@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fhcrawl.documents.dates import shift, utc
+
+CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
+OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+# Two days away from the ends of the calendar, so that every time has one in UTC.
+DATETIMES = st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29), timezones=OFFSETS)  # noqa: DTZ001
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # RFC 4287, 3.3: its own examples
+        ("2003-12-13T18:30:02Z", "2003-12-13T18:30:02Z"),
+        ("2003-12-13T18:30:02.25Z", "2003-12-13T18:30:02.25Z"),
+        ("2003-12-13T18:30:02+01:00", "2003-12-13T17:30:02Z"),
+        ("2003-12-13T18:30:02.25+01:00", "2003-12-13T17:30:02.25Z"),
+        # RFC 3339, 5.8: its own examples
+        ("1985-04-12T23:20:50.52Z", "1985-04-12T23:20:50.52Z"),
+        ("1996-12-19T16:39:57-08:00", "1996-12-20T00:39:57Z"),
+        ("1937-01-01T12:00:27.87+00:20", "1937-01-01T11:40:27.87Z"),
+        # over the end of a day, a month, a year
+        ("2004-02-28T23:30:00-01:00", "2004-02-29T00:30:00Z"),
+        ("2003-12-31T23:59:59-00:01", "2004-01-01T00:00:59Z"),
+        ("2004-01-01T00:00:00+05:45", "2003-12-31T18:15:00Z"),
+        ("2003-12-13T18:30:02-00:00", "2003-12-13T18:30:02Z"),
+        # "may be lower case" (5.6), or a space
+        ("2003-12-13t18:30:02z", "2003-12-13T18:30:02Z"),
+        ("2003-12-13 18:30:02Z", "2003-12-13T18:30:02Z"),
+        ("\n\t2003-12-13T18:30:02Z ", "2003-12-13T18:30:02Z"),
+        ("0099-01-01T00:00:00Z", "0099-01-01T00:00:00Z"),
+    ],
+)
+def test_time_of_rfc_3339_is_given_in_utc(text: str, expected: str) -> None:
+    assert utc(text) == expected
+
+
+@pytest.mark.parametrize("digits", ["0", "5", "50", "123456", "123456789", "1234567890123456789012"])
+@pytest.mark.parametrize("zone", ["Z", "+02:00", ""])
+def test_fractions_of_a_second_are_kept_exactly(digits: str, zone: str) -> None:
+    hour = "16" if zone == "+02:00" else "18"
+    assert utc(f"2003-12-13T18:30:02.{digits}{zone}") == f"2003-12-13T{hour}:30:02.{digits}Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # RFC 3339, 5.8
+        ("1990-12-31T23:59:60Z", "1991-01-01T00:00:00Z"),
+        ("1990-12-31T15:59:60-08:00", "1991-01-01T00:00:00Z"),
+        ("1990-12-31T23:59:60.75Z", "1991-01-01T00:00:00.75Z"),
+        # RFC 5322, 3.3: the second is "in the range 00 through 60"
+        ("Mon, 31 Dec 1990 23:59:60 GMT", "1991-01-01T00:00:00Z"),
+    ],
+)
+def test_leap_second_is_the_first_second_of_the_next_minute(text: str, expected: str) -> None:
+    assert utc(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2003-12-13T18:30:02", "2003-12-13T18:30:02Z"),
+        ("2003-12-13T18:30:02.5", "2003-12-13T18:30:02.5Z"),
+        ("2003-12-13T18:30", "2003-12-13T18:30:00Z"),
+        ("2003-12-13", "2003-12-13T00:00:00Z"),
+        ("Sat, 13 Dec 2003 18:30:02", "2003-12-13T18:30:02Z"),
+        # RFC 5322, 4.3: other names of zones are "equivalent to -0000"
+        ("Sat, 13 Dec 2003 18:30:02 CEST", "2003-12-13T18:30:02Z"),
+    ],
+)
+def test_time_without_a_zone_is_taken_as_utc(text: str, expected: str) -> None:
+    assert utc(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2003-12-13T18:30Z", "2003-12-13T18:30:00Z"),
+        ("2003-12-13T18:30:02+0100", "2003-12-13T17:30:02Z"),
+        ("2003-12-13T18:30:02 -01:00", "2003-12-13T19:30:02Z"),
+        ("2003-12-13T18:30:02,5Z", "2003-12-13T18:30:02.5Z"),
+    ],
+)
+def test_near_misses_of_rfc_3339_are_read(text: str, expected: str) -> None:
+    assert utc(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Tue, 03 Jun 2003 09:39:21 GMT", "2003-06-03T09:39:21Z"),
+        ("Tue, 3 Jun 2003 09:39:21 UT", "2003-06-03T09:39:21Z"),
+        ("Tue, 03 Jun 2003 09:39:21 Z", "2003-06-03T09:39:21Z"),
+        ("03 Jun 2003 09:39:21 +0000", "2003-06-03T09:39:21Z"),
+        ("Tue, 03 Jun 2003 09:39:21 -0000", "2003-06-03T09:39:21Z"),
+        ("Tue, 03 Jun 2003 09:39:21 +0530", "2003-06-03T04:09:21Z"),
+        ("Tue, 03 Jun 2003 23:39:21 EST", "2003-06-04T04:39:21Z"),
+        ("Tue, 03 Jun 2003 23:39:21 PDT", "2003-06-04T06:39:21Z"),
+        ("Tue, 03 Jun 2003 09:39 GMT", "2003-06-03T09:39:00Z"),
+        ("Tue, 03 Jun 03 09:39:21 GMT", "2003-06-03T09:39:21Z"),
+        ("Thu, 03 Jun 99 09:39:21 GMT", "1999-06-03T09:39:21Z"),
+        ("tue, 03 JUN 2003 09:39:21 gmt", "2003-06-03T09:39:21Z"),
+        (" Tue,  03  Jun  2003\n 09:39:21 GMT ", "2003-06-03T09:39:21Z"),
+        ("Mon, 03 Jun 2003 09:39:21 GMT", "2003-06-03T09:39:21Z"),
+    ],
+)
+def test_time_of_rfc_822_is_given_in_utc(text: str, expected: str) -> None:
+    assert utc(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "  ",
+        "yesterday",
+        "2003",
+        "2003-12",
+        "20031213T183002Z",
+        "1071340202",
+        "2003-02-29T00:00:00Z",
+        "2003-13-01T00:00:00Z",
+        "2003-12-32T00:00:00.5Z",
+        "2003-00-10T00:00:00Z",
+        "0000-01-01T00:00:00Z",
+        "2003-12-13T24:00:00Z",
+        "2003-12-13T18:60:00Z",
+        "2003-12-13T18:30:61Z",
+        "2003-12-13T18:30:02.Z",
+        "2003-12-13T18:30:02+1",
+        "2003-12-13T18:30:02Z and more",
+        "2003-12-13T18:30:02ZZ",
+        "٢٠٠٣-12-13T18:30:02Z",
+        "0001-01-01T00:00:00+01:00",
+        "9999-12-31T23:59:59-01:00",
+        "9999-12-31T23:59:60Z",
+        "Tue, 99 Jun 2003 09:39:21 GMT",
+        "Tue, 03 Jun 2003 25:39:21 GMT",
+        "Tue, 03 Foo 2003 09:39:21 GMT",
+        "Tue, 03 Jun 2003 09:39:21 +9999",
+        "Tue, 03 Jun 2003",
+        "9" * 5000,
+    ],
+)
+def test_text_that_is_no_time_gives_none(text: str) -> None:
+    assert utc(text) is None
+
+
+# RFC 3339, 5.6: time-hour is 00-23 and time-minute 00-59 in a time-numoffset too.
+@pytest.mark.parametrize("offset", ["+24:00", "-99:00", "+01:60", "+99:99"])
+def test_offset_that_is_no_time_of_day_gives_none(offset: str) -> None:
+    assert utc(f"2003-12-13T18:30:02{offset}") is None
+
+
+@given(time=DATETIMES)
+def test_iso_form_of_any_time_is_the_same_moment_in_utc(time: datetime) -> None:
+    expected = time.astimezone(timezone.utc).replace(tzinfo=None).isoformat() + "Z"
+    assert utc(time.isoformat()) == expected
+
+
+@given(time=DATETIMES.filter(lambda time: time.year >= 1000))
+def test_mail_form_of_any_time_is_the_same_moment_in_utc(time: datetime) -> None:
+    whole = time.replace(microsecond=0)
+    expected = whole.astimezone(timezone.utc).replace(tzinfo=None).isoformat() + "Z"
+    assert utc(format_datetime(whole)) == expected
+
+
+NEARLY_TIMES = st.one_of(
+    st.text(),
+    st.from_regex(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:?\d\d)?", fullmatch=True),
+    st.from_regex(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{1,5} \d\d?:\d\d(:\d\d)? \S{0,6}", fullmatch=True),
+    st.lists(st.sampled_from(["Tue, ", "3", "Jun", "2003", "99", ":", "39", "+", "GMT", " ", "T", "Z"])).map(
+        "".join
+    ),
+)
+
+
+@given(text=NEARLY_TIMES)
+def test_any_text_gives_none_or_the_one_form_which_stays_as_it_is(text: str) -> None:
+    time = utc(text)
+    assert time is None or (CANONICAL.fullmatch(time) and utc(time) == time)
+
+
+@pytest.mark.parametrize(
+    ("time", "seconds", "expected"),
+    [
+        ("2003-12-13T18:30:02Z", 86400, "2003-12-14T18:30:02Z"),
+        ("2003-12-13T18:30:02Z", -3, "2003-12-13T18:29:59Z"),
+        ("2003-12-31T23:59:59.250000Z", 1, "2004-01-01T00:00:00.250000Z"),
+        ("2003-12-13T18:30:02Z", 0.5, "2003-12-13T18:30:02.500000Z"),
+    ],
+)
+def test_time_is_moved_by_seconds(time: str, seconds: float, expected: str) -> None:
+    assert shift(time, seconds) == expected

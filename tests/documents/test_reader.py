@@ -1,0 +1,349 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fhcrawl.documents import FeedDocument, read
+from fhcrawl.exceptions import NotAFeedError
+
+DATA = Path(__file__).parent.parent / "data" / "documents"
+FEEDS = sorted(path for path in DATA.iterdir() if path.suffix != ".json")
+LOCATION = "http://feeds.example/dir/"
+KINDS = {"empty", "html", "not-xml", "not-a-feed"}
+ATOM = "http://www.w3.org/2005/Atom"
+
+# What libxml2 calls a fault differs from version to version; the expectations only say that it found one.
+LIBXML2_FAULT = re.compile(r".+, line \d+, column \d+", re.DOTALL)
+UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
+
+
+def read_feed(path: Path) -> FeedDocument:
+    return read(path.read_bytes(), LOCATION + path.name)
+
+
+def read_or_refuse(body: bytes, charset: str | None) -> FeedDocument | NotAFeedError:
+    try:
+        return read(body, LOCATION, charset)
+    except NotAFeedError as error:
+        return error
+
+
+def name_of(path: Path) -> str:
+    return path.name
+
+
+@pytest.mark.parametrize("path", FEEDS, ids=name_of)
+def test_feed_gives_what_the_file_beside_it_says(path: Path) -> None:
+    document: dict[str, Any] = asdict(read_feed(path))
+    if document["fault"] is not None:
+        document["fault"] = LIBXML2_FAULT.sub("<libxml2>", document["fault"])
+    assert document == json.loads(path.with_suffix(".json").read_text("utf-8"))
+
+
+def test_every_expectation_belongs_to_one_feed() -> None:
+    assert sorted(path.stem for path in DATA.glob("*.json")) == [path.stem for path in FEEDS]
+
+
+@pytest.mark.parametrize("format_", ["atom", "rss"])
+@pytest.mark.parametrize("example", ["complete", "paged", "subscription", "archive"])
+def test_examples_of_rfc_5005_are_among_the_feeds(format_: str, example: str) -> None:
+    document = read_feed(DATA / f"rfc5005-{format_}-{example}.{format_}")
+    assert (document.format, document.fault, document.problems) == (format_, None, [])
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"", "empty"),
+        (b" \r\n\t ", "empty"),
+        (b"<!DOCTYPE html><html><head><meta charset=utf-8><title>Hello</title>", "html"),
+        (b"<HTML><BODY>Not found<BR></HTML>", "html"),
+        (b"\n\n<!-- cached --><html lang=en><p>hello", "html"),
+        (b"<head><title>A & B</title></head>", "html"),
+        (b"<html><head><title>well-formed</title></head></html>", "html"),
+        (b'<html xmlns="http://www.w3.org/1999/xhtml"><body><p>well-formed</p></body></html>', "html"),
+        (b"<!-- " + b"x" * 2000 + b" --><html><body><p>late and broken", "html"),
+        (b'{"version": "https://jsonfeed.org/version/1"}', "not-xml"),
+        (b"Service unavailable", "not-xml"),
+        (b"\x1f\x8b\x08\x00\x00\x00\x00\x00", "not-xml"),
+        (b"<", "not-xml"),
+        (b'<?xml version="1.0"?>', "not-xml"),
+        (b'<feed xmlns="http://www.w3.org/2005/Atom', "not-xml"),
+        (b"<feed><entry/></feed>", "not-a-feed"),
+        (b'<feed xmlns="http://purl.org/atom/ns#" version="0.3"/>', "not-a-feed"),
+        (b'<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id></entry>', "not-a-feed"),
+        (b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>', "not-a-feed"),
+        (b"<RSS/>", "not-a-feed"),
+        (b'<:feed xmlns="http://www.w3.org/2005/Atom"/>', "not-a-feed"),
+        (b"<x:rss/>", "not-a-feed"),
+        (b'<opml version="2.0"><body><outline text="x"/></body></opml>', "not-a-feed"),
+        (b'<opml version="2.0"><head><title>cut</title></head><body><outline', "not-a-feed"),
+        (b"<sitemap><loc>cut", "not-a-feed"),
+    ],
+)
+def test_body_that_is_no_feed_is_refused_by_kind(body: bytes, kind: str) -> None:
+    with pytest.raises(NotAFeedError) as caught:
+        read(body, LOCATION)
+    assert caught.value.kind == kind
+
+
+def test_refusal_names_the_root_element() -> None:
+    with pytest.raises(NotAFeedError, match=r"its root element is <RDF>$"):
+        read(b'<rdf:RDF xmlns:rdf="urn:rdf"/>', LOCATION)
+
+
+def test_prefix_of_a_feed_does_not_matter() -> None:
+    body = f'<a:feed xmlns:a="{ATOM}"><a:entry><a:id>urn:1</a:id><a:title>t</a:title></a:entry></a:feed>'
+    assert [entry.id for entry in read(body.encode(), LOCATION).entries] == ["urn:1"]
+
+
+def test_entry_that_is_bad_loses_no_other() -> None:
+    document = read_feed(DATA / "atom-problems.atom")
+    assert document.fault is None
+    assert [entry.id for entry in document.entries][-2:] == ["urn:good", "urn:two-ids"]
+    assert {problem.kind for problem in document.problems} == {"no-id", "no-title", "unreadable-date"}
+
+
+class Outline:
+    """Where the root's start tag and each entry end, in bytes; found with another parser (expat)."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+        self.root_end = 0
+        self.entry_ends: list[int] = []
+        self.path: list[str] = []
+        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+        self.parser.DefaultHandler = self.ignore  # so that expat expands no entity
+        try:
+            self.parser.Parse(body, True)
+        except expat.ExpatError:
+            assert self.root_end
+
+    def ignore(self, data: str) -> None:
+        pass
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        self.path.append(name)
+        self.root_end = self.root_end or self.tag_end()
+
+    def end(self, name: str) -> None:
+        if self.path in ([f"{ATOM} feed", f"{ATOM} entry"], ["rss", "channel", "item"]):
+            position = self.parser.CurrentByteIndex
+            whole = self.body.startswith(b"</", position)  # else it was an empty-element tag, which ends here
+            self.entry_ends.append(self.tag_end() if whole else position)
+        self.path.pop()
+
+    def tag_end(self) -> int:
+        return self.body.index(b">", self.parser.CurrentByteIndex) + 1
+
+
+@pytest.mark.parametrize("path", FEEDS, ids=name_of)
+def test_feed_cut_at_any_byte_keeps_exactly_the_entries_before_the_cut(path: Path) -> None:
+    body = path.read_bytes()
+    whole = read_feed(path)
+    outline = Outline(body)
+    assert len(outline.entry_ends) == len(whole.entries)
+    for cut in range(outline.root_end, len(body)):
+        document = read(body[:cut], LOCATION + path.name)
+        kept = sum(end <= cut for end in outline.entry_ends)
+        assert document.entries == whole.entries[:kept], body[:cut]
+        assert document.problems == whole.problems[: len(document.problems)]
+
+
+@pytest.mark.parametrize("path", FEEDS, ids=name_of)
+def test_feed_cut_at_any_byte_claims_nothing_that_the_whole_one_does_not(path: Path) -> None:
+    body = path.read_bytes()
+    whole = read_feed(path)
+    for cut in range(Outline(body).root_end, len(body)):
+        document = read(body[:cut], LOCATION + path.name)
+        assert document.links.items() <= whole.links.items()
+        assert document.title in {None, whole.title}
+        assert document.archive <= whole.archive
+        assert document.complete <= whole.complete
+
+
+@pytest.mark.parametrize("path", FEEDS, ids=name_of)
+def test_feed_cut_before_its_end_has_a_fault(path: Path) -> None:
+    body = path.read_bytes()
+    end = max(body.rfind(b"</feed>"), body.rfind(b"</rss>")) + len(b"</rss")
+    if end < len(b"</rss"):
+        end = len(body) - 1
+    for cut in range(Outline(body).root_end, end):
+        assert read(body[:cut], LOCATION).fault
+
+
+@pytest.mark.parametrize("path", FEEDS, ids=name_of)
+def test_feed_cut_inside_its_first_tag_says_nothing(path: Path) -> None:
+    body = path.read_bytes()
+    for cut in range(1, Outline(body).root_end):
+        outcome = read_or_refuse(body[:cut], None)
+        if isinstance(outcome, NotAFeedError):
+            assert outcome.kind in {"not-xml", "not-a-feed"}
+        else:
+            nothing = FeedDocument(outcome.format, None, None, {}, False, False, [], [], outcome.fault)
+            assert outcome == nothing
+            assert outcome.fault
+
+
+def test_update_time_is_not_read_from_a_cut_element() -> None:
+    body = f'<feed xmlns="{ATOM}"><title>t</title><updated>2003-12-13'.encode()
+    assert read(body, LOCATION).updated is None
+
+
+@pytest.mark.parametrize("html", ["<html><body>", "<!DOCTYPE html>", "<head>", "<body class='x'>"])
+def test_cut_feed_with_html_in_its_content_is_still_a_feed(html: str) -> None:
+    body = (
+        "<rss><channel><item><guid>1</guid><title>one</title></item>"
+        f"<item><guid>2</guid><description><![CDATA[{html}two"
+    )
+    document = read(body.encode(), LOCATION)
+    assert [entry.id for entry in document.entries] == ["1"]
+    assert document.fault
+
+
+def test_broken_feed_with_xhtml_in_its_content_is_still_a_feed() -> None:
+    body = (
+        f'<feed xmlns="{ATOM}"><entry><id>urn:1</id><title>one</title><content type="application/xhtml+xml">'
+        '<html xmlns="http://www.w3.org/1999/xhtml"><body/></html></content></entry> A & B </feed>'
+    )
+    assert [entry.id for entry in read(body.encode(), LOCATION).entries] == ["urn:1"]
+
+
+TOKENS = st.sampled_from(
+    [
+        *(
+            b"<",
+            b">",
+            b"&",
+            b"</",
+            b"/>",
+            b'"',
+            b"]]>",
+            b"<![CDATA[",
+            b"<!--",
+            b"-->",
+            b"<?",
+            b"\x00",
+            b"\xff",
+        ),
+        *(
+            b"</entry>",
+            b"</item>",
+            b"</feed>",
+            b"<entry>",
+            b"<item>",
+            b"<channel>",
+            b"&nbsp;",
+            b"&#0;",
+            b"&#x10FFFF;",
+        ),
+        *(
+            b"<html>",
+            b"http://[",
+            b"//[x#y",
+            b"#",
+            b":",
+            b" xml:base='//['",
+            b"2003-12-13T18:30:02Z",
+            b"-",
+            b"99999",
+        ),
+        *(
+            b"<!DOCTYPE feed [<!ENTITY a 'b'>]>",
+            b"encoding='utf-16'",
+            b"xmlns=''",
+            b"x:",
+            b"\xef\xbb\xbf",
+            b"\xff\xfe",
+        ),
+    ]
+)
+EDIT = st.tuples(
+    st.integers(0, 4000),
+    st.integers(0, 40),
+    st.one_of(TOKENS, st.binary(max_size=8)),
+)
+ATTRIBUTE_PARTS = st.sampled_from(
+    [
+        "http://",
+        "//",
+        "[",
+        "]",
+        "#",
+        "/",
+        "..",
+        ":",
+        "?",
+        "@",
+        "%zz",
+        "x",
+        "9" * 3000,
+        "٣",
+        " ",
+        "xhtml",
+        "html",
+    ]
+)
+CHARSETS = st.sampled_from([None, "utf-8", "iso-8859-1", "utf-16", "us-ascii", "x-unknown", ""])
+
+
+def edited(body: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
+    for position, removed, added in edits:
+        start = position % (len(body) + 1)
+        body = body[:start] + added + body[start + removed :]
+    return body
+
+
+def check_promises_of_the_model(document: FeedDocument) -> None:
+    for entry in document.entries:
+        strings = [entry.id, entry.title, entry.link, entry.summary, entry.content, entry.content_type]
+        assert "" not in [*strings, *entry.authors, *entry.categories]
+        assert (entry.content is None) == (entry.content_type is None)
+        assert all(time is None or UTC.fullmatch(time) for time in (entry.published, entry.updated))
+        assert all(enclosure["url"] for enclosure in entry.enclosures)
+    assert document.updated is None or UTC.fullmatch(document.updated)
+    assert document.title != ""
+    assert not any("#" in url for url in document.links.values())
+
+
+def check(body: bytes, charset: str | None) -> None:
+    outcome = read_or_refuse(body, charset)
+    if isinstance(outcome, NotAFeedError):
+        assert outcome.kind in KINDS
+        assert str(outcome)
+    else:
+        check_promises_of_the_model(outcome)
+
+
+@settings(deadline=None, max_examples=400)
+@given(body=st.binary(max_size=200), charset=CHARSETS)
+def test_arbitrary_bytes_raise_nothing_but_not_a_feed(body: bytes, charset: str | None) -> None:
+    check(body, charset)
+
+
+@settings(deadline=None, max_examples=1000)
+@given(path=st.sampled_from(FEEDS), edits=st.lists(EDIT, min_size=1, max_size=4), charset=CHARSETS)
+def test_mutated_feeds_raise_nothing_but_not_a_feed(
+    path: Path, edits: list[tuple[int, int, bytes]], charset: str | None
+) -> None:
+    check(edited(path.read_bytes(), edits), charset)
+
+
+@settings(deadline=None, max_examples=400)
+@given(path=st.sampled_from(FEEDS), data=st.data())
+def test_mutated_attributes_raise_nothing_but_not_a_feed(path: Path, data: st.DataObject) -> None:
+    body = path.read_bytes()
+    values = [match.span(1) for match in re.finditer(rb'="([^"<>]*)"', body)]
+    start, end = data.draw(st.sampled_from(values or [(len(body), len(body))]))
+    value = "".join(data.draw(st.lists(ATTRIBUTE_PARTS, max_size=6)))
+    check(body[:start] + value.encode() + body[end:], None)

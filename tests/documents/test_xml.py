@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+import codecs
+import subprocess
+import sys
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from lxml import etree
+
+from fhcrawl.documents import FeedDocument, read
+from fhcrawl.documents.xml import resolve
+from fhcrawl.exceptions import NotAFeedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOCATION = "http://feeds.example/dir/feed"
+ATOM = "http://www.w3.org/2005/Atom"
+
+
+def read_atom(inside: str, attributes: str = "", doctype: str = "") -> FeedDocument:
+    return read(f'{doctype}<feed xmlns="{ATOM}" {attributes}>{inside}</feed>'.encode(), LOCATION)
+
+
+def titled(title: str) -> str:
+    return f'<feed xmlns="{ATOM}"><title>{title}</title></feed>'
+
+
+# --- the encoding
+
+
+def test_charset_of_the_header_is_used_where_the_document_says_nothing() -> None:
+    assert read(titled("Café").encode("iso-8859-1"), LOCATION, "iso-8859-1").title == "Café"
+    assert read(titled("Привет").encode("windows-1251"), LOCATION, "windows-1251").title == "Привет"
+
+
+def test_document_that_says_nothing_is_utf_8_without_a_header() -> None:
+    assert read(titled("Café").encode(), LOCATION).title == "Café"
+
+
+@pytest.mark.parametrize(
+    ("mark", "encoding"),
+    [
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    ],
+)
+def test_byte_order_mark_wins_over_the_header(mark: bytes, encoding: str) -> None:
+    assert read(mark + titled("Café").encode(encoding), LOCATION, "iso-8859-1").title == "Café"
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        '<?xml version="1.0" encoding="utf-8"?>',
+        "<?xml version='1.0' encoding = 'utf-8' standalone='yes'?>",
+        '<?xml version="1.0"\n encoding="utf-8"?>',
+    ],
+)
+def test_xml_declaration_wins_over_the_header(declaration: str) -> None:
+    assert read((declaration + titled("Café")).encode(), LOCATION, "iso-8859-1").title == "Café"
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        '<?xml version="1.0"?>',
+        '<?xml version="1.0"?><?other encoding="utf-8"?>',
+        '<!-- <?xml version="1.0" encoding="utf-8"?> -->',
+    ],
+)
+def test_xml_declaration_without_an_encoding_leaves_it_to_the_header(start: str) -> None:
+    assert read((start + titled("Café")).encode("iso-8859-1"), LOCATION, "iso-8859-1").title == "Café"
+
+
+@pytest.mark.parametrize("charset", [None, "", "x-unknown", "utf-8; x=y", "\x01", "utf-8\x00", "é", "\udce9"])
+def test_charset_that_nobody_knows_is_ignored(charset: str | None) -> None:
+    assert read(titled("Café").encode(), LOCATION, charset).title == "Café"
+
+
+def test_bytes_that_do_not_fit_the_encoding_are_a_fault_behind_the_entries_before_them() -> None:
+    good = "<entry><id>urn:1</id><title>Café</title></entry>".encode()
+    bad = b"<entry><id>urn:2</id><title>Caf\xe9</title></entry>"
+    document = read(f'<feed xmlns="{ATOM}">'.encode() + good + bad + b"</feed>", LOCATION)
+    assert [entry.id for entry in document.entries] == ["urn:1"]
+    assert document.fault
+
+
+def test_utf_16_feed_that_is_cut_keeps_its_whole_entries() -> None:
+    body = f'<feed xmlns="{ATOM}"><entry><id>urn:é</id><title>t</title></entry><entry><id>urn:2'.encode(
+        "utf-16"
+    )
+    document = read(body, LOCATION)
+    assert [entry.id for entry in document.entries] == ["urn:é"]
+    assert document.fault
+
+
+# --- what the document must not do
+
+
+def test_external_entity_is_not_fetched(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("SECRET")
+    document = read_atom(
+        "<title>&x;</title><entry><id>&x;</id><title>t</title><content type='xhtml'>&x;</content></entry>",
+        doctype=f'<!DOCTYPE feed [<!ENTITY x SYSTEM "{secret.as_uri()}">]>',
+    )
+    assert document.title == "&x;"
+    assert [(entry.id, entry.content) for entry in document.entries] == [("&x;", "&x;")]
+
+
+@pytest.mark.parametrize(
+    "doctype",
+    [
+        '<!DOCTYPE feed SYSTEM "{dtd}">',
+        '<!DOCTYPE feed PUBLIC "-//X//Y" "{dtd}" [<!ENTITY unused "">]>',
+        '<!DOCTYPE feed [<!ENTITY % dtd SYSTEM "{dtd}"> %dtd;]>',
+    ],
+)
+def test_external_dtd_is_not_fetched(tmp_path: Path, doctype: str) -> None:
+    dtd = tmp_path / "secret.dtd"
+    dtd.write_text('<!ENTITY x "SECRET"><!ATTLIST link href CDATA "http://secret.example/">')
+    document = read_atom(
+        '<title>&x;</title><link rel="next"/>', doctype=doctype.replace("{dtd}", dtd.as_uri())
+    )
+    assert document.title == "&x;"
+    assert document.links == {}
+
+
+def bomb(levels: int) -> str:
+    names = "abcdefghijklmnop"[:levels]
+    nested = "".join(f'<!ENTITY {name} "{f"&{before};" * 10}">' for before, name in pairwise(names))
+    return f'<!DOCTYPE feed [<!ENTITY a "lol">{nested}]>'
+
+
+def test_nested_entities_are_not_expanded() -> None:
+    assert read_atom("<title>&e;</title>", doctype=bomb(5)).title == "&e;"
+
+
+def test_nested_entities_in_an_attribute_are_a_fault() -> None:
+    document = read_atom(
+        '<entry><id>urn:1</id><title>t</title></entry><link rel="next" href="&h;"/>', doctype=bomb(8)
+    )
+    assert document.fault
+    assert document.links == {}
+    assert [entry.id for entry in document.entries] == ["urn:1"]
+
+
+def test_element_in_an_entity_is_no_element_of_the_feed() -> None:
+    document = read_atom(
+        "&x;<entry><id>urn:1</id><title>t&x;</title></entry>",
+        doctype="<!DOCTYPE feed [<!ENTITY x '<entry xmlns=\"http://www.w3.org/2005/Atom\"><id>urn:x</id></entry>'>]>",
+    )
+    assert [(entry.id, entry.title) for entry in document.entries] == [("urn:1", "t&x;")]
+    assert document.fault is None
+
+
+# libxml2 frees what it has read of such an entity; whoever still holds an element of it holds freed memory,
+# of which lxml complains on stderr at best. It may also crash, therefore another process.
+@pytest.mark.parametrize("entity", ["<i>", "<entry><id>x</id></entry><i>", "<i></b>"])
+def test_entity_that_is_not_well_formed_leaves_no_freed_element_behind(entity: str) -> None:
+    doctype = f'<!DOCTYPE feed [<!ENTITY x "{entity}">]>'
+    program = (
+        "import gc\n"
+        "from fhcrawl.documents import read\n"
+        "from fhcrawl.exceptions import NotAFeedError\n"
+        "try:\n"
+        f"    read({doctype + titled('&x;')!r}.encode(), {LOCATION!r})\n"
+        "except NotAFeedError:\n"
+        "    pass\n"
+        "gc.collect()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["mine", "notit", "copyright", "ampere", "lt2", "ltd"])
+def test_entity_that_only_begins_like_one_of_html_is_not_expanded(name: str) -> None:
+    document = read_atom(f"<title>a&{name};b</title>", doctype=f'<!DOCTYPE feed [<!ENTITY {name} "x">]>')
+    assert document.title == f"a&{name};b"
+
+
+def test_entity_is_read_like_html_in_every_kind_of_text() -> None:
+    document = read_atom(
+        "<entry><id>urn:&eacute;</id><title>&eacute;</title><author><name>&eacute;</name></author>"
+        "<summary>&eacute;</summary></entry>",
+        doctype='<!DOCTYPE feed SYSTEM "http://dtd.example/">',
+    )
+    entry = document.entries[0]
+    assert (entry.id, entry.title, entry.authors, entry.summary) == ("urn:é", "é", ["é"], "é")
+
+
+def test_undeclared_entity_is_a_fault_and_loses_only_what_is_behind_it() -> None:
+    document = read_atom(
+        "<entry><id>urn:1</id><title>t</title></entry><entry><id>urn:2</id><title>&nbsp;</title></entry>"
+    )
+    assert [entry.id for entry in document.entries] == ["urn:1"]
+    assert document.fault
+
+
+def test_nesting_without_end_is_a_fault_and_loses_only_its_entry() -> None:
+    document = read_atom(
+        "<entry><id>urn:1</id><title>t</title></entry>"
+        f"<entry><id>urn:2</id><title>{'<b>' * 5000}x{'</b>' * 5000}</title></entry>"
+    )
+    assert [entry.id for entry in document.entries] == ["urn:1"]
+    assert document.fault
+
+
+def test_text_in_deep_nesting_is_read() -> None:
+    assert read_atom(f"<title>{'<b>' * 200}x{'</b>' * 200}</title>").title == "x"
+
+
+def test_undeclared_prefix_is_a_fault_that_loses_no_entry() -> None:
+    document = read_atom("<entry><id>urn:1</id><title>t</title><x:y/></entry><entry><id>urn:2</id></entry>")
+    assert [entry.id for entry in document.entries] == ["urn:1", "urn:2"]
+    assert document.fault
+
+
+def test_cut_element_outside_the_entries_is_dropped_with_what_is_in_it() -> None:
+    body = f'<feed xmlns="{ATOM}"><title>t</title><author><name>Anne</name><email>an'
+    document = read((body).encode(), LOCATION)
+    assert document.title == "t"
+    assert document.entries == []
+
+
+# --- references
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("x", "http://feeds.example/dir/x"),
+        ("./x", "http://feeds.example/dir/x"),
+        ("../x", "http://feeds.example/x"),
+        ("/x", "http://feeds.example/x"),
+        ("//other.example/x", "http://other.example/x"),
+        ("?q", "http://feeds.example/dir/feed?q"),
+        ("", "http://feeds.example/dir/feed"),
+        ("  x\n", "http://feeds.example/dir/x"),
+        ("https://other.example/a/../b", "https://other.example/a/../b"),
+        ("HTTP://other.example/x", "HTTP://other.example/x"),
+        ("urn:x", "urn:x"),
+        ("mailto:a@example.org", "mailto:a@example.org"),
+        ("//[broken", "//[broken"),
+        ("http://[broken", "http://[broken"),
+    ],
+)
+def test_reference_is_resolved_against_the_base(reference: str, expected: str) -> None:
+    # An upper-case scheme may be kept or not: it is the same one (RFC 3986, 3.1).
+    resolved = resolve(reference, LOCATION)
+    scheme, colon, rest = resolved.partition(":")
+    assert resolved == expected or scheme.upper() + colon + rest == expected
+
+
+@pytest.mark.parametrize("reference", ["http://[broken#x", "//[broken#x", "http://[broken", "http://a]b/#x"])
+def test_head_link_that_is_no_url_loses_no_entry(reference: str) -> None:
+    document = read_atom(
+        f'<link rel="next" href="{reference}"/><link rel="prev-archive" href="11"/>'
+        "<entry><id>urn:1</id><title>t</title></entry>"
+    )
+    assert document.links["prev-archive"] == "http://feeds.example/dir/11"
+    assert [entry.id for entry in document.entries] == ["urn:1"]
+
+
+def test_base_that_is_no_url_loses_no_entry() -> None:
+    document = read_atom(
+        '<link rel="next" href="http://example.org/2"/>'
+        '<entry xml:base="//[x"><id>urn:1</id><title>t</title><link href="http://example.org/1"/></entry>',
+        attributes='xml:base="http://[broken"',
+    )
+    assert document.links == {"next": "http://example.org/2"}
+    assert [entry.link for entry in document.entries] == ["http://example.org/1"]
+
+
+def test_links_that_differ_in_their_fragment_name_one_document() -> None:
+    document = read_atom('<link rel="self" href="11#a"/><link rel="prev-archive" href="11#b"/>')
+    assert document.links["self"] == document.links["prev-archive"] == "http://feeds.example/dir/11"
+
+
+def test_fragment_alone_names_the_base() -> None:
+    assert read_atom('<link rel="next" href="#top"/>').links == {"next": LOCATION}
+
+
+# --- markup
+
+
+def content_of(markup: str, attributes: str = "", media_type: str = "xhtml") -> str:
+    document = read_atom(
+        f'<entry><id>urn:1</id><title>t</title><content type="{media_type}">{markup}</content></entry>',
+        attributes=attributes,
+    )
+    content = document.entries[0].content
+    assert content is not None
+    return content
+
+
+@pytest.mark.parametrize("media_type", ["xhtml", "image/svg+xml"])
+def test_markup_keeps_the_namespace_that_is_declared_around_it(media_type: str) -> None:
+    content = content_of("<s:svg><s:g/></s:svg> behind", 'xmlns:s="http://www.w3.org/2000/svg"', media_type)
+    assert [element.tag for element in etree.fromstring(f"<x>{content}</x>")[0].iter()] == [
+        "{http://www.w3.org/2000/svg}svg",
+        "{http://www.w3.org/2000/svg}g",
+    ]
+
+
+def test_markup_keeps_the_namespace_that_is_declared_in_it() -> None:
+    content = content_of(
+        '<div xmlns="http://www.w3.org/1999/xhtml">a <math xmlns="urn:math"><mi>x</mi></math> b</div>'
+    )
+    assert content == 'a <math xmlns="urn:math"><mi>x</mi></math> b'
+
+
+def test_markup_is_cut_from_its_element_and_not_from_an_attribute() -> None:
+    assert content_of('<div xmlns="http://www.w3.org/1999/xhtml" title="a>b &lt;/">x</div>') == "x"
+
+
+@pytest.mark.parametrize("name", [":div", "x:y:z", "div:"])
+def test_markup_with_a_name_that_is_no_qualified_name_loses_no_other_entry(name: str) -> None:
+    markup = f'<div xmlns="http://www.w3.org/1999/xhtml"><{name}>x</{name}></div>'
+    document = read_atom(
+        f'<entry><id>urn:1</id><content type="xhtml">{markup}</content></entry><entry><id>urn:2</id></entry>'
+    )
+    assert [entry.id for entry in document.entries][:1] == ["urn:1"]
+    assert document.fault
+
+
+def test_markup_has_no_text_from_behind_its_element() -> None:
+    assert content_of('<div xmlns="http://www.w3.org/1999/xhtml">x</div>behind') == "x"
+
+
+def test_feed_without_a_whole_start_tag_says_what_is_wrong() -> None:
+    with pytest.raises(NotAFeedError, match=r"^it is not XML \(.+\)$"):
+        read(f'<feed xmlns="{ATOM}" xml:base'.encode(), LOCATION)
+
+
+def test_white_space_before_the_declaration_does_not_matter() -> None:
+    declaration = b'\r\n <?xml version="1.0" encoding="iso-8859-1"?>'
+    body = declaration + b"<rss><channel><title>\xe9</title></channel></rss>"
+    assert read(body, "http://example.org/").title == "é"
