@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy import Request, signals
 from scrapy.exceptions import DropItem
@@ -37,9 +38,12 @@ class Engine:
     """Crawls `documents` (bodies by URL).
 
     :param life: how many entries go through the pipelines before it dies; None for ever
+    :param plain: whether entries take the short way through the pipelines
     """
 
-    def __init__(self, store_url: str, documents: Mapping[str, str], life: int | None = None) -> None:
+    def __init__(
+        self, store_url: str, documents: Mapping[str, str], life: int | None = None, plain: bool = True
+    ) -> None:
         settings = Settings()
         settings.setmodule("fhcrawl.settings")
         settings.set("FHCRAWL_STORE_URL", store_url)
@@ -52,6 +56,7 @@ class Engine:
         self._crawler = get_crawler(HistorySpider, settings.copy_to_dict())
         self._documents = documents
         self._life = life
+        self._plain = plain
         self.committed: list[Visit] = []
         self.asked: list[str] = []
 
@@ -71,6 +76,10 @@ class Engine:
         self._commits = CommitMiddleware.from_crawler(crawler)
         self._deltafetch = DeltaFetch.from_crawler(crawler)
         self._pipelines = ItemPipelineManager.from_crawler(crawler)
+        self._pipelines.methods["process_item"].appendleft(self._live)
+        if not self._plain:
+            crawler.signals.connect(self._listen, signal=signals.item_scraped)
+        crawler.engine = cast("Any", SimpleNamespace(scraper=SimpleNamespace(itemproc=self._pipelines)))
         crawler.signals.send_catch_log(signals.spider_opened, spider=spider)
         try:
             asyncio.run(self._run(spider))
@@ -83,6 +92,16 @@ class Engine:
             return exported
         finally:
             extension.store.close()
+
+    def _listen(self) -> None:
+        """Somebody who can tell the short way from Scrapy's."""
+
+    def _live(self, item: Any) -> Any:
+        if self._life is not None:
+            self._life -= 1
+            if self._life < 0:
+                raise Killed
+        return item
 
     def _commit(self, visit: Visit) -> None:
         self.committed.append(visit)
@@ -107,10 +126,6 @@ class Engine:
             yield output
 
     async def _item(self, item: Any) -> None:
-        if self._life is not None:
-            self._life -= 1
-            if self._life < 0:
-                raise Killed
         with contextlib.suppress(DropItem):
             await self._pipelines.process_item_async(item)
 

@@ -60,8 +60,8 @@ class Commit:
 
     def _write_entries(self) -> None:
         visit, feed_id = self._visit, self._feed_id
-        self._execute(
-            self._upserts.entry,
+        self._upserts.entry.execute(
+            self._connection,
             [rows.entry_row(feed_id, version, fields) for version, fields in visit.accepted.values()],
         )
         self._write_changes()
@@ -99,8 +99,8 @@ class Commit:
         return before.exported if before.pending else before.digest
 
     def _begin_changes(self, exported: dict[str, str | None]) -> None:
-        self._execute(
-            self._upserts.change,
+        self._upserts.change.execute(
+            self._connection,
             [
                 {"feed_id": self._feed_id, "id": i, "exported_digest": digest}
                 for i, digest in exported.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import CTE, Select, bindparam, case, select
@@ -11,7 +12,7 @@ from fhcrawl.logical_feed import Role, State
 from fhcrawl.store.schema import changes, documents, entries, feeds
 
 if TYPE_CHECKING:
-    from sqlalchemy import Table
+    from sqlalchemy import Connection, Dialect, Table
 
 INSERTS: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
@@ -96,13 +97,38 @@ def chain_ends(start: Any) -> Select[Any]:
     )
 
 
+class Prepared:
+    """A statement in the words of one database, for many rows.
+
+    SQLAlchemy looks at each row's parameters, which takes as long as the database takes to store them; the
+    columns of these rows are of types that need no conversion.
+    """
+
+    def __init__(self, statement: Any, dialect: Dialect) -> None:
+        columns = statement.table.columns.keys()
+        compiled = statement.compile(dialect=dialect, column_keys=columns)
+        self._sql = str(compiled)
+        self._order: list[str] | None = compiled.positiontup
+
+    def execute(self, connection: Connection, parameters: list[dict[str, Any]]) -> None:
+        """Execute it for rows that have a value for every column."""
+        if not parameters:
+            return
+        if self._order is None:
+            connection.exec_driver_sql(self._sql, parameters)
+            return
+        ordered = itemgetter(*self._order)
+        connection.exec_driver_sql(self._sql, [ordered(row) for row in parameters])
+
+
 class Upserts:
     """Insertions that meet a row of the same key, in the words of one database."""
 
-    def __init__(self, dialect: str) -> None:
-        insert = INSERTS[dialect]
-        self.entry = self._overwrite(insert(entries), entries, ("feed_id", "id"))
-        self.change = insert(changes).on_conflict_do_nothing()
+    def __init__(self, dialect: Dialect) -> None:
+        insert = INSERTS[dialect.name]
+        entry = self._overwrite(insert(entries), entries, ("feed_id", "id"))
+        self.entry = Prepared(entry, dialect)
+        self.change = Prepared(insert(changes).on_conflict_do_nothing(), dialect)
         self.known_document = insert(documents).on_conflict_do_nothing()
         self.document = self._document(insert(documents))
 

@@ -38,7 +38,7 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._upserts = statements.Upserts(engine.dialect.name)
+        self._upserts = statements.Upserts(engine.dialect)
         self._feed_ids: dict[str, int] = {}
 
     @classmethod

@@ -37,6 +37,7 @@ class Publication:
     archives: int
     subscription: tuple[list[E], str | None]
     life: int | None
+    plain: bool = True
 
 
 @dataclass
@@ -50,7 +51,7 @@ def histories(draw: st.DrawFn) -> History:
     archives = draw(st.lists(documents, max_size=5))
     counts = sorted(draw(st.lists(st.integers(0, len(archives)), min_size=1, max_size=3)))
     lives = st.none() | st.integers(0, 12)
-    publications = [Publication(n, draw(documents), draw(lives)) for n in counts]
+    publications = [Publication(n, draw(documents), draw(lives), draw(st.booleans())) for n in counts]
     publications.append(Publication(len(archives), draw(documents), None))
     return History(archives, publications)
 
@@ -97,7 +98,7 @@ def test_any_runs_and_interruptions_give_the_oracles_feed(history: History) -> N
     with tempfile.TemporaryDirectory() as folder:
         store = f"sqlite:///{Path(folder) / 'store.sqlite'}"
         for run, publication in enumerate(history.publications):
-            engine = Engine(store, serve(history, publication), publication.life)
+            engine = Engine(store, serve(history, publication), publication.life, publication.plain)
             changes = engine.crawl(INDEX)
             event(f"run {'killed' if changes is None else 'finished'}")
             for visit in engine.committed:
