@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
@@ -119,18 +120,19 @@ def order(
 
 def digest(entry: Entry) -> str:
     """A digest of an entry's content: the same content again is no change, whatever the times say."""
+    lists = (entry.authors, entry.categories, entry.enclosures)
     content = (
-        entry.title,
-        entry.link,
-        entry.authors,
-        entry.categories,
-        entry.summary,
-        entry.content,
-        entry.content_type,
-        entry.enclosures,
-        entry.operation,
+        entry.title or "",
+        entry.link or "",
+        entry.summary or "",
+        entry.content or "",
+        entry.content_type or "",
+        entry.operation or "",
+        json.dumps(lists) if any(lists) else "",
     )
-    serialised = json.dumps(content).encode()
+    # The lengths keep apart what the texts alone could not.
+    lengths = ",".join([str(len(text)) for text in content])
+    serialised = "".join((lengths, ";", *content)).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(serialised, digest_size=16).hexdigest()
 
 
@@ -245,6 +247,7 @@ class Visit:
     :param confirmed: versions that hold nothing new but are newer than the stored ones, by id
     :param present: the ids in a complete feed's document; None for other documents
     :param settle: to be called when an entry is through the pipelines
+    :param counts: what the crawl's stats are to have more of, when the document is committed
     """
 
     feed: str
@@ -269,6 +272,7 @@ class Visit:
     confirmed: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
     present: frozenset[str] | None = None
     settle: Callable[..., None] = lambda *args, **kwargs: None
+    counts: Counter[str] = field(default_factory=Counter)
 
 
 class Kind(str, Enum):

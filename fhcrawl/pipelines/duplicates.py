@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from scrapy.exceptions import DropItem
 
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Outcome, Winner, decide
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.statscollectors import StatsCollector
-    from typing_extensions import Self
+STATS = {outcome: f"fhcrawl/entry/{outcome.value}" for outcome in Outcome}
 
 
 class DuplicatesPipeline:
     """Compares each version with the newest one so far (RFC 5005, 4.2)."""
-
-    def __init__(self, stats: StatsCollector) -> None:
-        self._stats = stats
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Count in the crawl's stats."""
-        return cls(crawler.stats)
 
     def process_item(self, item: object) -> object:
         """Pass on an entry that is new or updated.
@@ -36,7 +23,7 @@ class DuplicatesPipeline:
         version, visit = item.version, item.visit
         winner = visit.winners.get(version.id)
         outcome = decide(version, winner)
-        self._stats.inc_value(f"fhcrawl/entry/{outcome.value}")
+        visit.counts[STATS[outcome]] += 1
         if outcome in (Outcome.NEW, Outcome.UPDATED):
             visit.winners[version.id] = Winner(version.order, version.digest)
             item.change = outcome.value

@@ -16,11 +16,7 @@ from fhcrawl.items import EntryVersion
 from fhcrawl.logformatter import LogFormatter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from typing_extensions import Self
 
 logger = logging.getLogger(__name__)
 
@@ -34,40 +30,23 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
     item and receiver. So it also counts what Scrapy's CoreStats counts on them.
     """
 
-    _count: Callable[[str], None]
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Count in the crawl's stats."""
-        manager = super().from_crawler(crawler)
-        manager._count = crawler.stats.inc_value
-        return manager
-
     async def process_item_async(self, item: Any) -> Any:
         """Pass an item through all pipelines.
 
         :raises DropItem: if one of them drops it
         """
-        visit = item.visit if isinstance(item, EntryVersion) else None
+        if not isinstance(item, EntryVersion):
+            return await super().process_item_async(item)
         try:
             output = await super().process_item_async(item)
         except DropItem as dropped:
-            self._count_dropped(dropped)
-            if visit is not None:
-                visit.settle()
+            _drop(item, dropped)
             raise
         except Exception as error:
-            if visit is not None:
-                visit.settle(error=error)
+            item.visit.settle(error=error)
             raise
-        self._count("item_scraped_count")
-        if visit is not None:
-            visit.settle(output)
+        _accept(item, output)
         return output
-
-    def _count_dropped(self, dropped: DropItem) -> None:
-        self._count("item_dropped_count")
-        self._count(f"item_dropped_reasons_count/{type(dropped).__name__}")
 
     def is_plain(self) -> bool:
         """Whether nobody could tell `process_now` from Scrapy's way, which costs several times as much.
@@ -94,17 +73,26 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
                 if not isinstance(output, EntryVersion):
                     output = await ensure_awaitable(output)
         except DropItem as dropped:
-            self._count_dropped(dropped)
-            item.visit.settle()
+            _drop(item, dropped)
         except Exception as error:  # noqa: BLE001 - a pipeline's, whatever it is, is for the log
             self._log_error(item, error, response)
             item.visit.settle(error=error)
         else:
-            self._count("item_scraped_count")
-            item.visit.settle(output)
+            _accept(item, output)
 
     def _log_error(self, item: EntryVersion, error: Exception, response: Response) -> None:
         if self.crawler is None or self.crawler.spider is None:
             return
         words = self.crawler.logformatter.item_error(item, error, response, self.crawler.spider)
         logger.log(*logformatter_adapter(words), exc_info=True)
+
+
+def _accept(item: EntryVersion, output: object) -> None:
+    item.visit.counts["item_scraped_count"] += 1
+    item.visit.settle(output)
+
+
+def _drop(item: EntryVersion, dropped: DropItem) -> None:
+    item.visit.counts["item_dropped_count"] += 1
+    item.visit.counts[f"item_dropped_reasons_count/{type(dropped).__name__}"] += 1
+    item.visit.settle()

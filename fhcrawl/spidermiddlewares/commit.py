@@ -170,6 +170,8 @@ class CommitMiddleware:
         self._count("document", "unchanged")
 
     def _commit(self, visit: Visit) -> None:
+        for name, count in visit.counts.items():
+            self._crawler.stats.inc_value(name, count)
         try:
             deleted = self._store.commit(visit)
         except StoreError as error:
