@@ -120,19 +120,20 @@ def order(
 
 def digest(entry: Entry) -> str:
     """A digest of an entry's content: the same content again is no change, whatever the times say."""
-    lists = (entry.authors, entry.categories, entry.enclosures)
-    content = (
+    texts = [
         entry.title or "",
         entry.link or "",
         entry.summary or "",
         entry.content or "",
         entry.content_type or "",
         entry.operation or "",
-        json.dumps(lists) if any(lists) else "",
-    )
+        *entry.authors,
+        *entry.categories,
+        json.dumps(entry.enclosures) if entry.enclosures else "",
+    ]
     # The lengths keep apart what the texts alone could not.
-    lengths = ",".join([str(len(text)) for text in content])
-    serialised = "".join((lengths, ";", *content)).encode("utf-8", "surrogatepass")
+    lengths = [len(entry.authors), *map(len, texts)]
+    serialised = f"{lengths}{''.join(texts)}".encode("utf-8", "surrogatepass")
     return hashlib.blake2b(serialised, digest_size=16).hexdigest()
 
 

@@ -85,6 +85,7 @@ EXTENSIONS = {
     "fhcrawl.extensions.corestats.CoreStats": 0,
     "scrapy.extensions.corestats.CoreStats": None,
     "fhcrawl.extensions.store.StoreExtension": -100,
+    "fhcrawl.extensions.garbage.GarbageExtension": 0,
     "fhcrawl.extensions.verdicts.VerdictsExtension": 0,
     "fhcrawl.extensions.feedexport.FeedExporter": 0,
     "scrapy.extensions.feedexport.FeedExporter": None,

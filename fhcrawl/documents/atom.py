@@ -65,9 +65,11 @@ def _check(entry: Entry, element: _Element, problems: list[Problem], number: int
         problems.append(Problem("no-id", name, "it has no atom:id"))
     if entry.title is None and element.find(f"{ATOM}title") is None:
         problems.append(Problem("no-title", name, "it has no atom:title"))
-    for tag, value in (("published", entry.published), ("updated", entry.updated)):
-        if value is None and (date := element.find(ATOM + tag)) is not None:
-            problems.append(Problem("unreadable-date", name, f"its atom:{tag} is not a date: {date.text!r}"))
+    if entry.published is None or entry.updated is None:
+        for tag, value in (("published", entry.published), ("updated", entry.updated)):
+            if value is None and (date := element.find(ATOM + tag)) is not None:
+                detail = f"its atom:{tag} is not a date: {date.text!r}"
+                problems.append(Problem("unreadable-date", name, detail))
 
 
 # RFC 4287, 4.2.1: the authors of atom:source apply to an entry without authors, then the feed's.

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
-
 from fhcrawl.logical_feed import Role
 from fhcrawl.store import rows, statements
-from fhcrawl.store.schema import documents, feeds
+from fhcrawl.store.schema import feeds
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -43,16 +41,14 @@ class Commit:
         visit = self._visit
         if visit.behind is None:
             # What a document said before it was lost still holds.
-            return None if visit.loss is None else self._find(visit.key, documents.c.behind_id)
+            return None if visit.loss is None else self._behind_before()
         key = visit.behind_key or visit.behind.url
         row = rows.known_document_row(self._feed_id, visit, key, visit.behind.url, visit.behind.role)
-        self._connection.execute(self._upserts.known_document, row)
-        return self._find(key, documents.c.id)
+        return int(self._connection.execute(self._upserts.known_document, row).scalar_one())
 
-    def _find(self, key: str, column: Any) -> int | None:
-        return self._connection.scalar(
-            select(column).where(documents.c.feed_id == self._feed_id, documents.c.key == key)
-        )
+    def _behind_before(self) -> int | None:
+        row = rows.find_document(self._connection, self._feed_id, self._visit.key)
+        return None if row is None else row.behind_id
 
     def _execute(self, statement: Any, parameters: list[dict[str, object]]) -> None:
         if parameters:

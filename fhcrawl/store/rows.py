@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import Loss, Order, Place, Role, State, Winner
-from fhcrawl.store.statements import CONTENT, ORDER, TIMES
+from fhcrawl.store.statements import CONTENT, ENTRIES_COLUMNS, FIND_DOCUMENT, ORDER, TIMES
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row, Select
@@ -106,6 +106,11 @@ class Feed:
     crawled: str | None
 
 
+def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | None:
+    """The row of a document; None if it is not known."""
+    return connection.execute(FIND_DOCUMENT, {"feed_id": feed_id, "key": key}).first()
+
+
 def winners(
     connection: Connection, statement: Select[Any], parameters: dict[str, object]
 ) -> dict[str, Winner]:
@@ -180,7 +185,7 @@ def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[st
 
 def exported_fields(row: Row[Any]) -> dict[str, Any]:
     """A stored entry's fields, with the change since it was last exported."""
-    fields = dict(row._mapping)
+    fields = dict(zip(ENTRIES_COLUMNS, row, strict=True))
     for name in JSON_FIELDS:
         fields[name] = list(_from_json(fields[name]))
     digest, exported = fields.pop("digest"), fields.pop("exported_digest")

@@ -52,6 +52,8 @@ ENTRIES = select(
     changes.c.exported_digest,
 ).join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
 
+ENTRIES_COLUMNS = ENTRIES.selected_columns.keys()
+
 CONFIRM_ENTRY = (
     entries.update()
     .where(entries.c.feed_id == bindparam("b_feed_id"), entries.c.id == bindparam("b_id"))
@@ -73,6 +75,11 @@ DELETE_ENTRY = (
 
 SETTLE_CHANGE = changes.delete().where(
     changes.c.feed_id == bindparam("b_feed_id"), changes.c.id == bindparam("b_id")
+)
+
+
+FIND_DOCUMENT = select(documents).where(
+    documents.c.feed_id == bindparam("feed_id"), documents.c.key == bindparam("key")
 )
 
 
@@ -129,7 +136,12 @@ class Upserts:
         entry = self._overwrite(insert(entries), entries, ("feed_id", "id"))
         self.entry = Prepared(entry, dialect)
         self.change = Prepared(insert(changes).on_conflict_do_nothing(), dialect)
-        self.known_document = insert(documents).on_conflict_do_nothing()
+        # An update that changes nothing, for the sake of the row's number.
+        self.known_document = (
+            insert(documents)
+            .on_conflict_do_update(index_elements=("feed_id", "key"), set_={"key": documents.c.key})
+            .returning(documents.c.id)
+        )
         self.document = self._document(insert(documents))
 
     @staticmethod
@@ -160,3 +172,6 @@ class Upserts:
                 "fetched": new.fetched,
             },
         ).returning(documents.c.id)
+
+
+CHAIN_ENDS = chain_ends(documents.c.id == bindparam("start"))

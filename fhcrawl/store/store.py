@@ -147,23 +147,18 @@ class Store:
         :return: None if the store does not know that document
         """
         with self._transaction() as connection:
-            feed_id = self._feed_id(connection, feed)
-            start = (documents.c.feed_id == feed_id) & (documents.c.key == key)
-            if connection.scalar(select(documents.c.id).where(start)) is None:
+            row = rows.find_document(connection, self._feed_id(connection, feed), key)
+            if row is None:
                 return None
-            return End.of(connection.execute(statements.chain_ends(start)).first())
+            return End.of(connection.execute(statements.CHAIN_ENDS, {"start": row.id}).first())
 
     def place(self, feed: str, key: str) -> Place | None:
         """Where a processed document of a feed is in the chain; None if there is none."""
         with self._transaction() as connection:
-            row = connection.execute(
-                select(documents.c.walk, documents.c.step).where(
-                    documents.c.feed_id == self._feed_id(connection, feed),
-                    documents.c.key == key,
-                    documents.c.state == State.PROCESSED.value,
-                )
-            ).first()
-        return None if row is None else Place(row.walk, row.step)
+            row = rows.find_document(connection, self._feed_id(connection, feed), key)
+        if row is None or row.state != State.PROCESSED.value:
+            return None
+        return Place(row.walk, row.step)
 
     # -- documents --------------------------------------------------------------------------------
 
