@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
-PERSON = (f"{ATOM}name", f"{ATOM}email", f"{ATOM}uri")
+NAME, EMAIL, URI = f"{ATOM}name", f"{ATOM}email", f"{ATOM}uri"
 LONGEST_LENGTH = 19  # digits; more are no file
 
 
@@ -85,11 +85,8 @@ def persons(element: _Element) -> list[str]:
 
 def person(author: _Element) -> str | None:
     """What a Person construct (RFC 4287, 3.2) is called: its name, else its e-mail address, else its URI."""
-    for tag in PERSON:
-        child = author.find(tag)
-        if child is not None and (value := xml.line(child)):
-            return value
-    return None
+    parts = {child.tag: xml.line(child) for child in author}
+    return parts.get(NAME) or parts.get(EMAIL) or parts.get(URI)
 
 
 def _id(entry: Entry, element: _Element, base: str) -> None:
