@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem
+from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem, Tombstone
 from fhcrawl.documents.reader import read
 
-__all__ = ["Enclosure", "Entry", "FeedDocument", "Problem", "read"]
+__all__ = ["Enclosure", "Entry", "FeedDocument", "Problem", "Tombstone", "read"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 
 class Enclosure(TypedDict):
@@ -49,11 +49,25 @@ class Problem:
     detail: str
 
 
+class Tombstone(NamedTuple):
+    """An entry that has been deleted (RFC 6721, 3: at:deleted-entry).
+
+    :param ref: the entry's id
+    :param when: ISO 8601 in UTC; None if it cannot be read
+    """
+
+    ref: str
+    when: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class FeedDocument:
     """A feed document.
 
-    :param format: `atom` or `rss`
+    Drafts and other formats have other words for the same: their readers say `complete` for
+    fh:stateful 0, `prev-archive` for a `prev` link that means it, and so on.
+
+    :param format: `atom`, `rss`, `json` or `multipart`
     :param title: the feed's title
     :param updated: the document's own update time (RFC 5005, 4.2), ISO 8601 in UTC
     :param links: absolute URLs of the head section's links, by short relation; the first of each
@@ -61,6 +75,7 @@ class FeedDocument:
     :param complete: fh:complete is in the head section
     :param entries: in document order; after a `fault`, those that were whole before it
     :param problems: what is wrong with single entries
+    :param tombstones: of entries that have been deleted
     :param fault: why the document is not whole and well-formed, in words; None if it is
     """
 
@@ -73,3 +88,4 @@ class FeedDocument:
     entries: list[Entry]
     problems: list[Problem]
     fault: str | None
+    tombstones: list[Tombstone] = field(default_factory=list)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from email.message import Message
 from typing import TYPE_CHECKING
 
 from fhcrawl.documents import atom, rss, xml
@@ -13,15 +14,15 @@ if TYPE_CHECKING:
 FORMATS = {atom.ROOT: atom.read, rss.ROOT: rss.read}
 
 
-def read(body: bytes, url: str, charset: str | None = None) -> FeedDocument:
+def read(body: bytes, url: str, content_type: str | None = None) -> FeedDocument:
     """Read a feed document.
 
     :param body: the bytes of the response
     :param url: where they came from; relative references are resolved against it
-    :param charset: what the Content-Type header says, if it does
+    :param content_type: the Content-Type header, as it came; only its parameters are believed
     :raises NotAFeedError: if the body is empty, HTML, not XML, or XML of another kind
     """
-    parsed = xml.parse(body, charset)
+    parsed = xml.parse(body, charset_of(content_type))
     try:
         reader = FORMATS[parsed.root.tag]
     except KeyError:
@@ -32,3 +33,10 @@ def read(body: bytes, url: str, charset: str | None = None) -> FeedDocument:
             "not-a-feed", f"it is XML, but not a feed: its root element is <{name}>"
         ) from None
     return reader(parsed, url)
+
+
+def charset_of(content_type: str | None) -> str | None:
+    """The charset parameter of a Content-Type header."""
+    header = Message()
+    header["Content-Type"] = content_type or ""
+    return header.get_content_charset()

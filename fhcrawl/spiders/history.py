@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from email.message import Message
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +137,7 @@ class HistorySpider(Spider):
                 yield self._known_behind(visit, known_behind)
             return
         try:
-            document = documents.read(response.body, response.url, _charset(response))
+            document = documents.read(response.body, response.url, _header(response, "Content-Type"))
         except NotAFeedError as error:
             self._lose(visit, Loss(State.INVALID, error.kind, f"is not a feed: {error}"))
             return
@@ -287,12 +286,6 @@ def _visit(request: Request, url: str) -> Visit:
 
 def _digest(response: Response) -> str:
     return hashlib.sha256(response.body).hexdigest()
-
-
-def _charset(response: Response) -> str | None:
-    header = Message()
-    header["Content-Type"] = _header(response, "Content-Type") or ""
-    return header.get_content_charset()
 
 
 def _header(response: Response, name: str) -> str | None:

@@ -31,7 +31,7 @@ def read_feed(path: Path) -> FeedDocument:
 
 def read_or_refuse(body: bytes, charset: str | None) -> FeedDocument | NotAFeedError:
     try:
-        return read(body, LOCATION, charset)
+        return read(body, LOCATION, None if charset is None else f"application/xml; charset={charset}")
     except NotAFeedError as error:
         return error
 

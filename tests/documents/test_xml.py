@@ -32,8 +32,11 @@ def titled(title: str) -> str:
 
 
 def test_charset_of_the_header_is_used_where_the_document_says_nothing() -> None:
-    assert read(titled("Café").encode("iso-8859-1"), LOCATION, "iso-8859-1").title == "Café"
-    assert read(titled("Привет").encode("windows-1251"), LOCATION, "windows-1251").title == "Привет"
+    assert read(titled("Café").encode("iso-8859-1"), LOCATION, "text/xml; charset=iso-8859-1").title == "Café"
+    assert (
+        read(titled("Привет").encode("windows-1251"), LOCATION, "text/xml; charset=windows-1251").title
+        == "Привет"
+    )
 
 
 def test_document_that_says_nothing_is_utf_8_without_a_header() -> None:
@@ -49,7 +52,9 @@ def test_document_that_says_nothing_is_utf_8_without_a_header() -> None:
     ],
 )
 def test_byte_order_mark_wins_over_the_header(mark: bytes, encoding: str) -> None:
-    assert read(mark + titled("Café").encode(encoding), LOCATION, "iso-8859-1").title == "Café"
+    assert (
+        read(mark + titled("Café").encode(encoding), LOCATION, "text/xml; charset=iso-8859-1").title == "Café"
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,7 +66,10 @@ def test_byte_order_mark_wins_over_the_header(mark: bytes, encoding: str) -> Non
     ],
 )
 def test_xml_declaration_wins_over_the_header(declaration: str) -> None:
-    assert read((declaration + titled("Café")).encode(), LOCATION, "iso-8859-1").title == "Café"
+    assert (
+        read((declaration + titled("Café")).encode(), LOCATION, "text/xml; charset=iso-8859-1").title
+        == "Café"
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,12 +81,16 @@ def test_xml_declaration_wins_over_the_header(declaration: str) -> None:
     ],
 )
 def test_xml_declaration_without_an_encoding_leaves_it_to_the_header(start: str) -> None:
-    assert read((start + titled("Café")).encode("iso-8859-1"), LOCATION, "iso-8859-1").title == "Café"
+    assert (
+        read((start + titled("Café")).encode("iso-8859-1"), LOCATION, "text/xml; charset=iso-8859-1").title
+        == "Café"
+    )
 
 
 @pytest.mark.parametrize("charset", [None, "", "x-unknown", "utf-8; x=y", "\x01", "utf-8\x00", "é", "\udce9"])
 def test_charset_that_nobody_knows_is_ignored(charset: str | None) -> None:
-    assert read(titled("Café").encode(), LOCATION, charset).title == "Café"
+    header = None if charset is None else f"text/xml; charset={charset}"
+    assert read(titled("Café").encode(), LOCATION, header).title == "Café"
 
 
 def test_bytes_that_do_not_fit_the_encoding_are_a_fault_behind_the_entries_before_them() -> None:
