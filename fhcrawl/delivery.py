@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
+import hashlib
 import logging
 import os
 import shutil
+import tempfile
+import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from fhcrawl.store import Store
 
 logger = logging.getLogger(__name__)
+
+
+_LOCKED: set[Path] = set()
+LOCK_TRIES = 600
+LOCK_PAUSE_SECONDS = 0.1
 
 
 class WrittenFile(NamedTuple):
@@ -40,24 +49,61 @@ class WrittenFile(NamedTuple):
 
 
 def open_beside(path: Path, mode: Literal["wb", "ab"]) -> tuple[IO[bytes], Path]:
-    """A new file beside `path`, with its content if the mode is to append.
+    """A new file beside `path`, with its content if the mode is to append, and with its permissions.
 
     :raises OSError: if it cannot be made
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f".{path.name}.*.part"):
-        if not _is_alive(left):
+    for left in path.parent.iterdir():
+        if _is_left(left, path.name):
             left.unlink(missing_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    if mode == "ab" and path.exists():
-        shutil.copyfile(path, beside)
+    beside.unlink(missing_ok=True)
+    if path.exists():
+        copy = shutil.copyfile if mode == "ab" else _touch
+        copy(path, beside)
+        shutil.copymode(path, beside)
         return beside.open("ab"), beside
     return beside.open("wb"), beside
 
 
-def _is_alive(part: Path) -> bool:
-    pid = part.name.split(".")[-2]
-    return not pid.isdigit() or Path(f"/proc/{pid}").exists() or not Path("/proc/self").exists()
+def _touch(path: Path, beside: Path) -> None:
+    beside.touch()
+
+
+def _is_left(part: Path, name: str) -> bool:
+    """Whether a file was begun by a process that is no more."""
+    begin, end = f".{name}.", ".part"
+    pid = part.name[len(begin) : -len(end)]
+    if not (part.name.startswith(begin) and part.name.endswith(end) and pid.isdecimal()):
+        return False
+    return Path("/proc/self").exists() and not Path(f"/proc/{pid}").exists()
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other exports to a file away; the lock lies in the folder for temporary files.
+
+    :raises OSError: if another process, or this one, writes to it all the time
+    """
+    if path in _LOCKED:
+        raise OSError(errno.EBUSY, "it is named twice", str(path))
+    name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
+    lock = Path(tempfile.gettempdir()) / f"fhcrawl-{os.getuid()}-{name}.lock"
+    with lock.open("wb") as file:
+        for _ in range(LOCK_TRIES):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(LOCK_PAUSE_SECONDS)
+        else:
+            raise OSError(errno.EBUSY, "another export is writing to it", str(path))
+        _LOCKED.add(path)
+        try:
+            yield
+        finally:
+            _LOCKED.discard(path)
 
 
 def close_whole(file: IO[bytes], beside: Path, path: Path) -> WrittenFile:
@@ -71,14 +117,6 @@ def close_whole(file: IO[bytes], beside: Path, path: Path) -> WrittenFile:
     )
 
 
-def publish(file: WrittenFile) -> bool:
-    """Put a file under its name; true if it is there, even if another process has put it there."""
-    with contextlib.suppress(OSError):
-        os.replace(file.written, file.name)
-        return True
-    return file.is_named()
-
-
 def deliver(store: Store, run: int, files: Iterable[WrittenFile]) -> None:
     """Put a run's files under their names, and let its changes count as exported.
 
@@ -86,26 +124,37 @@ def deliver(store: Store, run: int, files: Iterable[WrittenFile]) -> None:
     """
     files = list(files)
     for file in files:
-        # The one thing that keeps a file, once it is written, from its name: find it before any has one.
+        # What keeps a file, once it is written in the same folder, from its name: found before any has one.
         if Path(file.name).is_dir():
             raise IsADirectoryError(errno.EISDIR, "there is a folder of that name", file.name)
     number = store.begin_delivery(run, [list(file) for file in files])
-    try:
-        for file in files:
-            os.replace(file.written, file.name)
-    except OSError:
-        store.cancel_delivery(number)
-        raise
+    _name(files)
     store.end_delivery(run, number)
 
 
+def _name(files: list[WrittenFile]) -> None:
+    for file in files:
+        os.replace(file.written, file.name)
+
+
 def recover(store: Store) -> None:
-    """Finish the deliveries that a process which died had begun."""
+    """Make good the deliveries that a process which died had begun.
+
+    If no file has its name yet, the changes are exported anew; if one has, the others get theirs too.
+    """
     for number, run, rows in store.deliveries():
-        published = [publish(WrittenFile(*row)) for row in rows]
-        if all(published):
+        files = [WrittenFile(*row) for row in rows]
+        if any(file.is_named() for file in files) and all(_publish(file) for file in files):
             store.end_delivery(run, number)
             logger.info("An export that was cut off has been finished")
-        else:
-            store.cancel_delivery(number)
-            logger.warning("An export that was cut off is lost; its changes are exported again")
+            continue
+        for file in files:
+            Path(file.written).unlink(missing_ok=True)
+        store.cancel_delivery(number)
+        logger.info("An export was cut off; its changes are exported by the next run of their feeds")
+
+
+def _publish(file: WrittenFile) -> bool:
+    with contextlib.suppress(OSError):
+        os.replace(file.written, file.name)
+    return file.is_named()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from scrapy.exceptions import IgnoreRequest
-
 
 class FhcrawlError(Exception):
     """The root of fhcrawl's exceptions; `str()` of one is a sentence for the user."""
@@ -12,7 +10,8 @@ class FhcrawlError(Exception):
 class NotAFeedError(FhcrawlError):
     """A response body that is no feed document at all.
 
-    :param kind: why, as a reason of the verdict names it: `empty`, `html`, `not-xml`, `not-a-feed`
+    :param kind: why, as a reason of the verdict names it: `empty`, `html`, `not-xml`,
+        `not-json`, `not-a-feed`, `no-boundary`, `no-parts`
     """
 
     def __init__(self, kind: str, message: str) -> None:
@@ -25,12 +24,4 @@ class ArgumentError(FhcrawlError):
 
 
 class StoreError(FhcrawlError):
-    """The store cannot be opened, read or written; carries the URL (without password) and the cause."""
-
-
-class ExportError(FhcrawlError):
-    """An export cannot be written; its changes stay undelivered."""
-
-
-class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A request beyond a limit that the user has set."""
+    """The store cannot be opened, read or written; the sentence names the cause."""

@@ -11,12 +11,14 @@ from scrapy.exceptions import (
     DownloadTimeoutError,
     IgnoreRequest,
     ResponseDataLossError,
+    UnsupportedURLSchemeError,
 )
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from fhcrawl.exceptions import LimitReached
-from fhcrawl.logical_feed import Loss, State
+from fhcrawl.downloadermiddlewares.guard import RefusedUrl
+from fhcrawl.downloadermiddlewares.limits import LimitReached
 from fhcrawl.logs import printable
+from fhcrawl.visit import Loss, State
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
@@ -38,6 +40,7 @@ EXCEPTIONS: list[tuple[type[Exception], Loss]] = [
         DownloadConnectionRefusedError,
         Loss(State.FAILED, "connection-refused", "is on a host that refuses the connection"),
     ),
+    (UnsupportedURLSchemeError, Loss(State.REFUSED, "refused-url", "has a URL that cannot be fetched")),
     (ResponseDataLossError, Loss(State.FAILED, "cut-off", "comes incomplete")),
     (
         DownloadCancelledError,
@@ -55,6 +58,8 @@ def loss_of(failure: Failure) -> Loss:
     for exception, loss in EXCEPTIONS:
         if isinstance(error, exception):
             return loss
+    if isinstance(error, RefusedUrl):
+        return Loss(State.REFUSED, "refused-url", f"may not be fetched: {error}")
     if isinstance(error, LimitReached):
         return Loss(State.KNOWN, "limit", f"was left for a later run: {error}")
     if isinstance(error, IgnoreRequest):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
+from copy import deepcopy
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fhcrawl.documents import Enclosure
-    from fhcrawl.logical_feed import Version, Visit
+    from fhcrawl.logical_feed import Version
+    from fhcrawl.visit import Visit
 
 
 @dataclass
@@ -35,12 +37,16 @@ class EntryItem:
 FIELDS = [f.name for f in fields(EntryItem)]
 
 
-@dataclass
 class EntryVersion(EntryItem):
-    """An entry on its way through the pipelines: with the version that it is, and where it was read.
+    """An entry on its way through the pipelines.
 
-    Neither is exported.
+    It knows the version that it is, and the visit that it is part of; neither is a field of the item, so that
+    pipelines may copy it, turn it into a dictionary or replace it by another EntryItem.
     """
 
-    version: Version = field(kw_only=True, repr=False, compare=False)
-    visit: Visit = field(kw_only=True, repr=False, compare=False)
+    version: Version
+    visit: Visit
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> EntryItem:
+        """A copy of the fields."""
+        return EntryItem(**{name: deepcopy(getattr(self, name), memo) for name in FIELDS})

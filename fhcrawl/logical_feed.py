@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.documents.dates import shift
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    from fhcrawl.documents import Entry, FeedDocument
+    from fhcrawl.documents import Entry, FeedDocument, Tombstone
 
 CLOCK_TOLERANCE_SECONDS = 24 * 60 * 60
 
@@ -40,10 +39,12 @@ class Place(NamedTuple):
 class Order(NamedTuple):
     """What versions of an entry are compared by, in this order; the greater is the newer.
 
-    Times are comparable strings, '' for none. `position` is 0 for a document's first entry, then -1, …
+    Times are comparable strings, '' for none. `tombstone` is 1 for a deletion, which at the same time is
+    newer than what it deletes. `position` is 0 for a document's first entry, then -1, …
     """
 
     time: str
+    tombstone: int
     document_time: str
     walk: int
     step: int
@@ -51,7 +52,10 @@ class Order(NamedTuple):
 
 
 class Version(NamedTuple):
-    """One appearance of an entry in one document."""
+    """One appearance of an entry, or of its deletion, in one document.
+
+    :param digest: of the content; '' for a deletion
+    """
 
     id: str
     order: Order
@@ -115,7 +119,20 @@ def order(
     time = comparable(updated)
     if not time or time > latest:
         time = document_time
-    return Order(time, document_time, place.walk, place.step, -position)
+    return Order(time, 0, document_time, place.walk, place.step, -position)
+
+
+# RFC 6721, 4: an at:deleted-entry whose `when` is not older than the entry removes it, wherever in the chain
+# it stands; a later version of the entry brings it back.
+def deletion(tombstone: Tombstone, document_updated: str | None, place: Place, latest: str) -> Version:
+    """The version of an entry that a tombstone is; the parameters are those of `order`."""
+    version = order(tombstone.when, document_updated, place, 0, latest)
+    return Version(tombstone.ref, version._replace(tombstone=1), "")
+
+
+def absence(entry_id: str, place: Place) -> Version:
+    """The version of an entry that has left a complete feed: whatever comes later brings it back."""
+    return Version(entry_id, Order("", 0, "", place.walk, place.step, 0), "")
 
 
 def digest(entry: Entry) -> str:
@@ -137,6 +154,9 @@ def digest(entry: Entry) -> str:
     return hashlib.blake2b(serialised, digest_size=16).hexdigest()
 
 
+WITH_IDS = frozenset({"atom", "json", "multipart"})
+
+
 def identity(entry: Entry, document: FeedDocument) -> str | None:
     """The id of an entry within its feed; None if it has none and its format asks for one.
 
@@ -147,8 +167,9 @@ def identity(entry: Entry, document: FeedDocument) -> str | None:
     # character-by-character basis (in a case-sensitive fashion)."
     if entry.id is not None:
         return entry.id
-    # RFC 4287, 4.1.2: "atom:entry elements MUST contain exactly one atom:id element."
-    if document.format == "atom":
+    # RFC 4287, 4.1.2: "atom:entry elements MUST contain exactly one atom:id element." JSON Feed 1.1: "If an
+    # id is not present […], skip that item." An event's link names what it is about, which has more events.
+    if document.format in WITH_IDS:
         return None
     # RSS 2.0: the guid is optional, and so is everything else but a title or a description.
     if entry.link is not None:
@@ -168,14 +189,6 @@ def decide(version: Version, winner: Winner | None) -> Outcome:
     if version.order < winner.order:
         return Outcome.STALE
     return Outcome.UPDATED if winner.digest else Outcome.NEW
-
-
-def brings_news(visit: Visit) -> bool:
-    """Whether a document holds any version that would change the stored logical feed."""
-    return any(
-        decide(version, visit.stored.get(version.id)) in (Outcome.NEW, Outcome.UPDATED)
-        for version in visit.versions
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,25 +215,6 @@ class Role(str, Enum):
     PAGE = "page"
 
 
-class State(str, Enum):
-    """What has become of a document."""
-
-    KNOWN = "known"
-    PROCESSED = "processed"
-    MISSING = "missing"
-    FAILED = "failed"
-    REFUSED = "refused"
-    INVALID = "invalid"
-
-
-class Loss(NamedTuple):
-    """Why a document is not processed: its state, and the reason's kind and detail."""
-
-    state: State
-    kind: str
-    detail: str
-
-
 class Link(NamedTuple):
     """A link to another document of the feed, and what that will be."""
 
@@ -228,52 +222,41 @@ class Link(NamedTuple):
     url: str
 
 
-@dataclass(slots=True)
-class Visit:
-    """One reading of one document, on its way from the spider to the store.
+@dataclass(frozen=True, slots=True)
+class Oddities:
+    """What the user says of an odd publisher.
 
-    :param feed: URL of the subscription document, as the user gave it
-    :param key: what names the document in the store: its URL as asked for, or the deltafetch_key
-    :param asked: URL that was asked for
-    :param url: URL of the response, after redirects
-    :param fetched: when, ISO 8601 in UTC
-    :param behind: the document behind it in the chain, None at its end
-    :param behind_key: what names that one in the store
-    :param loss: why the document does not count as processed, if it does not
-    :param validators: ETag, Last-Modified and body digest of a subscription document
-    :param versions: what it holds, in document order
-    :param stored: the newest versions in the store of the entries that it holds, by id
-    :param winners: the same, with those of this document that have won since
-    :param accepted: entries to be stored, by id: their fields and the version
-    :param confirmed: versions that hold nothing new but are newer than the stored ones, by id
-    :param present: the ids in a complete feed's document; None for other documents
-    :param settle: to be called when an entry is through the pipelines
-    :param counts: what the crawl's stats are to have more of, when the document is committed
+    :param next_is_archive: `next` links lead to archives that do not change
+    :param reversed: relations are written backwards: next-archive leads to the older archive, `previous` to
+        the page behind
     """
 
-    feed: str
-    key: str
-    asked: str
-    url: str
-    role: Role
-    place: Place
-    fetched: str
-    title: str | None = None
-    kind: str | None = None
-    updated: str | None = None
-    behind: Link | None = None
-    behind_key: str | None = None
-    loss: Loss | None = None
-    validators: tuple[str | None, str | None, str] | None = None
-    lost_entries: int = 0
-    versions: list[Version] = field(default_factory=list)
-    stored: dict[str, Winner] = field(default_factory=dict)
-    winners: dict[str, Winner] = field(default_factory=dict)
-    accepted: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
-    confirmed: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
-    present: frozenset[str] | None = None
-    settle: Callable[..., None] = lambda *args, **kwargs: None
-    counts: Counter[str] = field(default_factory=Counter)
+    next_is_archive: bool = False
+    reversed: bool = False
+
+
+PLAIN = Oddities()
+REVERSED = {
+    "prev-archive": "next-archive",
+    "next-archive": "prev-archive",
+    "next": "previous",
+    "previous": "next",
+    "first": "last",
+    "last": "first",
+}
+
+
+def relations(document: FeedDocument, oddities: Oddities) -> dict[str, str]:
+    """A document's links, as its publisher means them."""
+    links = dict(document.links)
+    # What is not history (a draft's `prev`) is the older name of `previous`.
+    if "prev" in links and not document.incremental:
+        links.setdefault("previous", links["prev"])
+    if oddities.reversed:
+        links = {REVERSED.get(name, name): url for name, url in links.items()}
+    if oddities.next_is_archive and "next" in links:
+        links.setdefault("prev-archive", links["next"])
+    return links
 
 
 class Kind(str, Enum):
@@ -285,41 +268,51 @@ class Kind(str, Enum):
     SINGLE = "single"
 
 
-def kind(document: FeedDocument) -> Kind:
+def kind(document: FeedDocument, oddities: Oddities = PLAIN) -> Kind:
     """What a subscription document says of the feed's history."""
+    links = relations(document, oddities)
     # RFC 5005, 2: "the feed document it occurs in is a complete representation of the logical feed's
     # entries."
     if document.complete:
         return Kind.COMPLETE
-    if document.archive or "prev-archive" in document.links:
+    # draft-nottingham-atompub-feed-history-00, 4: without a `prev` link it is the feed's first document.
+    if document.archive or document.incremental or "prev-archive" in links:
         return Kind.ARCHIVED
-    if "next" in document.links:
+    if {"next", "previous", "first", "last"} & links.keys():
         return Kind.PAGED
     return Kind.SINGLE
 
 
-def behind(document: FeedDocument) -> Link | None:
-    """The document behind this one. fh:complete wins over prev-archive, prev-archive over next."""
+def behind(document: FeedDocument, own: tuple[str, ...] = (), oddities: Oddities = PLAIN) -> Link | None:
+    """The document behind this one. fh:complete wins over prev-archive, prev-archive over next.
+
+    :param own: the document's URLs, before and after redirects
+    """
+    links = relations(document, oddities)
     # RFC 5005, 1: "The semantics of a feed that combines these types is undefined by this specification."
     if document.complete:
         return None
-    if url := document.links.get("prev-archive"):
+    if url := links.get("prev-archive"):
         return Link(Role.ARCHIVE, url)
+    # RFC 5005, 3: "last - A URI that refers to the furthest following document in a series of documents."
+    if document.archive or document.incremental or links.get("last") in own:
+        return None
     # RFC 5005, 3: "next - A URI that refers to the immediately following document in a series of documents."
-    if not document.archive and (url := document.links.get("next")):
+    if url := links.get("next"):
         return Link(Role.PAGE, url)
     return None
 
 
-def subscription_link(document: FeedDocument) -> str | None:
+def subscription_link(document: FeedDocument, oddities: Oddities = PLAIN) -> str | None:
     """Where the subscription document is, if this document says that it is not it."""
+    links = relations(document, oddities)
     # RFC 5005, 4: "current - A URI that, when dereferenced, returns a feed document containing the most
-    # recent entries in the feed."
-    if document.archive:
-        return document.links.get("current")
+    # recent entries in the feed." Publishers do not all write fh:archive; only an archive has one after it.
+    if document.archive or "next-archive" in links:
+        return links.get("current")
     # RFC 5005, 3: only a document with one before it is not the first of its series.
-    if "previous" in document.links or "prev" in document.links:
-        return document.links.get("first")
+    if "previous" in links and "prev-archive" not in links:
+        return links.get("first")
     return None
 
 

@@ -63,6 +63,7 @@ WARN_ON_GENERATOR_RETURN_VALUE = False
 CONCURRENT_ITEMS = 8
 
 DOWNLOADER_MIDDLEWARES = {
+    "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": 55,
     "fhcrawl.downloadermiddlewares.limits.LimitsMiddleware": 60,
     # Beside RetryMiddleware, and like it nearer to the spider than HttpCompressionMiddleware.
     "fhcrawl.downloadermiddlewares.cutoff.CutOffMiddleware": 555,

@@ -1,9 +1,12 @@
-"""Lists of feeds: URLs a line, or OPML."""
+"""Lists of feeds: URLs a line, OPML, or TOML, with what the user says of each."""
 
 from __future__ import annotations
 
+import re
+import sys
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from lxml import etree
@@ -11,11 +14,46 @@ from lxml import etree
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.logs import printable
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # pragma: no cover
+    import tomli as tomllib
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+OPML_ATTRIBUTES = {"fhNext": "next", "fhReversed": "reversed", "fhLimit": "limit"}
+COMMENT = re.compile(r"(?:^|\s)#")
+WHITE_SPACE = re.compile(r"\s")
+TOML_EXAMPLE = '[[feed]]\nurl = "https://example.org/index.atom"\nreversed = true'
 
-def from_arguments(feed: str | None, feeds: str | None) -> list[str]:
+
+@dataclass(frozen=True, slots=True)
+class FeedOptions:
+    """What the user says of one feed.
+
+    :param next: `archive`: `next` links lead to archives, which do not change
+    :param reversed: relations are written backwards
+    :param limit: how many archives and pages are fetched in one run, instead of the settings; 0 is no limit
+    :param headers: more headers for the requests of this feed
+    """
+
+    next: str | None = None
+    reversed: bool = False
+    limit: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        """What differs from the defaults, in values that a request can carry."""
+        return {name: value for name, value in asdict(self).items() if value not in (None, False, {})}
+
+
+NAMES = {f.name for f in fields(FeedOptions)}
+Listed = dict[str, FeedOptions]
+
+
+def from_arguments(feed: str | None, feeds: str | None) -> Listed:
     """The feeds that the spider's arguments name, each once, in their order.
 
     :param feed: URLs, separated by white space
@@ -26,16 +64,17 @@ def from_arguments(feed: str | None, feeds: str | None) -> list[str]:
         raise ArgumentError(
             "No feed to crawl: write -a feed=https://example.org/index.atom, or -a feeds=subscriptions.txt"
         )
-    urls = dict.fromkeys(_checked(url, "-a feed") for url in (feed or "").split())
-    if feeds:
-        urls.update(dict.fromkeys(from_file(Path(feeds))))
-    if not urls:
+    listed: Listed = {_checked(url, "-a feed"): FeedOptions() for url in (feed or "").split()}
+    for url, options in from_file(Path(feeds)) if feeds else ():
+        if url not in listed or options != FeedOptions():
+            listed[url] = options
+    if not listed:
         raise ArgumentError(f"There is no feed in {printable(feeds or '')}: write a URL a line")
-    return list(urls)
+    return listed
 
 
-def from_file(path: Path) -> Iterator[str]:
-    """The URLs of a list: a URL a line (# begins a comment), or the xmlUrl attributes of OPML.
+def from_file(path: Path) -> Iterator[tuple[str, FeedOptions]]:
+    """The feeds of a list: a URL a line (# begins a comment), OPML, or TOML (by its ending).
 
     :raises ArgumentError: if it cannot be read, or if one of them is no URL
     """
@@ -44,23 +83,25 @@ def from_file(path: Path) -> Iterator[str]:
     except OSError as error:
         raise ArgumentError(
             f"The list of feeds cannot be read: {path} ({error.strerror}); "
-            f"write -a feeds=PATH of a text file with a URL a line, or of an OPML file"
+            f"write -a feeds=PATH of a text file with a URL a line, of an OPML or a TOML file"
         ) from error
-    if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+    if path.suffix.lower() == ".toml":
+        yield from _from_toml(content, path)
+    elif content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         yield from _from_opml(content, path)
     else:
         yield from _from_lines(content, path)
 
 
-def _from_lines(content: bytes, path: Path) -> Iterator[str]:
+def _from_lines(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
     for number, line in enumerate(content.decode("utf-8-sig", "replace").splitlines(), 1):
-        url = line.partition(" #")[0].strip()
-        if url and not url.startswith("#"):
-            yield _checked(url, f"{path}, line {number}")
+        url = COMMENT.split(line, maxsplit=1)[0].strip()
+        if url:
+            yield _checked(url, f"{path}, line {number}"), FeedOptions()
 
 
 # OPML 2.0, 'Subscription lists': outlines with a required attribute xmlUrl.
-def _from_opml(content: bytes, path: Path) -> Iterator[str]:
+def _from_opml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
     try:
         root = etree.fromstring(content, parser)
@@ -69,15 +110,75 @@ def _from_opml(content: bytes, path: Path) -> Iterator[str]:
     for outline in root.iter("outline"):
         url = (outline.get("xmlUrl") or "").strip()
         if url:
-            yield _checked(url, f"{path}, line {outline.sourceline}")
+            where = f"{path}, line {outline.sourceline}"
+            given = {OPML_ATTRIBUTES[n]: v for n, v in outline.items() if n in OPML_ATTRIBUTES}
+            yield _checked(url, where), _options(given, where)
+
+
+def _from_toml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
+    try:
+        tables = tomllib.loads(content.decode("utf-8-sig"))["feed"]
+        listed = [(str(table.pop("url")), table) for table in tables]
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise ArgumentError(
+            f"{path} is no list of feeds in TOML ({printable(str(error))}); write\n{TOML_EXAMPLE}"
+        ) from error
+    for url, given in listed:
+        where = f"{path}, feed {printable(url)}"
+        yield _checked(url, where), _options(given, where)
+
+
+def _options(given: dict[str, Any], where: str) -> FeedOptions:
+    """The options of a feed.
+
+    :raises ArgumentError: if one of them is not known, or has a value that it cannot have
+    """
+    unknown = given.keys() - NAMES
+    if unknown:
+        raise ArgumentError(
+            f"{where}: there is no option {printable(min(unknown))}; write one of {', '.join(sorted(NAMES))}"
+        )
+    following = given.get("next")
+    if following not in (None, "archive", "page"):
+        raise ArgumentError(f"{where}: next is {printable(str(following))}: write archive, or page")
+    headers = given.get("headers", {})
+    if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
+        raise ArgumentError(f'{where}: write headers = {{Name = "value"}}')
+    return FeedOptions(
+        next=following,
+        reversed=flag(str(given.get("reversed", False)), f"{where}: reversed"),
+        limit=_number(given.get("limit"), where),
+        headers=headers,
+    )
+
+
+def _number(value: object, where: str) -> int | None:
+    if value is None:
+        return None
+    if not str(value).isdecimal():
+        raise ArgumentError(f"{where}: limit is {printable(str(value))}: write a number")
+    return int(str(value))
+
+
+def flag(value: str, where: str) -> bool:
+    """A value that says yes or no.
+
+    :raises ArgumentError: if it says neither
+    """
+    if value.lower() not in TRUE + FALSE:
+        raise ArgumentError(f"{where} is {printable(value)}: write 1 or 0")
+    return value.lower() in TRUE
 
 
 def _checked(url: str, where: str) -> str:
     try:
         parts = urlsplit(url)
-        host = parts.hostname
+        host = None if WHITE_SPACE.search(url) else parts.hostname
+        parts.port  # noqa: B018 - raises ValueError if it is none
     except ValueError:
         parts, host = None, None
+    if parts is not None and parts.scheme == "file" and not host and parts.path.startswith("/"):
+        return url
     if parts is None or parts.scheme not in ("http", "https") or not host:
         shown = printable(url)
         guess = "https://example.org/index.atom" if "://" in url else f"https://{shown}"

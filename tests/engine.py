@@ -27,7 +27,7 @@ from fhcrawl.spiders.history import HistorySpider
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
 
-    from fhcrawl.logical_feed import Visit
+    from fhcrawl.visit import Visit
 
 
 class Killed(BaseException):

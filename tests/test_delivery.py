@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,14 +49,35 @@ def test_delivery_names_the_file_and_settles_the_changes(store: Store, tmp_path:
     assert store.deliveries() == []
 
 
-@pytest.mark.parametrize("renamed", [False, True], ids=["before the name", "after the name"])
-def test_delivery_that_died_is_finished(store: Store, tmp_path: Path, renamed: bool) -> None:
+def test_delivery_that_died_before_any_name_is_exported_anew(store: Store, tmp_path: Path) -> None:
+    """With -O, the next export would put another file in its place."""
     file = written(tmp_path)
     store.begin_delivery(1, [list(file)])
-    if renamed:
-        os.replace(file.written, file.name)
+    delivery.recover(store)
+    assert not list(tmp_path.glob("*.jsonl"))
+    assert not list(tmp_path.glob(".*.part"))
+    assert pending(store) == 1
+    assert store.deliveries() == []
+
+
+def test_delivery_that_died_after_its_name_counts(store: Store, tmp_path: Path) -> None:
+    file = written(tmp_path)
+    store.begin_delivery(1, [list(file)])
+    os.replace(file.written, file.name)
     delivery.recover(store)
     assert (tmp_path / "out.jsonl").read_bytes() == b"line\n"
+    assert pending(store) == 0
+    assert store.deliveries() == []
+
+
+def test_delivery_that_died_between_two_names_is_finished(store: Store, tmp_path: Path) -> None:
+    file = written(tmp_path)
+    (tmp_path / "other").mkdir()
+    other = written(tmp_path / "other")
+    store.begin_delivery(1, [list(file), list(other)])
+    os.replace(file.written, file.name)
+    delivery.recover(store)
+    assert (tmp_path / "other" / "out.jsonl").read_bytes() == b"line\n"
     assert pending(store) == 0
     assert store.deliveries() == []
 
@@ -63,7 +86,7 @@ def test_delivery_whose_file_is_gone_leaves_its_changes_to_be_exported(store: St
     file = written(tmp_path)
     store.begin_delivery(1, [list(file)])
     Path(file.written).unlink()
-    (tmp_path / "out.jsonl").write_text("another file of that name")
+    (tmp_path / "out.jsonl").write_text("lime\n")
     delivery.recover(store)
     assert pending(store) == 1
     assert store.deliveries() == []
@@ -92,3 +115,23 @@ def test_appending_begins_with_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "out.jsonl").write_bytes(b"first\n")
     assert Path(written(tmp_path, "ab").written).read_bytes() == b"first\nline\n"
     assert (tmp_path / "out.jsonl").read_bytes() == b"first\n"
+
+
+def test_file_keeps_its_permissions(tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").touch(mode=0o600)
+    for mode in ("ab", "wb"):
+        file = written(tmp_path, mode)
+        assert Path(file.written).stat().st_mode & 0o777 == 0o600
+
+
+def test_file_is_locked_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "LOCK_TRIES", 2)
+    waiting = "import sys; from pathlib import Path; from fhcrawl import delivery; delivery.LOCK_TRIES = 2\n"
+    waiting += "with delivery.locked(Path(sys.argv[1])): print('mine')"
+    command = [sys.executable, "-c", waiting, str(tmp_path / "out.jsonl")]
+    with delivery.locked(tmp_path / "out.jsonl"):
+        refused = subprocess.run(command, capture_output=True, text=True, check=False)
+        with pytest.raises(OSError, match="named twice"), delivery.locked(tmp_path / "out.jsonl"):
+            pass
+    assert "another export is writing to it" in refused.stderr
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "mine\n"

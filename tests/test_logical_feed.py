@@ -14,10 +14,8 @@ from fhcrawl.logical_feed import (
     Role,
     Verdict,
     Version,
-    Visit,
     Winner,
     behind,
-    brings_news,
     comparable,
     decide,
     digest,
@@ -28,6 +26,7 @@ from fhcrawl.logical_feed import (
     subscription_link,
     verdict,
 )
+from fhcrawl.visit import Visit, brings_news
 
 LATEST = latest_time("2006-01-01T00:00:00Z")
 OLD, NEW = "2003-01-01T00:00:00Z", "2004-01-01T00:00:00Z"
@@ -191,7 +190,8 @@ class TestLinks:
 
     @pytest.mark.parametrize("relation", ["previous", "prev"])
     def test_only_pages_with_one_before_them_refer_to_first(self, relation: str) -> None:
-        assert subscription_link(document(links={**self.LINKS, relation: "/p"})) == "/f"
+        assert subscription_link(document(links={"first": "/f", relation: "/p"})) == "/f"
+        assert subscription_link(document(links={**self.LINKS, relation: "/p"})) is None
         assert subscription_link(document(links={"first": "/f", "next": "/p"})) is None
 
 

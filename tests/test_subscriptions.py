@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.subscriptions import from_arguments
+from fhcrawl.subscriptions import FeedOptions, from_arguments
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,25 +20,25 @@ OPML = f"""<?xml version="1.0"?><opml version="2.0"><head><title>Mine</title></h
 
 
 def test_feed_argument_is_urls_separated_by_spaces() -> None:
-    assert from_arguments(f"{A}  {B}\n{C}", None) == [A, B, C]
+    assert list(from_arguments(f"{A}  {B}\n{C}", None)) == [A, B, C]
 
 
 def test_feed_named_twice_is_crawled_once(tmp_path: Path) -> None:
     listed = tmp_path / "list.txt"
     listed.write_text(f"{A}\n{C}\n{A}\n")
-    assert from_arguments(f"{A} {B}", str(listed)) == [A, B, C]
+    assert list(from_arguments(f"{A} {B}", str(listed))) == [A, B, C]
 
 
 def test_list_is_a_url_a_line_with_comments(tmp_path: Path) -> None:
     listed = tmp_path / "list.txt"
-    listed.write_bytes(f"\ufeff# mine\r\n{A}\r\n\r\n  {B} # the second\r\n".encode())
-    assert from_arguments(None, str(listed)) == [A, B]
+    listed.write_bytes(f"\ufeff# mine\r\n{A}\t# first\r\n\r\n  {B} # the second\r\n".encode())
+    assert list(from_arguments(None, str(listed))) == [A, B]
 
 
 def test_list_can_be_opml(tmp_path: Path) -> None:
     listed = tmp_path / "list.opml"
     listed.write_text(OPML)
-    assert from_arguments(None, str(listed)) == [A, B]
+    assert list(from_arguments(None, str(listed))) == [A, B]
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,9 @@ def test_list_can_be_opml(tmp_path: Path) -> None:
         ("# nothing\n", "There is no feed in"),
         (f"{A}\nexample.org\n", "line 2: example.org is not the URL of a feed; write https://example.org"),
         ("http://[::1\n", "line 1: http://[::1 is not the URL of a feed"),
+        ("http://127.0.0.1:99999/x\n", "is not the URL of a feed"),
+        ("http://127.0.0.1:abc/x\n", "is not the URL of a feed"),
+        ("http://example.org/a b\n", "is not the URL of a feed"),
         ("http:///path\n", "is not the URL of a feed"),
         ("<opml><body>", "is neither a list of URLs nor OPML"),
         ('<opml><outline xmlUrl="mailto:x@example.org"/></opml>', "line 1: mailto:x@example.org is not"),
@@ -64,3 +67,53 @@ def test_list_that_cannot_be_used_is_refused(tmp_path: Path, content: str, sente
 def test_folder_is_no_list(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="cannot be read"):
         from_arguments(None, str(tmp_path))
+
+
+def test_list_can_be_toml_with_options(tmp_path: Path) -> None:
+    listed = tmp_path / "list.toml"
+    listed.write_text(
+        f"""
+        [[feed]]
+        url = "{A}"
+
+        [[feed]]
+        url = "{B}"
+        next = "archive"
+        reversed = true
+        limit = 7
+        headers = {{Authorization = "Bearer x"}}
+        """
+    )
+    assert from_arguments(None, str(listed)) == {
+        A: FeedOptions(),
+        B: FeedOptions("archive", reversed=True, limit=7, headers={"Authorization": "Bearer x"}),
+    }
+
+
+def test_opml_attributes_are_options(tmp_path: Path) -> None:
+    listed = tmp_path / "list.opml"
+    listed.write_text(f'<opml><outline xmlUrl="{A}" fhNext="archive" fhReversed="1" fhLimit="3"/></opml>')
+    assert from_arguments(None, str(listed)) == {A: FeedOptions("archive", reversed=True, limit=3)}
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ("nxt = 1", "there is no option nxt; write one of headers, limit, next, reversed"),
+        ('next = "x"', "next is x: write archive, or page"),
+        ("limit = -1", "limit is -1: write a number"),
+        ('reversed = "perhaps"', "reversed is perhaps: write 1 or 0"),
+        ("headers = {X = 1}", 'write headers = {Name = "value"}'),
+        ("[[", "is no list of feeds in TOML"),
+    ],
+)
+def test_option_that_cannot_be_used_is_refused(tmp_path: Path, option: str, sentence: str) -> None:
+    listed = tmp_path / "list.toml"
+    listed.write_text(f'[[feed]]\nurl = "{A}"\n{option}\n')
+    with pytest.raises(ArgumentError) as refused:
+        from_arguments(None, str(listed))
+    assert sentence in str(refused.value)
+
+
+def test_file_can_be_a_feed() -> None:
+    assert list(from_arguments("file:///srv/feeds/index.atom", None)) == ["file:///srv/feeds/index.atom"]

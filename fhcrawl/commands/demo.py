@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from fhcrawl.logical_feed import Visit
+    from fhcrawl.visit import Visit
 
 FOLDER = Path("fhcrawl-demo")
 PORT = 8642

@@ -123,13 +123,18 @@ def _write(
 
     if path == STDOUT:
         return _export(store, feeds, exporter, sys.stdout.buffer, options)
-    file, beside = delivery.open_beside(Path(path), "wb")
-    try:
-        count = _export(store, feeds, exporter, file, options)
-        delivery.close_whole(file, beside, Path(path))
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    target = Path(path).resolve()
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        with target.open("wb") as special:
+            return _export(store, feeds, exporter, special, options)
+    with delivery.locked(target):
+        file, beside = delivery.open_beside(target, "wb")
+        try:
+            count = _export(store, feeds, exporter, file, options)
+            delivery.close_whole(file, beside, target)
+            os.replace(beside, target)
+        finally:
+            beside.unlink(missing_ok=True)
     return count
 
 

@@ -3,56 +3,214 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
 
 LEAP_SECOND = 60  # RFC 3339, 5.6; RFC 5322, 3.3
-RFC822_LEAP_SECOND = re.compile(r"(\d\d:\d\d):60\b", re.ASCII)
 CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$", re.ASCII)
-RFC3339 = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)"
-    r"(?:[Tt\s](\d\d):(\d\d)(?::(\d\d)([.,]\d+)?)?\s*(?:([Zz])|([+-])([01]\d|2[0-3]):?([0-5]\d))?)?$",
+
+MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan january",
+            "feb february",
+            "mar march",
+            "apr april",
+            "may",
+            "jun june",
+            "jul july",
+            "aug august",
+            "sep sept september",
+            "oct october",
+            "nov november",
+            "dec december",
+        ),
+        1,
+    )
+    for name in names.split()
+}
+
+# Names of zones that mean one offset, in hours and minutes as RFC 5322 writes them. EST to PDT are its
+# section 4.3; IST, for example, is missing because it means India, Ireland and Israel.
+ZONES = {
+    name: offset
+    for offset, names in {
+        "+0000": "UT UTC GMT Z WET",
+        "-0330": "NST",
+        "-0230": "NDT",
+        "-0400": "EDT AST",
+        "-0500": "EST CDT",
+        "-0600": "CST MDT",
+        "-0700": "MST PDT",
+        "-0800": "PST AKDT",
+        "-0900": "AKST",
+        "-1000": "HST",
+        "-0300": "ADT BRT ART",
+        "+0100": "BST CET MEZ MET WEST WAT",
+        "+0200": "CEST MESZ MEST EET SAST CAT",
+        "+0300": "EEST MSK EAT",
+        "+0400": "MSD",
+        "+0500": "PKT",
+        "+0700": "WIB",
+        "+0800": "AWST SGT HKT",
+        "+0900": "JST KST",
+        "+0930": "ACST",
+        "+1000": "AEST",
+        "+1030": "ACDT",
+        "+1100": "AEDT",
+        "+1200": "NZST",
+        "+1300": "NZDT",
+    }.items()
+    for name in names.split()
+}
+
+# A weekday, in any language, says nothing that the date does not: right or wrong, it is not read.
+WEEKDAY = re.compile(r"(?:[^\W\d_]+(?:[ -][^\W\d_]+)?)?\.?\s*,|[^\W\d_]+\.?(?=\s)")
+COMMENT = re.compile(r"\([^()]*\)")  # RFC 5322, 3.2.2
+
+TIME = (
+    r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?P<fraction>[.,]\d+)?)?"
+    r"(?:\s*(?P<half>[AaPp])\.?[Mm]\b\.?)?"
+)
+ZONE = r"(?P<zone>[A-Za-z]{1,5}|(?:[A-Za-z]{1,5}\s*)?[+-]\d{1,2}(?::?\d\d)?(?:\s*[A-Za-z]{1,5})?)"
+MONTH = r"(?P<name>[A-Za-z]{3,9})\.?"
+DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?"
+AFTER = rf"(?:[\s,]+(?:at\s+)?{TIME})?(?:\s*{ZONE})?$"
+# RFC 3339, 5.6; ISO 8601's extended format, and W3CDTF's shorter ones.
+EXTENDED = re.compile(
+    r"(?P<year>\d{4})(?:(?P<mark>[-/.])(?P<month>\d{1,2})(?:(?P=mark)(?P<day>\d{1,2})"
+    rf"(?:(?:[Tt]|\s+){TIME})?(?:\s*{ZONE})?)?)?$",
     re.ASCII,
+)
+# ISO 8601's basic format, and its ordinal dates.
+BASIC = re.compile(
+    r"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)"
+    r"(?:(?:[Tt]|\s+)?(?P<hour>\d\d)(?P<minute>\d\d)(?:(?P<second>\d\d)(?P<fraction>[.,]\d+)?)?"
+    rf"|(?:[Tt]|\s+){TIME.replace('?P<', '?P<extended_')})?(?:\s*{ZONE})?$",
+    re.ASCII,
+)
+ORDINAL = re.compile(
+    rf"(?P<year>\d{{4}})-(?P<ordinal>\d{{3}})(?:(?:[Tt]|\s+){TIME})?(?:\s*{ZONE})?$", re.ASCII
+)
+# RFC 5322, 3.3 and 4.3; RFC 850, 2.1.4 has hyphens in the date.
+MAIL = re.compile(rf"{DAY}[\s,-]*{MONTH}[\s,-]*(?P<year>\d{{2,4}})\b{AFTER}", re.ASCII)
+# ISO C's asctime, and what Americans write.
+ASCTIME = re.compile(rf"{MONTH}\s+{DAY}\s+{TIME}(?:\s*{ZONE})?\s+(?P<year>\d{{4}})$", re.ASCII)
+AMERICAN = re.compile(rf"{MONTH}\s+{DAY}[\s,]+(?P<year>\d{{4}}){AFTER}", re.ASCII)
+NUMBERS = (EXTENDED, ORDINAL, BASIC)
+NAMES = (MAIL, ASCTIME, AMERICAN)
+OFFSET = re.compile(r"([+-])([01]?\d|2[0-3])(?::?([0-5]\d))?(?![\d:])", re.ASCII)
+LONGEST = 100
+# What nearly every feed writes, which is worth a look of its own: the rest costs twice the time.
+USUAL_TIME = r"([01]\d|2[0-3]):([0-5]\d):([0-5]\d)"
+USUAL_ZONE = r"([+-])([01]\d|2[0-3]):?([0-5]\d)"
+USUAL_EXTENDED = re.compile(
+    rf"(\d{{4}})-(\d\d)-(\d\d)T{USUAL_TIME}(\.\d+)?(?:Z|{USUAL_ZONE})$",
+    re.ASCII,
+)
+USUAL_MAIL = re.compile(
+    rf"[A-Z][a-z][a-z], (\d\d?) ([A-Z][a-z][a-z]) (\d{{4}}) {USUAL_TIME} (?:GMT|{USUAL_ZONE})$", re.ASCII
 )
 
 
 def utc(text: str) -> str | None:
-    """A time of RFC 3339 (RFC 4287, 3.3), or else of RFC 822 (RSS 2.0); None if it is neither.
+    """A time of RFC 3339 (RFC 4287, 3.3), of RFC 822 (RSS 2.0), or of what is written in their place.
 
-    Fractions of a second are kept as they are. A time without a zone is taken as UTC.
+    Where a text can be read in two ways (03/04/05), or in none, it is None. Fractions of a second are kept
+    as they are. A time without a zone is taken as UTC, and what a date leaves open as its first moment.
     """
     text = text.strip()
     try:
         if CANONICAL.match(text):
             datetime.fromisoformat(text[:-1])
             return text
-        return _rfc3339(text) or _rfc822(text)
-    except (ValueError, OverflowError, IndexError, TypeError):
+        return _read_usual(text) or _read(text)
+    except (ValueError, OverflowError):
         return None
 
 
-def _rfc3339(text: str) -> str | None:
-    match = RFC3339.match(text)
-    if match is None:
+def _read_usual(text: str) -> str | None:
+    fraction = None
+    if match := USUAL_MAIL.match(text):
+        day, name, year, hour, minute, second, sign, hours, minutes = match.groups()
+        month = MONTHS.get(name.lower(), 0)
+    elif match := USUAL_EXTENDED.match(text):
+        year, number, day, hour, minute, second, fraction, sign, hours, minutes = match.groups()
+        month = int(number)
+    else:
         return None
-    year, month, day, hour, minute, second, fraction, _, sign, hours, minutes = match.groups("0")
-    time = datetime(int(year), int(month), int(day), int(hour), int(minute))  # noqa: DTZ001
-    if int(second) > LEAP_SECOND:
-        return None
-    time += timedelta(seconds=int(second))
-    if sign != "0":
+    time = datetime(int(year), month, int(day), int(hour), int(minute), int(second))  # noqa: DTZ001
+    if sign:
         offset = timedelta(hours=int(hours), minutes=int(minutes))
         time += offset if sign == "-" else -offset
-    digits = "" if fraction == "0" else "." + fraction[1:]
-    return f"{time.isoformat()}{digits}Z"
+    return f"{time.isoformat()}{fraction or ''}Z"
 
 
-def _rfc822(text: str) -> str | None:
-    text, leap_seconds = RFC822_LEAP_SECOND.subn(r"\1:59", text)
-    time = parsedate_to_datetime(text) + timedelta(seconds=leap_seconds)
-    if time.tzinfo is not None:
-        time = time.astimezone(timezone.utc)
-    return f"{time.replace(tzinfo=None, microsecond=0).isoformat()}Z"
+def _read(text: str) -> str | None:
+    if len(text) > LONGEST:
+        return None
+    if text[:1].isdigit() and (match := _first(NUMBERS, text)):
+        return _moment(match)
+    text = COMMENT.sub(" ", text).strip()
+    weekday = WEEKDAY.match(text)
+    if weekday and ("," in weekday[0] or weekday[0].rstrip(".").lower() not in MONTHS):
+        text = text[weekday.end() :].lstrip(", \t\r\n")
+    match = _first(NAMES, text) or _first(NUMBERS, text)
+    return None if match is None else _moment(match)
+
+
+def _first(forms: tuple[re.Pattern[str], ...], text: str) -> re.Match[str] | None:
+    return next((match for form in forms if (match := form.match(text))), None)
+
+
+def _moment(match: re.Match[str]) -> str | None:
+    parts = {name.removeprefix("extended_"): part for name, part in match.groupdict().items() if part}
+    date = _date(parts)
+    hour, minute, second = (int(parts.get(name, 0)) for name in ("hour", "minute", "second"))
+    if half := parts.get("half"):
+        if not 1 <= hour <= 12:  # noqa: PLR2004
+            return None
+        hour = hour % 12 + (12 if half in "Pp" else 0)
+    fraction = parts.get("fraction", "")[1:]
+    # ISO 8601-1:2004, 4.2.3: 24:00:00 is the end of the day.
+    end_of_day = (hour, minute, second, fraction.strip("0")) == (24, 0, 0, "")
+    if not end_of_day and (hour > 23 or minute > 59 or second > LEAP_SECOND):  # noqa: PLR2004
+        return None
+    offset = _offset(parts.get("zone", ""), strict="name" not in parts)
+    if offset is None:
+        return None
+    time = date + timedelta(hours=hour, minutes=minute, seconds=second) - offset
+    return f"{time.isoformat()}{'.' if fraction else ''}{fraction}Z"
+
+
+def _date(parts: dict[str, str]) -> datetime:
+    year = int(parts["year"])
+    # RFC 5322, 4.3: "If a two digit year is encountered whose value is between 00 and 49, the year is
+    # interpreted by adding 2000"; one of 50 to 99, or any of three digits, "by adding 1900".
+    if len(parts["year"]) < 4:  # noqa: PLR2004
+        year += 2000 if len(parts["year"]) == 2 and year < 50 else 1900  # noqa: PLR2004
+    if ordinal := parts.get("ordinal"):
+        date = datetime(year, 1, 1) + timedelta(days=int(ordinal) - 1)  # noqa: DTZ001
+        if date.year != year:
+            raise ValueError(ordinal)
+        return date
+    name = parts.get("name")
+    month = MONTHS.get(name.lower(), 0) if name else int(parts.get("month", 1))
+    return datetime(year, month, int(parts.get("day", 1)))  # noqa: DTZ001
+
+
+def _offset(zone: str, strict: bool) -> timedelta | None:
+    """How much a zone is before UTC; None if it is none."""
+    if not zone:
+        return timedelta()
+    number = zone if zone[0] in "+-" else ZONES.get(zone.upper()) or zone
+    match = OFFSET.search(number)
+    if match:
+        sign, hours, minutes = match.groups("0")
+        return timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == "-" else 1)
+    # RFC 5322, 4.3: other names "SHOULD be considered equivalent to '-0000'", and those of one letter too,
+    # because RFC 822 had their signs wrong. RFC 3339 has no names.
+    return None if strict or not zone.isalpha() else timedelta()
 
 
 def shift(time: str, seconds: float) -> str:

@@ -37,10 +37,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with one entry, which never loses another one.
+    """Something wrong with one entry, which never loses another one; or something that has been mended.
 
-    :param kind: `no-id`, `no-title` or `unreadable-date`
-    :param entry: what the entry can be called: its id, title or position
+    :param kind: `no-id`, `no-title`, `unreadable-date`, `entry-lost` (it was too broken to be read); of a
+        tombstone `no-ref`; of an event `no-operation`, `backwards`; of the document `repaired`
+    :param entry: what the entry can be called: its id, title or position; '' for the document
     :param detail: a sentence
     """
 
@@ -75,8 +76,10 @@ class FeedDocument:
     :param complete: fh:complete is in the head section
     :param entries: in document order; after a `fault`, those that were whole before it
     :param problems: what is wrong with single entries
-    :param tombstones: of entries that have been deleted
     :param fault: why the document is not whole and well-formed, in words; None if it is
+    :param tombstones: of entries that have been deleted
+    :param incremental: it says that it is one of an archived feed's documents, as RFC 5005's drafts do
+        (fh:stateful 1, fh:incremental true); without a `prev-archive` link it is the oldest of them
     """
 
     format: str
@@ -89,3 +92,4 @@ class FeedDocument:
     problems: list[Problem]
     fault: str | None
     tombstones: list[Tombstone] = field(default_factory=list)
+    incremental: bool = False

@@ -1,28 +1,55 @@
-"""Chooses the format of a feed document by its root element."""
+"""Chooses the format of a feed document by its root element, or by the brace that begins JSON."""
 
 from __future__ import annotations
 
-from email.message import Message
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import atom, rss, xml
+from fhcrawl.documents import atom, atom03, jsonfeed, linkheader, multipart, rss, xml
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fhcrawl.documents.model import FeedDocument
 
-FORMATS = {atom.ROOT: atom.read, rss.ROOT: rss.read}
+FORMATS = {
+    atom.ROOT: atom.read,
+    atom03.ROOT: atom03.read,
+    rss.RDF_ROOT: rss.read_rdf,
+    **dict.fromkeys(rss.ROOTS, rss.read),
+}
 
 
-def read(body: bytes, url: str, content_type: str | None = None) -> FeedDocument:
+def read(
+    body: bytes,
+    url: str,
+    content_type: str | None = None,
+    links: Sequence[str] = (),
+    last_modified: str | None = None,
+) -> FeedDocument:
     """Read a feed document.
 
     :param body: the bytes of the response
     :param url: where they came from; relative references are resolved against it
-    :param content_type: the Content-Type header, as it came; only its parameters are believed
-    :raises NotAFeedError: if the body is empty, HTML, not XML, or XML of another kind
+    :param content_type: the Content-Type header, as it came; only its parameters are believed, and that it is
+        multipart
+    :param links: the values of the Link headers; the document's own links come first
+    :param last_modified: the Last-Modified header: the update time of a multipart page
+    :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or XML or JSON of another kind
     """
-    parsed = xml.parse(body, charset_of(content_type))
+    if multipart.is_multipart(content_type):
+        return multipart.read(body, url, content_type, links, last_modified)
+    document = _read(body, url, content_type)
+    # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
+    for relation, target in linkheader.read(links, url).items():
+        document.links.setdefault(relation, target)
+    return document
+
+
+def _read(body: bytes, url: str, content_type: str | None) -> FeedDocument:
+    if jsonfeed.is_json(body):
+        return jsonfeed.read(body, url)
+    parsed = xml.parse(body, multipart.parameter(content_type, "charset") or None)
     try:
         reader = FORMATS[parsed.root.tag]
     except KeyError:
@@ -32,11 +59,6 @@ def read(body: bytes, url: str, content_type: str | None = None) -> FeedDocument
         raise NotAFeedError(
             "not-a-feed", f"it is XML, but not a feed: its root element is <{name}>"
         ) from None
-    return reader(parsed, url)
-
-
-def charset_of(content_type: str | None) -> str | None:
-    """The charset parameter of a Content-Type header."""
-    header = Message()
-    header["Content-Type"] = content_type or ""
-    return header.get_content_charset()
+    document = reader(parsed, url)
+    document.problems[:0] = parsed.problems
+    return document

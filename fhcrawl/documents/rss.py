@@ -1,97 +1,148 @@
-"""RSS 2.0 with RFC 5005's extensions (appendix B)."""
+"""RSS 2.0, 1.0 and 0.9x with RFC 5005's extensions (appendix B)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents import xml
-from fhcrawl.documents.atom import enclosure
+from fhcrawl.documents import history, modules, tombstones, xml
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
-from fhcrawl.documents.xml import ATOM, FH
+from fhcrawl.documents.xml import ATOM
+from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-ROOT = "rss"
-CONTENT = "{http://purl.org/rss/1.0/modules/content/}"
-DC = "{http://purl.org/dc/elements/1.1/}"
-DCTERMS = "{http://purl.org/dc/terms/}"
+    from fhcrawl.documents.modules import Fill
+
+RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
+RDF_ROOT = f"{RDF}RDF"
+ABOUT = f"{RDF}about"
+ROOTS = tuple(f"{namespace}rss" for namespace in xml.RSS_NAMESPACES)
+
+
+class Vocabulary(NamedTuple):
+    """RSS's own names in one namespace: what reads an item's children, and which of them are dates."""
+
+    fields: dict[str, Fill]
+    dates: dict[str, tuple[str, str]]
 
 
 def read(parsed: xml.Parsed, url: str) -> FeedDocument:
     """Read an rss element; one without a channel is an empty feed that is not whole."""
-    rss = parsed.root
-    channel = rss.find("channel")
+    return _read(parsed, url, parsed.root.tag[: -len("rss")])
+
+
+def read_rdf(parsed: xml.Parsed, url: str) -> FeedDocument:
+    """Read an rdf:RDF element with a channel of RSS 1.0 or 0.90.
+
+    :raises NotAFeedError: if it is about something else
+    """
+    declared = {f"{{{uri}}}" for uri in parsed.root.nsmap.values()}
+    for namespace in xml.RDF_NAMESPACES:
+        if namespace in declared or parsed.root.find(f"{namespace}channel") is not None:
+            return _read(parsed, url, namespace)
+    raise NotAFeedError("not-a-feed", "it is XML, but not a feed: its root element is <RDF>")
+
+
+def _read(parsed: xml.Parsed, url: str, namespace: str) -> FeedDocument:
+    root = parsed.root
+    channel = root.find(f"{namespace}channel")
     fault = parsed.fault
     if channel is None:
         channel = etree.Element("channel")
         fault = fault or "it has no <channel>"
-    base = xml.base_of(channel, xml.base_of(rss, url))
+    around = xml.base_of(root, url)
+    base = xml.base_of(channel, around)
+    said = history.read(channel, base)
     problems: list[Problem] = []
-    title = channel.find("title")
+    vocabulary = VOCABULARIES[namespace]
+    title = channel.find(f"{namespace}title")
+    items = [(item, base) for item in channel.iterchildren(f"{namespace}item")]
+    # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel.
+    if root.tag == RDF_ROOT:
+        items += [(item, around) for item in root.iterchildren(f"{namespace}item")]
     return FeedDocument(
         format="rss",
         title=None if title is None else xml.line(title),
-        updated=_update_time(channel),
-        links=xml.head_links(channel.iterchildren(f"{ATOM}link"), base),
-        archive=channel.find(f"{FH}archive") is not None,
-        complete=channel.find(f"{FH}complete") is not None,
+        updated=_update_time(channel, namespace),
+        links=said.links,
+        archive=said.archive,
+        complete=said.complete,
         entries=[
-            read_item(item, base, problems, number)
-            for number, item in enumerate(channel.iterchildren("item"), 1)
+            read_item(item, inside, vocabulary, problems, number)
+            for number, (item, inside) in enumerate(items, 1)
         ],
         problems=problems,
         fault=fault,
+        tombstones=tombstones.read((channel, root), problems),
+        incremental=said.incremental,
     )
 
 
 # RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if
 # present"; draft-nottingham-atompub-feed-history-08 said pubDate, which feeds without the other have.
-def _update_time(channel: _Element) -> str | None:
-    for tag in (f"{ATOM}updated", "lastBuildDate", "pubDate"):
+# RSS 1.0 has neither, and Dublin Core's date instead.
+def _update_time(channel: _Element, namespace: str) -> str | None:
+    dates = (f"{dc}date" for dc in modules.DC)
+    for tag in (f"{ATOM}updated", f"{namespace}lastBuildDate", f"{namespace}pubDate", *dates):
         element = channel.find(tag)
         if element is not None and (time := utc(element.text or "")):
             return time
     return None
 
 
-def read_item(element: _Element, base: str, problems: list[Problem], number: int) -> Entry:
+def read_item(
+    element: _Element, base: str, vocabulary: Vocabulary, problems: list[Problem], number: int
+) -> Entry:
     """Read an item; what is wrong with it is added to `problems`."""
     base = xml.base_of(element, base)
+    fields = vocabulary.fields
     entry = Entry()
-    permalink: str | None = None
+    again: list[_Element] = []
     for child in element:
-        if child.tag == "guid":
-            entry.id = entry.id or xml.line(child)
-            # RSS 2.0: isPermaLink is true by default.
-            if (child.get("isPermaLink") or "true").strip().lower() == "true":
-                permalink = entry.id
-            continue
-        fill = FIELDS.get(child.tag)
-        if fill is not None:
-            fill(entry, child, base)
-    if entry.link is None and permalink and permalink.startswith(("http://", "https://")):
-        entry.link = permalink
-    _check(entry, element, problems, number)
+        fill = fields.get(child.tag)
+        if fill is not None and fill(entry, child, base):
+            again.append(child)
+    # RSS 1.0, 5.5: rdf:about identifies the item, and should be the same as its link.
+    if entry.id is None and (about := (element.get(ABOUT) or "").strip()):
+        entry.id = about
+    if entry.link is None and entry.id:
+        entry.link = _permalink(entry.id, element, again)
+    if again:
+        modules.finish(entry, again, base)
+    _check(entry, again, vocabulary, problems, number)
     return entry
 
 
-def _check(entry: Entry, element: _Element, problems: list[Problem], number: int) -> None:
-    name = entry.id or entry.link or entry.title or f"item {number}"
-    date = element.find("pubDate")
-    if entry.published is None and date is not None:
-        problems.append(Problem("unreadable-date", name, f"its pubDate is not a date: {date.text!r}"))
+def _permalink(id_: str, element: _Element, again: list[_Element]) -> str | None:
+    is_link = any(xml.local_name(child) == "guid" for child in again) or element.get(ABOUT) is not None
+    return id_ if is_link and id_.startswith(("http://", "https://")) else None
+
+
+def _check(
+    entry: Entry, again: list[_Element], vocabulary: Vocabulary, problems: list[Problem], number: int
+) -> None:
+    if again:
+        name = entry.id or entry.link or entry.title or f"item {number}"
+        problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
     # RSS 2.0: "All elements of an item are optional, however at least one of title or description
     # must be present."
     if not (entry.id or entry.link or entry.title or entry.summary):
-        problems.append(Problem("no-id", name, "it has no guid, no link, no title and no description"))
+        problem = Problem("no-id", f"item {number}", "it has no guid, no link, no title and no description")
+        problems.append(problem)
+
+
+# RSS 2.0: isPermaLink is true by default.
+def _guid(entry: Entry, element: _Element, base: str) -> bool:
+    entry.id = entry.id or xml.line(element)
+    return entry.link is None and (element.get("isPermaLink") or "true").strip().lower() == "true"
 
 
 def _title(entry: Entry, element: _Element, base: str) -> None:
-    entry.title = xml.line(element)
+    entry.title = xml.line(element) or entry.title
 
 
 def _link(entry: Entry, element: _Element, base: str) -> None:
@@ -100,30 +151,12 @@ def _link(entry: Entry, element: _Element, base: str) -> None:
 
 
 def _description(entry: Entry, element: _Element, base: str) -> None:
-    entry.summary = xml.text(element)
+    entry.summary = xml.text(element) or entry.summary
 
 
-def _content(entry: Entry, element: _Element, base: str) -> None:
-    entry.content = xml.text(element)
-    entry.content_type = "html" if entry.content is not None else None
-
-
-def _published(entry: Entry, element: _Element, base: str) -> None:
+def _published(entry: Entry, element: _Element, base: str) -> bool:
     entry.published = utc(element.text or "") or entry.published
-
-
-def _dc_date(entry: Entry, element: _Element, base: str) -> None:
-    entry.published = entry.published or utc(element.text or "")
-
-
-# RFC 5005, B: "The update time of an entry is not defined by RSS 2.0", unless another vocabulary gives it.
-def _updated(entry: Entry, element: _Element, base: str) -> None:
-    entry.updated = entry.updated or utc(element.text or "")
-
-
-def _author(entry: Entry, element: _Element, base: str) -> None:
-    if name := xml.line(element):
-        entry.authors.append(name)
+    return entry.published is None
 
 
 def _category(entry: Entry, element: _Element, base: str) -> None:
@@ -134,7 +167,7 @@ def _category(entry: Entry, element: _Element, base: str) -> None:
 def _enclosure(entry: Entry, element: _Element, base: str) -> None:
     if url := (element.get("url") or "").strip():
         entry.enclosures.append(
-            enclosure(
+            modules.enclosure(
                 xml.resolve(url, xml.base_of(element, base)),
                 element.get("type"),
                 element.get("length"),
@@ -142,17 +175,20 @@ def _enclosure(entry: Entry, element: _Element, base: str) -> None:
         )
 
 
-FIELDS = {
+FIELDS: dict[str, Fill] = {
+    "guid": _guid,
     "title": _title,
     "link": _link,
     "description": _description,
-    f"{CONTENT}encoded": _content,
     "pubDate": _published,
-    f"{DC}date": _dc_date,
-    f"{ATOM}updated": _updated,
-    f"{DCTERMS}modified": _updated,
-    "author": _author,
-    f"{DC}creator": _author,
+    "author": modules.author,
     "category": _category,
     "enclosure": _enclosure,
+}
+VOCABULARIES = {
+    namespace: Vocabulary(
+        {**{namespace + name: fill for name, fill in FIELDS.items()}, **modules.FIELDS},
+        {f"{namespace}pubDate": ("published", "pubDate"), **modules.DATES},
+    )
+    for namespace in (*xml.RSS_NAMESPACES, *xml.RDF_NAMESPACES)
 }

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import copy
 import re
 from html.entities import html5
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urljoin
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, quoteattr
 
 from lxml import etree
 
+from fhcrawl.documents import encoding, repair
+from fhcrawl.documents.encoding import Text
+from fhcrawl.documents.model import Problem
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
@@ -23,6 +25,22 @@ if TYPE_CHECKING:
 ATOM = "{http://www.w3.org/2005/Atom}"
 FH = "{http://purl.org/syndication/history/1.0}"
 XHTML = "{http://www.w3.org/1999/xhtml}"
+# RSS 0.91, 0.92 and 2.0 have no namespace; some feeds give them one all the same.
+RSS_NAMESPACES = (
+    "",
+    "{http://backend.userland.com/rss2}",
+    "{http://backend.userland.com/RSS2}",
+    "{http://backend.userland.com/rss}",
+    "{http://backend.userland.com/rss091}",
+    "{http://backend.userland.com/rss092}",
+    "{http://blogs.law.harvard.edu/tech/rss}",
+)
+# RSS 1.0; RSS 0.90, which Netscape moved once.
+RDF_NAMESPACES = (
+    "{http://purl.org/rss/1.0/}",
+    "{http://my.netscape.com/rdf/simple/0.9/}",
+    "{http://channel.netscape.com/rdf/simple/0.9/}",
+)
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 
 # RFC 4287, 4.2.7.2: "If a name is given, implementations MUST consider the link relation type to be
@@ -31,70 +49,152 @@ IANA_RELATION = re.compile(
     r"^https?://www\.iana\.org/assignments/(?:relation|link-relations)/#?", re.IGNORECASE
 )
 COMMON_RELATIONS = frozenset({"alternate", "enclosure", "self", "related", "prev-archive"})
-XML_DECLARATION_ENCODING = re.compile(rb"^\s*<\?xml[^>]*?\bencoding\s*=")
-BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 HTML_START = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 HTML_PARTS = frozenset({"html", "head", "body", "HTML", "HEAD", "BODY"})
 LONGEST_PROLOG = 65_536
-CONTAINERS = frozenset({"rss", "channel", f"{ATOM}feed"})
+CONTAINERS = frozenset(
+    {"rss", f"{ATOM}feed", *(f"{namespace}channel" for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES))}
+)
 
 
 class Parsed(NamedTuple):
-    """A document's root element, and why the document ends before its end (None if it does not)."""
+    """A document's root element.
+
+    :param fault: why the document ends before its end; None if it does not
+    :param problems: what had to be repaired or left out to read it
+    """
 
     root: _Element
     fault: str | None
+    problems: tuple[Problem, ...] = ()
 
 
 def parse(body: bytes, charset: str | None) -> Parsed:
     """Parse a document; nothing is fetched, no entity expanded.
 
-    Of a document that is cut off or broken, the elements that were whole before the fault are kept.
+    What is not well-formed is repaired, or loses the entry that it stands in. Where that does not give a
+    whole document, the elements that were whole before the fault are kept.
 
+    :param charset: the charset parameter of the Content-Type header
     :raises NotAFeedError: if there is not even a whole start tag, or if it is an HTML page
     """
-    # XML 1.0, 2.8 allows none before the declaration; servers put some there.
-    body = body.lstrip()
-    if not body:
+    source = encoding.source(body, charset)
+    if not source.body:
         raise NotAFeedError("empty", "it is empty")
-    options = _parser_options(body, charset)
     try:
-        return Parsed(etree.fromstring(body, etree.XMLParser(**options)), None)  # type: ignore[arg-type]
+        return Parsed(_strictly(source.body), None, _repaired([source.repair]))
     except etree.XMLSyntaxError as error:
-        fault = error.msg or "it is not well-formed"
-        root = _whole_elements(body, options)
-        if (root is None or local_name(root) in HTML_PARTS) and HTML_START.search(body, 0, 1024):
+        root = _whole_elements(source.body)
+        if (root is None or local_name(root) in HTML_PARTS) and HTML_START.search(source.body, 0, 1024):
             raise NotAFeedError("html", "it is an HTML page, not a feed") from error
-        if root is None:
+        fault = error.msg or "it is not well-formed"
+        broken = None if root is None else Parsed(root, fault, _repaired([source.repair]))
+        text = Text(source.body.decode(), source.repair) if source.decoded else encoding.text(body, charset)
+        parsed = _mended(text, broken)
+        if parsed is None:
             raise NotAFeedError("not-xml", f"it is not XML ({fault})") from error
-        return Parsed(root, fault)
+        return parsed
 
 
-def _parser_options(body: bytes, charset: str | None) -> dict[str, object]:
-    options: dict[str, object] = {
+def _mended(text: Text, broken: Parsed | None) -> Parsed | None:
+    """A document that is not well-formed: whole after repairs, or as much of it as can be had."""
+    mended, repairs = repair.repair(text.text)
+    problems = _repaired([text.repair, *repairs])
+    body = mended.encode()
+    parser = _parser()
+    try:
+        return Parsed(etree.fromstring(body, parser), None, problems)
+    except etree.XMLSyntaxError as error:
+        if _is_of_namespaces(parser) and not repair.declares_entities(mended):
+            problems = _repaired([text.repair, *repairs, "names that are no qualified names are kept"])
+            return Parsed(etree.fromstring(body, _parser(recover=True)), None, problems)
+        root = _whole_elements(body)
+        fault = error.msg or "it is not well-formed"
+    if whole := _without_broken_entries(mended, problems):
+        return whole
+    if root is None or (broken is not None and not _says_more(root, problems, broken)):
+        return broken
+    return Parsed(root, fault, problems)
+
+
+def _without_broken_entries(text: str, problems: tuple[Problem, ...]) -> Parsed | None:
+    """A document without the entries that are not well-formed by themselves; None if that does not help."""
+    parts = repair.entries(text)
+    if parts is None:
+        return None
+    try:
+        start = _start_tag(_strictly(parts.head.encode()))
+        faults = {
+            number: fault
+            for number, entry in enumerate(parts.entries)
+            if (fault := _fault(f"{start}{entry}</_>")) is not None
+        }
+        root = _strictly(repair.without(text, parts.spans, faults.__contains__).encode())
+    except etree.XMLSyntaxError:
+        return None
+    lost = [
+        Problem("entry-lost", f"entry {number + 1}", f"it is not well-formed and is left out: {fault}")
+        for number, fault in faults.items()
+    ]
+    return Parsed(root, None, (*problems, *lost))
+
+
+def _start_tag(root: _Element) -> str:
+    """A start tag with the namespaces that are declared around entries."""
+    declared = {prefix: uri for element in (root, *list(root)[:1]) for prefix, uri in element.nsmap.items()}
+    attributes = (
+        f" xmlns{f':{prefix}' if prefix else ''}={quoteattr(uri)}" for prefix, uri in declared.items()
+    )
+    return f"<_{''.join(attributes)}>"
+
+
+def _fault(text: str) -> str | None:
+    """What is wrong with an entry, without the place: it is not that in the document."""
+    try:
+        _strictly(text.encode())
+    except etree.XMLSyntaxError as error:
+        return (error.msg or "it ends early").partition(", line ")[0]
+    return None
+
+
+# A parser that recovers leaves things out behind a fault, but not behind one of namespaces: there libxml2
+# goes on anyway, and the parser's log (the exception's has other documents' faults too) names any other one.
+def _is_of_namespaces(parser: etree.XMLParser) -> bool:
+    return all(entry.domain == etree.ErrorDomains.NAMESPACE for entry in parser.error_log)
+
+
+def _repaired(repairs: Iterable[str | None]) -> tuple[Problem, ...]:
+    sentence = "; ".join(filter(None, repairs))
+    return (Problem("repaired", "", f"it is not well-formed: {sentence}"),) if sentence else ()
+
+
+def _says_more(root: _Element, problems: tuple[Problem, ...], broken: Parsed) -> bool:
+    size, broken_size = (sum(1 for _ in each.iter()) for each in (root, broken.root))
+    return size > broken_size or (size == broken_size and problems != broken.problems)
+
+
+def _strictly(body: bytes) -> _Element:
+    return etree.fromstring(body, _parser())
+
+
+def _parser(recover: bool = False) -> etree.XMLParser:
+    return etree.XMLParser(recover=recover, **_parser_options())  # type: ignore[arg-type]
+
+
+def _parser_options() -> dict[str, object]:
+    return {
+        "encoding": encoding.UTF_8,
         "resolve_entities": False,
         "no_network": True,
         "load_dtd": False,
         "remove_pis": True,
         "remove_comments": True,
     }
-    in_band = body.startswith(BYTE_ORDER_MARKS) or XML_DECLARATION_ENCODING.match(body)
-    if charset and not in_band and _is_known(charset):
-        options["encoding"] = charset
-    return options
 
 
-def _is_known(charset: str) -> bool:
-    try:
-        etree.XMLParser(encoding=charset)
-    except (LookupError, ValueError):
-        return False
-    return True
-
-
-def _whole_elements(body: bytes, options: dict[str, object]) -> _Element | None:
+def _whole_elements(body: bytes) -> _Element | None:
     """The tree up to the fault, without the element that it cuts; None if no element has begun."""
-    parser = etree.XMLPullParser(events=("start", "end"), **options)  # type: ignore[arg-type]
+    parser = etree.XMLPullParser(events=("start", "end"), **_parser_options())  # type: ignore[arg-type]
     root: _Element | None = None
     unfinished: list[_Element] = []
     with contextlib.suppress(etree.XMLSyntaxError):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from scrapy import signals
 from scrapy.extensions import feedexport
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.delivery import WrittenFile
+    from fhcrawl.store import Store
 
 logger = logging.getLogger(__name__)
 
@@ -29,27 +31,39 @@ FAILURES = "feedexport/failed_count/"
 class FileFeedStorage(feedexport.FileFeedStorage):
     """Writes beside the file; `FeedExporter` gives what is written its name when all of it is whole.
 
-    Appending copies what is there first, so that the file is at no time cut off.
+    Appending copies what is there first, so that the file is at no time cut off. From the copy to the name,
+    no other export may write to it. What is no regular file (a pipe, a device) is written to as it comes.
     """
 
     beside: Path | None = None
     written: WrittenFile | None = None
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._lock = ExitStack()
+
     def open(self, spider: Spider) -> IO[bytes]:
         """A file to be written, at its end."""
-        mode = "wb" if self.write_mode == "wb" else "ab"
-        file, self.beside = delivery.open_beside(Path(self.path), mode)  # type: ignore[arg-type]
+        path = Path(self.path).resolve()
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            return path.open("wb")
+        mode: Literal["wb", "ab"] = "wb" if self.write_mode == "wb" else "ab"
+        self._lock.enter_context(delivery.locked(path))
+        file, self.beside = delivery.open_beside(path, mode)
         return file
 
     def store(self, file: IO[bytes]) -> None:
         """Bring the file to the disk."""
-        if self.beside is not None:
+        if self.beside is None:
+            file.close()
+        else:
             self.written = delivery.close_whole(file, self.beside, Path(self.path))
 
-    def discard(self) -> None:
-        """Remove what has been written."""
+    def release(self) -> None:
+        """Remove what has not got its name, and let other exports write."""
         if self.beside is not None:
             self.beside.unlink(missing_ok=True)
+        self._lock.close()
 
 
 class FeedExporter(feedexport.FeedExporter):
@@ -83,23 +97,27 @@ class FeedExporter(feedexport.FeedExporter):
     async def close_spider(self, spider: Spider) -> None:
         """Write the changes, and let them count as exported."""
         extension = StoreExtension.of(self.crawler)
-        store, run = extension.store, extension.run
         try:
-            for item in store.pending(run):
+            for item in extension.store.pending(extension.run):
                 self.item_scraped(item, spider)
-        except (OSError, FhcrawlError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the export is not whole
             self._fail(error)
         await super().close_spider(spider)
-        stats = self.crawler.stats.get_stats()
-        if self._failed or any(name.startswith(FAILURES) for name in stats):
-            self._discard()
-            return
         try:
-            written = [storage.written for storage in self._storages]
-            delivery.deliver(store, run, [file for file in written if file is not None])
+            self._deliver(extension.store, extension.run)
         except (OSError, FhcrawlError) as error:
             self._fail(error)
-            self._discard()
+        for storage in self._storages:
+            storage.release()
+        if self._failed:
+            logger.error("Nothing counts as exported; the next run of these feeds exports it")
+
+    def _deliver(self, store: Store, run: int) -> None:
+        if any(name.startswith(FAILURES) for name in self.crawler.stats.get_stats()):
+            self._failed = True
+            return
+        written = [storage.written for storage in self._storages]
+        delivery.deliver(store, run, [file for file in written if file is not None])
 
     async def _close_slot(self, slot: FeedSlot, spider: Spider) -> None:
         try:
@@ -111,8 +129,3 @@ class FeedExporter(feedexport.FeedExporter):
         self._failed = True
         self.crawler.stats.inc_value(f"{FAILURES}FileFeedStorage")
         logger.error("The export cannot be written: %s", error)
-
-    def _discard(self) -> None:
-        for storage in self._storages:
-            storage.discard()
-        logger.error("Nothing counts as exported; the next run of these feeds exports it")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
+    from fhcrawl.visit import Loss
+
 FILE = "fhcrawl.sqlite"
 
 
@@ -32,11 +34,15 @@ def store_url(settings: BaseSettings) -> str:
 
 
 class StoreExtension:
-    """Holds the store of a crawl, and the number of its run."""
+    """Holds the store of a crawl, and the number of its run.
+
+    `untold` holds what the store should know and could not be told: losses, by feed.
+    """
 
     def __init__(self, store: Store, run: int) -> None:
         self.store = store
         self.run = run
+        self.untold: dict[str, Loss] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

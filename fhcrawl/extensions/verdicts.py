@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from fhcrawl.store import Feed
+    from fhcrawl.visit import Loss
+
 logger = logging.getLogger(__name__)
 
 
@@ -35,14 +38,15 @@ class VerdictsExtension:
         """Count and log the verdicts."""
         extension = StoreExtension.of(self._crawler)
         for feed in extension.store.feeds(extension.run):
-            self._crawler.stats.inc_value(f"fhcrawl/feed/{feed.verdict.value}")
-            level = logging.INFO if feed.verdict is Verdict.COMPLETE else logging.WARNING
-            reasons = "".join(f"; {printable(r.url)} {printable(r.detail)}" for r in feed.reasons)
-            logger.log(
-                level,
-                "%s: %s, %d entries%s",
-                printable(feed.feed),
-                feed.verdict.value,
-                feed.entries,
-                reasons,
-            )
+            self._tell(feed, extension.untold.get(feed.feed))
+
+    def _tell(self, feed: Feed, untold: Loss | None) -> None:
+        verdict = feed.verdict
+        reasons = [f"{printable(r.url)} {printable(r.detail)}" for r in feed.reasons]
+        if untold is not None:
+            verdict = Verdict.INCOMPLETE
+            reasons.append(f"a document {printable(untold.detail)}")
+        self._crawler.stats.inc_value(f"fhcrawl/feed/{verdict.value}")
+        level = logging.INFO if verdict is Verdict.COMPLETE else logging.WARNING
+        said = "".join(f"; {reason}" for reason in reasons)
+        logger.log(level, "%s: %s, entries: %d%s", printable(feed.feed), verdict.value, feed.entries, said)

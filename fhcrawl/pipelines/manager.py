@@ -12,8 +12,9 @@ from scrapy.exceptions import DropItem
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.log import logformatter_adapter
 
-from fhcrawl.items import EntryVersion
+from fhcrawl.items import EntryItem, EntryVersion
 from fhcrawl.logformatter import LogFormatter
+from fhcrawl.visit import DROPPED
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -43,7 +44,7 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
             _drop(item, dropped)
             raise
         except Exception as error:
-            item.visit.settle(error=error)
+            item.visit.settle(item.version, None, error)
             raise
         _accept(item, output)
         return output
@@ -70,13 +71,13 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
         try:
             for method in self.methods["process_item"]:
                 output = method(output)  # type: ignore[misc]
-                if not isinstance(output, EntryVersion):
+                if not isinstance(output, EntryItem):
                     output = await ensure_awaitable(output)
         except DropItem as dropped:
             _drop(item, dropped)
         except Exception as error:  # noqa: BLE001 - a pipeline's, whatever it is, is for the log
             self._log_error(item, error, response)
-            item.visit.settle(error=error)
+            item.visit.settle(item.version, None, error)
         else:
             _accept(item, output)
 
@@ -89,10 +90,10 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
 
 def _accept(item: EntryVersion, output: object) -> None:
     item.visit.counts["item_scraped_count"] += 1
-    item.visit.settle(output)
+    item.visit.settle(item.version, output, None)
 
 
 def _drop(item: EntryVersion, dropped: DropItem) -> None:
     item.visit.counts["item_dropped_count"] += 1
     item.visit.counts[f"item_dropped_reasons_count/{type(dropped).__name__}"] += 1
-    item.visit.settle()
+    item.visit.settle(item.version, DROPPED, None)

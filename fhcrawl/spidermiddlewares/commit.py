@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, Any
 from fhcrawl import signals
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.items import EntryVersion
-from fhcrawl.logical_feed import Loss, State
+from fhcrawl.items import EntryItem, EntryVersion
 from fhcrawl.logs import printable
 from fhcrawl.pipelines.manager import ItemPipelineManager
+from fhcrawl.reading import visit_of
+from fhcrawl.visit import DROPPED, Loss, State, bury
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed import Visit
+    from fhcrawl.logical_feed import Version
     from fhcrawl.store import Store
+    from fhcrawl.visit import Visit
 
 logger = logging.getLogger(__name__)
 
@@ -30,12 +32,17 @@ logger = logging.getLogger(__name__)
 class Reading:
     """A response whose entries are on their way.
 
+    :param visit: what it is a reading of; until the spider has read the document, what was asked for
     :param turn: done when the next document of the feed may be read
+    :param is_read: the spider has read the document, and the store has been asked about its entries
     """
 
-    def __init__(self, turn: asyncio.Future[None], done: Callable[[Reading], None]) -> None:
+    def __init__(
+        self, visit: Visit | None, turn: asyncio.Future[None], done: Callable[[Reading], None]
+    ) -> None:
+        self.visit = visit
         self.turn = turn
-        self.visit: Visit | None = None
+        self.is_read = False
         self._done = done
         self._on_the_way = 0
         self._exhausted = False
@@ -49,22 +56,24 @@ class Reading:
         self._exhausted = True
         self._check()
 
-    def settle(self, item: object = None, error: Exception | None = None) -> None:
-        """An item is through the pipelines, dropped (None), or lost to an error."""
+    def settle(self, version: Version, item: object, error: Exception | None) -> None:
+        """An item is through the pipelines, DROPPED, or lost to an error."""
         self._on_the_way -= 1
-        if isinstance(item, EntryVersion):
-            self._accept(item)
-        elif error is not None:
+        if error is not None:
             self.spoil("pipeline-error", f"lost an entry to an error in the pipelines ({_name(error)})")
-        elif item is not None:
-            self.spoil("pipeline-error", "lost an entry to a pipeline that returns another kind of item")
+        elif isinstance(item, EntryItem):
+            self._accept(version, item)
+        elif item is not DROPPED:
+            returned = type(item).__name__
+            self.spoil("pipeline-error", f"lost an entry to a pipeline that returns {returned}, no EntryItem")
         self._check()
 
-    def _accept(self, item: EntryVersion) -> None:
-        accepted = item.visit.accepted
-        before = accepted.get(item.version.id)
-        if before is None or before[0].order < item.version.order:
-            accepted[item.version.id] = (item.version, vars(item))
+    def _accept(self, version: Version, item: EntryItem) -> None:
+        if self.visit is None:
+            return
+        before = self.visit.accepted.get(version.id)
+        if before is None or before[0].order < version.order:
+            self.visit.accepted[version.id] = (version, vars(item))
 
     def spoil(self, kind: str, detail: str) -> None:
         """Leave the document unmarked."""
@@ -107,17 +116,15 @@ class CommitMiddleware:
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """Wait for the feed's turn, then count what the spider yields."""
-        feed = response.cb_kwargs.get("feed", "")
-        reading = await self._take_turn(feed)
+        reading = await self._take_turn(response)
         self._readings[response] = reading
-        pipelines = self._crawler.engine.scraper.itemproc
-        now = None
-        if isinstance(pipelines, ItemPipelineManager) and pipelines.is_plain():
-            now = pipelines.process_now
+        now = self._short_way()
         try:
             async for output in result:
                 if not isinstance(output, EntryVersion):
                     yield output
+                    continue
+                if not reading.is_read:
                     continue
                 reading.yielded()
                 if now is not None:
@@ -131,15 +138,21 @@ class CommitMiddleware:
             del self._readings[response]
             reading.exhausted()
 
-    async def _take_turn(self, feed: str) -> Reading:
+    def _short_way(self) -> Callable[[EntryVersion, Response], Awaitable[None]] | None:
+        pipelines = self._crawler.engine.scraper.itemproc
+        if isinstance(pipelines, ItemPipelineManager) and pipelines.is_plain():
+            return pipelines.process_now
+        return None
+
+    async def _take_turn(self, response: Response) -> Reading:
+        feed = response.cb_kwargs.get("feed", "")
         turn = asyncio.get_running_loop().create_future()
         before = self._turns.get(feed)
         self._turns[feed] = turn
 
         def done(reading: Reading) -> None:
             try:
-                if reading.visit is not None:
-                    self._commit(reading.visit)
+                self._finish(reading)
             finally:
                 if self._turns.get(feed) is turn:
                     del self._turns[feed]
@@ -147,36 +160,57 @@ class CommitMiddleware:
 
         if before is not None:
             await before
-        return Reading(turn, done)
+        visit = visit_of(response.request, response.url) if feed and response.request else None
+        return Reading(visit, turn, done)
 
     def document_read(self, visit: Visit, response: Response) -> None:
         """Look up what the store has of a document's entries."""
-        ids = list({version.id for version in visit.versions})
-        visit.stored = self._store.winners(visit.feed, ids)
-        visit.winners = dict(visit.stored)
         reading = self._readings[response]
         reading.visit = visit
         visit.settle = reading.settle
+        ids = list({version.id for version in (*visit.versions, *visit.deletions)})
+        try:
+            visit.stored = self._store.winners(visit.feed, ids)
+        except StoreError as error:
+            reading.spoil("store-error", f"could not be compared with the store ({_name(error)})")
+            return
+        visit.winners = dict(visit.stored)
+        bury(visit)
+        reading.is_read = True
 
     def document_lost(self, visit: Visit) -> None:
         """Note a gap."""
-        self._store.lose(visit)
-        if visit.loss is not None and visit.loss.state is not State.KNOWN:
+        if visit.loss is None:
+            return
+        if visit.loss.state is not State.KNOWN:
             self._count("document", visit.loss.state.value)
+        try:
+            self._store.lose(visit)
+        except StoreError as error:
+            # The store cannot say it; the end of the run has to.
+            StoreExtension.of(self._crawler).untold[visit.feed] = visit.loss
+            logger.error("%s", error)
 
     def document_unchanged(self, visit: Visit) -> None:
         """Note that a subscription document is what it was."""
         self._store.confirm(visit)
         self._count("document", "unchanged")
 
-    def _commit(self, visit: Visit) -> None:
+    def _finish(self, reading: Reading) -> None:
+        """Commit a document that has been read; note one that could not be."""
+        visit = reading.visit
+        if visit is None:
+            return
         for name, count in visit.counts.items():
             self._crawler.stats.inc_value(name, count)
+        if not reading.is_read:
+            if visit.loss is not None:
+                self.document_lost(visit)
+            return
         try:
             deleted = self._store.commit(visit)
-        except StoreError as error:
-            logger.error("%s", error)
-            self._count("document", "failed")
+        except Exception as error:  # noqa: BLE001 - whatever it is, the document is not in the store
+            self._note_uncommitted(visit, error)
             return
         if deleted:
             self._crawler.stats.inc_value("fhcrawl/entry/deleted", deleted)
@@ -184,6 +218,13 @@ class CommitMiddleware:
         self._crawler.signals.send_catch_log(
             signals.document_committed, visit=visit, deleted=deleted, spider=self._crawler.spider
         )
+
+    def _note_uncommitted(self, visit: Visit, error: Exception) -> None:
+        detail = f"could not be stored ({_name(error)})"
+        logger.error("%s %s", printable(visit.asked), detail, exc_info=not isinstance(error, StoreError))
+        visit.loss = Loss(State.FAILED, "store-error", detail)
+        visit.validators = None
+        self.document_lost(visit)
 
     def _count(self, noun: str, outcome: str) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/{noun}/{outcome}")

@@ -12,8 +12,9 @@ from scrapy import signals as scrapy_signals
 from fhcrawl import signals
 from fhcrawl.clock import now
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.logical_feed import Loss, Role, State, brings_news
+from fhcrawl.logical_feed import Role
 from fhcrawl.logs import printable
+from fhcrawl.visit import Loss, State, brings_news
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed import Visit
     from fhcrawl.store import Step, Store
+    from fhcrawl.visit import Visit
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     def spider_opened(self, spider: Spider) -> None:
         """Start anew, if that is asked for."""
         if self.reset or not self._enabled or getattr(spider, "deltafetch_reset", False):
-            for feed in getattr(spider, "urls", ()):
+            for feed in getattr(spider, "feeds", ()):
                 self._store.forget(feed, now())
 
     def document_read(self, visit: Visit, response: Response) -> None:
@@ -98,39 +99,31 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     # prev-archive link relation that has been processed". That would lose what is behind it when a run
     # has died: a processed document ends the walk only if all documents behind it are processed.
     def _follow(self, request: Request, response: Response, visit: Visit | None) -> Request | None:
-        feed, key = request.cb_kwargs["feed"], self._get_key(request)
-        own_key = None if visit is None else visit.key
+        key, run = self._get_key(request), request.cb_kwargs["run"]
         if visit is not None:
             visit.behind_key = key
-        if key == own_key:
-            self._loop(request, visit)
-            return None
+            if key == visit.key:
+                return self._loop(request, visit)
         if request.cb_kwargs["role"] == Role.PAGE.value:
-            return self._follow_page(request, visit, key)
-        end = self._store.end_of(feed, key)
+            return self._follow_page(request, visit, key, run)
+        end = self._store.end_of(request.cb_kwargs["feed"], key, Role.ARCHIVE, run)
         if end is None:
             return request
-        if end.loop or (end.step is not None and end.step.key == own_key):
-            self._loop(request, visit)
-            return None
-        if end.step is None:
+        if end.loop or _is_read(end.step, visit, run):
+            return self._loop(request, visit)
+        if end.step is None or end.step.key != key:
             self._skip(request)
-            return None
-        if end.step.key != key:
-            self._skip(request)
-        return _request(request, end.step)
+        return None if end.step is None else _request(request, end.step)
 
-    # A page may change, so that a processed one says nothing: only a page that brought nothing, before
-    # pages that have all been read, ends the walk.
-    def _follow_page(self, request: Request, visit: Visit | None, key: str) -> Request | None:
-        feed, walk = request.cb_kwargs["feed"], request.cb_kwargs["walk"]
-        place = self._store.place(feed, key)
-        if place is not None and place.walk == walk:
-            self._loop(request, visit)
-            return None
-        if visit is None or brings_news(visit):
+    # A page may change, and those behind it move: a processed one says nothing. Only a page that brought
+    # nothing, before pages that have all been read, ends the walk.
+    def _follow_page(self, request: Request, visit: Visit | None, key: str, run: int) -> Request | None:
+        feed = request.cb_kwargs["feed"]
+        if _is_read(self._store.step(feed, key), visit, run):
+            return self._loop(request, visit)
+        if visit is not None and brings_news(visit):
             return request
-        end = self._store.end_of(feed, key)
+        end = self._store.end_of(feed, key, Role.PAGE, run)
         if end is None or end.loop or end.step is not None:
             return request
         self._skip(request)
@@ -141,14 +134,21 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         if self.stats:
             self.stats.inc_value("deltafetch/skipped")
 
-    def _loop(self, request: Request, visit: Visit | None) -> None:
+    def _loop(self, request: Request, visit: Visit | None) -> Request | None:
         url = printable(request.url)
         if visit is None:
             logger.warning("The chain of %s is a loop", printable(request.cb_kwargs["feed"]))
-            return
+            return None
         visit.loss = Loss(State.INVALID, "loop", f"links back to {url}: the chain is a loop")
         visit.validators = None
+        visit.behind = None
         logger.warning("%s %s", printable(visit.asked), visit.loss.detail)
+        return None
+
+
+def _is_read(step: Step | None, visit: Visit | None, run: int) -> bool:
+    """Whether a document has been read in this run already, or is being read."""
+    return step is not None and (step.run == run or (visit is not None and step.key == visit.key))
 
 
 def _request(request: Request, step: Step) -> Request:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed import Role, absence
 from fhcrawl.store import rows, statements
-from fhcrawl.store.schema import feeds
+from fhcrawl.store.schema import documents, feeds
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from fhcrawl.logical_feed import Version, Visit
+    from fhcrawl.logical_feed import Version
     from fhcrawl.store.statements import Upserts
+    from fhcrawl.visit import Visit
 
 
 class Commit:
@@ -23,16 +24,32 @@ class Commit:
         self._upserts = upserts
         self._feed_id = feed_id
         self._visit = visit
+        self._stored = visit.stored
 
     def write(self) -> int:
         """Write all; how many entries have been deleted."""
-        document_id = self.write_document()
+        document_id = self._write_document()
         self._write_entries()
         if self._visit.role is Role.SUBSCRIPTION:
             self._write_subscription(document_id)
-        return self._delete_absent()
+        if self._visit.present is not None:
+            self._forget_chain(document_id)
+        return self._delete()
 
-    def write_document(self) -> int:
+    def write_loss(self) -> None:
+        """Write that the document could not be had; a feed is what its last subscription document was."""
+        document_id = self._write_document()
+        if self._visit.role is Role.SUBSCRIPTION:
+            of_feed = feeds.c.id == self._feed_id
+            self._connection.execute(feeds.update().where(of_feed).values(subscription_id=document_id))
+
+    # A complete feed has no archives. If it gets some later, they bring back what it has deleted: they have
+    # to be read, at new places.
+    def _forget_chain(self, document_id: int) -> None:
+        of_feed = (documents.c.feed_id == self._feed_id) & (documents.c.id != document_id)
+        self._connection.execute(documents.delete().where(of_feed))
+
+    def _write_document(self) -> int:
         """Write the document and its link; the document's number."""
         row = rows.document_row(self._feed_id, self._visit, self._write_behind())
         return int(self._connection.execute(self._upserts.document, row).scalar_one())
@@ -71,9 +88,12 @@ class Commit:
         )
 
     def _is_superseded(self, version: Version) -> bool:
-        """Whether the document itself holds a newer version of the entry."""
+        """Whether it would confirm another content than its own."""
         accepted = self._visit.accepted.get(version.id)
-        return accepted is not None and accepted[0].order > version.order
+        if accepted is not None:
+            return accepted[0].order > version.order or accepted[0].digest != version.digest
+        # Its equal was not accepted: a pipeline has dropped it.
+        return version.id not in self._stored or self._stored[version.id].digest != version.digest
 
     def _write_changes(self) -> None:
         begun: dict[str, str | None] = {}
@@ -113,7 +133,7 @@ class Commit:
             feeds.update()
             .where(feeds.c.id == self._feed_id)
             .values(
-                location=visit.asked,
+                location=visit.location or visit.asked,
                 title=visit.title,
                 kind=visit.kind,
                 walk=visit.place.walk,
@@ -125,22 +145,34 @@ class Commit:
             )
         )
 
-    # RFC 5005, 2: "any entry not actually in the feed document SHOULD NOT be considered part of that feed."
-    def _delete_absent(self) -> int:
-        visit, feed_id = self._visit, self._feed_id
-        if visit.present is None or visit.loss is not None:
-            return 0
-        stored = rows.winners(self._connection, statements.WINNERS, {"feed_id": feed_id})
-        gone = {
-            entry_id: winner
-            for entry_id, winner in stored.items()
-            if winner.digest and entry_id not in visit.present
-        }
-        walk, step = visit.place
+    def _delete(self) -> int:
+        """Delete what tombstones and absence ask for; how many live entries that were."""
+        deletions = [v for v in self._visit.deletions if self._wins(v)]
+        if self._visit.present is not None and self._visit.loss is None:
+            deletions += self._absences()
+        known = {v.id: self._stored[v.id] for v in deletions if v.id in self._stored}
+        unseen = [v for v in deletions if v.id not in known]
+        self._upserts.entry.execute(self._connection, [rows.tombstone_row(self._feed_id, v) for v in unseen])
         self._execute(
             statements.DELETE_ENTRY,
-            [{"b_feed_id": feed_id, "b_id": i, "walk": walk, "step": step} for i in gone],
+            [rows.deletion_row(self._feed_id, v) for v in deletions if v.id in known],
         )
-        self._settle_changes([i for i, w in gone.items() if w.pending and not w.exported])
-        self._begin_changes({i: w.digest for i, w in gone.items() if not w.pending})
-        return len(gone)
+        live = {i: winner for i, winner in known.items() if winner.digest}
+        self._settle_changes([i for i, w in live.items() if w.pending and not w.exported])
+        self._begin_changes({i: w.digest for i, w in live.items() if not w.pending})
+        return len(live)
+
+    def _wins(self, deletion: Version) -> bool:
+        winner = self._visit.winners.get(deletion.id)
+        return winner is not None and winner.order == deletion.order and not winner.digest
+
+    # RFC 5005, 2: "any entry not actually in the feed document SHOULD NOT be considered part of that feed."
+    def _absences(self) -> list[Version]:
+        present = self._visit.present or frozenset()
+        whole = rows.winners(self._connection, statements.WINNERS, {"feed_id": self._feed_id})
+        self._stored = {**whole, **self._stored}
+        return [
+            absence(entry_id, self._visit.place)
+            for entry_id, winner in whole.items()
+            if winner.digest and entry_id not in present
+        ]

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fhcrawl.logical_feed import Loss, Order, Place, Role, State, Winner
+from fhcrawl.logical_feed import Order, Place, Role, Winner
 from fhcrawl.store.statements import CONTENT, ENTRIES_COLUMNS, FIND_DOCUMENT, ORDER, TIMES
+from fhcrawl.visit import Loss, State
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row, Select
 
-    from fhcrawl.logical_feed import Kind, Reason, Verdict, Version, Visit
+    from fhcrawl.logical_feed import Kind, Reason, Verdict, Version
+    from fhcrawl.visit import Visit
 
 JSON_FIELDS = ("authors", "categories", "enclosures")
 NOT_FETCHED = "has not been fetched yet"
@@ -35,12 +37,16 @@ def _from_json(text: str) -> tuple[Any, ...]:
 
 
 class Step(NamedTuple):
-    """A document to be fetched."""
+    """A document to be fetched.
+
+    :param run: number of the last crawl that read it or tried to; None if none did
+    """
 
     key: str
     url: str
     role: Role
     place: Place
+    run: int | None = None
 
     def plain(self) -> list[str | int]:
         """The same in values that a request can carry: key, URL, role, walk, step."""
@@ -49,7 +55,7 @@ class Step(NamedTuple):
     @classmethod
     def of(cls, row: Row[Any]) -> Step:
         """Of a row of documents."""
-        return cls(row.key, row.url, Role(row.role), Place(row.walk, row.step))
+        return cls(row.key, row.url, Role(row.role), Place(row.walk, row.step), row.run)
 
 
 class End(NamedTuple):
@@ -76,6 +82,7 @@ class Subscription:
     :param walk: number of the walk that begins
     :param behind: the document behind the subscription document when it was last read
     :param body_digest: of the subscription document's bytes then; None if it is to be read again anyway
+    :param crawled: when it was last read; None if it never was
     """
 
     feed: str
@@ -85,6 +92,7 @@ class Subscription:
     etag: str | None = None
     last_modified: str | None = None
     body_digest: str | None = None
+    crawled: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +124,7 @@ def winners(
 ) -> dict[str, Winner]:
     """The newest versions that a statement of `WINNERS` selects, by id."""
     return {
-        row[0]: Winner(Order(*row[1:6]), row[6], bool(row[7]), row[8])
+        row[0]: Winner(Order(*row[1:7]), row[7], bool(row[8]), row[9])
         for row in connection.execute(statement, parameters)
     }
 
@@ -133,6 +141,7 @@ def document_row(feed_id: int, visit: Visit, behind_id: int | None) -> dict[str,
         "walk": visit.place.walk,
         "step": visit.place.step,
         "behind_id": behind_id,
+        "run": visit.run,
         "updated": visit.updated,
         "lost_entries": visit.lost_entries,
         "reason": loss.kind or None,
@@ -171,6 +180,20 @@ def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[st
     row["digest"] = version.digest
     row.update(zip(ORDER, version.order, strict=True))
     return row
+
+
+def tombstone_row(feed_id: int, version: Version) -> dict[str, object]:
+    """The row of an entry that was deleted before anybody saw it."""
+    row: dict[str, object] = dict.fromkeys((*CONTENT, *TIMES))
+    row.update(dict.fromkeys(JSON_FIELDS, EMPTY_LIST))
+    row.update(feed_id=feed_id, id=version.id, digest="")
+    row.update(zip(ORDER, version.order, strict=True))
+    return row
+
+
+def deletion_row(feed_id: int, version: Version) -> dict[str, object]:
+    """The part of the row that a deletion changes."""
+    return {"b_feed_id": feed_id, "b_id": version.id, **dict(zip(ORDER, version.order, strict=True))}
 
 
 def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:

@@ -54,6 +54,7 @@ documents = Table(
     Column("walk", Integer, nullable=False, comment="place in the chain: from which walk"),
     Column("step", Integer, nullable=False, comment="place in the chain: 0, -1 before it, …"),
     Column("behind_id", Integer, comment="the document that its prev-archive or next link names"),
+    Column("run", Integer, comment="the last crawl that read it, or tried to"),
     Column("updated", Text, comment="its own update time"),
     Column("lost_entries", Integer, nullable=False, comment="entries that could not be kept"),
     Column("reason", Text, comment="why it is not processed"),
@@ -83,6 +84,7 @@ entries = Table(
     Column("document_updated", Text),
     Column("digest", Text, nullable=False, comment="of the content; '' if deleted"),
     Column("order_time", Text, nullable=False, comment="what versions are compared by"),
+    Column("order_tombstone", Integer, nullable=False),
     Column("order_document_time", Text, nullable=False),
     Column("order_walk", Integer, nullable=False),
     Column("order_step", Integer, nullable=False),
@@ -104,7 +106,7 @@ deliveries = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("run", Integer, nullable=False),
-    Column("files", Text, nullable=False, comment="JSON: [written file, its name, inode]"),
+    Column("files", Text, nullable=False, comment="JSON: a delivery.WrittenFile each"),
 )
 
 Index("feeds_by_run", feeds.c.run)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import CTE, Select, bindparam, case, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from fhcrawl.logical_feed import Role, State
+from fhcrawl.logical_feed import Role
 from fhcrawl.store.schema import changes, documents, entries, feeds
+from fhcrawl.visit import State
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Dialect, Table
@@ -28,7 +29,14 @@ CONTENT = (
     "operation",
 )
 TIMES = ("published", "updated", "document", "document_updated")
-ORDER = ("order_time", "order_document_time", "order_walk", "order_step", "order_position")
+ORDER = (
+    "order_time",
+    "order_tombstone",
+    "order_document_time",
+    "order_walk",
+    "order_step",
+    "order_position",
+)
 
 WINNERS = (
     select(
@@ -63,14 +71,7 @@ CONFIRM_ENTRY = (
 DELETE_ENTRY = (
     entries.update()
     .where(entries.c.feed_id == bindparam("b_feed_id"), entries.c.id == bindparam("b_id"))
-    .values(
-        digest="",
-        order_time="",
-        order_document_time="",
-        order_walk=bindparam("walk"),
-        order_step=bindparam("step"),
-        order_position=0,
-    )
+    .values(digest="", **{name: bindparam(name) for name in ORDER})
 )
 
 SETTLE_CHANGE = changes.delete().where(
@@ -136,18 +137,26 @@ class Upserts:
         entry = self._overwrite(insert(entries), entries, ("feed_id", "id"))
         self.entry = Prepared(entry, dialect)
         self.change = Prepared(insert(changes).on_conflict_do_nothing(), dialect)
-        # An update that changes nothing, for the sake of the row's number.
-        self.known_document = (
-            insert(documents)
-            .on_conflict_do_update(index_elements=("feed_id", "key"), set_={"key": documents.c.key})
-            .returning(documents.c.id)
-        )
+        self.known_document = self._known_document(insert(documents))
         self.document = self._document(insert(documents))
 
     @staticmethod
     def _overwrite(statement: Any, table: Table, key: tuple[str, ...]) -> Any:
         updated = {c.name: statement.excluded[c.name] for c in table.c if c.name not in key}
         return statement.on_conflict_do_update(index_elements=key, set_=updated)
+
+    @staticmethod
+    def _known_document(statement: Any) -> Any:
+        """What a link names; the row's number.
+
+        A document that was read as something else, say as the subscription document of an earlier time, says
+        nothing of what it is as an archive.
+        """
+        new, other = statement.excluded, documents.c.role != statement.excluded.role
+        columns = ("role", "state", "walk", "step", "reason", "detail", "since")
+        changed = {name: case((other, new[name]), else_=documents.c[name]) for name in columns}
+        statement = statement.on_conflict_do_update(index_elements=("feed_id", "key"), set_=changed)
+        return statement.returning(documents.c.id)
 
     @staticmethod
     def _document(statement: Any) -> Any:
@@ -164,6 +173,7 @@ class Upserts:
                 "walk": case((moves, new.walk), else_=documents.c.walk),
                 "step": case((moves, new.step), else_=documents.c.step),
                 "behind_id": new.behind_id,
+                "run": new.run,
                 "updated": new.updated,
                 "lost_entries": new.lost_entries,
                 "reason": new.reason,
@@ -175,3 +185,10 @@ class Upserts:
 
 
 CHAIN_ENDS = chain_ends(documents.c.id == bindparam("start"))
+
+
+def losing_entries(start: Any) -> Select[Any]:
+    """The documents of a chain that had entries which could not be kept."""
+    links = chain(start)
+    losing = select(documents).join(links, links.c.id == documents.c.id)
+    return losing.where(documents.c.lost_entries > 0).order_by(documents.c.id)

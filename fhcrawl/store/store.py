@@ -12,21 +12,24 @@ from sqlalchemy.exc import ArgumentError as UrlError
 from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import StoreError
-from fhcrawl.logical_feed import Kind, Place, Reason, Role, State, verdict
+from fhcrawl.logical_feed import Kind, Reason, Role, verdict
 from fhcrawl.store import rows, schema, statements
 from fhcrawl.store.committing import Commit
 from fhcrawl.store.rows import NOT_FETCHED, End, Feed, Step, Subscription
 from fhcrawl.store.schema import changes, deliveries, documents, entries, feeds
 from fhcrawl.store.statements import ORDER
+from fhcrawl.visit import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sqlalchemy import URL, Connection, Engine, Row, Select
 
-    from fhcrawl.logical_feed import Visit, Winner
+    from fhcrawl.logical_feed import Winner
+    from fhcrawl.visit import Visit
 
 ROWS_AT_ONCE = 500
+IDS_AT_ONCE = 500
 FEEDS_REMEMBERED = 10_000
 
 
@@ -106,7 +109,7 @@ class Store:
             connection.execute(feeds.update().where(feeds.c.id == row.id).values(run=run))
             document = _document(connection, row.subscription_id)
             if document is None or document.state != State.PROCESSED.value:
-                return Subscription(feed, row.location, row.walk + 1)
+                return Subscription(feed, row.location, row.walk + 1, crawled=row.crawled)
             behind = _document(connection, document.behind_id)
         return Subscription(
             feed,
@@ -116,6 +119,7 @@ class Store:
             row.etag,
             row.last_modified,
             row.body_digest,
+            row.crawled,
         )
 
     def forget(self, feed: str, now: str) -> None:
@@ -140,33 +144,40 @@ class Store:
             number = select(feeds.c.subscription_id).where(of_feed).scalar_subquery()
             connection.execute(documents.update().where(documents.c.id == number).values(walk=walk))
 
-    def end_of(self, feed: str, key: str) -> End | None:
+    def end_of(self, feed: str, key: str, role: Role, run: int) -> End | None:
         """The first document that is not processed, at or behind one of a feed.
 
         :param key: of the document to begin at
-        :return: None if the store does not know that document
+        :param role: what the link that leads there says that it is
+        :param run: number of this crawl: a chain that comes to the subscription document read in it is a loop
+        :return: None if the store does not know that document, or knows it as something else
         """
         with self._transaction() as connection:
             row = rows.find_document(connection, self._feed_id(connection, feed), key)
             if row is None:
                 return None
+            if row.role != role.value:
+                return End(None, loop=True) if row.run == run else None
             return End.of(connection.execute(statements.CHAIN_ENDS, {"start": row.id}).first())
 
-    def place(self, feed: str, key: str) -> Place | None:
-        """Where a processed document of a feed is in the chain; None if there is none."""
+    def step(self, feed: str, key: str) -> Step | None:
+        """A document of a feed; None if it is not known."""
         with self._transaction() as connection:
             row = rows.find_document(connection, self._feed_id(connection, feed), key)
-        if row is None or row.state != State.PROCESSED.value:
-            return None
-        return Place(row.walk, row.step)
+        return None if row is None else Step.of(row)
 
     # -- documents --------------------------------------------------------------------------------
 
     def winners(self, feed: str, ids: list[str]) -> dict[str, Winner]:
         """The newest versions of some entries of a feed, by id."""
+        found: dict[str, Winner] = {}
         with self._transaction() as connection:
-            parameters = {"feed_id": self._feed_id(connection, feed), "ids": ids}
-            return rows.winners(connection, statements.WINNERS_AMONG, parameters)
+            feed_id = self._feed_id(connection, feed)
+            # Databases have a limit of parameters; SQLite's was 999 for long.
+            for begin in range(0, len(ids), IDS_AT_ONCE):
+                parameters = {"feed_id": feed_id, "ids": ids[begin : begin + IDS_AT_ONCE]}
+                found |= rows.winners(connection, statements.WINNERS_AMONG, parameters)
+        return found
 
     def commit(self, visit: Visit) -> int:
         """Store what a visit brought, and mark its document, in one transaction.
@@ -179,7 +190,7 @@ class Store:
     def lose(self, visit: Visit) -> None:
         """Note that a document could not be had; what was behind it stays known."""
         with self._transaction() as connection:
-            self._commit(connection, visit).write_document()
+            self._commit(connection, visit).write_loss()
 
     def _commit(self, connection: Connection, visit: Visit) -> Commit:
         return Commit(connection, self._upserts, self._feed_id(connection, visit.feed), visit)
@@ -213,7 +224,7 @@ class Store:
     def begin_delivery(self, run: int, files: list[list[Any]]) -> int:
         """Note that a run's changes are written, but not yet under their names; the delivery's number.
 
-        :param files: [written file, its name to be, its inode] each
+        :param files: a `delivery.WrittenFile` each
         """
         noted = deliveries.insert().values(run=run, files=json.dumps(files))
         with self._transaction() as connection:
@@ -251,7 +262,10 @@ class Store:
         live = (entries.c.feed_id == row.id) & (entries.c.digest != "")
         of_feed = documents.c.feed_id == row.id
         with self._transaction() as connection:
-            reached, reasons = verdict(row.url, kind, row.since, _gaps(connection, row))
+            if kind is Kind.ARCHIVED and _is_paged(connection, row):
+                kind = Kind.PAGED
+            since = row.crawled or row.since
+            reached, reasons = verdict(row.url, kind, since, _gaps(connection, row))
             states = connection.execute(
                 select(documents.c.state, func.count())
                 .where(of_feed)
@@ -336,7 +350,12 @@ def _gaps(connection: Connection, feed: Row[Any]) -> Iterator[Reason]:
         yield Reason(State.KNOWN.value, feed.url, NOT_FETCHED, feed.since)
     elif not ends:
         yield Reason("loop", feed.url, "has a chain that is a loop", feed.since)
-    losing = (documents.c.feed_id == feed.id) & (documents.c.lost_entries > 0)
-    for row in connection.execute(select(documents).where(losing).order_by(documents.c.id)):
-        detail = f"has {row.lost_entries} entries without an id, which cannot be kept"
+    for row in connection.execute(statements.losing_entries(start)):
+        detail = f"has entries that cannot be kept: {row.lost_entries}"
         yield Reason("entries-lost", row.url, detail, row.fetched)
+
+
+def _is_paged(connection: Connection, feed: Row[Any]) -> bool:
+    """Whether the chain of an archived feed goes on over pages."""
+    end = connection.execute(statements.CHAIN_ENDS, {"start": feed.subscription_id}).first()
+    return end is not None and end.role == Role.PAGE.value

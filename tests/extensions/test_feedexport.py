@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -144,6 +146,7 @@ def test_export_that_cannot_be_written_is_made_good_by_the_next_run(
     (project.folder / "folder").mkdir()
     run = project.crawl(server.url("/index"), output=None, args=arguments)
     assert any("cannot be written" in w for w in run.warnings())
+    assert run.exit_code == 1
     assert not (project.folder / "kept.jsonl").exists()
     assert not list(project.folder.glob(".*.part"))
     assert project.crawl(server.url("/index")).changes == {"1": "new"}
@@ -154,3 +157,40 @@ def test_fields_are_in_order_in_the_csv_header(server: FeedServer, project: Proj
     project.crawl(server.url("/index"), output="out.csv")
     with (project.folder / "out.csv").open(newline="") as file:
         assert next(csv.reader(file)) == FIELDS
+
+
+def test_export_over_a_symlink_keeps_it(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("1")]))
+    elsewhere = project.folder / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "real.jsonl").touch()
+    (project.folder / "out.jsonl").symlink_to(elsewhere / "real.jsonl")
+    project.crawl(server.url("/index"), output=None, args=("-o", "out.jsonl"))
+    assert (project.folder / "out.jsonl").is_symlink()
+    assert len(read_export(elsewhere / "real.jsonl")) == 1
+
+
+def test_export_to_a_pipe_writes_into_it(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("1")]))
+    pipe = project.folder / "pipe.jsonl"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True)  # noqa: S607
+    project.crawl(server.url("/index"), output=None, args=("-o", "pipe.jsonl"))
+    assert json.loads(reader.communicate(timeout=30)[0])["id"] == "1"
+    assert pipe.is_fifo()
+
+
+def test_one_file_named_twice_is_refused(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("1")]))
+    run = project.crawl(server.url("/index"), output=None, args=("-o", "a.jsonl", "-o", "./a.jsonl"))
+    assert run.exit_code == 1
+    assert any("named twice" in w for w in run.warnings())
+    assert project.crawl(server.url("/index")).changes == {"1": "new"}
+
+
+def test_text_that_the_encoding_does_not_know_fails_the_export(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("1", "é")]))
+    run = project.crawl(server.url("/index"), settings={"FEED_EXPORT_ENCODING": "ascii"})
+    assert run.exit_code == 1
+    assert not list(project.folder.glob("*out.jsonl*"))
+    assert project.crawl(server.url("/index")).changes == {"1": "new"}

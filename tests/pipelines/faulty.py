@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import os
 from typing import Any
 
+from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem
 
 CHOSEN = "TEST_ENTRY"
@@ -35,6 +38,35 @@ class Drops:
 class Enriches:
     async def process_item(self, item: Any) -> Any:
         item.categories = [*item.categories, "enriched"]
+        return item
+
+
+class ReturnsNothing:
+    def process_item(self, item: Any) -> None:
+        """Forgets `return item`."""
+
+
+class Copies:
+    """What pipelines do with items."""
+
+    def process_item(self, item: Any) -> Any:
+        assert ItemAdapter(item).asdict()["id"] == item.id
+        assert "visit" not in dataclasses.asdict(item)
+        assert copy.copy(item).id == item.id
+        copied = copy.deepcopy(item)
+        copied.title = "copied"
+        return dataclasses.replace(copied, categories=["replaced"])
+
+
+class NoLists:
+    def process_item(self, item: Any) -> Any:
+        item.categories = None
+        return item
+
+
+class Legacy:
+    def process_item(self, item: Any, spider: Any) -> Any:
+        item.title = spider.name
         return item
 
 

@@ -72,7 +72,47 @@ def test_pipeline_that_replaces_an_item_leaves_the_archive_unmarked(
     feed = serve_chain(server, 2)
     run = project.crawl(feed, settings=faulty.settings("Replaces"), TEST_ENTRY="2")
     assert project.states()["/a2"] == "failed"
-    assert any("another kind of item" in w for w in run.warnings())
+    assert any("a pipeline that returns dict, no EntryItem" in w for w in run.warnings())
+
+
+def test_pipeline_that_returns_nothing_leaves_all_unmarked(server: FeedServer, project: Project) -> None:
+    feed = serve_chain(server, 1)
+    run = project.crawl(feed, settings=faulty.settings("ReturnsNothing"))
+    assert set(project.states().values()) == {"failed"}
+    assert any("returns NoneType" in w for w in run.warnings())
+    assert project.verdict()[0] == "incomplete"
+    assert set(project.crawl(feed).changes) == {"now", "1", "0"}
+
+
+def test_pipelines_may_copy_and_replace_items(server: FeedServer, project: Project) -> None:
+    feed = serve_chain(server, 1)
+    run = project.crawl(feed, settings=faulty.settings("Copies"))
+    assert {(item["title"], *item["categories"]) for item in run.items} == {("copied", "replaced")}
+    assert len(run.items) == 3
+
+
+def test_legacy_pipelines_work(server: FeedServer, project: Project) -> None:
+    feed = serve_chain(server, 1)
+    run = project.crawl(feed, settings=faulty.settings("Legacy"))
+    assert {item["title"] for item in run.items} == {"history"}
+
+
+def test_entry_that_cannot_be_stored_leaves_its_document_unmarked(
+    server: FeedServer, project: Project
+) -> None:
+    feed = serve_chain(server, 1)
+    run = project.crawl(feed, settings=faulty.settings("NoLists"))
+    assert run.items == []
+    assert project.verdict() == ("unknown", ["store-error"])
+    assert set(project.crawl(feed).changes) == {"now", "1", "0"}
+
+
+def test_loop_whose_documents_are_not_processed_ends(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("3")], prev="/a2"))
+    server.serve("/a2", atom([E("2")], prev="/a1"))
+    server.serve("/a1", atom([E("1")], prev="/a2"))
+    project.crawl(server.url("/index"), settings=faulty.settings("ReturnsNothing"))
+    assert server.asked() == ["/index", "/a2", "/a1"]
 
 
 def test_drop_item_settles_an_entry(server: FeedServer, project: Project) -> None:

@@ -61,7 +61,7 @@ def test_archive_that_cannot_be_had_is_a_gap_until_it_heals(
     assert run.exit_code == 0
     kept = {"2": "new"} if fault == "cut off" else {}
     assert run.changes == {"3": "new", "5": "new", "4": "new"} | kept
-    sentences = [w for w in run.warnings() if sentence in w and "entries;" not in w]
+    sentences = [w for w in run.warnings() if sentence in w and "incomplete, entries" not in w]
     assert len(sentences) == 1
     assert server.url("/a1") in sentences[0]
     assert run.stats[f"fhcrawl/document/{state}"] == 1
@@ -197,7 +197,13 @@ def test_text_from_a_feed_cannot_forge_log_lines(server: FeedServer, project: Pr
         (("-a", "feed=example.org/feed"), "write https://example.org/feed"),
         (("-a", "feed=ftp://example.org/feed"), "is not the URL of a feed"),
         (("-a", "feeds=missing.txt"), "The list of feeds cannot be read: missing.txt"),
-        (("-a", "feed=http://127.0.0.1/", "-a", "deltafetch_reset=maybe"), "write -a deltafetch_reset=1"),
+        (
+            ("-a", "feed=http://127.0.0.1/", "-a", "deltafetch_reset=maybe"),
+            "deltafetch_reset is maybe: write 1 or 0",
+        ),
+        (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAX_ARCHIVES=abc"), "'abc': write a number"),
+        (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAX_PAGES=-1"), "'-1': write a number"),
+        (("-a", "feed=http://127.0.0.1/", "-s", "DELTAFETCH_ENABLED=maybe"), "is maybe: write 1 or 0"),
         (
             ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=sqlite:////no/such/folder/x.db"),
             "The store cannot be opened: sqlite:////no/such/folder/x.db",

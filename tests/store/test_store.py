@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fhcrawl.exceptions import StoreError
-from fhcrawl.logical_feed import Link, Loss, Place, Role, State, Verdict, Visit
+from fhcrawl.logical_feed import Link, Place, Role, Verdict
 from fhcrawl.store import End, Step, Store
+from fhcrawl.visit import Loss, State, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,8 @@ def visit(
     key: str, behind: str | None = None, loss: Loss | None = None, step: int = -1, role: Role = Role.ARCHIVE
 ) -> Visit:
     link = None if behind is None else Link(Role.ARCHIVE, behind)
-    return Visit(FEED, key, key, key, role, Place(1, step), NOW, behind=link, loss=loss, kind="archived")
+    place = Place(1, step)
+    return Visit(FEED, key, key, key, role, place, NOW, run=1, behind=link, loss=loss, kind="archived")
 
 
 GONE = Loss(State.MISSING, "http-404", "is not there (404)")
@@ -80,30 +82,36 @@ def test_unknown_feed_is_a_store_error(store: Store) -> None:
 
 
 def test_document_that_is_not_known_has_no_end(store: Store) -> None:
-    assert store.end_of(FEED, "a1") is None
-    assert store.place(FEED, "a1") is None
+    assert store.end_of(FEED, "a1", Role.ARCHIVE, 2) is None
+    assert store.step(FEED, "a1") is None
 
 
 def test_end_of_a_chain_is_the_first_document_that_is_not_processed(store: Store) -> None:
     store.commit(visit("a3", "a2", step=-1))
-    assert store.end_of(FEED, "a3") == End(Step("a2", "a2", Role.ARCHIVE, Place(1, -2)), loop=False)
+    assert store.end_of(FEED, "a3", Role.ARCHIVE, 2) == End(
+        Step("a2", "a2", Role.ARCHIVE, Place(1, -2)), loop=False
+    )
     store.commit(visit("a2", "a1", step=-2))
     store.lose(visit("a1", loss=GONE, step=-3))
-    assert store.end_of(FEED, "a3") == End(Step("a1", "a1", Role.ARCHIVE, Place(1, -3)), loop=False)
+    assert store.end_of(FEED, "a3", Role.ARCHIVE, 2) == End(
+        Step("a1", "a1", Role.ARCHIVE, Place(1, -3), 1), loop=False
+    )
     store.commit(visit("a1", step=-3))
-    assert store.end_of(FEED, "a3") == End(None, loop=False)
+    assert store.end_of(FEED, "a3", Role.ARCHIVE, 2) == End(None, loop=False)
 
 
 def test_chain_of_processed_documents_that_loops_has_no_end(store: Store) -> None:
     store.commit(visit("a2", "a1"))
     store.commit(visit("a1", "a2"))
-    assert store.end_of(FEED, "a2") == End(None, loop=True)
+    assert store.end_of(FEED, "a2", Role.ARCHIVE, 2) == End(None, loop=True)
 
 
 def test_archive_keeps_the_place_that_the_chain_gave_it(store: Store) -> None:
     store.commit(visit("a3", "a2", step=-1))
     store.commit(visit("a2", step=-7))
-    assert store.place(FEED, "a2") == Place(1, -2)
+    step = store.step(FEED, "a2")
+    assert step is not None
+    assert step.place == Place(1, -2)
 
 
 def test_what_a_document_said_before_it_was_lost_still_holds(store: Store) -> None:
@@ -149,3 +157,17 @@ def test_many_feeds_do_not_fill_the_memory(store: Store, monkeypatch: pytest.Mon
         store.begin_walk(feed, 1, NOW)
         assert store.winners(feed, []) == {}
     assert len(store._feed_ids) <= 2
+
+
+def test_document_that_was_read_as_something_else_is_not_known_as_an_archive(store: Store) -> None:
+    store.commit(visit("a1", step=0, role=Role.SUBSCRIPTION))
+    assert store.end_of(FEED, "a1", Role.ARCHIVE, 2) is None
+    assert store.end_of(FEED, "a1", Role.ARCHIVE, 1) == End(None, loop=True)
+    store.commit(visit("index", "a1", step=0, role=Role.SUBSCRIPTION))
+    assert store.end_of(FEED, "a1", Role.ARCHIVE, 2) == End(
+        Step("a1", "a1", Role.ARCHIVE, Place(1, -1), 1), loop=False
+    )
+
+
+def test_more_ids_than_a_statement_may_have_are_looked_up(store: Store) -> None:
+    assert store.winners(FEED, [str(number) for number in range(300_000)]) == {}

@@ -1,0 +1,157 @@
+"""JSON Feed 1.1 and 1.0 (jsonfeed.org)."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from fhcrawl.documents import xml
+from fhcrawl.documents.dates import utc
+from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem
+from fhcrawl.documents.modules import enclosure
+from fhcrawl.exceptions import NotAFeedError
+
+Object = dict[str, Any]
+
+START = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\x00]*\{")
+VERSION = re.compile(r"https?://(?:www\.)?jsonfeed\.org/version/", re.IGNORECASE)
+# XML 1.0, 2.2 allows none of them; databases and UTF-8 do not either.
+NO_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+LINKS = {"feed_url": "self", "home_page_url": "alternate", "next_url": "next"}
+
+
+def is_json(body: bytes) -> bool:
+    """Whether a body begins as a JSON object does."""
+    return START.match(body) is not None
+
+
+def read(body: bytes, url: str) -> FeedDocument:
+    """Read a JSON Feed; one without items is an empty feed that is not whole.
+
+    :raises NotAFeedError: `not-json` if it is cut off or broken, `not-a-feed` if it is JSON of another kind
+    """
+    feed = _parsed(body)
+    # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
+    if not VERSION.match(_string(feed, "version") or ""):
+        raise NotAFeedError("not-a-feed", "it is JSON, but not a feed: it has no version of JSON Feed")
+    items = feed.get("items")
+    problems: list[Problem] = []
+    authors = _authors(feed)
+    return FeedDocument(
+        format="json",
+        title=_line(feed, "title"),
+        updated=None,
+        links=_links(feed, url),
+        archive=False,
+        complete=False,
+        entries=[
+            read_item(item if isinstance(item, dict) else {}, url, authors, problems, number)
+            for number, item in enumerate(_list(feed, "items"), 1)
+        ],
+        problems=problems,
+        fault=None if isinstance(items, list) else "it has no items",
+    )
+
+
+# RFC 8259, 8.1: JSON is UTF-8; browsers read bytes that are not as U+FFFD. Numbers stay as they are written.
+def _parsed(body: bytes) -> Object:
+    try:
+        text = body.decode(json.detect_encoding(body), "replace")
+        feed = json.loads(text, parse_int=str, parse_float=str)
+    except ValueError as error:
+        raise NotAFeedError("not-json", f"it is cut off or not JSON ({error})") from error
+    except RecursionError as error:
+        raise NotAFeedError("not-json", "it is JSON with too many levels") from error
+    return feed if isinstance(feed, dict) else {}
+
+
+# JSON Feed 1.1, next_url: the URL of a feed with the next items, so that this one is paged.
+def _links(feed: Object, url: str) -> dict[str, str]:
+    return {
+        relation: xml.resolve(reference, url).partition("#")[0]
+        for name, relation in LINKS.items()
+        if (reference := _line(feed, name))
+    }
+
+
+def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Problem], number: int) -> Entry:
+    """Read an item; what is wrong with it is added to `problems`."""
+    # JSON Feed 1.1, url and external_url: the permalink, and the page elsewhere that the item is about.
+    link = _line(item, "url") or _line(item, "external_url")
+    content, content_type = _content(item)
+    entry = Entry(
+        # JSON Feed 1.1, id: one that is a number is to be taken as a string.
+        id=_line(item, "id"),
+        title=_line(item, "title"),
+        link=xml.resolve(link, url) if link else None,
+        published=utc(_string(item, "date_published") or ""),
+        updated=utc(_string(item, "date_modified") or ""),
+        # JSON Feed 1.1, authors: an item without them has the feed's.
+        authors=_authors(item) or list(feed_authors),
+        categories=_tags(item),
+        summary=_string(item, "summary"),
+        content=content,
+        content_type=content_type,
+        enclosures=_enclosures(item, url),
+    )
+    _check(entry, item, problems, number)
+    return entry
+
+
+def _check(entry: Entry, item: Object, problems: list[Problem], number: int) -> None:
+    name = entry.id or entry.link or entry.title or f"item {number}"
+    # JSON Feed 1.1: an item without an id must be discarded.
+    if entry.id is None:
+        problems.append(Problem("no-id", name, "it has no id"))
+    for key, time in (("date_published", entry.published), ("date_modified", entry.updated)):
+        if time is None and item.get(key) is not None:
+            problems.append(Problem("unreadable-date", name, f"its {key} is not a date: {item[key]!r}"))
+
+
+def _content(item: Object) -> tuple[str | None, str | None]:
+    if (content := _string(item, "content_html")) is not None:
+        return content, "html"
+    content = _string(item, "content_text")
+    return content, "text" if content is not None else None
+
+
+# JSON Feed 1.0 has one author; 1.1 has authors, which win.
+def _authors(holder: Object) -> list[str]:
+    objects = [author for author in _list(holder, "authors") if isinstance(author, dict)]
+    if not objects and isinstance(holder.get("author"), dict):
+        objects = [holder["author"]]
+    return [name for author in objects if (name := _line(author, "name") or _line(author, "url"))]
+
+
+def _tags(item: Object) -> list[str]:
+    return [term for tag in _list(item, "tags") if isinstance(tag, str) and (term := _clean(tag).strip())]
+
+
+def _enclosures(item: Object, url: str) -> list[Enclosure]:
+    return [
+        enclosure(
+            xml.resolve(reference, url), _line(attachment, "mime_type"), _line(attachment, "size_in_bytes")
+        )
+        for attachment in _list(item, "attachments")
+        if isinstance(attachment, dict) and (reference := _line(attachment, "url"))
+    ]
+
+
+def _list(holder: Object, key: str) -> list[Any]:
+    value = holder.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _string(holder: Object, key: str) -> str | None:
+    value = holder.get(key)
+    return _clean(value) if isinstance(value, str) and value and not value.isspace() else None
+
+
+def _line(holder: Object, key: str) -> str | None:
+    value = _string(holder, key)
+    return value.strip() if value else None
+
+
+def _clean(value: str) -> str:
+    return NO_CHARACTERS.sub("\ufffd", value)

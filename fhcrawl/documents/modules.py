@@ -1,0 +1,178 @@
+"""Vocabularies that extend entries: Dublin Core, Media RSS, iTunes, RSS 1.0's content module, Atom in RSS.
+
+A function of `FIELDS` reads one child of an entry into it. Where it returns True, `finish` looks at that
+child again when all the others have been read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fhcrawl.documents import xml
+from fhcrawl.documents.dates import utc
+from fhcrawl.documents.model import Enclosure, Problem
+from fhcrawl.documents.xml import ATOM
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from lxml.etree import _Element
+
+    from fhcrawl.documents.model import Entry
+
+    Fill = Callable[[Entry, _Element, str], bool | None]
+
+CONTENT = "{http://purl.org/rss/1.0/modules/content/}"
+DC = ("{http://purl.org/dc/elements/1.1/}", "{http://purl.org/dc/elements/1.0/}")
+DCTERMS = "{http://purl.org/dc/terms/}"
+# Media RSS: the namespace ends in a slash, which feeds forget.
+MEDIA = ("{http://search.yahoo.com/mrss/}", "{http://search.yahoo.com/mrss}")
+ITUNES = (
+    "{http://www.itunes.com/dtds/podcast-1.0.dtd}",
+    "{http://www.itunes.com/DTDs/Podcast-1.0.dtd}",
+    "{http://www.itunes.com/DTDs/PodCast-1.0.dtd}",
+)
+LONGEST_LENGTH = 19  # digits; more are no file
+
+
+def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure:
+    """An enclosure; a length (in octets) that is not a number says nothing."""
+    digits = (length or "").strip()
+    known = digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_LENGTH
+    return Enclosure(url=url, type=media_type or None, length=int(digits) if known else None)
+
+
+def person(author: _Element) -> str | None:
+    """What a Person construct (RFC 4287, 3.2; Atom 0.3, 3.2) is called: its name, else e-mail, else URI."""
+    parts = {xml.local_name(child): xml.line(child) for child in author.iterchildren("*")}
+    return parts.get("name") or parts.get("email") or parts.get("uri") or parts.get("url")
+
+
+def published(entry: Entry, element: _Element, base: str) -> bool:
+    """A time of publication, where there is none yet."""
+    entry.published = entry.published or utc(element.text or "")
+    return entry.published is None
+
+
+# RFC 5005, B: "The update time of an entry is not defined by RSS 2.0", unless another vocabulary gives it.
+def updated(entry: Entry, element: _Element, base: str) -> bool:
+    """An update time, where there is none yet."""
+    entry.updated = entry.updated or utc(element.text or "")
+    return entry.updated is None
+
+
+def author(entry: Entry, element: _Element, base: str) -> bool:
+    """One author more."""
+    if name := xml.line(element):
+        entry.authors.append(name)
+    return len(entry.authors) > 1
+
+
+def subject(entry: Entry, element: _Element, base: str) -> bool:
+    """One category more."""
+    if term := xml.line(element):
+        entry.categories.append(term)
+    return True
+
+
+def _title(entry: Entry, element: _Element, base: str) -> None:
+    entry.title = entry.title or xml.line(element)
+
+
+def _summary(entry: Entry, element: _Element, base: str) -> None:
+    entry.summary = entry.summary or xml.text(element)
+
+
+# RSS 1.0's content module: the content of the item, its markup escaped.
+def _encoded(entry: Entry, element: _Element, base: str) -> None:
+    entry.content = xml.text(element)
+    entry.content_type = "html" if entry.content is not None else None
+
+
+def _later(entry: Entry, element: _Element, base: str) -> bool:
+    return True
+
+
+MEDIA_CONTENTS = tuple(f"{media}content" for media in MEDIA)
+MEDIA_FIELDS: dict[str, Fill] = {media + name: _later for media in MEDIA for name in ("content", "group")}
+# itunes:keywords are for the search of one directory, and no categories of the entry.
+FIELDS: dict[str, Fill] = {
+    f"{CONTENT}encoded": _encoded,
+    f"{ATOM}author": _later,
+    f"{ATOM}updated": updated,
+    f"{DCTERMS}modified": updated,
+    f"{DCTERMS}issued": published,
+    f"{DCTERMS}date": published,
+    f"{DCTERMS}created": published,
+    f"{DCTERMS}creator": author,
+    f"{DCTERMS}subject": subject,
+    **{dc + name: fill for dc in DC for name, fill in (("date", published), ("creator", author))},
+    **{f"{dc}subject": subject for dc in DC},
+    **{f"{itunes}author": _later for itunes in ITUNES},
+    **{f"{itunes}title": _title for itunes in ITUNES},
+    **{f"{itunes}summary": _summary for itunes in ITUNES},
+    **MEDIA_FIELDS,
+}
+# What each date is for, and what a problem calls it.
+DATES = {
+    f"{ATOM}published": ("published", "atom:published"),
+    f"{ATOM}updated": ("updated", "atom:updated"),
+    f"{DCTERMS}modified": ("updated", "dcterms:modified"),
+    f"{DCTERMS}issued": ("published", "dcterms:issued"),
+    f"{DCTERMS}date": ("published", "dcterms:date"),
+    f"{DCTERMS}created": ("published", "dcterms:created"),
+    **{f"{dc}date": ("published", "dc:date") for dc in DC},
+}
+OTHER_AUTHORS: dict[str, Callable[[_Element], str | None]] = {
+    f"{ATOM}author": person,
+    **{f"{itunes}author": xml.line for itunes in ITUNES},
+}
+
+
+def finish(entry: Entry, children: Iterable[_Element], base: str) -> None:
+    """Look again at the children that asked for it, when all of an RSS item's have been read."""
+    others = (OTHER_AUTHORS[child.tag](child) for child in children if child.tag in OTHER_AUTHORS)
+    # Publishers say the same in RSS's own words and in Dublin Core's.
+    entry.authors = list(dict.fromkeys(entry.authors or filter(None, others)))
+    entry.categories = list(dict.fromkeys(entry.categories))
+    finish_media(entry, children, base)
+
+
+def finish_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
+    """Add the media among some children of an entry to its enclosures, each URL once."""
+    media = [child for child in children if child.tag in MEDIA_FIELDS]
+    known = {enclosure["url"] for enclosure in entry.enclosures} if media else set()
+    for content, around in _media_contents(media, base):
+        # Media RSS, media:content: url is that of the file itself; one with a player only has none.
+        reference = (content.get("url") or "").strip()
+        url = xml.resolve(reference, xml.base_of(content, around))
+        if reference and url not in known:
+            known.add(url)
+            entry.enclosures.append(enclosure(url, content.get("type"), content.get("fileSize")))
+
+
+# Media RSS, media:group: it holds media:content elements, the same in different forms.
+def _media_contents(media: Iterable[_Element], base: str) -> Iterator[tuple[_Element, str]]:
+    for element in media:
+        if xml.local_name(element) == "content":
+            yield element, base
+        else:
+            inside = xml.base_of(element, base)
+            yield from ((content, inside) for content in element.iterchildren(*MEDIA_CONTENTS))
+
+
+def unreadable_dates(
+    entry: Entry, name: str, children: Iterable[_Element], dates: dict[str, tuple[str, str]]
+) -> Iterator[Problem]:
+    """A problem for each date that cannot be read where no other one stands in.
+
+    :param name: what the entry is called
+    :param children: of the entry; those that are no dates are passed over
+    :param dates: for each date's tag, what it is for (`published` or `updated`), and what it is called
+    """
+    for child in children:
+        if child.tag in dates:
+            purpose, label = dates[child.tag]
+            if getattr(entry, purpose) is None:
+                detail = f"its {label} is not a date: {child.text!r}"
+                yield Problem("unreadable-date", name, detail)

@@ -1,0 +1,216 @@
+"""Mends the text of documents that are not well-formed, so that a fault loses at most the entry it stands in.
+
+Nothing here adds an end: a document that has been cut off stays cut off.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from html.entities import html5
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# XML 1.0, 2.4: in these an ampersand is no markup. One without an end reaches to the end.
+DOCUMENT_TYPE = r"<!DOCTYPE[^\[>]*(?:>|\[.*?(?:\]\s*>|\Z)|\Z)"
+NO_MARKUP = rf"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|{DOCUMENT_TYPE}"
+# XML 1.0, 2.8. Whatever is not of this form says nothing that is not known by now.
+DECLARATION = re.compile(r"<\?xml\s[^<>]*>")
+SOUND_DECLARATION = re.compile(
+    r"""<\?xml\s+version\s*=\s*(["'])1\.[0-9]+\1(\s+encoding\s*=\s*(["'])[A-Za-z][\w.-]*\3)?"""
+    r"""(\s+standalone\s*=\s*(["'])(yes|no)\5)?\s*\?>""",
+    re.ASCII,
+)
+# XML 1.0, 2.2: the characters that a document may have.
+FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# The rest of a reference that has been cut off with the document says nothing.
+SUSPECT = re.compile(
+    rf"(?P<kept>{NO_MARKUP}|&[#\w.:-]*\Z)|&#(?P<number>[xX][0-9a-fA-F]+|[0-9]+);|&(?P<name>[\w.:-]+);"
+    r"|(?P<ampersand>&)|(?P<end>\]\]>)|(?P<less><(?=[\s\d=]))",
+    re.DOTALL,
+)
+DOCTYPE = re.compile(rf"(?:\s+|<!--.*?-->|<\?.*?\?>)*({DOCUMENT_TYPE})", re.DOTALL)
+EXTERNAL = re.compile(r"<!DOCTYPE[^\[>]*\s(?:SYSTEM|PUBLIC)\s|<!ENTITY\s+%")
+DECLARED_ENTITY = re.compile(r"<!ENTITY\s+([\w.:-]+)")
+PREDEFINED = frozenset({"amp", "lt", "gt", "quot", "apos"})  # XML 1.0, 4.6
+NAME_OF_REFERENCE = re.compile(r"&([\w.:-]+);")
+LONGEST_NUMBER = 10
+TAG = re.compile(rf"{NO_MARKUP}|</?(?P<tag>[A-Za-z_][^<>]*)>", re.DOTALL)
+VALUE = re.compile(r"""=\s*(?:"[^"]*"|'[^']*')""")
+PREFIX = re.compile(r"(?:^|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
+DECLARED_PREFIX = re.compile(r"\sxmlns:([\w.-]+)\s*=")
+RESERVED_PREFIXES = frozenset({"xml", "xmlns"})
+UNKNOWN_NAMESPACE = "urn:fhcrawl:undeclared-prefix:"
+# What feeds mean by a prefix; not fh, because fh:complete says which entries are no more.
+NAMESPACES = {
+    "atom": "http://www.w3.org/2005/Atom",
+    "content": "http://purl.org/rss/1.0/modules/content/",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "itunes": "http://www.itunes.com/dtds/podcast-1.0.dtd",
+    "media": "http://search.yahoo.com/mrss/",
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "slash": "http://purl.org/rss/1.0/modules/slash/",
+    "sy": "http://purl.org/rss/1.0/modules/syndication/",
+    "thr": "http://purl.org/syndication/thread/1.0",
+    "wfw": "http://wellformedweb.org/CommentAPI/",
+}
+
+
+class Repaired(NamedTuple):
+    """A text, and what has been done to it: part of a sentence for each kind of repair."""
+
+    text: str
+    repairs: list[str]
+
+
+def repair(text: str) -> Repaired:
+    """Mend what can be mended without knowing the elements: characters, references, prefixes."""
+    repairs: dict[str, None] = {}
+    text, dropped = FORBIDDEN.subn("", text)
+    if dropped:
+        repairs["characters that XML forbids are dropped"] = None
+    if (declaration := DECLARATION.match(text)) and not SOUND_DECLARATION.match(text):
+        text = text[declaration.end() :]
+        repairs["an XML declaration that is none is dropped"] = None
+    doctype = _doctype(text)
+    declared = PREDEFINED.union(DECLARED_ENTITY.findall(doctype))
+    # XML 1.0, 4.1: with an external DTD that nobody reads, "Entity Declared" does not concern
+    # well-formedness.
+    if EXTERNAL.search(doctype):
+        declared = declared.union(NAME_OF_REFERENCE.findall(text))
+
+    def mend(match: re.Match[str]) -> str:
+        mended, done = _mended(match, declared)
+        if done:
+            repairs[done] = None
+        return mended
+
+    text = SUSPECT.sub(mend, text)
+    text, prefixes = _with_prefixes(text)
+    if prefixes:
+        repairs[f"namespaces of undeclared prefixes are supplied ({', '.join(prefixes)})"] = None
+    return Repaired(text, list(repairs))
+
+
+def declares_entities(text: str) -> bool:
+    """Whether a document has entities of its own."""
+    return "<!ENTITY" in _doctype(text)
+
+
+def _doctype(text: str) -> str:
+    match = DOCTYPE.match(text)
+    return match[1] if match else ""
+
+
+def _mended(match: re.Match[str], declared: frozenset[str]) -> tuple[str, str | None]:
+    kind = match.lastgroup
+    if kind == "number":
+        return _number(match["number"], match[0])
+    if kind == "name":
+        return _name(match["name"], match[0], declared)
+    if kind == "ampersand":
+        return "&amp;", "ampersands that stand alone are taken as text"
+    # XML 1.0, 2.4: ">" "MUST, for compatibility, be escaped" where it ends "]]>" outside a CDATA section.
+    if kind == "end":
+        return "]]&gt;", "']]>' outside a CDATA section is taken as text"
+    if kind == "less":
+        return "&lt;", "'<' that begins no tag is taken as text"
+    return match[0], None
+
+
+# XML 1.0, 4.1: "Characters referred to using character references MUST match the production for Char."
+def _number(number: str, reference: str) -> tuple[str, str | None]:
+    if len(number) <= LONGEST_NUMBER:
+        code = int(number[1:], 16) if number[0] in "xX" else int(number)
+        if code <= sys.maxunicode and not FORBIDDEN.match(chr(code)):
+            return (f"&#x{number[1:]};", "'&#X' is read as '&#x'") if number[0] == "X" else (reference, None)
+    return "", "references to characters that XML forbids are dropped"
+
+
+def _name(name: str, reference: str, declared: frozenset[str]) -> tuple[str, str | None]:
+    if name in declared:
+        return reference, None
+    characters = html5.get(f"{name};")
+    if characters is None:
+        return f"&amp;{name};", "references to undeclared entities are taken as text"
+    return "".join(f"&#{ord(each)};" for each in characters), "entities of HTML are read as in HTML"
+
+
+def _with_prefixes(text: str) -> tuple[str, list[str]]:
+    """The text, its root element declaring the prefixes that nothing declares, and those prefixes."""
+    tags = [match for match in TAG.finditer(text) if match["tag"]]
+    used = {prefix for tag in tags for prefix in PREFIX.findall(_without_values(tag["tag"]))}
+    missing = sorted(used - RESERVED_PREFIXES - set(DECLARED_PREFIX.findall(text)))
+    if not missing:
+        return text, []
+    position = tags[0].start("tag") + len(re.split(r"[\s/]", tags[0]["tag"], maxsplit=1)[0])
+    declarations = "".join(
+        f' xmlns:{prefix}="{NAMESPACES.get(prefix, UNKNOWN_NAMESPACE + prefix)}"' for prefix in missing
+    )
+    return text[:position] + declarations + text[position:], missing
+
+
+def _without_values(tag: str) -> str:
+    return VALUE.sub("", tag) if ":" in tag else ""
+
+
+class Entries(NamedTuple):
+    """A document as text, taken apart.
+
+    :param head: what is left of it without its entries
+    :param entries: from the start tag to the end tag, in document order
+    :param spans: where they are
+    """
+
+    head: str
+    entries: list[str]
+    spans: list[tuple[int, int]]
+
+
+def entries(text: str) -> Entries | None:
+    """Take a document apart; None if not every entry has a start tag and an end tag, or if it has none."""
+    # An entity of its own could hold anything, the end of an entry too.
+    if declares_entities(text) or (spans := _spans(text)) is None:
+        return None
+    starts = [0, *(end for _start, end in spans)]
+    ends = [*(start for start, _end in spans), len(text)]
+    head = "".join(text[start:end] for start, end in zip(starts, ends, strict=True))
+    return Entries(head, [text[start:end] for start, end in spans], spans)
+
+
+def without(text: str, spans: list[tuple[int, int]], is_broken: Callable[[int], bool]) -> str:
+    """A document as text, without those of its entries that are broken."""
+    kept: list[str] = []
+    position = 0
+    for number, (start, end) in enumerate(spans):
+        kept.append(text[position : start if is_broken(number) else end])
+        position = end
+    return "".join([*kept, text[position:]])
+
+
+def _spans(text: str) -> list[tuple[int, int]] | None:
+    root = next((match["tag"] for match in TAG.finditer(text) if match["tag"]), "")
+    prefix, _colon, name = re.split(r"[\s/]", root, maxsplit=1)[0].rpartition(":")
+    entry = (f"{prefix}:entry" if prefix else "entry") if name == "feed" else "item"
+    found: list[tuple[int, int]] = []
+    depth = begun = 0
+    for step, start, end in _entry_tags(text, entry):
+        begun = start if depth == 0 else begun
+        depth += step
+        if depth < 0:
+            return None
+        if depth == 0:
+            found.append((begun, end))
+    return found if found and depth == 0 else None
+
+
+def _entry_tags(text: str, name: str) -> Iterator[tuple[int, int, int]]:
+    """Tags of entries: 1 for a start tag, -1 for an end tag, 0 for both in one; where they begin and end."""
+    tag = re.compile(rf"{NO_MARKUP}|<(?P<close>/?){re.escape(name)}(?P<rest>\s[^<>]*|/?)>", re.DOTALL)
+    for match in tag.finditer(text):
+        if match["rest"] is not None:
+            step = -1 if match["close"] else 0 if match["rest"].endswith("/") else 1
+            yield step, match.start(), match.end()

@@ -1,0 +1,33 @@
+"""Deleted entries (RFC 6721), in Atom and, by the same element, in RSS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fhcrawl.documents.dates import utc
+from fhcrawl.documents.model import Problem, Tombstone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lxml.etree import _Element
+
+DELETED_ENTRY = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
+
+
+# RFC 6721, 3: an at:deleted-entry must have a ref and a when; the links inside it are not the feed's.
+def read(heads: Iterable[_Element], problems: list[Problem]) -> list[Tombstone]:
+    """Read all at:deleted-entry children of some elements; what is wrong with them is added to `problems`."""
+    found: list[Tombstone] = []
+    elements = (element for head in heads for element in head.iterchildren(DELETED_ENTRY))
+    for number, element in enumerate(elements, 1):
+        ref = (element.get("ref") or "").strip()
+        if not ref:
+            problems.append(Problem("no-ref", f"deleted entry {number}", "its at:deleted-entry has no ref"))
+            continue
+        when = utc(element.get("when") or "")
+        if when is None:
+            detail = f"the when of its at:deleted-entry is not a date: {element.get('when')!r}"
+            problems.append(Problem("unreadable-date", ref, detail))
+        found.append(Tombstone(ref, when))
+    return found

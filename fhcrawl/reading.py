@@ -1,0 +1,235 @@
+"""From a response to a visit: what was asked for, where it ended, what the document says."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from fhcrawl import documents, logical_feed
+from fhcrawl.clock import now
+from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.items import EntryVersion
+from fhcrawl.logical_feed import Oddities, Place, Role, Version
+from fhcrawl.logs import printable
+from fhcrawl.visit import Loss, State, Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from fhcrawl.documents import Entry, FeedDocument
+    from fhcrawl.logical_feed import Link
+
+logger = logging.getLogger(__name__)
+
+# RFC 9110, 15.4: 301 and 308 are permanent: "the target resource has been assigned a new permanent URI".
+PERMANENT = (301, 308)
+LOST_KINDS = ("no-id", "entry-lost")
+
+
+def asked(response: Response) -> Request:
+    """The request of a response: after a redirect another one, but with the first's cb_kwargs and meta."""
+    if response.request is None:
+        raise FhcrawlError(f"A response without a request: {response.url}")
+    return response.request
+
+
+def visit_of(request: Request, url: str) -> Visit:
+    """The visit that a request makes.
+
+    :param url: of the response, or of the request if there is none
+    """
+    known = request.cb_kwargs
+    return Visit(
+        feed=known["feed"],
+        key=request.meta.get("deltafetch_key") or known["asked"],
+        asked=known["asked"],
+        url=url,
+        role=Role(known["role"]),
+        place=Place(known["walk"], known["step"]),
+        fetched=now(),
+        run=known["run"],
+        location=_location(request, url),
+    )
+
+
+def _location(request: Request, url: str) -> str:
+    """Where the document is from now on: as far as all redirects were permanent."""
+    location: str = request.cb_kwargs["asked"]
+    targets = [*request.meta.get("redirect_urls", [])[1:], url]
+    for reason, target in zip(request.meta.get("redirect_reasons", ()), targets, strict=False):
+        if reason not in PERMANENT:
+            break
+        location = target
+    return location
+
+
+def oddities(request: Request) -> Oddities:
+    """What the user says of the publisher."""
+    options = request.cb_kwargs.get("options", {})
+    return Oddities(options.get("next") == "archive", options.get("reversed", False))
+
+
+def own_headers(feed: str, url: str, options: dict[str, Any]) -> dict[str, str]:
+    """The headers that the user gave for a feed; they may be credentials, and stay with the feed's host."""
+    headers: dict[str, str] = options.get("headers", {})
+    return headers if urlsplit(url).netloc == urlsplit(feed).netloc else {}
+
+
+def is_fetchable(url: str) -> bool:
+    """Whether a request can be made of a URL at all."""
+    try:
+        parts = urlsplit(url)
+        # A port that is none is only found when it is asked for.
+        named = (parts.port or 1) and bool(parts.hostname)
+    except ValueError:
+        return False
+    return bool(named) if parts.scheme in ("http", "https") else "://" in url or parts.scheme == "file"
+
+
+def unfetchable(visit: Visit, link: Link) -> Visit:
+    """The visit that a link would make, if it could be fetched."""
+    detail = "is no URL that can be fetched"
+    return Visit(
+        feed=visit.feed,
+        key=link.url,
+        asked=link.url,
+        url=link.url,
+        role=link.role,
+        place=visit.place.before(),
+        fetched=visit.fetched,
+        run=visit.run,
+        loss=Loss(State.REFUSED, "refused-url", detail),
+    )
+
+
+def digest(response: Response) -> str:
+    """Of a response's bytes."""
+    return hashlib.sha256(response.body).hexdigest()
+
+
+def header(response: Response, name: str) -> str | None:
+    """A header, as it came; None if there is none."""
+    value = response.headers.get(name)
+    return value.decode("latin-1") if value else None
+
+
+def read(response: Response) -> FeedDocument:
+    """The feed document of a response.
+
+    :raises NotAFeedError: if it is none
+    """
+    return documents.read(
+        response.body,
+        response.url,
+        header(response, "Content-Type"),
+        [line.decode("latin-1") for line in response.headers.getlist("Link")],
+        header(response, "Last-Modified"),
+    )
+
+
+def fill(visit: Visit, response: Response, document: FeedDocument) -> list[EntryVersion]:
+    """Note in a visit what its document says; the document's entries."""
+    says = oddities(asked(response))
+    visit.title = document.title
+    visit.kind = logical_feed.kind(document, says).value
+    visit.updated = document.updated
+    visit.behind = logical_feed.behind(document, (visit.asked, visit.url), says)
+    visit.loss = _loss(visit, document, says)
+    versions = list(_versions(visit, document))
+    visit.versions = [version for version, _entry in versions]
+    visit.deletions = _deletions(visit, document)
+    visit.lost_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
+    if visit.lost_entries:
+        visit.counts["fhcrawl/entry/invalid"] = visit.lost_entries
+    if visit.role is Role.SUBSCRIPTION:
+        _fill_subscription(visit, response, document)
+    return [_item(visit, version, entry) for version, entry in versions]
+
+
+def _fill_subscription(visit: Visit, response: Response, document: FeedDocument) -> None:
+    if visit.loss is None:
+        etag, last_modified = header(response, "ETag"), header(response, "Last-Modified")
+        visit.validators = (etag, last_modified, digest(response))
+    # RFC 5005, 2; a document that is not whole and valid deletes nothing.
+    mended = any(problem.kind == "repaired" for problem in document.problems)
+    if document.complete and not visit.lost_entries and not mended and visit.loss is None:
+        visit.present = frozenset(version.id for version in visit.versions)
+
+
+def _loss(visit: Visit, document: FeedDocument, says: Oddities) -> Loss | None:
+    if document.fault is not None:
+        detail = f"is cut off or not well-formed: {printable(document.fault)}"
+        return Loss(State.INVALID, "not-well-formed", detail)
+    if visit.role is Role.SUBSCRIPTION and not document.complete:
+        own = (visit.asked, visit.url)
+        current = logical_feed.subscription_link(document, says)
+        if (document.archive and current is None) or (current is not None and current not in own):
+            detail = "is an archive document or a page, and the newest document could not be found from it"
+            return Loss(State.INVALID, "no-current", detail)
+    return None
+
+
+def _versions(visit: Visit, document: FeedDocument) -> Iterator[tuple[Version, Entry]]:
+    latest = logical_feed.latest_time(visit.fetched)
+    for position, entry in enumerate(document.entries):
+        entry_id = logical_feed.identity(entry, document)
+        if entry_id is None:
+            continue
+        order = logical_feed.order(entry.updated, document.updated, visit.place, position, latest)
+        yield Version(entry_id, order, logical_feed.digest(entry)), entry
+
+
+def _deletions(visit: Visit, document: FeedDocument) -> list[Version]:
+    latest = logical_feed.latest_time(visit.fetched)
+    return [
+        logical_feed.deletion(tombstone, document.updated, visit.place, latest)
+        for tombstone in document.tombstones
+    ]
+
+
+def _item(visit: Visit, version: Version, entry: Entry) -> EntryVersion:
+    item = EntryVersion(
+        visit.feed,
+        version.id,
+        entry.title,
+        entry.link,
+        entry.published,
+        entry.updated,
+        entry.authors,
+        entry.categories,
+        entry.summary,
+        entry.content,
+        entry.content_type,
+        entry.enclosures,
+        entry.operation,
+        visit.url,
+        visit.updated,
+    )
+    item.version = version
+    item.visit = visit
+    return item
+
+
+def report(visit: Visit, document: FeedDocument) -> None:
+    """Say what is wrong with a document and its entries: a sentence for each kind of fault."""
+    url = printable(visit.asked)
+    if visit.loss is not None:
+        logger.warning("%s %s", url, visit.loss.detail)
+    if document.complete and {"prev-archive", "next"} & document.links.keys():
+        logger.warning("%s has fh:complete and links to other documents; they are not followed", url)
+    by_kind = sorted(document.problems, key=lambda problem: problem.kind)
+    for _kind, group in groupby(by_kind, key=lambda problem: problem.kind):
+        problems = list(group)
+        logger.warning(
+            "%s: %s: %s%s",
+            url,
+            printable(problems[0].entry),
+            printable(problems[0].detail),
+            f" (and {len(problems) - 1} more)" if len(problems) > 1 else "",
+        )

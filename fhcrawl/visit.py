@@ -1,0 +1,112 @@
+"""One reading of one document, on its way from the spider to the store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from fhcrawl.logical_feed import Outcome, Winner, decide
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fhcrawl.logical_feed import Link, Place, Role, Version
+
+
+DROPPED = object()
+
+
+class State(str, Enum):
+    """What has become of a document."""
+
+    KNOWN = "known"
+    PROCESSED = "processed"
+    MISSING = "missing"
+    FAILED = "failed"
+    REFUSED = "refused"
+    INVALID = "invalid"
+
+
+class Loss(NamedTuple):
+    """Why a document is not processed: its state, and the reason's kind and detail."""
+
+    state: State
+    kind: str
+    detail: str
+
+
+@dataclass(slots=True)
+class Visit:
+    """One reading of one document, on its way from the spider to the store.
+
+    :param feed: URL of the subscription document, as the user gave it
+    :param key: what names the document in the store: its URL as asked for, or the deltafetch_key
+    :param asked: URL that was asked for
+    :param url: URL of the response, after redirects
+    :param fetched: when, ISO 8601 in UTC
+    :param run: number of the crawl
+    :param location: where it is from now on, after permanent redirects; None: where it was asked for
+    :param behind: the document behind it in the chain, None at its end
+    :param behind_key: what names that one in the store
+    :param loss: why the document does not count as processed, if it does not
+    :param validators: ETag, Last-Modified and body digest of a subscription document
+    :param versions: what it holds, in document order
+    :param deletions: what its tombstones say
+    :param stored: the newest versions in the store of the entries that it holds, by id
+    :param winners: the same, with those of this document that have won since
+    :param accepted: entries to be stored, by id: their fields and the version
+    :param confirmed: versions that hold nothing new but are newer than the stored ones, by id
+    :param present: the ids in a complete feed's document; None for other documents
+    :param settle: to be called when an entry is through the pipelines: with its version, and the item that
+        came out (DROPPED if it was dropped), or the error that it was lost to
+    :param counts: what the crawl's stats are to have more of, when the document is committed
+    """
+
+    feed: str
+    key: str
+    asked: str
+    url: str
+    role: Role
+    place: Place
+    fetched: str
+    run: int = 0
+    location: str | None = None
+    title: str | None = None
+    kind: str | None = None
+    updated: str | None = None
+    behind: Link | None = None
+    behind_key: str | None = None
+    loss: Loss | None = None
+    validators: tuple[str | None, str | None, str] | None = None
+    lost_entries: int = 0
+    versions: list[Version] = field(default_factory=list)
+    deletions: list[Version] = field(default_factory=list)
+    stored: dict[str, Winner] = field(default_factory=dict)
+    winners: dict[str, Winner] = field(default_factory=dict)
+    accepted: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
+    confirmed: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
+    present: frozenset[str] | None = None
+    settle: Callable[[Version, object, Exception | None], None] = lambda *args: None
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def bury(visit: Visit) -> None:
+    """Let a document's deletions win over what is stored, before its entries are compared with that."""
+    for version in visit.deletions:
+        winner = visit.winners.get(version.id)
+        if winner is None or version.order > winner.order:
+            visit.winners[version.id] = Winner(version.order, "")
+
+
+def brings_news(visit: Visit) -> bool:
+    """Whether a document holds any version that would change the stored logical feed."""
+    stored = visit.stored
+    return any(
+        decide(version, stored.get(version.id)) in (Outcome.NEW, Outcome.UPDATED)
+        for version in visit.versions
+    ) or any(
+        version.id in stored and stored[version.id].digest and version.order > stored[version.id].order
+        for version in visit.deletions
+    )

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from fhcrawl.documents import Entry, FeedDocument, read
+
+LOCATION = "http://feeds.example/dir/feed"
+
+
+def read_feed(inside: str) -> FeedDocument:
+    return read(f'<feed version="0.3" xmlns="http://purl.org/atom/ns#">{inside}</feed>'.encode(), LOCATION)
+
+
+def read_entry(inside: str) -> Entry:
+    (entry,) = read_feed(f"<entry><id>1</id><title>t</title>{inside}</entry>").entries
+    return entry
+
+
+def test_feed_without_anything_is_an_empty_one() -> None:
+    assert read_feed("") == FeedDocument("atom", None, None, {}, False, False, [], [], None)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "inside", "content", "content_type"),
+    [
+        ("", " plain ", " plain ", "text"),
+        ("", "a<b/>&lt;", "a&lt;".replace("&lt;", "<"), "text"),
+        ("mode='escaped'", "&lt;b>", "<b>", "text"),
+        ("type='text/html'", "&lt;b>", "<b>", "html"),
+        ("type='text/html'", "a <b>c</b>", 'a <b xmlns="http://purl.org/atom/ns#">c</b>', "html"),
+        ("type='TEXT/HTML' mode=' ESCAPED '", "&lt;b>", "<b>", "html"),
+        ("type='text/html' mode='xml'", "&lt;b>", "&lt;b&gt;", "html"),
+        ("type='application/xml'", "<x xmlns=''/>", "<x/>", "application/xml"),
+        ("type='text/html' mode='escaped'", " ", None, None),
+        ("type='text/html' mode='base64'", "", None, None),
+        ("type='text/html' mode='base64'", "PGI+\n", "<b>", "html"),
+        ("mode='base64'", "no base64", "nobase64", "text/plain;base64"),
+    ],
+)
+def test_content_is_read_by_its_mode_and_type(
+    attributes: str, inside: str, content: str | None, content_type: str | None
+) -> None:
+    entry = read_entry(f"<content {attributes}>{inside}</content>")
+    assert (entry.content, entry.content_type) == (content, content_type)
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"a\x00b", "￾".encode()])
+def test_bytes_that_are_no_text_stay_base64(data: bytes) -> None:
+    encoded = base64.b64encode(data).decode()
+    entry = read_entry(f'<content type="application/x-bytes" mode="base64">{encoded}</content>')
+    assert (entry.content, entry.content_type) == (encoded, "application/x-bytes;base64")
+
+
+@pytest.mark.parametrize(
+    ("inside", "published"),
+    [
+        ("<issued>2003-12-12</issued><created>2003-12-11</created>", "2003-12-12T00:00:00Z"),
+        ("<created>2003-12-11</created><issued>2003-12-12</issued>", "2003-12-12T00:00:00Z"),
+        ("<created>2003-12-11</created><issued>then</issued>", "2003-12-11T00:00:00Z"),
+        ("<modified>2003-12-13</modified>", None),
+    ],
+)
+def test_entry_is_published_when_it_was_issued_or_else_created(inside: str, published: str | None) -> None:
+    assert read_entry(inside).published == published
+
+
+def test_authors_are_the_entrys_or_else_the_feeds() -> None:
+    entry = "<entry><id>1</id><title>t</title>{}</entry>"
+    own = "<author><name> </name><email>e@example.org</email></author>"
+    document = read_feed(f"<author><name>F</name></author>{entry.format('')}{entry.format(own)}")
+    assert [entry.authors for entry in document.entries] == [["F"], ["e@example.org"]]

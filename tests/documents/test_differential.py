@@ -1,0 +1,267 @@
+"""Reads the same documents with feedparser; where it reads another thing, a clause says why ours is right."""
+
+from __future__ import annotations
+
+import calendar
+import re
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import feedparser
+import pytest
+
+from fhcrawl.documents import Entry, FeedDocument, read
+
+DATA = Path(__file__).parent.parent / "data"
+FEEDS = sorted(
+    path
+    for folder in ("documents", "repaired")
+    for path in (DATA / folder).iterdir()
+    if path.suffix in {".atom", ".rss", ".rdf", ".xml"}
+)
+LOCATION = "http://feeds.example/dir/"
+FEED = "the feed"
+FRACTION = re.compile(r"\.\d+Z$")
+
+
+class Difference(NamedTuple):
+    """What fhcrawl and feedparser read differently, of which entry (`the feed`: its head), in which field."""
+
+    feed: str
+    entry: str | None
+    field: str
+    ours: str | None
+    theirs: str | None
+
+
+def is_link_made_of_an_id(difference: Difference) -> bool:
+    # RFC 4287, 4.2.6: an atom:id "MUST NOT be assumed to be dereferencable"; the link is 4.2.7's alternate.
+    return difference.field == "link" and difference.ours is None and difference.theirs == difference.entry
+
+
+def is_empty(difference: Difference) -> bool:
+    # RFC 4287, 4.2.6.1 and 4.2.7.1: the empty string is no IRI; in our model, nothing is ever ''.
+    return difference.ours is None and difference.theirs == ""
+
+
+RULES = (is_link_made_of_an_id, is_empty)
+
+CUT = "XML 1.0, 2.1: an element ends with its end tag; what is cut off may be half an entry, and is none"
+MARKUP = "XML 1.0, 2.8: a DTD is not read here, so that its entities are never expanded"
+TITLE = "DESIGN, 'title': a plain string; RFC 4287, 3.1.1.3: markup in xhtml is not part of the text"
+HEAD = "RFC 4287, 4.1.1: the head's elements are children of atom:feed; what stands in others is nobody's"
+FIRST = 'RFC 4287, 4.1.2: "atom:entry elements MUST contain exactly one atom:id": the first one counts'
+LOST = "XML 1.0, 1.2: an entry that is not well-formed has no content that can be told"
+PUB_DATE = "draft-nottingham-atompub-feed-history-08: without lastBuildDate, pubDate is the document's time"
+MONTH_13 = "RFC 3339, 5.7: date-month is 01-12; a date that cannot be read is none"
+SPACE = "RFC 3987, 2.2: an IRI has no white space; what stands around it is the document's"
+CHARACTERS = "XML 1.0, 2.2: a document cannot have these characters"
+ATOM_03 = "Atom 0.3, 4.13.7: without atom:issued, atom:created is when the entry came into being"
+NO_HREF = "RFC 4287, 4.2.7.1: atom:link MUST have an href, which is an IRI: a link without one is none"
+TOMBSTONE = "RFC 6721, 3: what stands in an at:deleted-entry is not in the feed"
+ABOUT = "RSS 1.0, 5.5: an item's rdf:about is its identifier; an IRI has no white space around it"
+MODULES = (
+    "DESIGN, Identity and item 6: where an item has no title of its own, media:title or itunes:title is it"
+)
+NAMESPACE = "Namespaces in XML 1.0, 6.2: a name in a namespace is not the name in none"
+CHANNEL = "RSS 2.0: item elements are in the channel"
+DC_DATE = "Dublin Core, 'date': of an event in the life of the resource; DESIGN: RSS has no `updated`"
+UPDATED = "DESIGN: atom:updated is the update time of an item, before dcterms:modified"
+PERMALINK = "RSS 2.0, <guid>: isPermaLink, true by default, says that it can be opened: it is the link"
+GUID = 'RSS 2.0, <guid>: "a string that uniquely identifies the item", compared as it is, never resolved'
+
+LISTED = {
+    ("atom-cut-in-end-tag.atom", "urn:2", "entry"): CUT,
+    ("atom-cut-in-entry.atom", "urn:3", "entry"): CUT,
+    ("rss-cut-in-item.rss", "3", "entry"): CUT,
+    ("atom-entities.atom", "urn:1", "title"): MARKUP,
+    ("atom-entities.atom", FEED, "title"): MARKUP,
+    ("atom-content.atom", "urn:xhtml", "title"): TITLE,
+    ("atom-text.atom", "urn:2", "title"): TITLE,
+    ("mismatched-tags.atom", "urn:2", "entry"): LOST,
+    ("mismatched-tags.atom", "urn:4", "entry"): LOST,
+    ("atom-not-head.atom", FEED, "title"): HEAD,
+    ("atom-not-head.atom", FEED, "updated"): HEAD,
+    ("atom-not-head.atom", "urn:nested", "entry"): HEAD,
+    ("atom-problems.atom", "urn:one-bad-date", "published"): MONTH_13,
+    ("atom-problems.atom", "urn:two-ids", "id"): FIRST,
+    ("atom-xml-base.atom", "urn:2", "link"): SPACE,
+    ("rss-guids.rss", "five", "id"): GUID,
+    ("rss-guids.rss", "five", "link"): PERMALINK,
+    ("rss-guids.rss", "https://example.org/2", "link"): PERMALINK,
+    ("rss-guids.rss", "nine", "id"): FIRST,
+    ("rss-guids.rss", "nine", "link"): FIRST,
+    ("controls.atom", "urn:2", "title"): CHARACTERS,
+    ("rss-vocabularies.rss", "1", "updated"): UPDATED,
+    ("rss-vocabularies.rss", "2", "published"): DC_DATE,
+    ("rss-vocabularies.rss", "2", "updated"): DC_DATE,
+    ("rss-vocabularies.rss", "3", "updated"): DC_DATE,
+    ("rss-vocabularies.rss", "4", "published"): DC_DATE,
+    ("atom-0.3.atom", "No id", "published"): ATOM_03,
+    ("atom-0.3.atom", "tag:example.org,2003:2", "published"): ATOM_03,
+    ("atom-entry-links.atom", "urn:1", "link"): NO_HREF,
+    ("atom-tombstones.atom", "http://feeds.example/dir/nobodys", "entry"): TOMBSTONE,
+    ("rdf-1.0.rdf", "http://example.org/1", "published"): DC_DATE,
+    ("rdf-1.0.rdf", "http://example.org/1", "updated"): DC_DATE,
+    ("rdf-1.0.rdf", "http://example.org/about", "id"): ABOUT,
+    ("rdf-1.0.rdf", "http://example.org/about", "link"): ABOUT,
+    ("rss-0.91.rss", FEED, "updated"): PUB_DATE,
+    ("rss-media.rss", "empty words of its own", "title"): MODULES,
+    ("rss-media.rss", "itunes alone", "title"): MODULES,
+    ("rss-namespace.rss", "2", "title"): NAMESPACE,
+    ("rss-namespace.rss", FEED, "updated"): PUB_DATE,
+    ("rss-no-channel.rss", "http://example.org/1", "entry"): CHANNEL,
+    ("rss-unreadable-dates.rss", "stood in for", "published"): DC_DATE,
+    ("rss-problems.rss", FEED, "updated"): PUB_DATE,
+    ("rss-vocabularies.rss", FEED, "updated"): PUB_DATE,
+}
+
+
+def cut_fraction(time: str | None) -> str | None:
+    return FRACTION.sub("Z", time) if time else None
+
+
+def moment(time: Any) -> str | None:
+    if time is None:
+        return None
+    return datetime.fromtimestamp(calendar.timegm(time), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def their_reading(body: bytes, url: str) -> Any:
+    headers = {"content-location": url, "content-type": "application/xml"}
+    return feedparser.parse(body, response_headers=headers, sanitize_html=False)
+
+
+def our_fields(entry: Entry) -> dict[str, str | None]:
+    published, updated = cut_fraction(entry.published), cut_fraction(entry.updated)
+    return {"link": entry.link, "title": entry.title, "published": published, "updated": updated}
+
+
+# dict.get, because feedparser's own gives `published` where there is no `updated`.
+def their_fields(entry: Any) -> dict[str, str | None]:
+    return {
+        "link": dict.get(entry, "link"),
+        "title": dict.get(entry, "title"),
+        "published": moment(dict.get(entry, "published_parsed")),
+        "updated": moment(dict.get(entry, "updated_parsed")),
+    }
+
+
+def differences(path: Path) -> list[Difference]:
+    url = LOCATION + path.name
+    body = path.read_bytes()
+    ours, theirs = read(body, url), their_reading(body, url)
+    found = head_differences(path.name, ours, theirs)
+    pairs = aligned(ours.entries, theirs.entries)
+    for name, our_entry, their_entry in pairs:
+        if our_entry is None or their_entry is None:
+            ours_there, theirs_there = (
+                "there" if one is not None else None for one in (our_entry, their_entry)
+            )
+            found.append(Difference(path.name, name, "entry", ours_there, theirs_there))
+            continue
+        their_id = dict.get(their_entry, "id")
+        fields = {"id": (our_entry.id, their_id)}
+        mine, other = our_fields(our_entry), their_fields(their_entry)
+        fields |= {field: (mine[field], other[field]) for field in mine}
+        found += [
+            Difference(path.name, name, field, *both) for field, both in fields.items() if both[0] != both[1]
+        ]
+    return [difference for difference in found if not any(rule(difference) for rule in RULES)]
+
+
+def head_differences(name: str, ours: FeedDocument, theirs: Any) -> list[Difference]:
+    fields = {
+        "title": (ours.title, dict.get(theirs.feed, "title")),
+        "updated": (cut_fraction(ours.updated), moment(dict.get(theirs.feed, "updated_parsed"))),
+    }
+    return [Difference(name, FEED, field, *both) for field, both in fields.items() if both[0] != both[1]]
+
+
+def aligned(ours: list[Entry], theirs: list[Any]) -> list[tuple[str, Entry | None, Any]]:
+    """Entries by position; by id, where one reader has fewer of them."""
+    if len(ours) == len(theirs):
+        return [(one.id or one.title or str(i), one, theirs[i]) for i, one in enumerate(ours)]
+    mine = {one.id or "": one for one in ours}
+    other = {dict.get(one, "id", ""): one for one in theirs}
+    return [(name, mine.get(name), other.get(name)) for name in {**mine, **other}]
+
+
+@pytest.mark.parametrize("path", FEEDS, ids=lambda path: path.name)
+def test_every_difference_from_feedparser_is_listed_with_its_clause(path: Path) -> None:
+    found = {(feed, entry, field): both for feed, entry, field, *both in differences(path)}
+    listed = {key for key in LISTED if key[0] == path.name}
+    assert found == {key: found.get(key) for key in listed}
+
+
+def test_every_listed_difference_is_of_a_feed() -> None:
+    assert {key[0] for key in LISTED} <= {path.name for path in FEEDS}
+
+
+def their_time(text: str) -> str | None:
+    body = f"<rss version='2.0'><channel><item><pubDate>{text}</pubDate></item></channel></rss>"
+    entry = their_reading(body.encode(), LOCATION).entries[0]
+    try:
+        return moment(dict.get(entry, "published_parsed"))
+    except (OverflowError, ValueError):
+        return None
+
+
+def our_time(text: str) -> str | None:
+    body = f"<rss version='2.0'><channel><item><pubDate>{text}</pubDate></item></channel></rss>"
+    return cut_fraction(read(body.encode(), LOCATION).entries[0].published)
+
+
+ZONE = "RFC 3339, 5.6: without T too, a time and its zone belong to the date"
+YEARS = "RFC 5322, 4.3: years of two digits are of 1950 to 2049, and of three digits since 1900"
+MILITARY = "RFC 5322, 4.3: zones of one letter 'should all be considered equivalent to \"-0000\"'"
+NAMED = "ISO 8601-1, 4.2.5: local time differs from UTC; a name that means one offset says by how much"
+NO_DATE = (
+    "RFC 3339, 5.7; RFC 5322, 3.3: no such month, day, hour, minute, second or zone; none rather than a guess"
+)
+
+# None: feedparser reads what ours does.
+DATES: dict[str, str | None] = {
+    "2003-12-13T18:30:02Z": None,
+    "2003-12-13T18:30:02.25+01:00": None,
+    "2003-12-13T18:30Z": None,
+    "2003-12-13": None,
+    "2003-12": None,
+    "2003": None,
+    "20031213": None,
+    "2003-347": None,
+    "2003-12-31T24:00:00Z": None,
+    "Tue, 03 Jun 2003 09:39:21 GMT": None,
+    "Tue, 3 Jun 03 9:39 EST": None,
+    "Mon, 03 June 2003 09:39:21 PDT": None,
+    "Tue, 03 Jun 2003 09:39:21 MEZ": NAMED,
+    "Tue, 03 Jun 2003 09:39:21 CEST": NAMED,
+    "Tue, 03 Jun 2003 09:39:21 +02:00": None,
+    "Tue, 03 Jun 2003": None,
+    "Sun Nov  6 08:49:37 1994": None,
+    "Sun Nov  6 08:49:37 CET 1994": NAMED,
+    "2003-12-13 18:30:02 EST": ZONE,
+    "2003-12-13+01:00": ZONE,
+    "2003-12-13T18:30:02+1": ZONE,
+    "20031213T183002Z": ZONE,
+    "03 Jun 50 09:39 GMT": YEARS,
+    "03 Jun 103 09:39 GMT": YEARS,
+    "Sat, 13 Dec 2003 18:30:02 A": MILITARY,
+    "2003-13-01T00:00:00Z": NO_DATE,
+    "2003-02-29T00:00:00Z": NO_DATE,
+    "2003-12-13T18:30:61Z": NO_DATE,
+    "1071340202": NO_DATE,
+    "09:39:21": NO_DATE,
+    "2003-12-13T18:30:02Z and more": NO_DATE,
+    "Tue, 03 Jun 2003 09:39:21 +9999": NO_DATE,
+}
+# Forms that feedparser cannot read at all are tests of dates.
+
+
+@pytest.mark.parametrize("text", DATES)
+def test_every_date_that_feedparser_reads_otherwise_is_listed_with_its_clause(text: str) -> None:
+    ours, theirs = our_time(text), their_time(text)
+    assert theirs is not None
+    assert (ours != theirs) == (DATES[text] is not None)
+    assert (ours is None) == (DATES[text] == NO_DATE)

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fhcrawl.documents import Entry, FeedDocument, read
+
+LOCATION = "http://feeds.example/dir/feed.json"
+VERSION = "https://jsonfeed.org/version/1.1"
+
+
+def read_json(**members: Any) -> FeedDocument:
+    return read(json.dumps({"version": VERSION, "items": [], **members}).encode(), LOCATION)
+
+
+def read_item(**members: Any) -> Entry:
+    (item,) = read_json(items=[{"id": "1", **members}]).entries
+    return item
+
+
+def test_feed_without_anything_is_an_empty_one() -> None:
+    assert read_json() == FeedDocument("json", None, None, {}, False, False, [], [], None)
+
+
+@pytest.mark.parametrize(
+    "version",
+    [
+        "https://jsonfeed.org/version/1",
+        "http://jsonfeed.org/version/1.1",
+        "https://www.jsonfeed.org/version/1.1/",
+        "https://jsonfeed.org/version/2",
+    ],
+)
+def test_every_version_of_json_feed_is_read(version: str) -> None:
+    assert read_json(version=version).format == "json"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_encoding_is_told_by_the_bytes(encoding: str) -> None:
+    body = f'{{"version": "{VERSION}", "title": "café", "items": []}}'.encode(encoding)
+    assert read(body, LOCATION, "application/json; charset=iso-8859-1").title == "café"
+
+
+def test_bytes_that_are_not_utf_8_lose_nothing_else() -> None:
+    body = b'{"version": "https://jsonfeed.org/version/1", "items": [{"id": "1", "title": "caf\xe9"}]}'
+    assert [item.title for item in read(body, LOCATION).entries] == ["caf�"]
+
+
+@pytest.mark.parametrize(
+    ("id_", "read_as"),
+    [
+        ('"1"', "1"),
+        ("1", "1"),
+        ("1.0", "1.0"),
+        ("-0", "-0"),
+        ("1e3", "1e3"),
+        ('" a "', "a"),
+        ("9" * 5000, "9" * 5000),
+    ],
+)
+def test_id_is_a_string_as_it_is_written(id_: str, read_as: str) -> None:
+    body = f'{{"version": "{VERSION}", "items": [{{"id": {id_}}}]}}'
+    assert [item.id for item in read(body.encode(), LOCATION).entries] == [read_as]
+
+
+@pytest.mark.parametrize("id_", [None, "", " ", True, [], {}])
+def test_item_without_an_id_is_a_problem_whatever_else_it_has(id_: object) -> None:
+    document = read_json(items=[{"id": id_, "url": "http://example.org/", "title": "t"}])
+    assert [item.id for item in document.entries] == [None]
+    assert [problem.kind for problem in document.problems] == ["no-id"]
+
+
+def test_next_url_is_paging() -> None:
+    assert read_json(next_url="?page=2#x", feed_url="/self", home_page_url=None).links == {
+        "next": "http://feeds.example/dir/feed.json?page=2",
+        "self": "http://feeds.example/self",
+    }
+
+
+@pytest.mark.parametrize(
+    ("members", "content", "content_type"),
+    [
+        ({"content_html": "<p>a</p> ", "content_text": "b"}, "<p>a</p> ", "html"),
+        ({"content_text": " b "}, " b ", "text"),
+        ({"content_html": " ", "content_text": "b"}, "b", "text"),
+        ({"summary": "s"}, None, None),
+    ],
+)
+def test_content_is_html_before_text(
+    members: dict[str, str], content: str | None, content_type: str | None
+) -> None:
+    item = read_item(**members)
+    assert (item.content, item.content_type) == (content, content_type)
+
+
+@pytest.mark.parametrize(
+    ("feed", "item", "authors"),
+    [
+        ({"authors": [{"name": "F"}]}, {"authors": [{"name": "I"}, {"name": "J"}]}, ["I", "J"]),
+        ({"authors": [{"name": "F"}]}, {"authors": []}, ["F"]),
+        ({"author": {"name": "F"}}, {}, ["F"]),
+        ({"author": {"name": "F"}, "authors": [{"name": "G"}]}, {}, ["G"]),
+        ({"authors": [{"name": "F"}]}, {"author": {"url": "http://example.org/"}}, ["http://example.org/"]),
+        ({"author": "F"}, {"author": ["I"]}, []),
+    ],
+)
+def test_authors_are_the_items_or_else_the_feeds(
+    feed: dict[str, Any], item: dict[str, Any], authors: list[str]
+) -> None:
+    document = read_json(**feed, items=[{"id": "1", **item}])
+    assert [entry.authors for entry in document.entries] == [authors]
+
+
+def test_link_is_the_url_or_else_the_external_url() -> None:
+    assert read_item(url="a", external_url="http://elsewhere.example/").link == "http://feeds.example/dir/a"
+    assert read_item(external_url="http://elsewhere.example/").link == "http://elsewhere.example/"
+
+
+def test_date_that_cannot_be_read_is_a_problem_and_null_is_none() -> None:
+    document = read_json(items=[{"id": "1", "date_published": None, "date_modified": "soon\x7f"}])
+    assert [(problem.kind, problem.entry, problem.detail) for problem in document.problems] == [
+        ("unreadable-date", "1", r"its date_modified is not a date: 'soon\x7f'")
+    ]
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=5), inside, max_size=3),
+    max_leaves=5,
+)
+FEED_KEYS = ("title", "home_page_url", "feed_url", "next_url", "author", "authors", "items")
+ITEM_KEYS = (
+    "id",
+    "url",
+    "external_url",
+    "title",
+    "summary",
+    "content_html",
+    "content_text",
+    "date_published",
+)
+MORE_ITEM_KEYS = ("date_modified", "author", "authors", "tags", "attachments")
+ITEMS = st.dictionaries(st.sampled_from((*ITEM_KEYS, *MORE_ITEM_KEYS)), VALUES)
+
+
+@given(feed=st.dictionaries(st.sampled_from(FEED_KEYS), VALUES), items=st.lists(ITEMS, max_size=3))
+def test_values_of_any_type_raise_nothing_and_give_no_empty_string(
+    feed: dict[str, Any], items: list[dict[str, Any]]
+) -> None:
+    document = read_json(**{**feed, "items": items})
+    assert len(document.entries) == len(items)
+    for entry in document.entries:
+        strings = (entry.id, entry.title, entry.link, entry.summary, entry.content, *entry.authors)
+        assert "" not in strings
+        "".join(filter(None, strings)).encode()
+        assert (entry.content is None) == (entry.content_type is None)

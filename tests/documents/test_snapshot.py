@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fhcrawl.documents.snapshot import Snapshot, entry_id, read
+
+LOCATION = "https://feeds.example/snapshots/latest"
+INDEX: dict[str, Any] = {
+    "id": "12345678",
+    "createdAt": "2023-11-27T20:52:17.000Z",
+    "pages": ["https://feeds.example/snapshots/12345678/0", "https://cdn.example/1"],
+}
+DRAFT: dict[str, Any] = {
+    "uris": ["/snapshot/2015-06-23T00:36:45.885Z/0", "1#x"],
+    "completed": 1435019872400,
+    "started": 1435019805885,
+    "id": "2015-06-23T00:36:45.885Z",
+}
+
+
+def read_json(value: object) -> Snapshot | None:
+    return read(json.dumps(value).encode(), LOCATION)
+
+
+def test_index_is_read() -> None:
+    assert read_json(INDEX) == Snapshot(INDEX["id"], "2023-11-27T20:52:17.000Z", INDEX["pages"])
+
+
+def test_index_of_the_2015_draft_is_read_from_when_it_was_started() -> None:
+    pages = [
+        "https://feeds.example/snapshot/2015-06-23T00:36:45.885Z/0",
+        "https://feeds.example/snapshots/1",
+    ]
+    assert read_json(DRAFT) == Snapshot("2015-06-23T00:36:45.885Z", "2015-06-23T00:36:45.885Z", pages)
+
+
+def test_other_properties_may_stand_beside_them() -> None:
+    assert read_json({**INDEX, "uris": ["/x"], "started": 0, "next": None}) == read_json(INDEX)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_index_is_read_in_every_encoding_of_json(encoding: str) -> None:
+    assert read(json.dumps(INDEX).encode(encoding), LOCATION) == read_json(INDEX)
+
+
+@pytest.mark.parametrize(
+    ("created", "expected"),
+    [
+        ("2023-11-27T20:52:17+01:00", "2023-11-27T19:52:17Z"),
+        ("Mon, 27 Nov 2023 20:52:17 GMT", "2023-11-27T20:52:17Z"),
+        ("soon", None),
+        ("", None),
+        (None, None),
+        (1435019805885, None),
+    ],
+)
+def test_time_of_creation_is_given_in_utc(created: object, expected: str | None) -> None:
+    snapshot = read_json({**INDEX, "createdAt": created})
+    assert snapshot is not None
+    assert snapshot.created_at == expected
+
+
+@pytest.mark.parametrize(
+    ("started", "expected"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (-1, "1969-12-31T23:59:59.999Z"),
+        (1435019805885.4, "2015-06-23T00:36:45.885Z"),
+        (10**20, None),
+        (1e300, None),
+        (float("nan"), None),
+        ("1435019805885", None),
+        (True, None),
+        (None, None),
+    ],
+)
+def test_start_of_the_2015_draft_is_in_milliseconds(started: object, expected: str | None) -> None:
+    snapshot = read_json({**DRAFT, "started": started})
+    assert snapshot is not None
+    assert snapshot.created_at == expected
+
+
+def test_time_of_completion_is_no_substitute_for_the_start() -> None:
+    snapshot = read_json({"id": 7, "uris": [], "completed": 1435019872400})
+    assert snapshot == Snapshot("7", None, [])
+
+
+@pytest.mark.parametrize("name", ["id", "createdAt", "pages"])
+def test_index_without_a_required_property_is_json_of_another_kind(name: str) -> None:
+    assert read_json({key: value for key, value in INDEX.items() if key != name}) is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"id": None},
+        {"id": " "},
+        {"id": True},
+        {"id": 1.5},
+        {"id": ["1"]},
+        {"id": "\ud800"},
+        {"pages": None},
+        {"pages": "https://feeds.example/"},
+        {"pages": {"0": "https://feeds.example/"}},
+        {"pages": [{"url": "https://feeds.example/"}]},
+        {"pages": ["https://feeds.example/", ""]},
+        {"pages": ["\udfff"]},
+    ],
+)
+def test_index_with_a_property_of_another_type_is_json_of_another_kind(wrong: dict[str, object]) -> None:
+    assert read_json({**INDEX, **wrong}) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b'"x"',
+        b"<feed/>",
+        b'{"version": "https://jsonfeed.org/version/1.1", "items": []}',
+        json.dumps(INDEX).encode()[:-1],
+        b"\xff",
+        b"[" * 100_000,
+        b"9" * 5_000,
+    ],
+)
+def test_what_is_no_index_is_none(body: bytes) -> None:
+    assert read(body, LOCATION) is None
+
+
+def test_identity_is_made_of_the_index_and_the_positions() -> None:
+    assert entry_id("2015-06-23T00:36:45.885Z", 0, 1) == "urn:snapshot:2015-06-23T00:36:45.885Z:0:1"
+    assert entry_id("a b/é", 2, 30) == "urn:snapshot:a%20b%2F%C3%A9:2:30"
+
+
+KEYS = st.tuples(st.text(max_size=5), st.integers(0, 20), st.integers(0, 20))
+
+
+@given(one=KEYS, other=KEYS)
+def test_two_entities_never_have_one_identity(one: tuple[str, int, int], other: tuple[str, int, int]) -> None:
+    assert (entry_id(*one) == entry_id(*other)) == (one == other)
+    assert entry_id(*one).isascii()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda children: (
+        st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=3), children, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    index=st.fixed_dictionaries(
+        {}, optional=dict.fromkeys(["id", "createdAt", "pages", "uris", "started"], JSON)
+    )
+)
+def test_arbitrary_json_raises_nothing(index: dict[str, object]) -> None:
+    snapshot = read_json(index)
+    if snapshot is not None:
+        assert snapshot.id
+        assert all(snapshot.pages)
+
+
+@settings(max_examples=100)
+@given(body=st.binary(max_size=50))
+def test_arbitrary_bytes_raise_nothing(body: bytes) -> None:
+    assert read(body, LOCATION) is None

@@ -1,0 +1,148 @@
+"""Feeds that are not what they were, and documents that are not what they seem: never a false `complete`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+
+def archive(entries: list[E], current: str = "/index", prev: str | None = None) -> str:
+    return atom(entries, prev=prev, links={"current": current}, head="<fh:archive/>")
+
+
+def test_subscription_document_that_becomes_an_archive_is_read_again(
+    server: FeedServer, project: Project
+) -> None:
+    """December's document is live in December, and an archive in January."""
+    feed = server.url("/12")
+    server.serve("/12", atom([E("d1")], prev="/11"))
+    server.serve("/11", archive([E("n1")], current="/12"))
+    first = project.crawl(feed)
+    server.serve("/12", archive([E("d1"), E("d2"), E("d3")], current="/01", prev="/11"))
+    server.serve("/01", atom([E("j1")], prev="/12"))
+    second = project.crawl(feed)
+    assert set(first.changes) | set(second.changes) == {"n1", "d1", "d2", "d3", "j1"}
+    assert project.verdict() == ("complete", [])
+
+
+def test_page_that_becomes_an_archive_is_read_again(server: FeedServer, project: Project) -> None:
+    feed = server.url("/index")
+    server.serve("/index", atom([E("9")], links={"next": "/p2"}))
+    server.serve("/p2", atom([E("2")]))
+    project.crawl(feed)
+    server.serve("/index", atom([E("9")], prev="/p2"))
+    server.serve("/p2", archive([E("8"), E("7")], prev="/p1"))
+    server.serve("/p1", archive([E("1")]))
+    run = project.crawl(feed)
+    assert set(run.changes) == {"8", "7", "1"}
+    assert project.verdict() == ("complete", [])
+
+
+@pytest.mark.parametrize("time", ["2003-12-13T18:30:02Z", None])
+def test_feed_that_was_complete_for_a_while_has_its_archives_back(
+    server: FeedServer, project: Project, time: str | None
+) -> None:
+    feed = server.url("/index")
+    archived = atom([E("2", updated=time), E("3", updated=time)], prev="/a1", updated=time)
+    server.serve("/index", archived)
+    server.serve("/a1", atom([E("1", updated=time)], updated=time))
+    project.crawl(feed)
+    server.serve("/index", atom([E("2", updated=time)], head="<fh:complete/>", updated=time))
+    assert project.crawl(feed).changes == {"1": "deleted", "3": "deleted"}
+    server.serve("/index", archived)
+    assert project.crawl(feed).changes == {"1": "new", "3": "new"}
+    assert set(project.logical_feed()) == {"1", "2", "3"}
+    assert project.verdict() == ("complete", [])
+
+
+def test_subscription_document_elsewhere_that_is_lost_takes_the_verdict_back(
+    server: FeedServer, project: Project
+) -> None:
+    feed = server.url("/index")
+    server.serve("/index", atom([E("1")], prev="/a1"))
+    server.serve("/a1", atom([E("0")]))
+    project.crawl(feed)
+    server.serve("/index", archive([E("1"), E("2")], current="/new", prev="/a1"))
+    project.crawl(feed)
+    assert project.verdict() == ("incomplete", ["http-404"])
+    server.serve("/new", atom([E("3")], prev="/index"))
+    assert set(project.crawl(feed).changes) == {"2", "3"}
+    assert project.verdict() == ("complete", [])
+
+
+def test_several_archives_lead_to_the_subscription_document(server: FeedServer, project: Project) -> None:
+    server.serve("/a1", archive([E("1")], current="/a2"))
+    server.serve("/a2", archive([E("2")], current="/index", prev="/a1"))
+    server.serve("/index", atom([E("3")], prev="/a2"))
+    run = project.crawl(server.url("/a1"))
+    assert set(run.changes) == {"1", "2", "3"}
+    assert project.verdict() == ("complete", [])
+
+
+def test_archives_that_lead_to_each_other_are_never_complete(server: FeedServer, project: Project) -> None:
+    server.serve("/a1", archive([E("1")], current="/a2"))
+    server.serve("/a2", archive([E("2")], current="/a1"))
+    project.crawl(server.url("/a1"))
+    assert len(server.asked()) < 10
+    assert project.verdict() == ("incomplete", ["no-current"])
+
+
+def test_archive_that_does_not_say_that_it_is_one_leads_on(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("4")], prev="/a3"))
+    server.serve("/a3", atom([E("3")], prev="/a2", links={"current": "/index"}))
+    server.serve("/a2", atom([E("2")], links={"current": "/index", "next-archive": "/a3"}))
+    run = project.crawl(server.url("/a2"))
+    assert set(run.changes) == {"2", "3", "4"}
+    assert project.verdict() == ("complete", [])
+
+
+def test_archives_that_go_on_over_pages_are_lossy(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("3")], prev="/a1"))
+    server.serve("/a1", atom([E("2")], links={"next": "/p2"}))
+    server.serve("/p2", atom([E("1")]))
+    run = project.crawl(server.url("/index"))
+    assert set(run.changes) == {"1", "2", "3"}
+    assert project.verdict() == ("lossy", ["paged"])
+
+
+def test_lost_entries_of_a_document_that_is_no_longer_in_the_chain_do_not_count(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", atom([E("2")], prev="/a1"))
+    server.serve("/a1", atom([E("1"), E(None)]))
+    project.crawl(server.url("/index"))
+    assert project.verdict() == ("incomplete", ["entries-lost"])
+    server.serve("/index", atom([E("2")], prev="/b1"))
+    server.serve("/b1", atom([E("1"), E("0")]))
+    project.crawl(server.url("/index"))
+    assert project.verdict() == ("complete", [])
+
+
+def test_content_type_that_cannot_be_read_loses_nothing(server: FeedServer, project: Project) -> None:
+    header = "application/atom+xml; charset*=utf-8''utf-8; charset*0=utf-8"
+    server.serve("/index", atom([E("1")]), content_type=header)
+    run = project.crawl(server.url("/index"))
+    assert set(run.changes) == {"1"}
+    assert "Traceback" not in run.log
+
+
+def test_answer_304_to_a_first_request_is_a_gap(server: FeedServer, project: Project) -> None:
+    server.serve("/index", "", status=304)
+    project.crawl(server.url("/index"))
+    assert project.verdict() == ("unknown", ["http-304"])
+
+
+def test_link_that_is_no_url_loses_only_what_is_behind_it(server: FeedServer, project: Project) -> None:
+    for bad in ("http://127.0.0.1:99999/x", "http://127.0.0.1:abc/", "http://[::1", "urn:x"):
+        server.serve("/index", atom([E("1")], prev=bad))
+        run = project.crawl(server.url("/index"), args=("-a", "deltafetch_reset=1"))
+        assert "Traceback" not in run.log
+    assert set(project.logical_feed()) == {"1"}
+    assert project.verdict() == ("incomplete", ["refused-url"])
