@@ -71,8 +71,8 @@ DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
 }
 SPIDER_MIDDLEWARES = {
-    # Nearest to the engine: it counts what really goes to the pipelines.
-    "fhcrawl.spidermiddlewares.commit.CommitMiddleware": 10,
+    # Before (nearer to the engine) all that may drop or change entries: what it gets goes to the pipelines.
+    "fhcrawl.spidermiddlewares.commit.CommitMiddleware": 60,
     "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch": 100,
     # A chain is as deep as a feed is old, and the spider copies no meta.
     "scrapy.spidermiddlewares.depth.DepthMiddleware": None,

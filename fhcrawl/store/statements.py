@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import CTE, Select, bindparam, case, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from fhcrawl.logical_feed import Role
 from fhcrawl.store.schema import changes, documents, entries, feeds
@@ -15,7 +15,7 @@ from fhcrawl.visit import State
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Dialect, Table
 
-INSERTS: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+DATABASES = ("sqlite", "postgresql")
 
 CONTENT = (
     "title",
@@ -133,7 +133,8 @@ class Upserts:
     """Insertions that meet a row of the same key, in the words of one database."""
 
     def __init__(self, dialect: Dialect) -> None:
-        insert = INSERTS[dialect.name]
+        # The other database's dialect is large, and need not be loaded.
+        insert = import_module(f"sqlalchemy.dialects.{dialect.name}").insert
         entry = self._overwrite(insert(entries), entries, ("feed_id", "id"))
         self.entry = Prepared(entry, dialect)
         self.change = Prepared(insert(changes).on_conflict_do_nothing(), dialect)

@@ -296,7 +296,7 @@ def _parsed(url: str) -> URL:
             "FHCRAWL_STORE_URL is not a database URL: write something like "
             "sqlite:////var/lib/fhcrawl/store.sqlite"
         ) from error
-    if parsed.get_backend_name() not in statements.INSERTS:
+    if parsed.get_backend_name() not in statements.DATABASES:
         raise StoreError(
             f"FHCRAWL_STORE_URL names a database that fhcrawl does not know, "
             f"{parsed.get_backend_name()}: write sqlite:///PATH or postgresql://…"
