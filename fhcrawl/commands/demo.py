@@ -32,6 +32,10 @@ class Command(ScrapyCommand):
 
     requires_project = True
 
+    def syntax(self) -> str:
+        """For `scrapy demo --help`."""
+        return "[--anew]"
+
     def short_desc(self) -> str:
         """For `scrapy`."""
         return "Serve a feed on this machine and crawl its whole history"
@@ -151,9 +155,8 @@ File       {output.resolve()}
 Store      {store}
 
 Run it again: the publisher adds a month, and only what is new is fetched.
+This feed's verdict, and its whole logical feed:
+    scrapy feeds -s FHCRAWL_STORE_URL=sqlite:///{FOLDER}/store.sqlite
+    scrapy export -s FHCRAWL_STORE_URL=sqlite:///{FOLDER}/store.sqlite -o history.jsonl
 With a feed of your own:
-    scrapy crawl history -a feed=https://example.org/index.atom -o entries.jsonl
-The verdict of each feed, and its whole logical feed:
-    scrapy feeds
-    scrapy export -o history.jsonl
-(with -s FHCRAWL_STORE_URL=sqlite:///{FOLDER}/store.sqlite for this one)""")
+    scrapy crawl history -a feed=https://example.org/index.atom -o entries.jsonl""")

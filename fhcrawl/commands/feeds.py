@@ -27,6 +27,10 @@ class Command(ScrapyCommand):
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
 
+    def syntax(self) -> str:
+        """For `scrapy feeds --help`."""
+        return "[--json]"
+
     def short_desc(self) -> str:
         """For `scrapy`."""
         return "List the feeds in the store, with what can be claimed of each"
