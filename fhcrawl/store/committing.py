@@ -117,10 +117,7 @@ class Commit:
     def _begin_changes(self, exported: dict[str, str | None]) -> None:
         self._upserts.change.execute(
             self._connection,
-            [
-                {"feed_id": self._feed_id, "id": i, "exported_digest": digest}
-                for i, digest in exported.items()
-            ],
+            [(self._feed_id, entry_id, digest) for entry_id, digest in exported.items()],
         )
 
     def _settle_changes(self, ids: list[str]) -> None:
@@ -149,7 +146,7 @@ class Commit:
         """Delete what tombstones and absence ask for; how many live entries that were."""
         deletions = [v for v in self._visit.deletions if self._wins(v)]
         if self._visit.present is not None and self._visit.loss is None:
-            deletions += self._absences()
+            deletions += self._absences({v.id for v in deletions})
         known = {v.id: self._stored[v.id] for v in deletions if v.id in self._stored}
         unseen = [v for v in deletions if v.id not in known]
         self._upserts.entry.execute(self._connection, [rows.tombstone_row(self._feed_id, v) for v in unseen])
@@ -167,8 +164,8 @@ class Commit:
         return winner is not None and winner.order == deletion.order and not winner.digest
 
     # RFC 5005, 2: "any entry not actually in the feed document SHOULD NOT be considered part of that feed."
-    def _absences(self) -> list[Version]:
-        present = self._visit.present or frozenset()
+    def _absences(self, buried: set[str]) -> list[Version]:
+        present = (self._visit.present or frozenset()) | buried
         whole = rows.winners(self._connection, statements.WINNERS, {"feed_id": self._feed_id})
         self._stored = {**whole, **self._stored}
         return [

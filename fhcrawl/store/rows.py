@@ -169,26 +169,33 @@ def known_document_row(feed_id: int, visit: Visit, key: str, url: str, role: Rol
     }
 
 
-def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:
-    """The row of a version of an entry."""
-    row = {name: fields[name] for name in (*CONTENT, *TIMES)}
-    row["authors"] = _strings_to_json(tuple(row["authors"]))
-    row["categories"] = _strings_to_json(tuple(row["categories"]))
-    row["enclosures"] = _encode(row["enclosures"]) if row["enclosures"] else EMPTY_LIST
-    row["feed_id"] = feed_id
-    row["id"] = version.id
-    row["digest"] = version.digest
-    row.update(zip(ORDER, version.order, strict=True))
-    return row
+def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[object, ...]:
+    """The row of a version of an entry, in the order of the columns."""
+    return (
+        feed_id,
+        version.id,
+        fields["title"],
+        fields["link"],
+        fields["published"],
+        fields["updated"],
+        _strings_to_json(tuple(fields["authors"])),
+        _strings_to_json(tuple(fields["categories"])),
+        fields["summary"],
+        fields["content"],
+        fields["content_type"],
+        _encode(fields["enclosures"]) if fields["enclosures"] else EMPTY_LIST,
+        fields["operation"],
+        fields["document"],
+        fields["document_updated"],
+        version.digest,
+        *version.order,
+    )
 
 
-def tombstone_row(feed_id: int, version: Version) -> dict[str, object]:
+def tombstone_row(feed_id: int, version: Version) -> tuple[object, ...]:
     """The row of an entry that was deleted before anybody saw it."""
-    row: dict[str, object] = dict.fromkeys((*CONTENT, *TIMES))
-    row.update(dict.fromkeys(JSON_FIELDS, EMPTY_LIST))
-    row.update(feed_id=feed_id, id=version.id, digest="")
-    row.update(zip(ORDER, version.order, strict=True))
-    return row
+    nothing = {**dict.fromkeys((*CONTENT, *TIMES)), **dict.fromkeys(JSON_FIELDS, ())}
+    return entry_row(feed_id, version, nothing)
 
 
 def deletion_row(feed_id: int, version: Version) -> dict[str, object]:

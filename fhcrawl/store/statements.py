@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import CTE, Select, bindparam, case, select
@@ -113,20 +112,20 @@ class Prepared:
     """
 
     def __init__(self, statement: Any, dialect: Dialect) -> None:
-        columns = statement.table.columns.keys()
-        compiled = statement.compile(dialect=dialect, column_keys=columns)
+        self._columns = statement.table.columns.keys()
+        compiled = statement.compile(dialect=dialect, column_keys=self._columns)
         self._sql = str(compiled)
-        self._order: list[str] | None = compiled.positiontup
+        self._is_positional = compiled.positiontup == self._columns
 
-    def execute(self, connection: Connection, parameters: list[dict[str, Any]]) -> None:
-        """Execute it for rows that have a value for every column."""
-        if not parameters:
+    def execute(self, connection: Connection, rows: list[tuple[object, ...]]) -> None:
+        """Execute it for rows that have a value for every column, in the order of the columns."""
+        if not rows:
             return
-        if self._order is None:
-            connection.exec_driver_sql(self._sql, parameters)
+        if self._is_positional:
+            connection.exec_driver_sql(self._sql, rows)
             return
-        ordered = itemgetter(*self._order)
-        connection.exec_driver_sql(self._sql, [ordered(row) for row in parameters])
+        named = [dict(zip(self._columns, row, strict=True)) for row in rows]
+        connection.exec_driver_sql(self._sql, named)
 
 
 class Upserts:
