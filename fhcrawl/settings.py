@@ -19,6 +19,9 @@ FHCRAWL_STORE_URL: str | None = None
 FHCRAWL_MAX_ARCHIVES = 100_000
 FHCRAWL_MAX_PAGES = 1_000
 
+# Whether feeds of WordPress's that name no pages are walked by ?paged=2, ?paged=3 and so on.
+FHCRAWL_WORDPRESS_ENABLED = False
+
 DELTAFETCH_ENABLED = True
 DELTAFETCH_RESET = False
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 
-from fhcrawl import logical_feed, reading, signals, subscriptions
+from fhcrawl import logical_feed, reading, signals, subscriptions, wordpress
 from fhcrawl.clock import now
 from fhcrawl.documents.html import feed_links
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.failures import loss_of
-from fhcrawl.logical_feed import Link, Place, Role
+from fhcrawl.logical_feed import Kind, Link, Place, Role
 from fhcrawl.logs import printable
 from fhcrawl.visit import Loss, State, Visit
 
@@ -149,6 +149,9 @@ class HistorySpider(Spider):
         if page_digest is not None and reading.digest(response) == page_digest:
             self._lose(visit, REPEATS)
             return
+        if response.status == wordpress.NOT_FOUND:
+            yield from self._read(visit, response, wordpress.no_page())
+            return
         try:
             document = reading.read(response)
         except NotAFeedError as error:
@@ -164,13 +167,19 @@ class HistorySpider(Spider):
         self, visit: Visit, response: Response, document: FeedDocument
     ) -> Iterator[Request | EntryVersion]:
         entries = reading.fill(visit, response, document)
+        guess = wordpress.page_behind(visit, response) if self._pages_wordpress() else None
+        if guess is not None:
+            visit.behind, visit.kind = guess, Kind.PAGED.value
         reading.report(visit, document)
         self._send(signals.document_read, visit=visit, response=response)
         if visit.behind is not None and document.fault is None:
-            yield from self._behind(visit, response, visit.behind)
+            yield from self._behind(visit, response, visit.behind, is_guess=guess is not None)
         yield from entries
 
-    def _behind(self, visit: Visit, response: Response, link: Link) -> Iterator[Request]:
+    def _pages_wordpress(self) -> bool:
+        return self.settings.getbool("FHCRAWL_WORDPRESS_ENABLED")
+
+    def _behind(self, visit: Visit, response: Response, link: Link, is_guess: bool) -> Iterator[Request]:
         if not reading.is_fetchable(link.url):
             self._note_loss(reading.unfetchable(visit, link))
             return
@@ -182,6 +191,7 @@ class HistorySpider(Spider):
             place=visit.place.before(),
             options=known["options"],
             documents=known.get("documents", 0) + 1,
+            meta={"handle_httpstatus_list": [wordpress.NOT_FOUND]} if is_guess else None,
             page_digest=reading.digest(response) if link.role is Role.PAGE else None,
         )
 

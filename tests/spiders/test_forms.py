@@ -362,3 +362,40 @@ class TestMultipart:
         server.asked()
         project.crawl(server.url("/new"))
         assert server.asked() == ["/new"]
+
+
+class TestWordPress:
+    GENERATOR = "<generator>https://wordpress.org/?v=6.7</generator>"
+    ON = {"FHCRAWL_WORDPRESS_ENABLED": 1}  # noqa: RUF012
+
+    def serve(self, server: FeedServer) -> str:
+        server.serve("/feed/", rss([E("3")], head=self.GENERATOR))
+        server.serve("/feed/?paged=2", rss([E("2")], head=self.GENERATOR))
+        server.serve("/feed/?paged=3", rss([E("1")], head=self.GENERATOR))
+        return server.url("/feed/")
+
+    def test_pages_are_walked_until_there_is_none(self, server: FeedServer, project: Project) -> None:
+        feed = self.serve(server)
+        run = project.crawl(feed, settings=self.ON)
+        assert server.asked() == ["/feed/", *(f"/feed/?paged={number}" for number in (2, 3, 4))]
+        assert set(run.changes) == {"1", "2", "3"}
+        assert project.verdict() == ("lossy", ["paged"])
+        project.crawl(feed, settings=self.ON)
+        assert server.asked() == ["/feed/"]
+
+    def test_pages_are_not_guessed_unless_asked_for(self, server: FeedServer, project: Project) -> None:
+        run = project.crawl(self.serve(server))
+        assert set(run.changes) == {"3"}
+        assert project.verdict() == ("unknown", ["no-history"])
+
+    def test_pages_of_other_software_are_not_guessed(self, server: FeedServer, project: Project) -> None:
+        server.serve("/feed/", rss([E("3")]))
+        server.serve("/feed/?paged=2", rss([E("2")]))
+        project.crawl(server.url("/feed/"), settings=self.ON)
+        assert server.asked() == ["/feed/"]
+
+    def test_page_that_cannot_be_had_is_a_gap(self, server: FeedServer, project: Project) -> None:
+        feed = self.serve(server)
+        server.serve("/feed/?paged=3", "", status=410)
+        project.crawl(feed, settings=self.ON)
+        assert project.verdict() == ("lossy", ["http-410", "paged"])
