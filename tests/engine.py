@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import deque
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -15,7 +16,9 @@ from scrapy import Request, signals
 from scrapy.exceptions import DropItem
 from scrapy.http import TextResponse
 from scrapy.settings import Settings
+from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.test import get_crawler
+from twisted.python.failure import Failure
 
 from fhcrawl import signals as our_signals
 from fhcrawl.extensions.store import StoreExtension
@@ -27,7 +30,12 @@ from fhcrawl.spiders.history import HistorySpider
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
 
+    from fhcrawl.store import Store
     from fhcrawl.visit import Visit
+
+logger = logging.getLogger(__name__)
+
+EXTENSIONS = ("StoreExtension", "VerdictsExtension")
 
 
 class Killed(BaseException):
@@ -35,30 +43,46 @@ class Killed(BaseException):
 
 
 class Engine:
-    """Crawls `documents` (bodies by URL).
+    """Crawls `documents`: bodies by URL, or the status that a URL answers with instead.
 
     :param life: how many entries go through the pipelines before it dies; None for ever
     :param plain: whether entries take the short way through the pipelines
+    :param more: more settings
     """
 
     def __init__(
-        self, store_url: str, documents: Mapping[str, str], life: int | None = None, plain: bool = True
+        self,
+        store_url: str,
+        documents: Mapping[str, str | int],
+        life: int | None = None,
+        plain: bool = True,
+        more: Mapping[str, Any] | None = None,
     ) -> None:
         settings = Settings()
         settings.setmodule("fhcrawl.settings")
         settings.set("FHCRAWL_STORE_URL", store_url)
-        settings.set(
-            "EXTENSIONS",
-            {name: order for name, order in settings.getdict("EXTENSIONS").items() if "StoreE" in name},
-        )
+        extensions = settings.getdict("EXTENSIONS").items()
+        settings.set("EXTENSIONS", {n: order for n, order in extensions if n.endswith(EXTENSIONS)})
         settings.set("EXTENSIONS_BASE", {})
         settings.set("TWISTED_REACTOR_ENABLED", False)
+        settings.update(more or {})
         self._crawler = get_crawler(HistorySpider, settings.copy_to_dict())
         self._documents = documents
         self._life = life
         self._plain = plain
         self.committed: list[Visit] = []
         self.asked: list[str] = []
+
+    @property
+    def store(self) -> Store:
+        """The store of the crawl."""
+        return StoreExtension.of(self._crawler).store
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """fhcrawl's own stats."""
+        stats = self._crawler.stats.get_stats()
+        return {name: value for name, value in stats.items() if name.startswith("fhcrawl/")}
 
     def crawl(self, feed: str) -> list[dict[str, Any]] | None:
         """Crawl and export; what is exported, None if it died before."""
@@ -86,6 +110,7 @@ class Engine:
             exported = list(extension.store.pending(extension.run))
             if export:
                 extension.store.end_delivery(extension.run, 0)
+            crawler.signals.send_catch_log(signals.spider_closed, spider=spider, reason="finished")
         except Killed:
             return None
         else:
@@ -111,12 +136,22 @@ class Engine:
         while requests:
             request = requests.popleft()
             self.asked.append(request.url)
-            response = TextResponse(request.url, body=self._documents[request.url].encode(), request=request)
-            async for output in self._output(spider, response):
-                if isinstance(output, Request):
-                    requests.append(output)
-                else:
-                    await self._item(output)
+            document = self._documents[request.url]
+            if isinstance(document, int):
+                _fail(spider, TextResponse(request.url, status=document, request=request))
+                continue
+            response = TextResponse(request.url, body=document.encode(), request=request)
+            try:
+                await self._scrape(spider, response, requests)
+            except Exception:
+                logger.exception("Spider error processing %s", request)
+
+    async def _scrape(self, spider: HistorySpider, response: TextResponse, requests: deque[Request]) -> None:
+        async for output in self._output(spider, response):
+            if isinstance(output, Request):
+                requests.append(output)
+            else:
+                await self._item(output)
 
     async def _output(self, spider: HistorySpider, response: TextResponse) -> AsyncIterator[Any]:
         assert response.request is not None
@@ -128,6 +163,12 @@ class Engine:
     async def _item(self, item: Any) -> None:
         with contextlib.suppress(DropItem):
             await self._pipelines.process_item_async(item)
+
+
+def _fail(spider: HistorySpider, response: TextResponse) -> None:
+    failure = Failure(HttpError(response))  # type: ignore[no-untyped-call]
+    failure.request = response.request  # type: ignore[attr-defined]
+    spider.lose(failure)
 
 
 async def _asynchronous(outputs: Iterable[Any]) -> AsyncIterator[Any]:

@@ -16,6 +16,13 @@ class E:
     title: str | None = "title"
 
 
+def tombstone(ref: str, when: str | None) -> str:
+    """An at:deleted-entry, for the head of a document."""
+    at = ' xmlns:at="http://purl.org/atompub/tombstones/1.0"'
+    when_attribute = "" if when is None else f" when={quoteattr(when)}"
+    return f"<at:deleted-entry{at} ref={quoteattr(ref)}{when_attribute}/>"
+
+
 def atom(
     entries: list[E],
     *,

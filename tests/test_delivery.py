@@ -92,6 +92,34 @@ def test_delivery_whose_file_is_gone_leaves_its_changes_to_be_exported(store: St
     assert store.deliveries() == []
 
 
+def test_delivery_of_which_a_file_is_gone_is_exported_anew(store: Store, tmp_path: Path) -> None:
+    """A change that one of the files lacks has not been exported."""
+    file = written(tmp_path)
+    (tmp_path / "other").mkdir()
+    other = written(tmp_path / "other")
+    store.begin_delivery(1, [list(file), list(other)])
+    os.replace(file.written, file.name)
+    Path(other.written).unlink()
+    delivery.recover(store)
+    assert pending(store) == 1
+    assert store.deliveries() == []
+
+
+@pytest.mark.parametrize("difference", ["inode", "size", "time"])
+def test_other_file_of_the_name_is_not_the_delivered_one(
+    store: Store, tmp_path: Path, difference: str
+) -> None:
+    file = written(tmp_path)
+    assert not file.is_named()
+    os.replace(file.written, file.name)
+    assert file.is_named()
+    other = file._replace(**{difference: getattr(file, difference) + 1})
+    assert not other.is_named()
+    store.begin_delivery(1, [list(other)])
+    delivery.recover(store)
+    assert pending(store) == 1
+
+
 def test_delivery_that_cannot_name_its_file_is_cancelled(store: Store, tmp_path: Path) -> None:
     file = written(tmp_path)
     (tmp_path / "out.jsonl").mkdir()

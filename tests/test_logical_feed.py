@@ -141,6 +141,22 @@ class TestDigest:
         assert digest(entry) != digest(Entry())
         assert digest(entry) != digest(Entry(title="y"))
 
+    @pytest.mark.parametrize(
+        "entries",
+        [
+            (Entry(authors=["ab"]), Entry(authors=["a", "b"])),
+            (Entry(categories=["ab"]), Entry(categories=["a", "b"])),
+            (Entry(categories=["ab", "c"]), Entry(categories=["a", "bc"])),
+            (Entry(authors=["x"]), Entry(categories=["x"])),
+            (Entry(authors=["x", "y"]), Entry(authors=["x"], categories=["y"])),
+            (Entry(title="x"), Entry(summary="x")),
+            (Entry(title="ab", link="c"), Entry(title="a", link="bc")),
+            (Entry(operation="x"), Entry(authors=["x"])),
+        ],
+    )
+    def test_same_text_elsewhere_is_other_content(self, entries: tuple[Entry, Entry]) -> None:
+        assert digest(entries[0]) != digest(entries[1])
+
 
 def version(text: str, time: str = OLD) -> Version:
     return Version("1", order(time, None, WALK, 0, LATEST), text)
@@ -153,9 +169,11 @@ class TestDecide:
             (version("a"), None, Outcome.NEW),
             (version("a"), Winner(version("a").order, "a"), Outcome.DUPLICATE),
             (version("a", NEW), Winner(version("a").order, "a"), Outcome.DUPLICATE),
+            (version("a"), Winner(version("a", NEW).order, "a"), Outcome.DUPLICATE),
             (version("b", NEW), Winner(version("a").order, "a"), Outcome.UPDATED),
             (version("b"), Winner(version("a", NEW).order, "a"), Outcome.STALE),
             (version("b", NEW), Winner(version("a").order, ""), Outcome.NEW),
+            (version("b"), Winner(version("a", NEW).order, ""), Outcome.STALE),
         ],
     )
     def test_outcomes(self, new: Version, winner: Winner | None, outcome: Outcome) -> None:

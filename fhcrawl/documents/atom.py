@@ -23,11 +23,18 @@ def read(parsed: xml.Parsed, url: str) -> FeedDocument:
     """Read an atom:feed element."""
     feed = parsed.root
     base = xml.base_of(feed, url)
-    said = history.read(feed, base)
     problems: list[Problem] = []
-    title = feed.find(f"{ATOM}title")
-    updated = feed.find(f"{ATOM}updated")
+    entries = [
+        read_entry(entry, base, problems, number)
+        for number, entry in enumerate(parsed.entries(feed, ENTRY), 1)
+    ]
+    # RFC 4287, 4.2.1: the feed's authors apply to an entry without authors, of its own or of its source.
     authors = persons(feed)
+    for entry in entries:
+        entry.authors = entry.authors or list(authors)
+    said = history.read(feed, base)
+    title = xml.first(feed, f"{ATOM}title")
+    updated = xml.first(feed, f"{ATOM}updated")
     return FeedDocument(
         format="atom",
         title=None if title is None else xml.line(title),
@@ -35,10 +42,7 @@ def read(parsed: xml.Parsed, url: str) -> FeedDocument:
         links=said.links,
         archive=said.archive,
         complete=said.complete,
-        entries=[
-            read_entry(entry, base, authors, problems, number)
-            for number, entry in enumerate(feed.iterchildren(ENTRY), 1)
-        ],
+        entries=entries,
         problems=problems,
         fault=parsed.fault,
         tombstones=tombstones.read((feed,), problems),
@@ -46,9 +50,7 @@ def read(parsed: xml.Parsed, url: str) -> FeedDocument:
     )
 
 
-def read_entry(
-    element: _Element, base: str, feed_authors: list[str], problems: list[Problem], number: int
-) -> Entry:
+def read_entry(element: _Element, base: str, problems: list[Problem], number: int) -> Entry:
     """Read an atom:entry element; what is wrong with it is added to `problems`."""
     base = xml.base_of(element, base)
     entry = Entry()
@@ -57,8 +59,9 @@ def read_entry(
         fill = FIELDS.get(child.tag)
         if fill is not None and fill(entry, child, base):
             again.append(child)
-    if not entry.authors:
-        entry.authors = _inherited_authors(element, feed_authors)
+    # RFC 4287, 4.2.1: the authors of atom:source apply to an entry without authors.
+    if not entry.authors and (source := xml.first(element, f"{ATOM}source")) is not None:
+        entry.authors = persons(source)
     name = entry.id or entry.title or f"entry {number}"
     _check(entry, element, problems, name)
     if again:
@@ -73,12 +76,6 @@ def _check(entry: Entry, element: _Element, problems: list[Problem], name: str) 
         problems.append(Problem("no-id", name, "it has no atom:id"))
     if entry.title is None and element.find(f"{ATOM}title") is None:
         problems.append(Problem("no-title", name, "it has no atom:title"))
-
-
-# RFC 4287, 4.2.1: the authors of atom:source apply to an entry without authors, then the feed's.
-def _inherited_authors(element: _Element, feed_authors: list[str]) -> list[str]:
-    source = element.find(f"{ATOM}source")
-    return (persons(source) if source is not None else []) or list(feed_authors)
 
 
 def persons(element: _Element) -> list[str]:

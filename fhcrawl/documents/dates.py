@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 LEAP_SECOND = 60  # RFC 3339, 5.6; RFC 5322, 3.3
 CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$", re.ASCII)
@@ -102,7 +102,7 @@ NAMES = (MAIL, ASCTIME, AMERICAN)
 OFFSET = re.compile(r"([+-])([01]?\d|2[0-3])(?::?([0-5]\d))?(?![\d:])", re.ASCII)
 LONGEST = 100
 # What nearly every feed writes, which is worth a look of its own: the rest costs twice the time.
-USUAL_TIME = r"([01]\d|2[0-3]):([0-5]\d):([0-5]\d)"
+USUAL_TIME = r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)"
 USUAL_ZONE = r"([+-])([01]\d|2[0-3]):?([0-5]\d)"
 USUAL_EXTENDED = re.compile(
     rf"(\d{{4}})-(\d\d)-(\d\d)T{USUAL_TIME}(\.\d+)?(?:Z|{USUAL_ZONE})$",
@@ -132,18 +132,18 @@ def utc(text: str) -> str | None:
 def _read_usual(text: str) -> str | None:
     fraction = None
     if match := USUAL_MAIL.match(text):
-        day, name, year, hour, minute, second, sign, hours, minutes = match.groups()
+        day, name, year, time, sign, hours, minutes = match.groups()
         month = MONTHS.get(name.lower(), 0)
     elif match := USUAL_EXTENDED.match(text):
-        year, number, day, hour, minute, second, fraction, sign, hours, minutes = match.groups()
+        year, number, day, time, fraction, sign, hours, minutes = match.groups()
         month = int(number)
     else:
         return None
-    time = datetime(int(year), month, int(day), int(hour), int(minute), int(second))  # noqa: DTZ001
-    if sign:
+    moment = f"{date(int(year), month, int(day)).isoformat()}T{time}"
+    if sign and (hours, minutes) != ("00", "00"):
         offset = timedelta(hours=int(hours), minutes=int(minutes))
-        time += offset if sign == "-" else -offset
-    return f"{time.isoformat()}{fraction or ''}Z"
+        moment = (datetime.fromisoformat(moment) + (offset if sign == "-" else -offset)).isoformat()
+    return f"{moment}{fraction or ''}Z"
 
 
 def _read(text: str) -> str | None:

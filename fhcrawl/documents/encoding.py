@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from w3lib.encoding import read_bom, resolve_encoding, to_unicode
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 UTF_8 = "utf-8"
 WINDOWS_1252 = "cp1252"
-DECLARATION = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']\s*([\w.:-]+)\s*["']""")
+DECLARATION = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']\s*([\w.:-]+)\s*["']""")
 LONGEST_DECLARATION = 1024
 UTF_16 = (
     (re.compile(rb"(?:[ \t\r\n]\0)*<\0"), "utf-16-le"),
@@ -145,12 +146,13 @@ def _text(body: bytes, candidates: list[str]) -> Text:
 def _candidates(body: bytes, charset: str | None) -> Iterator[str]:
     if charset and (encoding := resolve(charset)):
         yield encoding
-    declared = DECLARATION.match(body[:LONGEST_DECLARATION].lstrip())
+    declared = DECLARATION.match(body, 0, LONGEST_DECLARATION)
     if declared and (encoding := resolve(declared[1].decode("latin-1"))):
         yield encoding
     yield UTF_8
 
 
+@lru_cache(maxsize=64)
 def resolve(label: str) -> str | None:
     """Python's name of an encoding, by its label in the Encoding Standard; None if that has none.
 

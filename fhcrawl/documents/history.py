@@ -28,10 +28,15 @@ def read(head: _Element, base: str, link: str = f"{ATOM}link") -> History:
     :param base: its base URL
     :param link: the tag of links, beside atom:link
     """
-    links = xml.head_links(head.iterchildren(f"{ATOM}link", link), base)
     said: dict[str, _Element] = {}
-    for element in head.iterchildren(f"{FH}*"):
-        said.setdefault(xml.local_name(element), element)
+    linking: list[_Element] = []
+    link_tags = {f"{ATOM}link", link}
+    for element in head.iterchildren(f"{FH}*", *link_tags):
+        if element.tag in link_tags:
+            linking.append(element)
+        else:
+            said.setdefault(xml.local_name(element), element)
+    links = xml.head_links(linking, base)
     # draft-nottingham-atompub-feed-history-00, 3: fh:stateful is 0 or 1; fh:incremental of the drafts up to
     # 04 is false or true.
     flags = {_flag(said.get("stateful")), _flag(said.get("incremental"))}

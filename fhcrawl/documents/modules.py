@@ -44,7 +44,7 @@ def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure
 
 def person(author: _Element) -> str | None:
     """What a Person construct (RFC 4287, 3.2; Atom 0.3, 3.2) is called: its name, else e-mail, else URI."""
-    parts = {xml.local_name(child): xml.line(child) for child in author.iterchildren("*")}
+    parts = {child.tag.rpartition("}")[2]: xml.line(child) for child in author if isinstance(child.tag, str)}
     return parts.get("name") or parts.get("email") or parts.get("uri") or parts.get("url")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
@@ -13,6 +14,8 @@ from fhcrawl.documents.xml import ATOM
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lxml.etree import _Element
 
     from fhcrawl.documents.modules import Fill
@@ -24,10 +27,14 @@ ROOTS = tuple(f"{namespace}rss" for namespace in xml.RSS_NAMESPACES)
 
 
 class Vocabulary(NamedTuple):
-    """RSS's own names in one namespace: what reads an item's children, and which of them are dates."""
+    """RSS's own names in one namespace: what reads an item's children, and which of them are dates.
+
+    :param update_times: what a channel has its update time in, the best first
+    """
 
     fields: dict[str, Fill]
     dates: dict[str, tuple[str, str]]
+    update_times: tuple[str, ...]
 
 
 def read(parsed: xml.Parsed, url: str) -> FeedDocument:
@@ -49,21 +56,27 @@ def read_rdf(parsed: xml.Parsed, url: str) -> FeedDocument:
 
 def _read(parsed: xml.Parsed, url: str, namespace: str) -> FeedDocument:
     root = parsed.root
-    channel = root.find(f"{namespace}channel")
+    channel = xml.first(root, f"{namespace}channel")
     fault = parsed.fault
     if channel is None:
         channel = etree.Element("channel")
         fault = fault or "it has no <channel>"
     around = xml.base_of(root, url)
     base = xml.base_of(channel, around)
-    said = history.read(channel, base)
     problems: list[Problem] = []
     vocabulary = VOCABULARIES[namespace]
-    title = channel.find(f"{namespace}title")
-    items = [(item, base) for item in channel.iterchildren(f"{namespace}item")]
+    items: Iterator[tuple[_Element, str]] = (
+        (item, base) for item in parsed.entries(channel, f"{namespace}item")
+    )
     # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel.
     if root.tag == RDF_ROOT:
-        items += [(item, around) for item in root.iterchildren(f"{namespace}item")]
+        items = chain(items, ((item, around) for item in root.iterchildren(f"{namespace}item")))
+    entries = [
+        read_item(item, inside, vocabulary, problems, number)
+        for number, (item, inside) in enumerate(items, 1)
+    ]
+    said = history.read(channel, base)
+    title = xml.first(channel, f"{namespace}title")
     return FeedDocument(
         format="rss",
         title=None if title is None else xml.line(title),
@@ -71,10 +84,7 @@ def _read(parsed: xml.Parsed, url: str, namespace: str) -> FeedDocument:
         links=said.links,
         archive=said.archive,
         complete=said.complete,
-        entries=[
-            read_item(item, inside, vocabulary, problems, number)
-            for number, (item, inside) in enumerate(items, 1)
-        ],
+        entries=entries,
         problems=problems,
         fault=fault,
         tombstones=tombstones.read((channel, root), problems),
@@ -86,9 +96,8 @@ def _read(parsed: xml.Parsed, url: str, namespace: str) -> FeedDocument:
 # present"; draft-nottingham-atompub-feed-history-08 said pubDate, which feeds without the other have.
 # RSS 1.0 has neither, and Dublin Core's date instead.
 def _update_time(channel: _Element, namespace: str) -> str | None:
-    dates = (f"{dc}date" for dc in modules.DC)
-    for tag in (f"{ATOM}updated", f"{namespace}lastBuildDate", f"{namespace}pubDate", *dates):
-        element = channel.find(tag)
+    for tag in VOCABULARIES[namespace].update_times:
+        element = xml.first(channel, tag)
         if element is not None and (time := utc(element.text or "")):
             return time
     return None
@@ -189,6 +198,12 @@ VOCABULARIES = {
     namespace: Vocabulary(
         {**{namespace + name: fill for name, fill in FIELDS.items()}, **modules.FIELDS},
         {f"{namespace}pubDate": ("published", "pubDate"), **modules.DATES},
+        (
+            f"{ATOM}updated",
+            f"{namespace}lastBuildDate",
+            f"{namespace}pubDate",
+            *(f"{dc}date" for dc in modules.DC),
+        ),
     )
     for namespace in (*xml.RSS_NAMESPACES, *xml.RDF_NAMESPACES)
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from fhcrawl.documents.dates import utc
@@ -19,7 +20,7 @@ DELETED_ENTRY = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
 def read(heads: Iterable[_Element], problems: list[Problem]) -> list[Tombstone]:
     """Read all at:deleted-entry children of some elements; what is wrong with them is added to `problems`."""
     found: list[Tombstone] = []
-    elements = (element for head in heads for element in head.iterchildren(DELETED_ENTRY))
+    elements = chain.from_iterable(head.iterchildren(DELETED_ENTRY) for head in heads)
     for number, element in enumerate(elements, 1):
         ref = (element.get("ref") or "").strip()
         if not ref:

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import re
 from html.entities import html5
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urljoin
 from xml.sax.saxutils import escape, quoteattr
@@ -55,6 +56,14 @@ LONGEST_PROLOG = 65_536
 CONTAINERS = frozenset(
     {"rss", f"{ATOM}feed", *(f"{namespace}channel" for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES))}
 )
+# A document of more bytes is read while it is parsed, in pieces of so many.
+LARGE = 1024**2
+PIECE = 65_536
+# Where the entries of such a document stand: their tag, and those of the elements around them.
+PLACES = {
+    f"{ATOM}entry": [f"{ATOM}feed"],
+    **{f"{namespace}item": [f"{namespace}channel", f"{namespace}rss"] for namespace in RSS_NAMESPACES},
+}
 
 
 class Parsed(NamedTuple):
@@ -62,11 +71,21 @@ class Parsed(NamedTuple):
 
     :param fault: why the document ends before its end; None if it does not
     :param problems: what had to be repaired or left out to read it
+    :param coming: the entries of a document that is still being parsed: what stands behind the first one
+        is not there before the last one has been asked for
     """
 
     root: _Element
     fault: str | None
     problems: tuple[Problem, ...] = ()
+    coming: Iterator[_Element] | None = None
+
+    def entries(self, parent: _Element, tag: str) -> Iterator[_Element]:
+        """The children of an element that are entries; a large document's are gone when the next one comes.
+
+        :raises lxml.etree.XMLSyntaxError: if the document is still being parsed, and is not well-formed
+        """
+        return parent.iterchildren(tag) if self.coming is None else self.coming
 
 
 def parse(body: bytes, charset: str | None) -> Parsed:
@@ -94,6 +113,57 @@ def parse(body: bytes, charset: str | None) -> Parsed:
         if parsed is None:
             raise NotAFeedError("not-xml", f"it is not XML ({fault})") from error
         return parsed
+
+
+def begin(body: bytes, charset: str | None) -> Parsed | None:
+    """Begin to parse a large document; None if it is none, or has to be parsed as a whole.
+
+    :param charset: the charset parameter of the Content-Type header
+    :raises lxml.etree.XMLSyntaxError: if it is not well-formed
+    """
+    if len(body) < LARGE:
+        return None
+    source = encoding.source(body, charset)
+    piece = source.body[:PIECE]
+    # Entities: see _declares_markup.
+    if b"<!DOCTYPE" in piece:
+        return None
+    events = ("start", "end")
+    parser = etree.XMLPullParser(events=events, tag=list(PLACES), **_parser_options())  # type: ignore[arg-type]
+    parser.feed(piece)
+    _event, entry = next(_events(parser), (None, None))
+    if entry is None or not _is_in_place(entry):
+        return None
+    root = entry.getroottree().getroot()
+    return Parsed(root, None, _repaired([source.repair]), _coming(parser, source.body, entry))
+
+
+def _is_in_place(entry: _Element) -> bool:
+    around = list(entry.iterancestors())
+    if [element.tag for element in around] != PLACES[entry.tag]:
+        return False
+    # Of several channels, the first one is the feed.
+    return all(first(outer, inner.tag) is inner for inner, outer in pairwise(around))
+
+
+# An element can go when the next one is whole: to the text behind the last one, libxml2 still adds.
+def _coming(parser: etree.XMLPullParser, body: bytes, entry: _Element) -> Iterator[_Element]:
+    tag, parent = entry.tag, next(entry.iterancestors())
+    before: _Element | None = None
+    for event, element in _remaining(parser, body):
+        if event == "end" and element.tag == tag and element.getparent() is parent:
+            if before is not None:
+                parent.remove(before)
+            before = element
+            yield element
+
+
+def _remaining(parser: etree.XMLPullParser, body: bytes) -> Iterator[tuple[str, _Element]]:
+    yield from _events(parser)
+    for position in range(PIECE, len(body), PIECE):
+        parser.feed(body[position : position + PIECE])
+        yield from _events(parser)
+    parser.close()
 
 
 def _mended(text: Text, broken: Parsed | None) -> Parsed | None:
@@ -174,7 +244,7 @@ def _says_more(root: _Element, problems: tuple[Problem, ...], broken: Parsed) ->
 
 
 def _strictly(body: bytes) -> _Element:
-    return etree.fromstring(body, _parser())
+    return etree.fromstring(body, STRICT)
 
 
 def _parser(recover: bool = False) -> etree.XMLParser:
@@ -190,6 +260,10 @@ def _parser_options() -> dict[str, object]:
         "remove_pis": True,
         "remove_comments": True,
     }
+
+
+# Parsers can be used again, also by several threads (they lock); with small documents a new one can be felt.
+STRICT = _parser()
 
 
 def _whole_elements(body: bytes) -> _Element | None:
@@ -249,6 +323,11 @@ def local_name(element: _Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
+def first(element: _Element, tag: str) -> _Element | None:
+    """The first child with a tag; `find` is for paths, and takes twice the time."""
+    return next(element.iterchildren(tag), None)
+
+
 def text(element: _Element) -> str | None:
     """All text inside an element, exactly; None if there is nothing but white space."""
     value = element.text if not len(element) else "".join(_texts(element))
@@ -267,8 +346,8 @@ def _texts(element: _Element) -> Iterator[str]:
 
 def line(element: _Element) -> str | None:
     """The text of an element that holds one line (a title, a name, an id), without white space around it."""
-    value = text(element)
-    return value.strip() if value else None
+    value = element.text if not len(element) else "".join(_texts(element))
+    return (value.strip() or None) if value else None
 
 
 def markup(element: _Element) -> str | None:

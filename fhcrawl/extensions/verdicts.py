@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from fhcrawl.store import Feed
-    from fhcrawl.visit import Loss
-
 logger = logging.getLogger(__name__)
 
 
@@ -37,16 +34,20 @@ class VerdictsExtension:
     def spider_closed(self) -> None:
         """Count and log the verdicts."""
         extension = StoreExtension.of(self._crawler)
+        untold = dict(extension.untold)
         for feed in extension.store.feeds(extension.run):
-            self._tell(feed, extension.untold.get(feed.feed))
+            reasons = [f"{printable(r.url)} {printable(r.detail)}" for r in feed.reasons]
+            loss = untold.pop(feed.feed, None)
+            if loss is None:
+                self._tell(feed.feed, feed.verdict, feed.entries, reasons)
+            else:
+                reasons.append(f"a document {printable(loss.detail)}")
+                self._tell(feed.feed, Verdict.INCOMPLETE, feed.entries, reasons)
+        for url, loss in untold.items():
+            self._tell(url, Verdict.UNKNOWN, 0, [printable(loss.detail)])
 
-    def _tell(self, feed: Feed, untold: Loss | None) -> None:
-        verdict = feed.verdict
-        reasons = [f"{printable(r.url)} {printable(r.detail)}" for r in feed.reasons]
-        if untold is not None:
-            verdict = Verdict.INCOMPLETE
-            reasons.append(f"a document {printable(untold.detail)}")
+    def _tell(self, url: str, verdict: Verdict, entries: int, reasons: list[str]) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/feed/{verdict.value}")
         level = logging.INFO if verdict is Verdict.COMPLETE else logging.WARNING
         said = "".join(f"; {reason}" for reason in reasons)
-        logger.log(level, "%s: %s, entries: %d%s", printable(feed.feed), verdict.value, feed.entries, said)
+        logger.log(level, "%s: %s, entries: %d%s", printable(url), verdict.value, entries, said)

@@ -201,8 +201,6 @@ class CommitMiddleware:
         visit = reading.visit
         if visit is None:
             return
-        for name, count in visit.counts.items():
-            self._crawler.stats.inc_value(name, count)
         if not reading.is_read:
             if visit.loss is not None:
                 self.document_lost(visit)
@@ -212,6 +210,8 @@ class CommitMiddleware:
         except Exception as error:  # noqa: BLE001 - whatever it is, the document is not in the store
             self._note_uncommitted(visit, error)
             return
+        for name, count in visit.counts.items():
+            self._crawler.stats.inc_value(name, count)
         if deleted:
             self._crawler.stats.inc_value("fhcrawl/entry/deleted", deleted)
         self._count("document", visit.loss.state.value if visit.loss else "processed")

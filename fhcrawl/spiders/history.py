@@ -10,7 +10,7 @@ from scrapy import Request, Spider
 from fhcrawl import logical_feed, reading, signals, subscriptions, wordpress
 from fhcrawl.clock import now
 from fhcrawl.documents.html import feed_links
-from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.exceptions import NotAFeedError, StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.failures import loss_of
 from fhcrawl.logical_feed import Kind, Link, Place, Role
@@ -79,7 +79,13 @@ class HistorySpider(Spider):
         """The subscription document of each feed."""
         extension = StoreExtension.of(self.crawler)
         for feed, options in self.feeds.items():
-            yield self._subscription(extension.store.begin_walk(feed, extension.run, now()), options)
+            try:
+                known = extension.store.begin_walk(feed, extension.run, now())
+            except StoreError as error:
+                logger.error("%s is not crawled: %s", printable(feed), error)
+                extension.untold[feed] = Loss(State.FAILED, "store-error", f"is not crawled: {error}")
+                continue
+            yield self._subscription(known, options)
 
     def _subscription(self, known: Subscription, options: FeedOptions) -> Request:
         validators = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}

@@ -152,6 +152,31 @@ def test_export_that_cannot_be_written_is_made_good_by_the_next_run(
     assert project.crawl(server.url("/index")).changes == {"1": "new"}
 
 
+def test_export_of_which_one_file_fails_at_its_end_is_made_good_by_the_next_run(
+    server: FeedServer, project: Project
+) -> None:
+    """A full disk is noticed when what is buffered is written."""
+    server.serve("/index", atom([E("1")]))
+    arguments = ("-o", "kept.jsonl", "-o", "/dev/full:jsonlines")
+    run = project.crawl(server.url("/index"), output=None, args=arguments)
+    assert run.all_stats["feedexport/failed_count/FileFeedStorage"] == 1
+    assert run.exit_code == 1
+    assert any("Nothing counts as exported" in w for w in run.warnings())
+    assert not (project.folder / "kept.jsonl").exists()
+    assert not list(project.folder.glob(".*.part"))
+    assert project.crawl(server.url("/index")).changes == {"1": "new"}
+
+
+def test_empty_export_that_cannot_be_written_fails_the_run(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([]))
+    arguments = ("-o", "kept.jsonl", "-o", "/proc/none/out.jsonl")
+    run = project.crawl(server.url("/index"), output=None, args=arguments)
+    assert run.exit_code == 1
+    assert any("The export cannot be written" in w for w in run.warnings())
+    assert "Traceback" not in run.log
+    assert not (project.folder / "kept.jsonl").exists()
+
+
 def test_fields_are_in_order_in_the_csv_header(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
     project.crawl(server.url("/index"), output="out.csv")

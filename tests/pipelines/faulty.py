@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import dataclasses
 import os
@@ -35,9 +36,25 @@ class Drops:
         return item
 
 
+class DropsUnwanted:
+    def process_item(self, item: Any) -> Any:
+        if item.summary == "unwanted":
+            raise DropItem("not wanted")
+        return item
+
+
 class Enriches:
     async def process_item(self, item: Any) -> Any:
         item.categories = [*item.categories, "enriched"]
+        return item
+
+
+class Delays:
+    """Lets the entries whose text is `slow` be overtaken by others."""
+
+    async def process_item(self, item: Any) -> Any:
+        if item.summary == "slow":
+            await asyncio.sleep(0.3)
         return item
 
 

@@ -3,28 +3,49 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
-from fhcrawl.logical_feed import Outcome, Place, Verdict, Winner, decide, latest_time
+from fhcrawl.documents import Tombstone
+from fhcrawl.logical_feed import Outcome, Place, Role, Verdict, Winner, decide, deletion, latest_time
 from fhcrawl.logical_feed import Version as LogicalVersion
 from fhcrawl.logical_feed import order as logical_order
 from fhcrawl.store import Store
+from fhcrawl.visit import Visit, bury
 from tests.engine import Engine
-from tests.feeds import E, atom
+from tests.feeds import E, atom, tombstone
+
+if TYPE_CHECKING:
+    from typing import Any
 
 INDEX = "http://example.org/index"
+NOW = "2026-01-01T00:00:00Z"
 FUTURE = "2999-01-01T00:00:00Z"
 TIMES = [None, "2003-01-01T00:00:00Z", "2003-01-01T00:00:00.5Z", "2003-01-02T00:00:00Z", FUTURE]
 
-entries = st.lists(
-    st.builds(E, st.sampled_from("abcd"), st.sampled_from("xyz"), st.sampled_from(TIMES)), max_size=4
+
+class Document(NamedTuple):
+    """What a feed document says.
+
+    :param deleted: ids of entries that are no more, and when they were deleted
+    """
+
+    entries: list[E]
+    updated: str | None
+    deleted: list[tuple[str, str | None]]
+
+
+ids, times = st.sampled_from("abcd"), st.sampled_from(TIMES)
+documents = st.builds(
+    Document,
+    st.lists(st.builds(E, ids, st.sampled_from("xyz"), times), max_size=4),
+    times,
+    st.lists(st.tuples(ids, times), max_size=2),
 )
-documents = st.tuples(entries, st.sampled_from(TIMES))
 
 
 @dataclass
@@ -32,17 +53,19 @@ class Publication:
     """What the publisher serves during a run: how many archives there are, and the subscription document.
 
     :param life: how many entries the run handles before it is killed; None if it is not
+    :param gaps: numbers of the documents that answer 404; 0 is the subscription document
     """
 
     archives: int
-    subscription: tuple[list[E], str | None]
+    subscription: Document
     life: int | None
     plain: bool = True
+    gaps: frozenset[int] = frozenset()
 
 
 @dataclass
 class History:
-    archives: list[tuple[list[E], str | None]]
+    archives: list[Document]
     publications: list[Publication]
 
 
@@ -51,99 +74,172 @@ def histories(draw: st.DrawFn) -> History:
     archives = draw(st.lists(documents, max_size=5))
     counts = sorted(draw(st.lists(st.integers(0, len(archives)), min_size=1, max_size=3)))
     lives = st.none() | st.integers(0, 12)
-    publications = [Publication(n, draw(documents), draw(lives), draw(st.booleans())) for n in counts]
+    gaps = st.frozensets(st.integers(0, len(archives)), max_size=2)
+    publications = [
+        Publication(n, draw(documents), draw(lives), draw(st.booleans()), draw(gaps)) for n in counts
+    ]
     publications.append(Publication(len(archives), draw(documents), None))
     return History(archives, publications)
 
 
 def url(number: int) -> str:
-    return f"http://example.org/a{number}"
+    return f"http://example.org/a{number}" if number else INDEX
 
 
-def serve(history: History, publication: Publication) -> dict[str, str]:
-    """The bodies by URL: archive 1 is the oldest."""
-    served = {}
-    for number, (items, updated) in enumerate(history.archives[: publication.archives], 1):
-        prev = url(number - 1) if number > 1 else None
-        served[url(number)] = atom(items, prev=prev, updated=updated)
-    items, updated = publication.subscription
-    prev = url(publication.archives) if publication.archives else None
-    served[INDEX] = atom(items, prev=prev, updated=updated)
-    return served
+def body(document: Document, prev: int) -> str:
+    head = "".join(tombstone(*deleted) for deleted in document.deleted)
+    return atom(document.entries, prev=url(prev) if prev else None, updated=document.updated, head=head)
 
 
-Version = tuple[E, str | None, str, tuple[int, int, int]]
+def serve(history: History, publication: Publication) -> dict[str, str | int]:
+    """The answers by URL: archive 1 is the oldest."""
+    archives = history.archives[: publication.archives]
+    served: dict[str, str | int] = {url(n): body(document, n - 1) for n, document in enumerate(archives, 1)}
+    served[INDEX] = body(publication.subscription, publication.archives)
+    return served | dict.fromkeys(map(url, publication.gaps), 404)
 
 
-def oracle(versions: list[Version]) -> dict[str, tuple[E, str]]:
-    """All versions at once: the greatest of (time, document's time, place in the chain, position)."""
+class Version(NamedTuple):
+    """A version, for the oracle.
 
+    :param order: time, whether it is a deletion, its document's time, places in the chain and the document
+    :param text: None for a deletion
+    """
+
+    id: str
+    order: tuple[str, int, str, tuple[int, int, int], int]
+    text: str | None
+    document: str
+
+
+def versions(document: Document, source: str, place: tuple[int, int, int]) -> list[Version]:
     def counts(time: str | None) -> str:
         return "" if time is None or time == FUTURE else time.rstrip("Z")
 
-    best: dict[str, tuple[Any, E, str]] = {}
-    for position, (entry, updated, document, place) in enumerate(versions):
-        order = (counts(entry.updated) or counts(updated), counts(updated), place, -position)
-        if entry.id is not None and (entry.id not in best or order > best[entry.id][0]):
-            best[entry.id] = (order, entry, document)
-    return {entry_id: (entry, document) for entry_id, (_, entry, document) in best.items()}
+    own = counts(document.updated)
+    found = [
+        Version(i, (counts(when) or own, 1, own, place, 0), None, source) for i, when in document.deleted
+    ]
+    for position, entry in enumerate(document.entries):
+        assert entry.id is not None
+        order = (counts(entry.updated) or own, 0, own, place, -position)
+        found.append(Version(entry.id, order, entry.text, source))
+    return found
+
+
+def oracle(seen: list[Version]) -> dict[str, tuple[str, str]]:
+    """Texts and documents by id: of all versions at once the greatest, where that is no deletion."""
+    greatest: dict[str, Version] = {}
+    for version in seen:
+        if version.id not in greatest or version.order > greatest[version.id].order:
+            greatest[version.id] = version
+    return {v.id: (v.text, v.document) for v in greatest.values() if v.text is not None}
+
+
+@dataclass
+class Crawled:
+    """What the runs have brought, for the oracle.
+
+    :param archived: numbers of the archives that are processed
+    :param walked: how many archives the last subscription document that was read has; None if it was lost
+    :param exported: the exports of all runs, applied in their order: texts by id
+    """
+
+    history: History
+    store: str
+    seen: list[Version] = field(default_factory=list)
+    archived: set[int] = field(default_factory=set)
+    walked: int | None = None
+    exported: dict[str, str] = field(default_factory=dict)
+
+    def run(self, number: int, publication: Publication) -> None:
+        engine = Engine(self.store, serve(self.history, publication), publication.life, publication.plain)
+        changes = engine.crawl(INDEX)
+        event(f"run {'killed' if changes is None else 'finished'}")
+        for visit in engine.committed:
+            if visit.asked == INDEX:
+                self.walked = publication.archives
+                # It stands in front of the newest archive of its time; archives of later times are newer.
+                place = (publication.archives, 1, number)
+                self.seen += versions(publication.subscription, INDEX, place)
+            else:
+                self._archive(int(visit.asked.rpartition("a")[2]))
+        if 0 in publication.gaps:
+            self.walked = None
+        for change in changes or ():
+            self._apply(change)
+
+    def _archive(self, number: int) -> None:
+        assert number not in self.archived, "an archive that is processed was fetched again"
+        self.archived.add(number)
+        self.seen += versions(self.history.archives[number - 1], url(number), (number, 0, 0))
+
+    def _apply(self, change: dict[str, Any]) -> None:
+        entry_id, kind = change["id"], change["change"]
+        event(f"change {kind}")
+        assert (kind == "new") == (entry_id not in self.exported)
+        if kind == "deleted":
+            del self.exported[entry_id]
+            return
+        assert self.exported.get(entry_id) != change["summary"], "exported twice"
+        self.exported[entry_id] = change["summary"]
+
+    def is_whole(self) -> bool:
+        """Whether the chain of the last subscription document has been read to its end."""
+        return self.walked is not None and self.archived >= set(range(1, self.walked + 1))
+
+
+LIVE = Document([E("a", "x", TIMES[1])], TIMES[1], [])
+BURIED = Document([E("b", "x", TIMES[1])], TIMES[1], [("a", TIMES[3])])
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
-def test_any_runs_and_interruptions_give_the_oracles_feed(history: History) -> None:
-    versions: list[Version] = []
-    exported: dict[str, str] = {}
-    archived: set[int] = set()
+@example(
+    History([LIVE], [Publication(1, LIVE, None), Publication(1, BURIED, None), Publication(1, LIVE, None)])
+)
+@example(
+    History(
+        [LIVE, LIVE, LIVE],
+        [Publication(3, BURIED, None, gaps=frozenset({2})), Publication(3, BURIED, None)],
+    )
+)
+def test_any_runs_interruptions_and_gaps_give_the_oracles_feed(history: History) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        store = f"sqlite:///{Path(folder) / 'store.sqlite'}"
-        for run, publication in enumerate(history.publications):
-            engine = Engine(store, serve(history, publication), publication.life, publication.plain)
-            changes = engine.crawl(INDEX)
-            event(f"run {'killed' if changes is None else 'finished'}")
-            for visit in engine.committed:
-                if visit.asked == INDEX:
-                    items, updated = publication.subscription
-                    # It stands in front of the newest archive of its time; archives of later times are newer.
-                    place = (publication.archives, 1, run)
-                    versions += [(e, updated, INDEX, place) for e in items]
-                else:
-                    number = int(visit.asked.rpartition("a")[2])
-                    assert number not in archived, "an archive that is processed was fetched again"
-                    archived.add(number)
-                    items, updated = history.archives[number - 1]
-                    versions += [(e, updated, visit.asked, (number, 0, 0)) for e in items]
-            for change in changes or ():
-                assert exported.get(change["id"]) != change["summary"], "exported twice"
-                assert (change["change"] == "new") == (change["id"] not in exported)
-                exported[change["id"]] = change["summary"]
-        opened = Store.open(store)
-        whole = {e["id"]: (e["summary"], e["document"]) for e in opened.entries()}
-        [feed] = opened.feeds()
-        opened.close()
-    expected = {i: (entry.text, document) for i, (entry, document) in oracle(versions).items()}
-    assert archived == set(range(1, len(history.archives) + 1))
-    assert whole == expected
-    assert exported == {entry_id: text for entry_id, (text, _) in expected.items()}
+        crawled = Crawled(history, f"sqlite:///{Path(folder) / 'store.sqlite'}")
+        for number, publication in enumerate(history.publications):
+            crawled.run(number, publication)
+            opened = Store.open(crawled.store)
+            whole = {e["id"]: (e["summary"], e["document"]) for e in opened.entries()}
+            [feed] = opened.feeds()
+            opened.close()
+            assert whole == oracle(crawled.seen)
+            assert feed.entries == len(whole)
+            assert feed.verdict is not Verdict.COMPLETE or crawled.is_whole()
+    assert crawled.archived == set(range(1, len(history.archives) + 1))
+    assert crawled.exported == {entry_id: text for entry_id, (text, _) in whole.items()}
     assert feed.verdict is (Verdict.COMPLETE if history.archives else Verdict.UNKNOWN)
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.data(), st.lists(st.tuples(st.integers(1, 3), documents), min_size=1, max_size=6))
 def test_any_permutation_of_documents_gives_the_same_feed(
-    data: st.DataObject, walks: list[tuple[int, tuple[list[E], str | None]]]
+    data: st.DataObject, walks: list[tuple[int, Document]]
 ) -> None:
     """Documents at any places, in any order of arrival."""
-    placed = [(Place(walk, -step), items, updated) for step, (walk, (items, updated)) in enumerate(walks)]
+    placed = [(Place(walk, -step), document) for step, (walk, document) in enumerate(walks)]
     feeds = [fold(placed), fold(data.draw(st.permutations(placed)))]
     assert feeds[0] == feeds[1]
 
 
-def fold(placed: list[tuple[Place, list[E], str | None]]) -> dict[str, Winner]:
+def fold(placed: list[tuple[Place, Document]]) -> dict[str, Winner]:
     """The winners when documents arrive in an order."""
-    latest = latest_time("2026-01-01T00:00:00Z")
+    latest = latest_time(NOW)
     winners: dict[str, Winner] = {}
-    for place, items, updated in placed:
+    for place, (items, updated, deleted) in placed:
+        visit = Visit(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, place, NOW, winners=winners)
+        visit.deletions = [deletion(Tombstone(i, when), updated, place, latest) for i, when in deleted]
+        bury(visit)
         for position, item in enumerate(items):
             assert item.id is not None
             order = logical_order(item.updated, updated, place, position, latest)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.feeds import E, atom, rss
+from tests.feeds import E, atom, rss, tombstone
 from tests.server import FeedServer
 
 if TYPE_CHECKING:
@@ -225,13 +225,6 @@ class TestOddPublishers:
         self.crawl(project, server, "limit = 1")
         assert set(self.run.changes) == {"2", "3"}
         assert project.verdict() == ("incomplete", ["limit"])
-
-
-AT = ' xmlns:at="http://purl.org/atompub/tombstones/1.0"'
-
-
-def tombstone(ref: str, when: str) -> str:
-    return f'<at:deleted-entry{AT} ref="{ref}" when="{when}"/>'
 
 
 class TestDeletedEntries:

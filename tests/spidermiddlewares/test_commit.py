@@ -1,0 +1,282 @@
+"""What is committed when something breaks: code in the middle of a document, or the store."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fhcrawl.exceptions import StoreError
+from fhcrawl.logical_feed import Verdict
+from fhcrawl.store import Store
+from fhcrawl.store import store as store_module
+from tests.engine import Engine
+from tests.feeds import E, atom, tombstone
+from tests.pipelines import faulty
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fhcrawl.store import Feed
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+INDEX, A1, A0 = (f"http://example.org/{name}" for name in ("index", "a1", "a0"))
+DOCUMENTS = {
+    INDEX: atom([E("3")], prev=A1),
+    A1: atom([E("2"), E("1")], prev=A0, head=tombstone("0", "2004-01-01T00:00:00Z")),
+    A0: atom([E("0")]),
+}
+
+
+class TestOrderOfPipelines:
+    def test_entry_that_is_overtaken_in_the_pipelines_does_not_win(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        older, newer = E("1", "slow", "2003-01-01T00:00:00Z"), E("1", "quick", "2004-01-01T00:00:00Z")
+        server.serve("/index", atom([older, newer]))
+        run = project.crawl(server.url("/index"), settings=faulty.settings("Delays"))
+        assert run.stats["fhcrawl/entry/updated"] == 1
+        assert [(item["summary"], item["updated"]) for item in run.items] == [("quick", newer.updated)]
+
+
+class TestErrorInTheMiddleOfADocument:
+    @pytest.mark.parametrize("pipeline", ["Drops", "Enriches"], ids=["the short way", "Scrapy's way"])
+    def test_document_is_unmarked_and_read_again(
+        self, server: FeedServer, project: Project, pipeline: str
+    ) -> None:
+        server.serve("/index", atom([E("5")], prev="/a2"))
+        server.serve("/a2", atom([E("4"), E("3"), E("2")], prev="/a1"))
+        server.serve("/a1", atom([E("1")]))
+        settings = {"SPIDER_MODULES": "tests.spiders.breaking", **faulty.settings(pipeline)}
+        run = project.crawl(server.url("/index"), settings=settings, spider="breaking", TEST_ENTRY="3")
+        assert run.changes == {"5": "new", "4": "new", "1": "new"}
+        assert run.stats["fhcrawl/document/failed"] == 1
+        assert project.states() == {"/index": "processed", "/a2": "failed", "/a1": "processed"}
+        [feed] = project.feeds()
+        [reason] = feed["reasons"]
+        assert feed["verdict"] == "incomplete"
+        assert (reason["kind"], reason["url"]) == ("error", server.url("/a2"))
+        assert reason["detail"] == "could not be read to its end (ValueError: a bug in a spider)"
+        server.asked()
+        run = project.crawl(server.url("/index"))
+        assert server.asked() == ["/index", "/a2"]
+        assert run.changes == {"3": "new", "2": "new"}
+        assert run.stats["fhcrawl/feed/complete"] == 1
+
+    def test_subscription_document_is_not_taken_as_unchanged(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        server.serve("/index", atom([E("2"), E("1")]))
+        settings = {"SPIDER_MODULES": "tests.spiders.breaking"}
+        run = project.crawl(server.url("/index"), settings=settings, spider="breaking", TEST_ENTRY="1")
+        assert run.changes == {"2": "new"}
+        assert project.verdict() == ("unknown", ["error", "no-history"])
+        assert project.crawl(server.url("/index")).changes == {"1": "new"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.sqlite"
+
+
+class Locking(dict[str, "str | int"]):
+    """Documents; while one of them is read, another connection holds the store's write lock."""
+
+    def __init__(self, path: Path, locked: str) -> None:
+        super().__init__(DOCUMENTS)
+        self._locked = locked
+        self._other = sqlite3.connect(path, isolation_level=None)
+
+    def __getitem__(self, url: str) -> str | int:
+        if self._other.in_transaction:
+            self._other.execute("ROLLBACK")
+        if url == self._locked:
+            self._other.execute("BEGIN IMMEDIATE")
+        return super().__getitem__(url)
+
+    def close(self) -> None:
+        self._other.close()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores that do not wait long for a lock."""
+    configure = store_module._configure_sqlite
+
+    def configure_impatient(connection: Any, record: Any) -> None:
+        configure(connection, record)
+        connection.execute("PRAGMA busy_timeout = 20")
+
+    monkeypatch.setattr(store_module, "_configure_sqlite", configure_impatient)
+
+
+def execute(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+
+
+def break_store(path: Path, table: str, condition: str) -> None:
+    """Let the store fail to write some rows."""
+    Store.open(f"sqlite:///{path}").close()
+    fails = "BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+    execute(path, f"CREATE TRIGGER broken BEFORE INSERT ON {table} WHEN {condition} {fails}")
+
+
+def mend_store(path: Path) -> None:
+    execute(path, "DROP TRIGGER IF EXISTS broken")
+
+
+def fail_for(broken: object, original: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that fails if something is among its arguments, or in one of them."""
+
+    def method(*args: Any) -> Any:
+        if any(broken == arg or (isinstance(arg, list) and broken in arg) for arg in args):
+            raise StoreError("The store failed: the disk is gone")
+        return original(*args)
+
+    return method
+
+
+def crawl(path: Path, documents: dict[str, Any]) -> tuple[dict[str, str], Engine]:
+    """A crawl; what it exports, by id."""
+    engine = Engine(f"sqlite:///{path}", documents)
+    changes = engine.crawl(INDEX)
+    assert changes is not None
+    return {change["id"]: change["change"] for change in changes}, engine
+
+
+def stored(path: Path) -> tuple[set[str], Feed]:
+    """What the store has of the feed."""
+    store = Store.open(f"sqlite:///{path}")
+    ids = {entry["id"] for entry in store.entries()}
+    [feed] = store.feeds()
+    store.close()
+    return ids, feed
+
+
+def assert_a1_heals(path: Path) -> None:
+    changes, engine = crawl(path, DOCUMENTS)
+    assert engine.asked == [INDEX, A1]
+    assert changes == {"2": "new", "1": "new", "0": "deleted"}
+    ids, feed = stored(path)
+    assert ids == {"3", "2", "1"}
+    assert feed.verdict is Verdict.COMPLETE
+
+
+class TestStoreThatFails:
+    @pytest.fixture(params=["when it is asked for the entries", "when it commits"])
+    def mend(
+        self, request: pytest.FixtureRequest, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> Callable[[], None]:
+        """A store that fails for the archive a1, and what mends it."""
+        if request.param == "when it commits":
+            break_store(path, "entries", "NEW.id = '1'")
+        else:
+            monkeypatch.setattr(Store, "winners", fail_for("1", Store.winners))
+
+        def mended() -> None:
+            mend_store(path)
+            monkeypatch.undo()
+
+        return mended
+
+    def test_nothing_of_the_document_is_stored_and_the_walk_goes_on(
+        self, path: Path, mend: Callable[[], None]
+    ) -> None:
+        changes, engine = crawl(path, DOCUMENTS)
+        assert engine.asked == [INDEX, A1, A0]
+        assert changes == {"3": "new", "0": "new"}
+        documents = {n: count for n, count in engine.stats.items() if "/document/" in n or "/feed/" in n}
+        assert documents == {
+            "fhcrawl/document/processed": 2,
+            "fhcrawl/document/failed": 1,
+            "fhcrawl/feed/incomplete": 1,
+        }
+        assert "fhcrawl/entry/deleted" not in engine.stats
+        assert engine.stats["fhcrawl/entry/new"] == 2
+        ids, feed = stored(path)
+        assert ids == {"3", "0"}
+        assert feed.verdict is Verdict.INCOMPLETE
+        assert [(reason.kind, reason.url) for reason in feed.reasons] == [("store-error", A1)]
+        mend()
+        assert_a1_heals(path)
+
+    def test_entries_that_cannot_be_compared_do_not_reach_the_pipelines(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Store, "winners", fail_for("1", Store.winners))
+        _, engine = crawl(path, DOCUMENTS)
+        entries = {name: count for name, count in engine.stats.items() if "/entry/" in name}
+        assert entries == {"fhcrawl/entry/new": 2}
+
+    @pytest.mark.usefixtures("impatient")
+    def test_lock_that_another_process_holds_for_long_loses_one_document(self, path: Path) -> None:
+        Store.open(f"sqlite:///{path}").close()
+        with closing(Locking(path, A1)) as documents:
+            changes, engine = crawl(path, documents)
+        assert changes == {"3": "new", "0": "new"}
+        assert engine.stats["fhcrawl/feed/incomplete"] == 1
+        ids, feed = stored(path)
+        assert ids == {"3", "0"}
+        assert feed.verdict is Verdict.INCOMPLETE
+        assert_a1_heals(path)
+
+    def test_failure_while_the_link_is_followed_leaves_the_document_unmarked(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Store, "end_of", fail_for(A0, Store.end_of))
+        changes, _ = crawl(path, DOCUMENTS)
+        assert changes == {"3": "new"}
+        _, feed = stored(path)
+        assert [(reason.kind, reason.url) for reason in feed.reasons] == [("error", A1)]
+        monkeypatch.undo()
+        changes, engine = crawl(path, DOCUMENTS)
+        assert engine.asked == [INDEX, A1, A0]
+        assert changes == {"2": "new", "1": "new"}
+        assert stored(path)[1].verdict is Verdict.COMPLETE
+
+    @pytest.mark.parametrize(
+        ("answer", "detail"),
+        [
+            (atom([E("4")], prev=A1), "could not be stored (StoreError: The store failed: the disk is full)"),
+            (404, "is not there (404)"),
+        ],
+        ids=["a new document", "404"],
+    )
+    def test_loss_that_cannot_be_stored_is_told_by_the_runs_verdict(
+        self, path: Path, caplog: pytest.LogCaptureFixture, answer: str | int, detail: str
+    ) -> None:
+        crawl(path, DOCUMENTS)
+        assert stored(path)[1].verdict is Verdict.COMPLETE
+        break_store(path, "documents", "NEW.role = 'subscription' AND NEW.state <> 'known'")
+        caplog.clear()
+        changes, engine = crawl(path, {**DOCUMENTS, INDEX: answer})
+        assert changes == {}
+        verdicts = {name: count for name, count in engine.stats.items() if "/feed/" in name}
+        assert verdicts == {"fhcrawl/feed/incomplete": 1}
+        [said] = [r.getMessage() for r in caplog.records if "entries: " in r.getMessage()]
+        assert said.startswith(f"{INDEX}: incomplete")
+        assert detail in said
+        mend_store(path)
+        changes, engine = crawl(path, {**DOCUMENTS, INDEX: atom([E("4")], prev=A1)})
+        assert changes == {"4": "new"}
+        assert engine.stats["fhcrawl/feed/complete"] == 1
+
+
+def test_feed_that_the_store_refuses_loses_only_itself(server: FeedServer, project: Project) -> None:
+    for name in ("one", "refused", "three"):
+        server.serve(f"/{name}", atom([E(name)]))
+    project.crawl(server.url("/one"))
+    with closing(sqlite3.connect(project.folder / ".scrapy" / "fhcrawl.sqlite")) as store, store:
+        store.execute(
+            "CREATE TRIGGER refuse BEFORE INSERT ON feeds WHEN NEW.url LIKE '%/refused'"
+            " BEGIN SELECT RAISE(ABORT, 'refused by a trigger'); END"
+        )
+    run = project.crawl(server.url("/refused"), server.url("/three"))
+    assert set(run.changes) == {"three"}
+    assert any("refused by a trigger" in line and "unknown" in line for line in run.warnings())
+    assert run.stats["fhcrawl/feed/unknown"] == 2

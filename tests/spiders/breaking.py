@@ -1,0 +1,26 @@
+"""A user's spider with a bug: it raises at an entry."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from fhcrawl.items import EntryVersion
+from fhcrawl.spiders.history import HistorySpider
+from tests.pipelines.faulty import CHOSEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Request
+    from scrapy.http import Response
+
+
+class BreakingSpider(HistorySpider):
+    name = "breaking"
+
+    def parse(self, response: Response, *args: Any, **kwargs: Any) -> Iterator[Request | EntryVersion]:
+        for output in super().parse(response, *args, **kwargs):
+            if isinstance(output, EntryVersion) and output.id == os.environ.get(CHOSEN):
+                raise ValueError("a bug in a spider")
+            yield output

@@ -1,0 +1,129 @@
+"""What a document changes in the store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fhcrawl.store import Store
+from tests.engine import Engine
+from tests.feeds import E, atom, tombstone
+from tests.pipelines import faulty
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+FEED = "http://example.org/index"
+COMPLETE = "<fh:complete/>"
+YEARS = {year: f"{year}-01-01T00:00:00Z" for year in range(2002, 2007)}
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'store.sqlite'}"
+
+
+def crawl(url: str, document: str, **more: Any) -> tuple[dict[str, str], dict[str, int]]:
+    """What a run exports, by id, and its stats."""
+    engine = Engine(url, {FEED: document}, more=more)
+    changes = engine.crawl(FEED)
+    assert changes is not None
+    return {change["id"]: change["change"] for change in changes}, engine.stats
+
+
+def live(url: str) -> dict[str, tuple[str, str]]:
+    """Texts and update times of the live entries; asserts that the feed counts just these."""
+    store = Store.open(url)
+    found = {entry["id"]: (entry["summary"], entry["updated"]) for entry in store.entries()}
+    [feed] = store.feeds()
+    store.close()
+    assert feed.entries == len(found)
+    return found
+
+
+def test_entry_that_has_left_a_complete_feed_is_deleted_once(url: str) -> None:
+    crawl(url, atom([E("1"), E("2")], head=COMPLETE))
+    changes, stats = crawl(url, atom([E("2")], head=COMPLETE))
+    assert changes == {"1": "deleted"}
+    assert stats["fhcrawl/entry/deleted"] == 1
+    assert set(live(url)) == {"2"}
+    changes, stats = crawl(url, atom([E("2"), E("3")], head=COMPLETE))
+    assert changes == {"3": "new"}
+    assert "fhcrawl/entry/deleted" not in stats
+    assert set(live(url)) == {"2", "3"}
+
+
+def test_later_tombstone_of_a_deleted_entry_deletes_nothing_again(url: str) -> None:
+    crawl(url, atom([E("1", updated=YEARS[2002])]))
+    assert crawl(url, atom([], head=tombstone("1", YEARS[2003])))[0] == {"1": "deleted"}
+    changes, stats = crawl(url, atom([], head=tombstone("1", YEARS[2005])))
+    assert changes == {}
+    assert "fhcrawl/entry/deleted" not in stats
+    # But it deletes what was between.
+    assert crawl(url, atom([E("1", updated=YEARS[2004])]))[0] == {}
+    assert live(url) == {}
+    assert crawl(url, atom([E("1", updated=YEARS[2006])]))[0] == {"1": "new"}
+
+
+@pytest.mark.parametrize("head", ["", COMPLETE], ids=["another document", "the same document"])
+def test_entry_that_is_absent_from_a_complete_feed_keeps_its_tombstone(url: str, head: str) -> None:
+    crawl(url, atom([E("1", updated=YEARS[2002])]))
+    crawl(url, atom([], head=head + tombstone("1", YEARS[2005])))
+    crawl(url, atom([E("2")], head=COMPLETE))
+    assert crawl(url, atom([E("1", updated=YEARS[2004]), E("2")], head=COMPLETE))[0] == {}
+    assert set(live(url)) == {"2"}
+
+
+def test_entry_that_is_deleted_before_its_export_is_no_change(url: str) -> None:
+    Engine(url, {FEED: atom([E("1"), E("2")], head=COMPLETE)}).crawl_only(FEED)
+    changes, stats = crawl(url, atom([E("2")], head=COMPLETE))
+    assert changes == {"2": "new"}
+    assert stats["fhcrawl/entry/deleted"] == 1
+
+
+def texts(*words: str) -> list[E]:
+    """Versions of an entry; `old@2003` is its text and its year."""
+    pairs = (word.partition("@") for word in words)
+    return [E("1", text, YEARS[int(year)]) for text, _, year in pairs]
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (["old@2004", "new@2005"], ("new", YEARS[2005])),
+        (["new@2005", "old@2004"], ("new", YEARS[2005])),
+        (["old@2004"], ("old", YEARS[2004])),
+        (["new@2004", "new@2005"], ("new", YEARS[2005])),
+        (["new@2004", "new@2005", "old@2006"], ("old", YEARS[2006])),
+        (["old@2004", "new@2005", "old@2006"], ("old", YEARS[2006])),
+        (["new@2004", "old@2005", "new@2006"], ("new", YEARS[2006])),
+    ],
+    ids=" ".join,
+)
+def test_newest_of_a_documents_versions_is_kept_with_its_own_times(
+    url: str, document: list[str], expected: tuple[str, str]
+) -> None:
+    crawl(url, atom(texts("old@2003"), updated=None))
+    crawl(url, atom(texts(*document), updated=None))
+    assert live(url) == {"1": expected}
+
+
+@pytest.mark.parametrize(
+    ("before", "document", "kept"),
+    [
+        (["old@2003"], ["unwanted@2004", "unwanted@2005"], {"1": ("old", YEARS[2003])}),
+        ([], ["old@2003", "unwanted@2004", "unwanted@2005"], {"1": ("old", YEARS[2003])}),
+        ([], ["unwanted@2004", "unwanted@2005"], {}),
+    ],
+    ids=["of a stored entry", "of an entry of the document", "of a new entry"],
+)
+def test_version_whose_equal_a_pipeline_has_dropped_changes_nothing(
+    url: str, before: list[str], document: list[str], kept: dict[str, tuple[str, str]]
+) -> None:
+    crawl(url, atom(texts(*before)))
+    pipelines = faulty.settings("DropsUnwanted")
+    changes, _ = crawl(url, atom([*texts(*document), E("2", "text", YEARS[2003])]), **pipelines)
+    assert changes["2"] == "new"
+    assert live(url) == {"2": ("text", YEARS[2003]), **kept}
