@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 # RFC 9110, 15.4: 301 and 308 are permanent: "the target resource has been assigned a new permanent URI".
+NOT_MODIFIED = 304
 PERMANENT = (301, 308)
 LOST_KINDS = ("no-id", "entry-lost")
 
@@ -106,6 +107,11 @@ def unfetchable(visit: Visit, link: Link) -> Visit:
         run=visit.run,
         loss=Loss(State.REFUSED, "refused-url", detail),
     )
+
+
+def is_unchanged(response: Response, body_digest: str) -> bool:
+    """Whether a document is what it was, by its status or by its bytes."""
+    return response.status == NOT_MODIFIED or digest(response) == body_digest
 
 
 def digest(response: Response) -> str:

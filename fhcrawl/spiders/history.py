@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NOT_MODIFIED = 304
 REFERRALS = 3
 UNASKED = Loss(State.FAILED, "http-304", "cannot be fetched: the server answers 304 to a first request")
 REPEATS = Loss(State.INVALID, "repeats", "is the same as the page before it: the walk ends here")
@@ -95,7 +94,7 @@ class HistorySpider(Spider):
             feed=known.feed,
             place=Place(known.walk, 0),
             headers={name: value for name, value in validators.items() if value},
-            meta={"deltafetch_enabled": False, "handle_httpstatus_list": [NOT_MODIFIED]},
+            meta={"deltafetch_enabled": False, "handle_httpstatus_list": [reading.NOT_MODIFIED]},
             options=options.plain(),
             body_digest=known.body_digest,
             known_behind=None if known.behind is None else known.behind.plain(),
@@ -144,10 +143,10 @@ class HistorySpider(Spider):
     ) -> Iterator[Request | EntryVersion]:
         """Read a document: yields the request for the one behind it, then its entries."""
         visit = reading.visit_of(reading.asked(response), response.url)
-        if response.status == NOT_MODIFIED and body_digest is None:
+        if response.status == reading.NOT_MODIFIED and body_digest is None:
             self._lose(visit, UNASKED)
             return
-        if response.status == NOT_MODIFIED or reading.digest(response) == body_digest:
+        if body_digest is not None and reading.is_unchanged(response, body_digest):
             self._send(signals.document_unchanged, visit=visit)
             if known_behind is not None:
                 yield self._known_behind(visit, response, known_behind)
