@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 _LOCKED: set[Path] = set()
+BUFFER = 1 << 18  # octets
 LOCK_TRIES = 600
 LOCK_PAUSE_SECONDS = 0.1
 
@@ -63,8 +64,8 @@ def open_beside(path: Path, mode: Literal["wb", "ab"]) -> tuple[IO[bytes], Path]
         copy = shutil.copyfile if mode == "ab" else _touch
         copy(path, beside)
         shutil.copymode(path, beside)
-        return beside.open("ab"), beside
-    return beside.open("wb"), beside
+        return beside.open("ab", BUFFER), beside
+    return beside.open("wb", BUFFER), beside
 
 
 def _touch(path: Path, beside: Path) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents import Entry, FeedDocument, Tombstone
 
+SEPARATOR = "\x1f"  # no character of XML
 CLOCK_TOLERANCE_SECONDS = 24 * 60 * 60
 
 
@@ -138,6 +139,7 @@ def absence(entry_id: str, place: Place) -> Version:
 def digest(entry: Entry) -> str:
     """A digest of an entry's content: the same content again is no change, whatever the times say."""
     texts = [
+        f"{len(entry.authors)} {len(entry.categories)}",
         entry.title or "",
         entry.link or "",
         entry.summary or "",
@@ -148,10 +150,10 @@ def digest(entry: Entry) -> str:
         *entry.categories,
         json.dumps(entry.enclosures) if entry.enclosures else "",
     ]
-    # The lengths keep apart what the texts alone could not.
-    lengths = [len(entry.authors), *map(len, texts)]
-    serialised = f"{lengths}{''.join(texts)}".encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(serialised, digest_size=16).hexdigest()
+    joined = SEPARATOR.join(texts)
+    if joined.count(SEPARATOR) >= len(texts):
+        joined = json.dumps(texts)
+    return hashlib.blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 WITH_IDS = frozenset({"atom", "json", "multipart"})

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+ENTRIES_AT_ONCE = 20
+
 
 class Reading:
     """A response whose entries are on their way.
@@ -45,11 +47,14 @@ class Reading:
         self.is_read = False
         self._done = done
         self._on_the_way = 0
+        self._yielded = 0
         self._exhausted = False
 
-    def yielded(self) -> None:
-        """An item goes to the pipelines."""
+    def yielded(self) -> int:
+        """An item goes to the pipelines; how many that are."""
         self._on_the_way += 1
+        self._yielded += 1
+        return self._yielded
 
     def exhausted(self) -> None:
         """The spider has yielded all."""
@@ -126,11 +131,14 @@ class CommitMiddleware:
                     continue
                 if not reading.is_read:
                     continue
-                reading.yielded()
-                if now is not None:
-                    await now(output, response)
-                else:
+                count = reading.yielded()
+                if now is None:
                     yield output
+                    continue
+                await now(output, response)
+                if count % ENTRIES_AT_ONCE == 1:
+                    # The next document is downloaded meanwhile, and other feeds have their turn.
+                    await asyncio.sleep(0)
         except BaseException as error:
             reading.spoil("error", f"could not be read to its end ({_name(error)})")
             raise
