@@ -248,3 +248,14 @@ class TestVerdict:
         reached, why = verdict("f", of, OLD, [self.GAP])
         assert reached is expected
         assert [reason.kind for reason in why] == reasons
+
+
+def test_digest_keeps_texts_apart_that_hold_its_separator() -> None:
+    """No XML can hold it, but JSON can."""
+    digests = {
+        digest(Entry(title="a\x1fb")),
+        digest(Entry(title="a", link="b")),
+        digest(Entry(title="a\x1fb", link="")),
+        digest(Entry(title="a", link="\x1fb")),
+    }
+    assert len(digests) == 3

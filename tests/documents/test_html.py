@@ -1,0 +1,25 @@
+"""Feeds that an HTML page names."""
+
+from __future__ import annotations
+
+import pytest
+
+from fhcrawl.documents.html import feed_links
+
+URL = "http://example.org/blog/"
+
+
+@pytest.mark.parametrize("body", [b"", b"   ", b"<!-- nothing -->"])
+def test_page_that_cannot_be_read_names_none(body: bytes) -> None:
+    assert feed_links(body, URL) == []
+
+
+def test_only_alternate_links_of_feed_types_count() -> None:
+    body = b"""<html><head><base href="/base/">
+    <link rel="alternate" type="text/html" href="no">
+    <link rel="stylesheet" type="application/atom+xml" href="no">
+    <link rel="alternate" type="application/rss+xml" href="">
+    <link rel="ALTERNATE home" type="Application/Atom+XML; charset=utf-8" href="a.atom">
+    <link rel="alternate" type="application/feed+json" href="http://example.net/f.json">
+    </head></html>"""
+    assert feed_links(body, URL) == ["http://example.org/base/a.atom", "http://example.net/f.json"]
