@@ -144,6 +144,7 @@ class Engine:
             try:
                 await self._scrape(spider, response, requests)
             except Exception:
+                # As Scrapy's scraper: a bug in one callback is logged, and the crawl goes on.
                 logger.exception("Spider error processing %s", request)
 
     async def _scrape(self, spider: HistorySpider, response: TextResponse, requests: deque[Request]) -> None:
