@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.modules import Fill
+    from fhcrawl.documents.parsing import Parsed
 
 ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
 
 
-def read(parsed: xml.Parsed, url: str) -> FeedDocument:
+def read(parsed: Parsed, url: str) -> FeedDocument:
     """Read an atom:feed element."""
     feed = parsed.root
     base = xml.base_of(feed, url)

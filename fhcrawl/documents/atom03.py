@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.modules import Fill
+    from fhcrawl.documents.parsing import Parsed
 
 OLD = "{http://purl.org/atom/ns#}"
 ROOT = f"{OLD}feed"
@@ -23,7 +24,7 @@ NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 SHORT_TYPES = {"text/plain": "text", "text/html": "html", "application/xhtml+xml": "xhtml"}
 
 
-def read(parsed: xml.Parsed, url: str) -> FeedDocument:
+def read(parsed: Parsed, url: str) -> FeedDocument:
     """Read a feed element of Atom 0.3; its tagline, like RFC 4287's subtitle, has no field here."""
     feed = parsed.root
     base = xml.base_of(feed, url)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lxml.etree import XMLSyntaxError
 
-from fhcrawl.documents import atom, atom03, jsonfeed, linkheader, multipart, rss, xml
+from fhcrawl.documents import atom, atom03, jsonfeed, linkheader, multipart, parsing, rss, xml
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
@@ -52,19 +52,19 @@ def _read(body: bytes, url: str, content_type: str | None) -> FeedDocument:
     if jsonfeed.is_json(body):
         return jsonfeed.read(body, url)
     charset = multipart.parameter(content_type, "charset") or None
-    return _read_in_pieces(body, url, charset) or _read_parsed(xml.parse(body, charset), url)
+    return _read_in_pieces(body, url, charset) or _read_parsed(parsing.parse(body, charset), url)
 
 
 def _read_in_pieces(body: bytes, url: str, charset: str | None) -> FeedDocument | None:
     """Read a large document without its whole tree; None if it is none, or cannot be read so."""
     try:
-        parsed = xml.begin(body, charset)
+        parsed = parsing.begin(body, charset)
         return None if parsed is None else _read_parsed(parsed, url)
     except XMLSyntaxError:
         return None
 
 
-def _read_parsed(parsed: xml.Parsed, url: str) -> FeedDocument:
+def _read_parsed(parsed: parsing.Parsed, url: str) -> FeedDocument:
     try:
         reader = FORMATS[parsed.root.tag]
     except KeyError:

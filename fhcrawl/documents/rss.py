@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.modules import Fill
+    from fhcrawl.documents.parsing import Parsed
 
 RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 RDF_ROOT = f"{RDF}RDF"
@@ -37,12 +38,12 @@ class Vocabulary(NamedTuple):
     update_times: tuple[str, ...]
 
 
-def read(parsed: xml.Parsed, url: str) -> FeedDocument:
+def read(parsed: Parsed, url: str) -> FeedDocument:
     """Read an rss element; one without a channel is an empty feed that is not whole."""
     return _read(parsed, url, parsed.root.tag[: -len("rss")])
 
 
-def read_rdf(parsed: xml.Parsed, url: str) -> FeedDocument:
+def read_rdf(parsed: Parsed, url: str) -> FeedDocument:
     """Read an rdf:RDF element with a channel of RSS 1.0 or 0.90.
 
     :raises NotAFeedError: if it is about something else
@@ -54,7 +55,7 @@ def read_rdf(parsed: xml.Parsed, url: str) -> FeedDocument:
     raise NotAFeedError("not-a-feed", "it is XML, but not a feed: its root element is <RDF>")
 
 
-def _read(parsed: xml.Parsed, url: str, namespace: str) -> FeedDocument:
+def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     root = parsed.root
     channel = xml.first(root, f"{namespace}channel")
     fault = parsed.fault

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.documents import read, xml
+from fhcrawl.documents import parsing, read
 from tests.benchmarks.chain import Chain
 from tests.benchmarks.measuring import ROOT
 from tests.benchmarks.reading import FORMATS, URL, rss
@@ -49,9 +49,9 @@ def test_benchmark_reports_all_ratios() -> None:
 def test_large_documents_are_read_as_small_ones_are(format_: str, monkeypatch: pytest.MonkeyPatch) -> None:
     atom = Chain(2, 800, URL).document(1)
     body = atom if format_ == "Atom" else rss(atom)
-    assert len(body) > xml.LARGE
+    assert len(body) > parsing.LARGE
     in_pieces, cut = read(body, URL), read(body[:-20], URL)
-    monkeypatch.setattr(xml, "LARGE", len(body) + 1)
+    monkeypatch.setattr(parsing, "LARGE", len(body) + 1)
     assert in_pieces == read(body, URL)
     assert cut == read(body[:-20], URL)
     assert (len(in_pieces.entries), in_pieces.fault) == (800, None)
