@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import orjson
 from scrapy import exporters
 
 if TYPE_CHECKING:
@@ -14,17 +15,12 @@ if TYPE_CHECKING:
 class JsonLinesItemExporter(exporters.JsonLinesItemExporter):
     """JSON lines; an item that is already a plain dictionary in its order is written as it is."""
 
-    def __init__(self, file: BytesIO, **kwargs: Any) -> None:
-        super().__init__(file, **kwargs)
-        self._plain = json.JSONEncoder(**self._kwargs)
-
     def export_item(self, item: Any) -> None:
         """Write an item."""
-        if type(item) is not dict or self.fields_to_export not in (None, list(item)):
+        if type(item) is dict and self.fields_to_export in (None, list(item)) and self.encoding == "utf-8":
+            self.file.write(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE))
+        else:
             super().export_item(item)
-            return
-        line = self._plain.encode(item) + "\n"
-        self.file.write(line.encode(self.encoding or "utf-8"))
 
 
 class CsvItemExporter(exporters.CsvItemExporter):

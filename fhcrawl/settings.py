@@ -12,6 +12,7 @@ BOT_NAME = "fhcrawl"
 SPIDER_MODULES = ["fhcrawl.spiders"]
 NEWSPIDER_MODULE = "fhcrawl.spiders"
 COMMANDS_MODULE = "fhcrawl.commands"
+ADDONS = {"fhcrawl.addons.SwitchedOff": 0}
 
 # Where the logical feeds are kept, as an SQLAlchemy URL; None: .scrapy/fhcrawl.sqlite in the project.
 FHCRAWL_STORE_URL: str | None = None

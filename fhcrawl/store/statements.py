@@ -59,7 +59,7 @@ ENTRIES = select(
     changes.c.exported_digest,
 ).join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
 
-ENTRIES_COLUMNS = ENTRIES.selected_columns.keys()
+ENTRIES_COLUMNS = [str(name) for name in ENTRIES.selected_columns.keys()]  # noqa: SIM118 - a collection of columns
 
 CONFIRM_ENTRY = (
     entries.update()
