@@ -117,7 +117,7 @@ class Commit:
     def _begin_changes(self, exported: dict[str, str | None]) -> None:
         self._upserts.change.execute(
             self._connection,
-            [(self._feed_id, entry_id, digest) for entry_id, digest in exported.items()],
+            [(self._feed_id, entry_id, digest, None) for entry_id, digest in exported.items()],
         )
 
     def _settle_changes(self, ids: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The tables of the store."""
+"""The tables of the store. Whoever changes them adds a step to `fhcrawl.store.migrations`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
-
-VERSION = 1
 
 metadata = MetaData()
 
@@ -40,6 +38,8 @@ feeds = Table(
     Column("last_modified", Text),
     Column("body_digest", Text, comment="of the subscription document's bytes"),
     Column("subscription_id", Integer, comment="the subscription document's row in documents"),
+    Column("lease_owner", Text, comment="the last crawl that had the lease"),
+    Column("lease_expires", Integer, comment="when the lease ends; seconds since 1970"),
 )
 
 documents = Table(
@@ -98,6 +98,7 @@ changes = Table(
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
     Column("id", Text, nullable=False, comment="of the entry"),
     Column("exported_digest", Text, comment="what was last exported; NULL if nothing ever was"),
+    Column("delivery", Integer, comment="the delivery that it is part of"),
     UniqueConstraint("feed_id", "id"),
 )
 
@@ -107,6 +108,9 @@ deliveries = Table(
     Column("id", Integer, primary_key=True),
     Column("run", Integer, nullable=False),
     Column("files", Text, nullable=False, comment="JSON: a delivery.WrittenFile each"),
+    Column("owner", Text, comment="who delivers; NULL if that is not known"),
+    Column("expires", Integer, comment="when others may take it; seconds since 1970"),
 )
 
 Index("feeds_by_run", feeds.c.run)
+Index("changes_by_delivery", changes.c.delivery)

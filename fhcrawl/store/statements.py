@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import CTE, Select, bindparam, case, select
+from sqlalchemy import CTE, Select, bindparam, case, null, select
 
 from fhcrawl.logical_feed import Role
 from fhcrawl.store.schema import changes, documents, entries, feeds
@@ -136,7 +136,11 @@ class Upserts:
         insert = import_module(f"sqlalchemy.dialects.{dialect.name}").insert
         entry = self._overwrite(insert(entries), entries, ("feed_id", "id"))
         self.entry = Prepared(entry, dialect)
-        self.change = Prepared(insert(changes).on_conflict_do_nothing(), dialect)
+        # What changes again while it is delivered is not what is delivered.
+        change = insert(changes).on_conflict_do_update(
+            index_elements=("feed_id", "id"), set_={"delivery": null()}
+        )
+        self.change = Prepared(change, dialect)
         self.known_document = self._known_document(insert(documents))
         self.document = self._document(insert(documents))
 

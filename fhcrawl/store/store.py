@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Kind, Reason, Role, verdict
-from fhcrawl.store import rows, schema, statements
+from fhcrawl.store import migrations, rows, schema, statements
 from fhcrawl.store.committing import Commit
 from fhcrawl.store.rows import NOT_FETCHED, End, Feed, Step, Subscription
 from fhcrawl.store.schema import changes, deliveries, documents, entries, feeds
@@ -22,6 +22,7 @@ from fhcrawl.visit import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from sqlalchemy import URL, Connection, Engine, Row, Select
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 500
 IDS_AT_ONCE = 500
 FEEDS_REMEMBERED = 10_000
+# How long another process's transaction is waited for; `timeout` in the URL says otherwise.
+BUSY_SECONDS = 30
+WRITES = "fhcrawl_writes"
 
 
 class Store:
@@ -41,14 +45,15 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._writer = engine.execution_options(**{WRITES: True})
         self._upserts = statements.Upserts(engine.dialect)
         self._feed_ids: dict[str, int] = {}
 
     @classmethod
     def open(cls, url: str) -> Store:
-        """Open the store at an SQLAlchemy URL; make its tables if there are none.
+        """Open the store at an SQLAlchemy URL; make its tables if there are none, migrate older ones.
 
-        :raises StoreError: if it cannot be opened, or was made by another version of fhcrawl
+        :raises StoreError: if it cannot be opened, or was written by a newer fhcrawl
         """
         parsed = _parsed(url)
         try:
@@ -68,24 +73,22 @@ class Store:
 
     def _prepare(self) -> None:
         with self._engine.begin() as connection:
-            schema.metadata.create_all(connection)
-            version = connection.scalar(select(schema.store.c.schema_version))
-            if version is None:
-                first = schema.store.insert().values(schema_version=schema.VERSION, runs=0)
-                connection.execute(first)
-            elif version != schema.VERSION:
-                raise StoreError(
-                    f"The store has schema version {version}, and this fhcrawl knows "
-                    f"{schema.VERSION}: use the fhcrawl that wrote it"
-                )
+            is_current = migrations.is_current(connection)
+        if not is_current:
+            with self._writer.begin() as connection:
+                migrations.prepare(connection)
 
     @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
+    def _transaction(self, engine: Engine | None = None) -> Iterator[Connection]:
         try:
-            with self._engine.begin() as connection:
+            with (engine or self._writer).begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
             raise StoreError(f"The store failed: {_cause(error)}") from error
+
+    def _snapshot(self) -> AbstractContextManager[Connection]:
+        """A transaction that only reads, and waits for no writer."""
+        return self._transaction(self._engine)
 
     # -- runs and walks ---------------------------------------------------------------------------
 
@@ -152,7 +155,7 @@ class Store:
         :param run: number of this crawl: a chain that comes to the subscription document read in it is a loop
         :return: None if the store does not know that document, or knows it as something else
         """
-        with self._transaction() as connection:
+        with self._snapshot() as connection:
             row = rows.find_document(connection, self._feed_id(connection, feed), key)
             if row is None:
                 return None
@@ -162,7 +165,7 @@ class Store:
 
     def step(self, feed: str, key: str) -> Step | None:
         """A document of a feed; None if it is not known."""
-        with self._transaction() as connection:
+        with self._snapshot() as connection:
             row = rows.find_document(connection, self._feed_id(connection, feed), key)
         return None if row is None else Step.of(row)
 
@@ -171,7 +174,7 @@ class Store:
     def winners(self, feed: str, ids: list[str]) -> dict[str, Winner]:
         """The newest versions of some entries of a feed, by id."""
         found: dict[str, Winner] = {}
-        with self._transaction() as connection:
+        with self._snapshot() as connection:
             feed_id = self._feed_id(connection, feed)
             # Databases have a limit of parameters; SQLite's was 999 for long.
             for begin in range(0, len(ids), IDS_AT_ONCE):
@@ -217,7 +220,7 @@ class Store:
             .where(where)
             .order_by(entries.c.feed_id, *(entries.c[name] for name in ORDER), entries.c.id)
         )
-        with self._transaction() as connection:
+        with self._snapshot() as connection:
             for row in _stream(connection, statement):
                 yield rows.exported_fields(row)
 
@@ -232,7 +235,7 @@ class Store:
 
     def deliveries(self) -> list[tuple[int, int, list[list[Any]]]]:
         """The deliveries that were begun and not ended: number, run and files."""
-        with self._transaction() as connection:
+        with self._snapshot() as connection:
             begun = connection.execute(select(deliveries).order_by(deliveries.c.id)).all()
         return [(row.id, row.run, json.loads(row.files)) for row in begun]
 
@@ -253,7 +256,7 @@ class Store:
     def feeds(self, run: int | None = None) -> Iterator[Feed]:
         """The feeds of a run, or all, by URL, with their verdicts."""
         of_run = true() if run is None else feeds.c.run == run
-        with self._transaction() as connection:
+        with self._snapshot() as connection:
             for row in _stream(connection, select(feeds).where(of_run).order_by(feeds.c.url)):
                 yield self._feed(row)
 
@@ -261,7 +264,7 @@ class Store:
         kind = None if row.kind is None else Kind(row.kind)
         live = (entries.c.feed_id == row.id) & (entries.c.digest != "")
         of_feed = documents.c.feed_id == row.id
-        with self._transaction() as connection:
+        with self._snapshot() as connection:
             if kind is Kind.ARCHIVED and _is_paged(connection, row):
                 kind = Kind.PAGED
             since = row.crawled or row.since
@@ -305,23 +308,31 @@ def _parsed(url: str) -> URL:
 
 
 def _engine(url: URL) -> Engine:
-    engine = create_engine(url)
-    if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", _configure_sqlite)
+    if url.get_backend_name() != "sqlite":
+        return create_engine(url)
+    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+    event.listen(engine, "connect", _configure_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
 def _configure_sqlite(connection: Any, record: Any) -> None:
-    cursor = connection.cursor()
+    # The module would begin transactions by itself, and not before a change of the schema.
+    connection.isolation_level = None
+    # Entries are rows of one or two thousand bytes: most of a page of 4096 would be wasted.
+    connection.execute("PRAGMA page_size = 16384")
     # https://www.sqlite.org/wal.html: readers do not wait for the writer, and a commit survives a
     # process that dies.
-    cursor.execute("PRAGMA busy_timeout = 30000")
-    # Entries are rows of one or two thousand bytes: most of a page of 4096 would be wasted.
-    cursor.execute("PRAGMA page_size = 16384")
-    cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.execute("PRAGMA synchronous = NORMAL")
-    cursor.execute("PRAGMA wal_autocheckpoint = 1000")
-    cursor.close()
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA wal_autocheckpoint = 1000")
+
+
+# https://www.sqlite.org/lang_transaction.html: a transaction that has read and begins to write fails at once,
+# without a wait, if another process has written meanwhile; one that begins with IMMEDIATE waits.
+def _begin_sqlite(connection: Connection) -> None:
+    writes = connection.get_execution_options().get(WRITES)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def _cause(error: BaseException) -> str:

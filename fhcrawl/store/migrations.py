@@ -1,0 +1,79 @@
+"""Makes the tables of a new store, and brings those of an older fhcrawl up to this one's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import inspect, select, text
+
+from fhcrawl.exceptions import StoreError
+from fhcrawl.store import schema
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+# What leads from one version of the schema to the next: the first step from version 1 to 2, and so on, each a
+# few statements that SQLite and PostgreSQL both know. To change the schema, change schema.py and add a step
+# at the end; a test compares what both ways give. Steps that were released never change.
+STEPS: tuple[tuple[str, ...], ...] = (
+    # 2: leases of feeds; the delivery that a change is part of, and the process that delivers.
+    (
+        "ALTER TABLE feeds ADD COLUMN lease_owner TEXT",
+        "ALTER TABLE feeds ADD COLUMN lease_expires INTEGER",
+        "ALTER TABLE changes ADD COLUMN delivery INTEGER",
+        "ALTER TABLE deliveries ADD COLUMN owner TEXT",
+        "ALTER TABLE deliveries ADD COLUMN expires INTEGER",
+        "CREATE INDEX changes_by_delivery ON changes (delivery)",
+        "UPDATE changes SET delivery = (SELECT max(deliveries.id) FROM deliveries"
+        " JOIN feeds ON feeds.run = deliveries.run WHERE feeds.id = changes.feed_id)",
+    ),
+)
+VERSION = 1 + len(STEPS)
+# Any number; it keeps apart the processes that prepare one store at the same time.
+POSTGRESQL_LOCK = 5005
+
+
+def is_current(connection: Connection) -> bool:
+    """Whether the tables are there, as this fhcrawl knows them.
+
+    :raises StoreError: if a newer fhcrawl has written them
+    """
+    return _version(connection) == VERSION
+
+
+def prepare(connection: Connection) -> None:
+    """Make the tables, or migrate them; in a transaction that keeps other writers away.
+
+    :raises StoreError: if a newer fhcrawl has written them
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": POSTGRESQL_LOCK})
+    # Another process may have done it meanwhile.
+    version = _version(connection)
+    if version is None:
+        schema.metadata.create_all(connection, checkfirst=False)
+        connection.execute(schema.store.insert().values(schema_version=VERSION, runs=0))
+    elif version < VERSION:
+        _migrate(connection, version)
+
+
+def _version(connection: Connection) -> int | None:
+    """Version of the schema; None if there are no tables."""
+    if not inspect(connection).has_table(schema.store.name):
+        return None
+    version: int | None = connection.scalar(select(schema.store.c.schema_version))
+    if version is None:
+        raise StoreError("The store was begun and never finished; nothing is in it: remove it")
+    if version > VERSION:
+        raise StoreError(
+            f"The store has schema version {version}, and this fhcrawl knows {VERSION}: "
+            f"use the fhcrawl that wrote it, or a newer one"
+        )
+    return version
+
+
+def _migrate(connection: Connection, version: int) -> None:
+    for step in STEPS[version - 1 :]:
+        for statement in step:
+            connection.exec_driver_sql(statement)
+    connection.execute(schema.store.update().values(schema_version=VERSION))
