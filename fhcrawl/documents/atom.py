@@ -11,13 +11,17 @@ from fhcrawl.documents.modules import enclosure, person
 from fhcrawl.documents.xml import ATOM, XHTML
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lxml.etree import _Element
 
     from fhcrawl.documents.modules import Fill
     from fhcrawl.documents.parsing import Parsed
+    from fhcrawl.documents.xml import Head
 
 ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
+AUTHOR = f"{ATOM}author"
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
@@ -25,28 +29,27 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
     feed = parsed.root
     base = xml.base_of(feed, url)
     problems: list[Problem] = []
+    head: Head = {}
     entries = [
         read_entry(entry, base, problems, number)
-        for number, entry in enumerate(parsed.entries(feed, ENTRY), 1)
+        for number, entry in enumerate(parsed.entries(feed, ENTRY, head), 1)
     ]
     # RFC 4287, 4.2.1: the feed's authors apply to an entry without authors, of its own or of its source.
-    authors = persons(feed)
+    authors = persons(head.get(AUTHOR, ()))
     for entry in entries:
         entry.authors = entry.authors or list(authors)
-    said = history.read(feed, base)
-    title = xml.first(feed, f"{ATOM}title")
-    updated = xml.first(feed, f"{ATOM}updated")
+    said = history.read(head, base)
     return FeedDocument(
         format="atom",
-        title=None if title is None else xml.line(title),
-        updated=None if updated is None else utc(updated.text or ""),
+        title=xml.line_of(head, f"{ATOM}title"),
+        updated=utc(xml.line_of(head, f"{ATOM}updated") or ""),
         links=said.links,
         archive=said.archive,
         complete=said.complete,
         entries=entries,
         problems=problems,
         fault=parsed.fault,
-        tombstones=tombstones.read((feed,), problems),
+        tombstones=tombstones.read(head.get(tombstones.DELETED_ENTRY, ()), problems),
         incremental=said.incremental,
     )
 
@@ -62,7 +65,7 @@ def read_entry(element: _Element, base: str, problems: list[Problem], number: in
             again.append(child)
     # RFC 4287, 4.2.1: the authors of atom:source apply to an entry without authors.
     if not entry.authors and (source := xml.first(element, f"{ATOM}source")) is not None:
-        entry.authors = persons(source)
+        entry.authors = persons(source.iterchildren(AUTHOR))
     name = entry.id or entry.title or f"entry {number}"
     _check(entry, element, problems, name)
     if again:
@@ -79,9 +82,9 @@ def _check(entry: Entry, element: _Element, problems: list[Problem], name: str) 
         problems.append(Problem("no-title", name, "it has no atom:title"))
 
 
-def persons(element: _Element) -> list[str]:
-    """The names of an element's authors."""
-    return [name for author in element.iterchildren(f"{ATOM}author") if (name := person(author))]
+def persons(authors: Iterable[_Element]) -> list[str]:
+    """The names of authors."""
+    return [name for author in authors if (name := person(author))]
 
 
 def _id(entry: Entry, element: _Element, base: str) -> None:
@@ -161,7 +164,7 @@ FIELDS: dict[str, Fill] = {
     f"{ATOM}link": _link,
     f"{ATOM}published": modules.published,
     f"{ATOM}updated": modules.updated,
-    f"{ATOM}author": _author,
+    AUTHOR: _author,
     f"{ATOM}category": _category,
     f"{ATOM}summary": _summary,
     f"{ATOM}content": _content,

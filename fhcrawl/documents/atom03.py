@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.modules import Fill
     from fhcrawl.documents.parsing import Parsed
+    from fhcrawl.documents.xml import Head
 
 OLD = "{http://purl.org/atom/ns#}"
 ROOT = f"{OLD}feed"
@@ -28,25 +29,25 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
     """Read a feed element of Atom 0.3; its tagline, like RFC 4287's subtitle, has no field here."""
     feed = parsed.root
     base = xml.base_of(feed, url)
-    said = history.read(feed, base, f"{OLD}link")
     problems: list[Problem] = []
-    title = feed.find(f"{OLD}title")
-    modified = feed.find(f"{OLD}modified")
-    authors = _persons(feed)
+    head: Head = {}
+    elements = list(parsed.entries(feed, f"{OLD}entry", head))
+    said = history.read(head, base, f"{OLD}link")
+    authors = atom.persons(head.get(f"{OLD}author", ()))
     return FeedDocument(
         format="atom",
-        title=None if title is None else _line(title),
-        updated=None if modified is None else utc(modified.text or ""),
+        title=_line(head[f"{OLD}title"][0]) if f"{OLD}title" in head else None,
+        updated=utc(xml.line_of(head, f"{OLD}modified") or ""),
         links=said.links,
         archive=said.archive,
         complete=said.complete,
         entries=[
-            read_entry(entry, base, authors, problems, number)
-            for number, entry in enumerate(feed.iterchildren(f"{OLD}entry"), 1)
+            read_entry(element, base, authors, problems, number)
+            for number, element in enumerate(elements, 1)
         ],
         problems=problems,
         fault=parsed.fault,
-        tombstones=tombstones.read((feed,), problems),
+        tombstones=tombstones.read(head.get(tombstones.DELETED_ENTRY, ()), problems),
         incremental=said.incremental,
     )
 
@@ -73,11 +74,6 @@ def read_entry(
     modules.finish_media(entry, again, base)
     problems.extend(modules.unreadable_dates(entry, name, again, DATES))
     return entry
-
-
-def _persons(element: _Element) -> list[str]:
-    authors = element.iterchildren(f"{OLD}author")
-    return [name for author in authors if (name := modules.person(author))]
 
 
 def _title(entry: Entry, element: _Element, base: str) -> None:

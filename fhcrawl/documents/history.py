@@ -10,6 +10,9 @@ from fhcrawl.documents.xml import ATOM, FH
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
+    from fhcrawl.documents.xml import Head
+
+LINK = f"{ATOM}link"
 INCREMENTAL = {"1": True, "true": True, "0": False, "false": False}
 
 
@@ -22,44 +25,39 @@ class History(NamedTuple):
     incremental: bool
 
 
-def read(head: _Element, base: str, link: str = f"{ATOM}link") -> History:
+def read(head: Head, base: str, link: str = LINK) -> History:
     """Read the children of a head section.
 
     :param base: its base URL
     :param link: the tag of links, beside atom:link
     """
-    said: dict[str, _Element] = {}
-    linking: list[_Element] = []
-    link_tags = {f"{ATOM}link", link}
-    for element in head.iterchildren(f"{FH}*", *link_tags):
-        if element.tag in link_tags:
-            linking.append(element)
-        else:
-            said.setdefault(xml.local_name(element), element)
+    linking = head.get(LINK, [])
+    if link != LINK:
+        linking = [*head.get(link, []), *linking]
     links = xml.head_links(linking, base)
     # draft-nottingham-atompub-feed-history-00, 3: fh:stateful is 0 or 1; fh:incremental of the drafts up to
     # 04 is false or true.
-    flags = {_flag(said.get("stateful")), _flag(said.get("incremental"))}
+    flags = {_flag(head.get(f"{FH}stateful")), _flag(head.get(f"{FH}incremental"))}
     incremental = True in flags
-    if "prev-archive" not in links and (before := _before(said.get("prev"), base, links, incremental)):
+    if "prev-archive" not in links and (before := _before(head.get(f"{FH}prev"), base, links, incremental)):
         links["prev-archive"] = before
     return History(
         links,
-        archive="archive" in said,
+        archive=f"{FH}archive" in head,
         # A document that contradicts itself is not complete: that would delete entries.
-        complete="complete" in said or (False in flags and not incremental),
+        complete=f"{FH}complete" in head or (False in flags and not incremental),
         incremental=incremental,
     )
 
 
 # Draft 00, 3: "Whitespace in its content MUST be ignored by processors."
-def _flag(element: _Element | None) -> bool | None:
-    return None if element is None else INCREMENTAL.get("".join((xml.text(element) or "").split()).lower())
+def _flag(elements: list[_Element] | None) -> bool | None:
+    return INCREMENTAL.get("".join((xml.text(elements[0]) or "").split()).lower()) if elements else None
 
 
 # Draft 00, 4: "The value of the "prev" link relation's href attribute MUST be a URI indicating the location
 # of the previous representation of the feed". Elsewhere it is the paging relation (RFC 5005, 3).
-def _before(prev: _Element | None, base: str, links: dict[str, str], incremental: bool) -> str | None:
-    if prev is not None and (reference := xml.line(prev)):
-        return xml.resolve(reference, xml.base_of(prev, base)).partition("#")[0]
+def _before(prev: list[_Element] | None, base: str, links: dict[str, str], incremental: bool) -> str | None:
+    if prev and (reference := xml.line(prev[0])):
+        return xml.resolve(reference, xml.base_of(prev[0], base)).partition("#")[0]
     return links.get("prev") if incremental else None

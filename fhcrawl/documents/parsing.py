@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
+    from fhcrawl.documents.xml import Head
+
 HTML_START = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 HTML_PARTS = frozenset({"html", "head", "body", "HTML", "HEAD", "BODY"})
 LONGEST_PROLOG = 65_536
@@ -51,12 +53,19 @@ class Parsed(NamedTuple):
     problems: tuple[Problem, ...] = ()
     coming: Iterator[_Element] | None = None
 
-    def entries(self, parent: _Element, tag: str) -> Iterator[_Element]:
+    def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
         """The children of an element that are entries; a large document's are gone when the next one comes.
 
+        :param head: the others are added to it; they are all there when the last entry is
         :raises lxml.etree.XMLSyntaxError: if the document is still being parsed, and is not well-formed
         """
-        return parent.iterchildren(tag) if self.coming is None else self.coming
+        if self.coming is not None:
+            yield from self.coming
+        for child in parent:
+            if child.tag != tag:
+                head.setdefault(child.tag, []).append(child)
+            elif self.coming is None:
+                yield child
 
 
 def parse(body: bytes, charset: str | None) -> Parsed:

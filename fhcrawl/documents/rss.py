@@ -10,6 +10,7 @@ from lxml import etree
 from fhcrawl.documents import history, modules, tombstones, xml
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
+from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import ATOM
 from fhcrawl.exceptions import NotAFeedError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.modules import Fill
     from fhcrawl.documents.parsing import Parsed
+    from fhcrawl.documents.xml import Head
 
 RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 RDF_ROOT = f"{RDF}RDF"
@@ -65,9 +67,10 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     around = xml.base_of(root, url)
     base = xml.base_of(channel, around)
     problems: list[Problem] = []
+    head: Head = {}
     vocabulary = VOCABULARIES[namespace]
     items: Iterator[tuple[_Element, str]] = (
-        (item, base) for item in parsed.entries(channel, f"{namespace}item")
+        (item, base) for item in parsed.entries(channel, f"{namespace}item", head)
     )
     # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel.
     if root.tag == RDF_ROOT:
@@ -76,19 +79,19 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
         read_item(item, inside, vocabulary, problems, number)
         for number, (item, inside) in enumerate(items, 1)
     ]
-    said = history.read(channel, base)
-    title = xml.first(channel, f"{namespace}title")
+    said = history.read(head, base)
+    deleted = [*head.get(DELETED_ENTRY, ()), *root.iterchildren(DELETED_ENTRY)]
     return FeedDocument(
         format="rss",
-        title=None if title is None else xml.line(title),
-        updated=_update_time(channel, namespace),
+        title=xml.line_of(head, f"{namespace}title"),
+        updated=_update_time(head, vocabulary),
         links=said.links,
         archive=said.archive,
         complete=said.complete,
         entries=entries,
         problems=problems,
         fault=fault,
-        tombstones=tombstones.read((channel, root), problems),
+        tombstones=tombstones.read(deleted, problems),
         incremental=said.incremental,
     )
 
@@ -96,12 +99,9 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
 # RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if
 # present"; draft-nottingham-atompub-feed-history-08 said pubDate, which feeds without the other have.
 # RSS 1.0 has neither, and Dublin Core's date instead.
-def _update_time(channel: _Element, namespace: str) -> str | None:
-    for tag in VOCABULARIES[namespace].update_times:
-        element = xml.first(channel, tag)
-        if element is not None and (time := utc(element.text or "")):
-            return time
-    return None
+def _update_time(head: Head, vocabulary: Vocabulary) -> str | None:
+    times = (utc(xml.line_of(head, tag) or "") for tag in vocabulary.update_times if tag in head)
+    return next(filter(None, times), None)
 
 
 def read_item(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from fhcrawl.documents.dates import utc
@@ -17,10 +16,9 @@ DELETED_ENTRY = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
 
 
 # RFC 6721, 3: an at:deleted-entry must have a ref and a when; the links inside it are not the feed's.
-def read(heads: Iterable[_Element], problems: list[Problem]) -> list[Tombstone]:
-    """Read all at:deleted-entry children of some elements; what is wrong with them is added to `problems`."""
+def read(elements: Iterable[_Element], problems: list[Problem]) -> list[Tombstone]:
+    """Read at:deleted-entry elements; what is wrong with them is added to `problems`."""
     found: list[Tombstone] = []
-    elements = chain.from_iterable(head.iterchildren(DELETED_ENTRY) for head in heads)
     for number, element in enumerate(elements, 1):
         ref = (element.get("ref") or "").strip()
         if not ref:

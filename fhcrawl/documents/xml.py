@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
+    Head = dict[str, list[_Element]]  # the children of a head section, by tag
+
 ATOM = "{http://www.w3.org/2005/Atom}"
 FH = "{http://purl.org/syndication/history/1.0}"
 XHTML = "{http://www.w3.org/1999/xhtml}"
@@ -75,6 +77,11 @@ def line(element: _Element) -> str | None:
     """The text of an element that holds one line (a title, a name, an id), without white space around it."""
     value = element.text if not len(element) else "".join(_texts(element))
     return (value.strip() or None) if value else None
+
+
+def line_of(head: Head, tag: str) -> str | None:
+    """The text of the first child of a head section with a tag, as one line."""
+    return line(head[tag][0]) if tag in head else None
 
 
 def markup(element: _Element) -> str | None:
