@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
 
+    from fhcrawl.logical_feed import Verdict
     from fhcrawl.store import Feed
 
 COLUMNS = "{:<12} {:<10} {:>8}  {}"
@@ -29,7 +30,7 @@ class Command(ScrapyCommand):
 
     def syntax(self) -> str:
         """For `scrapy feeds --help`."""
-        return "[--json]"
+        return "[--json] [--check]"
 
     def short_desc(self) -> str:
         """For `scrapy`."""
@@ -39,13 +40,17 @@ class Command(ScrapyCommand):
         """For `scrapy feeds --help`."""
         return (
             "List every feed in the store with its verdict (complete, incomplete, lossy or unknown), and "
-            "below it each reason. Examples: 'scrapy feeds'; 'scrapy feeds --json | jq .'."
+            "below it each reason. Examples: 'scrapy feeds'; 'scrapy feeds --json | jq .'; "
+            "'scrapy feeds --check > /dev/null || echo something is missing'."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """--json."""
+        """--json and --check."""
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+        parser.add_argument(
+            "--check", action="store_true", help="exit with 1 unless there are feeds and all are complete"
+        )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the list.
@@ -53,20 +58,31 @@ class Command(ScrapyCommand):
         :raises UsageError: if there are arguments, or if the store cannot be opened
         """
         from fhcrawl.extensions.store import store_url
+        from fhcrawl.logical_feed import Verdict
         from fhcrawl.store import Store
 
         if args:
-            raise UsageError("'scrapy feeds' takes no arguments: write scrapy feeds, or --json")
+            raise UsageError("'scrapy feeds' takes no arguments: write scrapy feeds, --json or --check")
         if self.settings is None:
             raise UsageError("no settings")
         try:
             store = Store.open(store_url(self.settings))
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
+        verdicts: set[Verdict] = set()
         show = as_json if opts.json else as_table
-        for line in show(store.feeds()):
+        for line in show(_noting(store.feeds(), verdicts)):
             print(line)
         store.close()
+        # Nothing is claimed that was not seen: a store without feeds is more likely the wrong one than whole.
+        if opts.check and verdicts != {Verdict.COMPLETE}:
+            self.exitcode = 1
+
+
+def _noting(feeds: Iterable[Feed], verdicts: set[Verdict]) -> Iterator[Feed]:
+    for feed in feeds:
+        verdicts.add(feed.verdict)
+        yield feed
 
 
 def as_json(feeds: Iterable[Feed]) -> Iterator[str]:

@@ -31,7 +31,7 @@ def crawled(server: FeedServer, project: Project) -> FeedServer:
 def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
     one, two = project.feeds()
     since = two["reasons"][0].pop("since")
-    assert since == two.pop("crawled")
+    assert since >= two.pop("crawled")
     assert one.pop("crawled").endswith("Z")
     assert one == {
         "feed": crawled.url("/one"),
@@ -64,6 +64,25 @@ def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
 def test_feeds_of_an_empty_store(project: Project) -> None:
     assert "scrapy crawl history" in project.scrapy("feeds").stdout
     assert project.feeds() == []
+
+
+def test_check_fails_unless_all_feeds_are_complete(server: FeedServer, project: Project) -> None:
+    empty = project.scrapy("feeds", "--check")
+    assert (empty.returncode, "No feeds yet" in empty.stdout) == (1, True)
+    server.serve("/one", atom([E("1")], head="<fh:complete/>"))
+    server.serve("/two", atom([E("1")], prev="/two1"))
+    project.crawl(server.url("/one"))
+    assert project.scrapy("feeds", "--check").returncode == 0
+    project.crawl(server.url("/two"))
+    gap = project.scrapy("feeds", "--check", "--json")
+    assert (gap.returncode, [feed["verdict"] for feed in json.loads(gap.stdout)]) == (
+        1,
+        ["complete", "incomplete"],
+    )
+    assert project.scrapy("feeds").returncode == 0
+    server.serve("/two1", atom([E("0")]))
+    project.crawl(server.url("/two"))
+    assert project.scrapy("feeds", "--check").returncode == 0
 
 
 def test_feeds_that_were_never_read_have_a_reason(server: FeedServer, project: Project) -> None:
