@@ -125,9 +125,10 @@ def header(response: Response, name: str) -> str | None:
     return value.decode("latin-1") if value else None
 
 
-def read(response: Response) -> FeedDocument:
+def read(response: Response, keep_originals: bool) -> FeedDocument:
     """The feed document of a response.
 
+    :param keep_originals: entries are to know their own XML or JSON
     :raises NotAFeedError: if it is none
     """
     return documents.read(
@@ -136,6 +137,7 @@ def read(response: Response) -> FeedDocument:
         header(response, "Content-Type"),
         [line.decode("latin-1") for line in response.headers.getlist("Link")],
         header(response, "Last-Modified"),
+        keep_originals,
     )
 
 
@@ -188,7 +190,7 @@ def _versions(visit: Visit, document: FeedDocument) -> Iterator[tuple[Version, E
         if entry_id is None:
             continue
         order = logical_feed.order(entry.updated, document.updated, visit.place, position, latest)
-        yield Version(entry_id, order, logical_feed.digest(entry)), entry
+        yield Version(entry_id, order, logical_feed.digest(entry), entry.original), entry
 
 
 def _deletions(visit: Visit, document: FeedDocument) -> list[Version]:

@@ -20,6 +20,9 @@ FHCRAWL_STORE_URL: str | None = None
 FHCRAWL_MAX_ARCHIVES = 100_000
 FHCRAWL_MAX_PAGES = 1_000
 
+# Whether each entry's own XML (or JSON) is kept in the store, with what fhcrawl has no field for.
+FHCRAWL_KEEP_XML_ENABLED = True
+
 # Whether feeds of WordPress's that name no pages are walked by ?paged=2, ?paged=3 and so on.
 FHCRAWL_WORDPRESS_ENABLED = False
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
+
+if TYPE_CHECKING:
+    from fhcrawl.documents import FeedDocument
 
 
 @dataclass(frozen=True)
@@ -78,3 +82,11 @@ def rss(
 
 def _element(name: str, text: str | None) -> str:
     return "" if text is None else f"<{name}>{escape(text)}</{name}>"
+
+
+def said(document: FeedDocument) -> dict[str, Any]:
+    """What a document says, as the expectations in tests/data have it: without originals."""
+    fields = asdict(document)
+    for entry in fields["entries"]:
+        del entry["original"]
+    return fields

@@ -42,8 +42,7 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
         archive=said.archive,
         complete=said.complete,
         entries=[
-            read_entry(element, base, authors, problems, number)
-            for number, element in enumerate(elements, 1)
+            read_entry(element, base, authors, problems, number) for number, element in enumerate(elements, 1)
         ],
         problems=problems,
         fault=parsed.fault,

@@ -26,9 +26,10 @@ def is_json(body: bytes) -> bool:
     return START.match(body) is not None
 
 
-def read(body: bytes, url: str) -> FeedDocument:
+def read(body: bytes, url: str, keep_originals: bool = False) -> FeedDocument:
     """Read a JSON Feed; one without items is an empty feed that is not whole.
 
+    :param keep_originals: entries are to know their own JSON; numbers are strings in it
     :raises NotAFeedError: `not-json` if it is cut off or broken, `not-a-feed` if it is JSON of another kind
     """
     feed = _parsed(body)
@@ -38,6 +39,11 @@ def read(body: bytes, url: str) -> FeedDocument:
     items = feed.get("items")
     problems: list[Problem] = []
     authors = _authors(feed)
+    objects = [item if isinstance(item, dict) else {} for item in _list(feed, "items")]
+    entries = [read_item(item, url, authors, problems, number) for number, item in enumerate(objects, 1)]
+    if keep_originals:
+        for entry, item in zip(entries, objects, strict=True):
+            entry.original = _clean(json.dumps(item, ensure_ascii=False))
     return FeedDocument(
         format="json",
         title=_line(feed, "title"),
@@ -45,10 +51,7 @@ def read(body: bytes, url: str) -> FeedDocument:
         links=_links(feed, url),
         archive=False,
         complete=False,
-        entries=[
-            read_item(item if isinstance(item, dict) else {}, url, authors, problems, number)
-            for number, item in enumerate(_list(feed, "items"), 1)
-        ],
+        entries=entries,
         problems=problems,
         fault=None if isinstance(items, list) else "it has no items",
     )

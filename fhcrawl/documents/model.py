@@ -18,7 +18,8 @@ class Enclosure(TypedDict):
 class Entry:
     """One appearance of an entry in one document. Strings are as the feed has them; nothing is ever ''.
 
-    Times are ISO 8601 in UTC ending in `Z`. `id` is None where the format allows an entry without.
+    Times are ISO 8601 in UTC ending in `Z`. `id` is None where the format allows an entry without. `original`
+    is all that the document says of the entry: its element, or its JSON object; None if it is not kept.
     """
 
     id: str | None = None
@@ -33,6 +34,7 @@ class Entry:
     content_type: str | None = None
     enclosures: list[Enclosure] = field(default_factory=list)
     operation: str | None = None
+    original: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,18 @@ from lxml import etree
 from fhcrawl.documents import encoding, repair
 from fhcrawl.documents.encoding import Text
 from fhcrawl.documents.model import Problem
-from fhcrawl.documents.xml import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, first, local_name
+from fhcrawl.documents.xml import (
+    ATOM,
+    RDF_NAMESPACES,
+    RSS_NAMESPACES,
+    XML_BASE,
+    XML_LANG,
+    base_of,
+    first,
+    inherited,
+    local_name,
+    without_entities,
+)
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
@@ -46,12 +57,15 @@ class Parsed(NamedTuple):
     :param problems: what had to be repaired or left out to read it
     :param coming: the entries of a document that is still being parsed: what stands behind the first one
         is not there before the last one has been asked for
+    :param originals: the entries that were asked for, each as XML that stands by itself; None if they are not
+        to be kept
     """
 
     root: _Element
     fault: str | None
     problems: tuple[Problem, ...] = ()
     coming: Iterator[_Element] | None = None
+    originals: list[str] | None = None
 
     def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
         """The children of an element that are entries; a large document's are gone when the next one comes.
@@ -59,6 +73,10 @@ class Parsed(NamedTuple):
         :param head: the others are added to it; they are all there when the last entry is
         :raises lxml.etree.XMLSyntaxError: if the document is still being parsed, and is not well-formed
         """
+        found = self._entries(parent, tag, head)
+        return found if self.originals is None else _kept(found, parent, self.originals)
+
+    def _entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
         if self.coming is not None:
             yield from self.coming
         for child in parent:
@@ -66,6 +84,19 @@ class Parsed(NamedTuple):
                 head.setdefault(child.tag, []).append(child)
             elif self.coming is None:
                 yield child
+
+
+def _kept(entries: Iterator[_Element], parent: _Element, originals: list[str]) -> Iterator[_Element]:
+    base, language = inherited(parent)
+    declares = parent.getroottree().docinfo.internalDTD is not None
+    for entry in entries:
+        if base:
+            entry.set(XML_BASE, base_of(entry, base))
+        if language and entry.get(XML_LANG) is None:
+            entry.set(XML_LANG, language)
+        original = etree.tostring(entry, encoding="unicode", with_tail=False)
+        originals.append(without_entities(original) if declares else original)
+        yield entry
 
 
 def parse(body: bytes, charset: str | None) -> Parsed:

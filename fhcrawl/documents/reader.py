@@ -28,6 +28,7 @@ def read(
     content_type: str | None = None,
     links: Sequence[str] = (),
     last_modified: str | None = None,
+    keep_originals: bool = False,
 ) -> FeedDocument:
     """Read a feed document.
 
@@ -37,34 +38,39 @@ def read(
         multipart
     :param links: the values of the Link headers; the document's own links come first
     :param last_modified: the Last-Modified header: the update time of a multipart page
+    :param keep_originals: entries are to know their own XML or JSON; those of multipart have all in fields
     :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or XML or JSON of another kind
     """
     if multipart.is_multipart(content_type):
         return multipart.read(body, url, content_type, links, last_modified)
-    document = _read(body, url, content_type)
+    document = _read(body, url, content_type, keep_originals)
     # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
     for relation, target in linkheader.read(links, url).items():
         document.links.setdefault(relation, target)
     return document
 
 
-def _read(body: bytes, url: str, content_type: str | None) -> FeedDocument:
+def _read(body: bytes, url: str, content_type: str | None, keep_originals: bool) -> FeedDocument:
     if jsonfeed.is_json(body):
-        return jsonfeed.read(body, url)
+        return jsonfeed.read(body, url, keep_originals)
     charset = multipart.parameter(content_type, "charset") or None
-    return _read_in_pieces(body, url, charset) or _read_parsed(parsing.parse(body, charset), url)
+    in_pieces = _read_in_pieces(body, url, charset, keep_originals)
+    return in_pieces or _read_parsed(parsing.parse(body, charset), url, keep_originals)
 
 
-def _read_in_pieces(body: bytes, url: str, charset: str | None) -> FeedDocument | None:
+def _read_in_pieces(body: bytes, url: str, charset: str | None, keep_originals: bool) -> FeedDocument | None:
     """Read a large document without its whole tree; None if it is none, or cannot be read so."""
     try:
         parsed = parsing.begin(body, charset)
-        return None if parsed is None else _read_parsed(parsed, url)
+        return None if parsed is None else _read_parsed(parsed, url, keep_originals)
     except XMLSyntaxError:
         return None
 
 
-def _read_parsed(parsed: parsing.Parsed, url: str) -> FeedDocument:
+def _read_parsed(parsed: parsing.Parsed, url: str, keep_originals: bool) -> FeedDocument:
+    originals: list[str] = []
+    if keep_originals:
+        parsed = parsed._replace(originals=originals)
     try:
         reader = FORMATS[parsed.root.tag]
     except KeyError:
@@ -76,4 +82,7 @@ def _read_parsed(parsed: parsing.Parsed, url: str) -> FeedDocument:
         ) from None
     document = reader(parsed, url)
     document.problems[:0] = parsed.problems
+    if keep_originals:
+        for entry, original in zip(document.entries, originals, strict=True):
+            entry.original = original
     return document

@@ -74,7 +74,7 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     )
     # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel.
     if root.tag == RDF_ROOT:
-        items = chain(items, ((item, around) for item in root.iterchildren(f"{namespace}item")))
+        items = chain(items, ((item, around) for item in parsed.entries(root, f"{namespace}item", {})))
     entries = [
         read_item(item, inside, vocabulary, problems, number)
         for number, (item, inside) in enumerate(items, 1)

@@ -38,9 +38,12 @@ RDF_NAMESPACES = (
     "{http://channel.netscape.com/rdf/simple/0.9/}",
 )
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
+XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 # RFC 4287, 4.2.7.2: "If a name is given, implementations MUST consider the link relation type to be
 # equivalent to the same name registered within the IANA Registry".
+# XML 1.0, 4.6: the predefined entities, which need no declaration.
+ENTITY = re.compile(r"&(?!(?:amp|lt|gt|apos|quot|#\w+);)([^;]+;)")
 IANA_RELATION = re.compile(
     r"^https?://www\.iana\.org/assignments/(?:relation|link-relations)/#?", re.IGNORECASE
 )
@@ -73,6 +76,11 @@ def _texts(element: _Element) -> Iterator[str]:
         yield child.tail or ""
 
 
+def without_entities(markup: str) -> str:
+    """Serialised XML without references to entities; they are read as `text` reads them."""
+    return ENTITY.sub(lambda entity: escape(html5.get(entity[1], entity[0])), markup)
+
+
 def line(element: _Element) -> str | None:
     """The text of an element that holds one line (a title, a name, an id), without white space around it."""
     value = element.text if not len(element) else "".join(_texts(element))
@@ -101,13 +109,23 @@ def _serialised(child: _Element) -> str:
     own = copy.deepcopy(child)
     if isinstance(own.tag, str):
         etree.cleanup_namespaces(own)
-    return etree.tostring(own, encoding="unicode", with_tail=True)
+    return without_entities(etree.tostring(own, encoding="unicode", with_tail=True))
 
 
 def base_of(element: _Element, base: str) -> str:
     """The base URL inside an element (RFC 4287, 2; XML Base), given the one around it."""
     own = element.get(XML_BASE)
     return resolve(own, base) if own else base
+
+
+# RFC 4287, 2: both hold for what is inside the element too.
+def inherited(element: _Element) -> tuple[str, str]:
+    """What xml:base (as far as the document says it) and xml:lang are inside an element; '' for nothing."""
+    base = language = ""
+    for around in (*reversed([*element.iterancestors()]), element):
+        base = base_of(around, base)
+        language = around.get(XML_LANG, language)
+    return base, language
 
 
 def resolve(reference: str, base: str) -> str:

@@ -158,7 +158,7 @@ class HistorySpider(Spider):
             yield from self._read(visit, response, wordpress.no_page())
             return
         try:
-            document = reading.read(response)
+            document = reading.read(response, self.settings.getbool("FHCRAWL_KEEP_XML_ENABLED"))
         except NotAFeedError as error:
             yield from self._not_a_feed(visit, response, error)
             return

@@ -27,6 +27,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "UPDATE changes SET delivery = (SELECT max(deliveries.id) FROM deliveries"
         " JOIN feeds ON feeds.run = deliveries.run WHERE feeds.id = changes.feed_id)",
     ),
+    # 3: the entries' own XML.
+    ("ALTER TABLE entries ADD COLUMN original TEXT",),
 )
 VERSION = 1 + len(STEPS)
 # Any number; it keeps apart the processes that prepare one store at the same time.

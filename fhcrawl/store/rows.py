@@ -189,6 +189,7 @@ def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[o
         fields["document_updated"],
         version.digest,
         *version.order,
+        version.original,
     )
 
 
@@ -210,6 +211,7 @@ def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[st
         "b_id": version.id,
         **{name: fields[name] for name in TIMES},
         **dict(zip(ORDER, version.order, strict=True)),
+        "original": version.original,
     }
 
 

@@ -89,6 +89,7 @@ entries = Table(
     Column("order_walk", Integer, nullable=False),
     Column("order_step", Integer, nullable=False),
     Column("order_position", Integer, nullable=False),
+    Column("original", Text, comment="the entry's own XML or JSON; NULL if it is not kept"),
     UniqueConstraint("feed_id", "id"),
 )
 

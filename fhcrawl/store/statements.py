@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import CTE, Select, bindparam, case, null, select
+from sqlalchemy import CTE, Select, bindparam, case, func, null, select
 
 from fhcrawl.logical_feed import Role
 from fhcrawl.store.schema import changes, documents, entries, feeds
@@ -64,7 +64,12 @@ ENTRIES_COLUMNS = [str(name) for name in ENTRIES.selected_columns.keys()]  # noq
 CONFIRM_ENTRY = (
     entries.update()
     .where(entries.c.feed_id == bindparam("b_feed_id"), entries.c.id == bindparam("b_id"))
-    .values({name: bindparam(name) for name in (*TIMES, *ORDER)})
+    .values(
+        {
+            **{name: bindparam(name) for name in (*TIMES, *ORDER)},
+            "original": func.coalesce(bindparam("original"), entries.c.original),
+        }
+    )
 )
 
 DELETE_ENTRY = (

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.documents.multipart import is_multipart, parameter, read
 from fhcrawl.exceptions import NotAFeedError
+from tests.feeds import said
 
 DATA = Path(__file__).parent.parent / "data" / "multipart"
 PAGES = sorted(DATA.glob("*.http"))
@@ -90,7 +91,7 @@ def name_of(path: Path) -> str:
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_page_gives_what_the_file_beside_it_says(path: Path) -> None:
-    assert asdict(read_page(path)) == json.loads(path.with_suffix(".json").read_text("utf-8"))
+    assert said(read_page(path)) == json.loads(path.with_suffix(".json").read_text("utf-8"))
 
 
 def test_every_expectation_belongs_to_one_page() -> None:

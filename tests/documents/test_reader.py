@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from fhcrawl.documents import FeedDocument, read
 from fhcrawl.exceptions import NotAFeedError
+from tests.feeds import said
 
 DATA = Path(__file__).parent.parent / "data" / "documents"
 FEEDS = sorted(path for path in DATA.iterdir() if path.suffix != ".json")
@@ -43,7 +43,7 @@ def name_of(path: Path) -> str:
 
 @pytest.mark.parametrize("path", FEEDS, ids=name_of)
 def test_feed_gives_what_the_file_beside_it_says(path: Path) -> None:
-    document: dict[str, Any] = asdict(read_feed(path))
+    document: dict[str, Any] = said(read_feed(path))
     if document["fault"] is not None:
         document["fault"] = LIBXML2_FAULT.sub("<libxml2>", document["fault"])
     # JSON has no tuples.

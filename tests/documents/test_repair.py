@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from lxml import etree
 from fhcrawl.documents import FeedDocument, read
 from fhcrawl.documents.repair import repair
 from fhcrawl.exceptions import NotAFeedError
+from tests.feeds import said
 
 DATA = Path(__file__).parent.parent / "data"
 BROKEN = sorted(path for path in (DATA / "repaired").iterdir() if path.suffix != ".json")
@@ -58,7 +58,7 @@ def test_broken_feed_gives_what_the_file_beside_it_says(path: Path) -> None:
         details = [LIBXML2_FAULT.sub(r"\1", problem.pop("detail")) for problem in document["problems"]]
         return {**document, "details": details}
 
-    document = plain(asdict(read_feed(path)))
+    document = plain(said(read_feed(path)))
     expected = plain(json.loads(path.with_suffix(".json").read_text("utf-8")))
     assert document == {**document, **expected}
     assert document["fault"] is None
