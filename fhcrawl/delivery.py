@@ -118,19 +118,20 @@ def close_whole(file: IO[bytes], beside: Path, path: Path) -> WrittenFile:
     )
 
 
-def deliver(store: Store, run: int, files: Iterable[WrittenFile]) -> None:
-    """Put a run's files under their names, and let its changes count as exported.
+def deliver(store: Store, number: int, files: Iterable[WrittenFile]) -> None:
+    """Put a delivery's files under their names, and let its changes count as exported.
 
     :raises OSError: if one cannot get its name; then the changes are not exported
+    :raises StoreError: if the store fails, or if another run has taken the delivery over
     """
     files = list(files)
     for file in files:
         # What keeps a file, once it is written in the same folder, from its name: found before any has one.
         if Path(file.name).is_dir():
             raise IsADirectoryError(errno.EISDIR, "there is a folder of that name", file.name)
-    number = store.begin_delivery(run, [list(file) for file in files])
+    store.note_files(number, [list(file) for file in files])
     _name(files)
-    store.end_delivery(run, number)
+    store.end_delivery(number)
 
 
 def _name(files: list[WrittenFile]) -> None:
@@ -143,16 +144,25 @@ def recover(store: Store) -> None:
 
     If no file has its name yet, the changes are exported anew; if one has, the others get theirs too.
     """
-    for number, run, rows in store.deliveries():
-        files = [WrittenFile(*row) for row in rows]
-        if any(file.is_named() for file in files) and all(_publish(file) for file in files):
-            store.end_delivery(run, number)
+    for number, rows in store.dead_deliveries():
+        if settle(store, number, [WrittenFile(*row) for row in rows]):
             logger.info("An export that was cut off has been finished")
-            continue
-        for file in files:
-            Path(file.written).unlink(missing_ok=True)
-        store.cancel_delivery(number)
-        logger.info("An export was cut off; its changes are exported by the next run of their feeds")
+        else:
+            logger.info("An export was cut off; its changes are exported by the next run of their feeds")
+
+
+def settle(store: Store, number: int, files: list[WrittenFile]) -> bool:
+    """End a delivery that has been cut off, or cancel it; whether its changes count as exported.
+
+    :raises StoreError: if the store fails; then the next run settles it
+    """
+    if any(file.is_named() for file in files) and all(_publish(file) for file in files):
+        store.end_delivery(number)
+        return True
+    for file in files:
+        Path(file.written).unlink(missing_ok=True)
+    store.cancel_delivery(number)
+    return False
 
 
 def _publish(file: WrittenFile) -> bool:

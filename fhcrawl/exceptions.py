@@ -25,3 +25,7 @@ class ArgumentError(FhcrawlError):
 
 class StoreError(FhcrawlError):
     """The store cannot be opened, read or written; the sentence names the cause."""
+
+
+class LeaseError(StoreError):
+    """A feed or a delivery belongs to another crawl; the sentence says to which."""

@@ -16,6 +16,10 @@ ADDONS = {"fhcrawl.addons.SwitchedOff": 0}
 
 # Where the logical feeds are kept, as an SQLAlchemy URL; None: .scrapy/fhcrawl.sqlite in the project.
 FHCRAWL_STORE_URL: str | None = None
+# How long (seconds) a crawl that is no longer heard of keeps others from its feeds.
+FHCRAWL_LEASE_SECONDS = 300
+# Names the job that this process is part of: its processes may work on the same feeds. None: it shares none.
+FHCRAWL_JOB: str | None = None
 # How many archives and pages are fetched for each feed in one run; 0 is no limit.
 FHCRAWL_MAX_ARCHIVES = 100_000
 FHCRAWL_MAX_PAGES = 1_000

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy.statscollectors import StatsCollector
@@ -98,14 +98,14 @@ class Project:
             check=False,
         )
 
-    def start(self, *args: str) -> subprocess.Popen[bytes]:
+    def start(self, *args: str, stderr: IO[bytes] | int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
         """Start `scrapy`, to be killed."""
         return subprocess.Popen(
             self.command(*args),
             cwd=self.folder,
             env=self.environment(),
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=stderr,
         )
 
     def crawl(

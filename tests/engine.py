@@ -107,9 +107,10 @@ class Engine:
         crawler.signals.send_catch_log(signals.spider_opened, spider=spider)
         try:
             asyncio.run(self._run(spider))
-            exported = list(extension.store.pending(extension.run))
-            if export:
-                extension.store.end_delivery(extension.run, 0)
+            number = extension.store.begin_delivery(extension.run)
+            exported = list(extension.store.pending(number))
+            settle = extension.store.end_delivery if export else extension.store.cancel_delivery
+            settle(number)
             crawler.signals.send_catch_log(signals.spider_closed, spider=spider, reason="finished")
         except Killed:
             return None

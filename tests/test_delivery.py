@@ -38,58 +38,67 @@ def written(folder: Path, mode: str = "wb") -> delivery.WrittenFile:
 
 
 def pending(store: Store) -> int:
-    return len(list(store.pending(1)))
+    number = store.begin_delivery(1)
+    count = len(list(store.pending(number)))
+    store.cancel_delivery(number)
+    return count
+
+
+def begin(store: Store, *files: delivery.WrittenFile) -> int:
+    number = store.begin_delivery(1)
+    store.note_files(number, [list(file) for file in files])
+    return number
 
 
 def test_delivery_names_the_file_and_settles_the_changes(store: Store, tmp_path: Path) -> None:
     assert pending(store) == 1
-    delivery.deliver(store, 1, [written(tmp_path)])
+    delivery.deliver(store, store.begin_delivery(1), [written(tmp_path)])
     assert (tmp_path / "out.jsonl").read_bytes() == b"line\n"
     assert pending(store) == 0
-    assert store.deliveries() == []
+    assert store.dead_deliveries() == []
 
 
 def test_delivery_that_died_before_any_name_is_exported_anew(store: Store, tmp_path: Path) -> None:
     """With -O, the next export would put another file in its place."""
     file = written(tmp_path)
-    store.begin_delivery(1, [list(file)])
+    begin(store, file)
     delivery.recover(store)
     assert not list(tmp_path.glob("*.jsonl"))
     assert not list(tmp_path.glob(".*.part"))
     assert pending(store) == 1
-    assert store.deliveries() == []
+    assert store.dead_deliveries() == []
 
 
 def test_delivery_that_died_after_its_name_counts(store: Store, tmp_path: Path) -> None:
     file = written(tmp_path)
-    store.begin_delivery(1, [list(file)])
+    begin(store, file)
     os.replace(file.written, file.name)
     delivery.recover(store)
     assert (tmp_path / "out.jsonl").read_bytes() == b"line\n"
     assert pending(store) == 0
-    assert store.deliveries() == []
+    assert store.dead_deliveries() == []
 
 
 def test_delivery_that_died_between_two_names_is_finished(store: Store, tmp_path: Path) -> None:
     file = written(tmp_path)
     (tmp_path / "other").mkdir()
     other = written(tmp_path / "other")
-    store.begin_delivery(1, [list(file), list(other)])
+    begin(store, file, other)
     os.replace(file.written, file.name)
     delivery.recover(store)
     assert (tmp_path / "other" / "out.jsonl").read_bytes() == b"line\n"
     assert pending(store) == 0
-    assert store.deliveries() == []
+    assert store.dead_deliveries() == []
 
 
 def test_delivery_whose_file_is_gone_leaves_its_changes_to_be_exported(store: Store, tmp_path: Path) -> None:
     file = written(tmp_path)
-    store.begin_delivery(1, [list(file)])
+    begin(store, file)
     Path(file.written).unlink()
     (tmp_path / "out.jsonl").write_text("lime\n")
     delivery.recover(store)
     assert pending(store) == 1
-    assert store.deliveries() == []
+    assert store.dead_deliveries() == []
 
 
 def test_delivery_of_which_a_file_is_gone_is_exported_anew(store: Store, tmp_path: Path) -> None:
@@ -97,12 +106,12 @@ def test_delivery_of_which_a_file_is_gone_is_exported_anew(store: Store, tmp_pat
     file = written(tmp_path)
     (tmp_path / "other").mkdir()
     other = written(tmp_path / "other")
-    store.begin_delivery(1, [list(file), list(other)])
+    begin(store, file, other)
     os.replace(file.written, file.name)
     Path(other.written).unlink()
     delivery.recover(store)
     assert pending(store) == 1
-    assert store.deliveries() == []
+    assert store.dead_deliveries() == []
 
 
 @pytest.mark.parametrize("difference", ["inode", "size", "time"])
@@ -115,7 +124,7 @@ def test_other_file_of_the_name_is_not_the_delivered_one(
     assert file.is_named()
     other = file._replace(**{difference: getattr(file, difference) + 1})
     assert not other.is_named()
-    store.begin_delivery(1, [list(other)])
+    begin(store, other)
     delivery.recover(store)
     assert pending(store) == 1
 
@@ -123,10 +132,12 @@ def test_other_file_of_the_name_is_not_the_delivered_one(
 def test_delivery_that_cannot_name_its_file_is_cancelled(store: Store, tmp_path: Path) -> None:
     file = written(tmp_path)
     (tmp_path / "out.jsonl").mkdir()
+    number = store.begin_delivery(1)
     with pytest.raises(OSError, match="folder"):
-        delivery.deliver(store, 1, [file])
+        delivery.deliver(store, number, [file])
+    assert not delivery.settle(store, number, [file])
     assert pending(store) == 1
-    assert store.deliveries() == []
+    assert store.dead_deliveries() == []
 
 
 def test_files_left_by_dead_processes_are_removed(tmp_path: Path) -> None:

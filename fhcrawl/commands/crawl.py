@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 
 OUR_NUMBERS = ("FHCRAWL_MAX_ARCHIVES", "FHCRAWL_MAX_PAGES")
+SHORTEST_LEASE = 3
 OUR_SWITCHES = ("DELTAFETCH_ENABLED", "DELTAFETCH_RESET")
-FAILED_EXPORT = "feedexport/failed_count/"
+FAILURES = ("feedexport/failed_count/", "fhcrawl/store/failed")
 
 
 class Command(crawl.Command):
-    """Scrapy's command, with a check before the first request, and with 1 for an export that failed."""
+    """Scrapy's command, with a check before the first request, and 1 if an export or the store failed."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the arguments and the store, then crawl.
@@ -40,18 +41,20 @@ class Command(crawl.Command):
             try:
                 check_settings(self.settings)
                 HistorySpider.check(**opts.spargs)
-                Store.open(store_url(self.settings)).close()
+                store = Store.open(store_url(self.settings))
+                store.check_writable()
+                store.close()
             except FhcrawlError as error:
                 raise UsageError(str(error), print_help=False) from error
         super().run(args, opts)
 
     def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
         crawler = super()._create_crawler(spidercls)
-        crawler.signals.connect(self._note_failed_export, signal=signals.engine_stopped)
+        crawler.signals.connect(self._note_failure, signal=signals.engine_stopped)
         return crawler
 
-    def _note_failed_export(self, sender: Crawler) -> None:
-        if any(name.startswith(FAILED_EXPORT) for name in sender.stats.get_stats()):
+    def _note_failure(self, sender: Crawler) -> None:
+        if any(name.startswith(FAILURES) for name in sender.stats.get_stats()):
             self.exitcode = 1
 
 
@@ -63,5 +66,8 @@ def check_settings(settings: BaseSettings) -> None:
     for name in OUR_NUMBERS:
         if not str(settings.get(name)).isdecimal():
             raise ArgumentError(f"{name} is {settings.get(name)!r}: write a number, 0 for no limit")
+    lease = str(settings.get("FHCRAWL_LEASE_SECONDS"))
+    if not lease.isdecimal() or int(lease) < SHORTEST_LEASE:
+        raise ArgumentError(f"FHCRAWL_LEASE_SECONDS is {lease!r}: write a number of seconds, 300 or so")
     for name in OUR_SWITCHES:
         flag(str(settings.get(name)), name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from contextlib import ExitStack
 from pathlib import Path
@@ -97,27 +98,45 @@ class FeedExporter(feedexport.FeedExporter):
     async def close_spider(self, spider: Spider) -> None:
         """Write the changes, and let them count as exported."""
         extension = StoreExtension.of(self.crawler)
+        number = None
         try:
-            for item in extension.store.pending(extension.run):
+            number = extension.store.begin_delivery(extension.run)
+            for item in extension.store.pending(number):
                 self.item_scraped(item, spider)
         except Exception as error:  # noqa: BLE001 - whatever it is, the export is not whole
             self._fail(error)
-        await super().close_spider(spider)
-        try:
-            self._deliver(extension.store, extension.run)
-        except (OSError, FhcrawlError) as error:
-            self._fail(error)
+        await self._close_slots(spider)
+        if number is not None:
+            self._deliver(extension.store, number)
         for storage in self._storages:
             storage.release()
         if self._failed:
             logger.error("Nothing counts as exported; the next run of these feeds exports it")
 
-    def _deliver(self, store: Store, run: int) -> None:
-        if any(name.startswith(FAILURES) for name in self.crawler.stats.get_stats()):
-            self._failed = True
-            return
-        written = [storage.written for storage in self._storages]
-        delivery.deliver(store, run, [file for file in written if file is not None])
+    async def _close_slots(self, spider: Spider) -> None:
+        """Close files first: what has gone to another place cannot be taken back."""
+        files = [slot for slot in self.slots if isinstance(slot.storage, FileFeedStorage)]
+        others = [slot for slot in self.slots if slot not in files]
+        for slot in files:
+            await self._close_slot(slot, spider)
+        self.slots = [] if self._has_failed() else others
+        await super().close_spider(spider)
+
+    def _has_failed(self) -> bool:
+        stats = self.crawler.stats.get_stats()
+        self._failed = self._failed or any(name.startswith(FAILURES) for name in stats)
+        return self._failed
+
+    def _deliver(self, store: Store, number: int) -> None:
+        files = [storage.written for storage in self._storages if storage.written is not None]
+        try:
+            if not self._has_failed():
+                delivery.deliver(store, number, files)
+                return
+        except (OSError, FhcrawlError) as error:
+            self._fail(error)
+        with contextlib.suppress(FhcrawlError):
+            self._failed = not delivery.settle(store, number, files)
 
     async def _close_slot(self, slot: FeedSlot, spider: Spider) -> None:
         try:

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.project import data_path
 
 from fhcrawl.delivery import recover
-from fhcrawl.exceptions import ArgumentError
+from fhcrawl.exceptions import ArgumentError, StoreError
+from fhcrawl.logs import printable
 from fhcrawl.store import Store
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+    from scrapy.utils.asyncio import AsyncioLoopingCall
+    from twisted.internet.task import LoopingCall
     from typing_extensions import Self
 
+    from fhcrawl.exceptions import LeaseError
     from fhcrawl.visit import Loss
 
+logger = logging.getLogger(__name__)
+
 FILE = "fhcrawl.sqlite"
+FAILED = "fhcrawl/store/failed"
 
 
 def store_url(settings: BaseSettings) -> str:
@@ -36,20 +45,28 @@ def store_url(settings: BaseSettings) -> str:
 class StoreExtension:
     """Holds the store of a crawl, and the number of its run.
 
-    `untold` holds what the store should know and could not be told: losses, by feed.
+    `untold` holds what the store should know and could not be told: losses, by feed. `left` holds the feeds
+    that this crawl has left, to another crawl or because the store fails.
     """
 
-    def __init__(self, store: Store, run: int) -> None:
+    def __init__(self, crawler: Crawler, store: Store, run: int) -> None:
         self.store = store
         self.run = run
         self.untold: dict[str, Loss] = {}
+        self.left: set[str] = set()
+        self._said: set[str] = set()
+        self._stats = crawler.stats
+        self._renewals: AsyncioLoopingCall | LoopingCall | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """:raises StoreError: if the store cannot be opened"""
-        store = Store.open(store_url(crawler.settings))
+        settings = crawler.settings
+        store = Store.open(store_url(settings))
+        run = store.begin_run(settings["FHCRAWL_JOB"], settings.getint("FHCRAWL_LEASE_SECONDS"))
         recover(store)
-        extension = cls(store, store.begin_run())
+        extension = cls(crawler, store, run)
+        crawler.signals.connect(extension.engine_started, signal=signals.engine_started)
         crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
         return extension
 
@@ -61,6 +78,44 @@ class StoreExtension:
             raise ArgumentError(f"EXTENSIONS has to hold {cls.__module__}.{cls.__name__}")
         return extension
 
+    def engine_started(self) -> None:
+        """Say from now on that the run lives, however slow the servers are."""
+        self._renewals = create_looping_call(self._renew)
+        self._renewals.start(self.store.pause, now=False)
+
+    def _renew(self) -> None:
+        try:
+            self.store.renew()
+        except StoreError as error:
+            self.fail(error)
+
+    def fail(self, error: StoreError) -> None:
+        """Count that the store has failed, and say why, once."""
+        self._stats.inc_value(FAILED)
+        sentence = printable(str(error))
+        if sentence not in self._said:
+            self._said.add(sentence)
+            logger.error("%s", sentence)
+
+    def yield_to_other(self, feed: str, error: LeaseError) -> None:
+        """Leave a feed to another crawl, and say so once."""
+        if feed in self.left:
+            return
+        self.left.add(feed)
+        self._stats.inc_value("fhcrawl/feed/leased")
+        logger.warning("%s is left alone: %s", printable(feed), error)
+
+    def give_up(self, feed: str, loss: Loss, error: StoreError) -> None:
+        """Leave a feed because the store fails; the end of the run says so."""
+        self.left.add(feed)
+        self.untold[feed] = loss
+        self.fail(error)
+
     def engine_stopped(self) -> None:
         """Close the store, when nobody needs it any more."""
-        self.store.close()
+        if self._renewals is not None:
+            self._renewals.stop()
+        try:
+            self.store.close()
+        except StoreError as error:
+            self.fail(error)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Verdict
 from fhcrawl.logs import printable
@@ -14,6 +15,8 @@ from fhcrawl.logs import printable
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
+
+    from fhcrawl.visit import Loss
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +38,14 @@ class VerdictsExtension:
         """Count and log the verdicts."""
         extension = StoreExtension.of(self._crawler)
         untold = dict(extension.untold)
+        try:
+            self._tell_stored(extension, untold)
+        except StoreError as error:
+            extension.fail(error)
+        for url, loss in untold.items():
+            self._tell(url, Verdict.UNKNOWN, 0, [printable(loss.detail)])
+
+    def _tell_stored(self, extension: StoreExtension, untold: dict[str, Loss]) -> None:
         for feed in extension.store.feeds(extension.run):
             reasons = [f"{printable(r.url)} {printable(r.detail)}" for r in feed.reasons]
             loss = untold.pop(feed.feed, None)
@@ -43,8 +54,6 @@ class VerdictsExtension:
             else:
                 reasons.append(f"a document {printable(loss.detail)}")
                 self._tell(feed.feed, Verdict.INCOMPLETE, feed.entries, reasons)
-        for url, loss in untold.items():
-            self._tell(url, Verdict.UNKNOWN, 0, [printable(loss.detail)])
 
     def _tell(self, url: str, verdict: Verdict, entries: int, reasons: list[str]) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/feed/{verdict.value}")

@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl import signals
-from fhcrawl.exceptions import StoreError
+from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.items import EntryItem, EntryVersion
 from fhcrawl.logs import printable
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.logical_feed import Version
-    from fhcrawl.store import Store
     from fhcrawl.visit import Visit
 
 logger = logging.getLogger(__name__)
@@ -99,16 +98,17 @@ class CommitMiddleware:
     its entries are compared with what is in the store. The next one is downloaded meanwhile.
     """
 
-    def __init__(self, crawler: Crawler, store: Store) -> None:
+    def __init__(self, crawler: Crawler, extension: StoreExtension) -> None:
         self._crawler = crawler
-        self._store = store
+        self._extension = extension
+        self._store = extension.store
         self._readings: dict[Response, Reading] = {}
         self._turns: dict[str, asyncio.Future[None]] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Connect to the signals of documents."""
-        middleware = cls(crawler, StoreExtension.of(crawler).store)
+        middleware = cls(crawler, StoreExtension.of(crawler))
         for signal, handler in (
             (signals.document_read, middleware.document_read),
             (signals.document_lost, middleware.document_lost),
@@ -120,31 +120,41 @@ class CommitMiddleware:
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Wait for the feed's turn, then count what the spider yields."""
+        """Wait for the feed's turn, then count what the spider yields; nothing of a feed that was left."""
         reading = await self._take_turn(response)
         self._readings[response] = reading
-        now = self._short_way()
         try:
-            async for output in result:
-                if not isinstance(output, EntryVersion):
+            if response.cb_kwargs.get("feed") not in self._extension.left:
+                async for output in self._count_entries(reading, response, result):
                     yield output
-                    continue
-                if not reading.is_read:
-                    continue
-                count = reading.yielded()
-                if now is None:
-                    yield output
-                    continue
-                await now(output, response)
-                if count % ENTRIES_AT_ONCE == 1:
-                    # The next document is downloaded meanwhile, and other feeds have their turn.
-                    await asyncio.sleep(0)
+        except StoreError as error:
+            self._extension.fail(error)
+            reading.spoil("store-error", f"could not be read to its end ({_name(error)})")
         except BaseException as error:
             reading.spoil("error", f"could not be read to its end ({_name(error)})")
             raise
         finally:
             del self._readings[response]
             reading.exhausted()
+
+    async def _count_entries(
+        self, reading: Reading, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        now = self._short_way()
+        async for output in result:
+            if not isinstance(output, EntryVersion):
+                yield output
+                continue
+            if not reading.is_read:
+                continue
+            count = reading.yielded()
+            if now is None:
+                yield output
+                continue
+            await now(output, response)
+            if count % ENTRIES_AT_ONCE == 1:
+                # The next document is downloaded meanwhile, and other feeds have their turn.
+                await asyncio.sleep(0)
 
     def _short_way(self) -> Callable[[EntryVersion, Response], Awaitable[None]] | None:
         pipelines = self._crawler.engine.scraper.itemproc
@@ -180,6 +190,7 @@ class CommitMiddleware:
         try:
             visit.stored = self._store.winners(visit.feed, ids)
         except StoreError as error:
+            self._extension.fail(error)
             reading.spoil("store-error", f"could not be compared with the store ({_name(error)})")
             return
         visit.winners = dict(visit.stored)
@@ -188,21 +199,26 @@ class CommitMiddleware:
 
     def document_lost(self, visit: Visit) -> None:
         """Note a gap."""
-        if visit.loss is None:
+        if visit.loss is None or visit.feed in self._extension.left:
             return
         if visit.loss.state is not State.KNOWN:
             self._count("document", visit.loss.state.value)
-        try:
-            self._store.lose(visit)
-        except StoreError as error:
-            # The store cannot say it; the end of the run has to.
-            StoreExtension.of(self._crawler).untold[visit.feed] = visit.loss
-            logger.error("%s", error)
+        self._tell(self._store.lose, visit, visit.loss)
 
     def document_unchanged(self, visit: Visit) -> None:
         """Note that a subscription document is what it was."""
-        self._store.confirm(visit)
         self._count("document", "unchanged")
+        loss = Loss(State.FAILED, "store-error", "is unchanged, which could not be stored")
+        self._tell(self._store.confirm, visit, loss)
+
+    def _tell(self, tell: Callable[[Visit], None], visit: Visit, loss: Loss) -> None:
+        """Tell the store something; if it cannot be told, the walk ends, and the end of the run says why."""
+        try:
+            tell(visit)
+        except LeaseError as error:
+            self._extension.yield_to_other(visit.feed, error)
+        except StoreError as error:
+            self._extension.give_up(visit.feed, loss, error)
 
     def _finish(self, reading: Reading) -> None:
         """Commit a document that has been read; note one that could not be."""
@@ -215,6 +231,9 @@ class CommitMiddleware:
             return
         try:
             deleted = self._store.commit(visit)
+        except LeaseError as error:
+            self._extension.yield_to_other(visit.feed, error)
+            return
         except Exception as error:  # noqa: BLE001 - whatever it is, the document is not in the store
             self._note_uncommitted(visit, error)
             return
@@ -230,6 +249,8 @@ class CommitMiddleware:
     def _note_uncommitted(self, visit: Visit, error: Exception) -> None:
         detail = f"could not be stored ({_name(error)})"
         logger.error("%s %s", printable(visit.asked), detail, exc_info=not isinstance(error, StoreError))
+        if isinstance(error, StoreError):
+            self._extension.fail(error)
         visit.loss = Loss(State.FAILED, "store-error", detail)
         visit.validators = None
         self.document_lost(visit)

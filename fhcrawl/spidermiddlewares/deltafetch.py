@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import scrapy_deltafetch
@@ -11,6 +12,7 @@ from scrapy import signals as scrapy_signals
 
 from fhcrawl import signals
 from fhcrawl.clock import now
+from fhcrawl.exceptions import LeaseError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
 from fhcrawl.logs import printable
@@ -65,7 +67,9 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         """Start anew, if that is asked for."""
         if self.reset or not self._enabled or getattr(spider, "deltafetch_reset", False):
             for feed in getattr(spider, "feeds", ()):
-                self._store.forget(feed, now())
+                # A feed that another crawl has is left alone, as the spider says.
+                with suppress(LeaseError):
+                    self._store.forget(feed, now())
 
     def document_read(self, visit: Visit, response: Response) -> None:
         """Remember which document a response is."""

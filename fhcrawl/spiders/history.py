@@ -10,7 +10,7 @@ from scrapy import Request, Spider
 from fhcrawl import logical_feed, reading, signals, subscriptions, wordpress
 from fhcrawl.clock import now
 from fhcrawl.documents.html import feed_links
-from fhcrawl.exceptions import NotAFeedError, StoreError
+from fhcrawl.exceptions import LeaseError, NotAFeedError, StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.failures import loss_of
 from fhcrawl.logical_feed import Kind, Link, Place, Role
@@ -80,9 +80,11 @@ class HistorySpider(Spider):
         for feed, options in self.feeds.items():
             try:
                 known = extension.store.begin_walk(feed, extension.run, now())
+            except LeaseError as error:
+                extension.yield_to_other(feed, error)
+                continue
             except StoreError as error:
-                logger.error("%s is not crawled: %s", printable(feed), error)
-                extension.untold[feed] = Loss(State.FAILED, "store-error", f"is not crawled: {error}")
+                extension.give_up(feed, Loss(State.FAILED, "store-error", f"is not crawled: {error}"), error)
                 continue
             yield self._subscription(known, options)
 

@@ -16,14 +16,10 @@ if TYPE_CHECKING:
 # few statements that SQLite and PostgreSQL both know. To change the schema, change schema.py and add a step
 # at the end; a test compares what both ways give. Steps that were released never change.
 STEPS: tuple[tuple[str, ...], ...] = (
-    # 2: leases of feeds; the delivery that a change is part of, and the process that delivers.
+    # 2: which runs live, and so have the leases of their feeds; the delivery that a change is part of.
     (
-        "ALTER TABLE feeds ADD COLUMN lease_owner TEXT",
-        "ALTER TABLE feeds ADD COLUMN lease_expires INTEGER",
+        "CREATE TABLE runs (id INTEGER NOT NULL PRIMARY KEY, owner TEXT NOT NULL, expires INTEGER NOT NULL)",
         "ALTER TABLE changes ADD COLUMN delivery INTEGER",
-        "ALTER TABLE deliveries ADD COLUMN owner TEXT",
-        "ALTER TABLE deliveries ADD COLUMN expires INTEGER",
-        "CREATE INDEX changes_by_delivery ON changes (delivery)",
         "UPDATE changes SET delivery = (SELECT max(deliveries.id) FROM deliveries"
         " JOIN feeds ON feeds.run = deliveries.run WHERE feeds.id = changes.feed_id)",
     ),

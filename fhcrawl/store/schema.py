@@ -22,6 +22,14 @@ store = Table(
     Column("runs", Integer, nullable=False, comment="number of crawls so far"),
 )
 
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False, comment="number of the crawl"),
+    Column("owner", Text, nullable=False, comment="a process, or the job that it is part of"),
+    Column("expires", Integer, nullable=False, comment="it counts as living until then; seconds since 1970"),
+)
+
 feeds = Table(
     "feeds",
     metadata,
@@ -31,15 +39,15 @@ feeds = Table(
     Column("title", Text),
     Column("kind", Text, comment="archived, complete, paged or single"),
     Column("walk", Integer, nullable=False, comment="number of walks so far"),
-    Column("run", Integer, nullable=False, comment="the last crawl that had it"),
+    Column(
+        "run", Integer, nullable=False, comment="the last crawl that had it; has its lease while it lives"
+    ),
     Column("since", Text, nullable=False, comment="first crawled"),
     Column("crawled", Text, comment="when the subscription document was last read"),
     Column("etag", Text),
     Column("last_modified", Text),
     Column("body_digest", Text, comment="of the subscription document's bytes"),
     Column("subscription_id", Integer, comment="the subscription document's row in documents"),
-    Column("lease_owner", Text, comment="the last crawl that had the lease"),
-    Column("lease_expires", Integer, comment="when the lease ends; seconds since 1970"),
 )
 
 documents = Table(
@@ -109,9 +117,6 @@ deliveries = Table(
     Column("id", Integer, primary_key=True),
     Column("run", Integer, nullable=False),
     Column("files", Text, nullable=False, comment="JSON: a delivery.WrittenFile each"),
-    Column("owner", Text, comment="who delivers; NULL if that is not known"),
-    Column("expires", Integer, comment="when others may take it; seconds since 1970"),
 )
 
 Index("feeds_by_run", feeds.c.run)
-Index("changes_by_delivery", changes.c.delivery)

@@ -146,6 +146,7 @@ class Upserts:
             index_elements=("feed_id", "id"), set_={"delivery": null()}
         )
         self.change = Prepared(change, dialect)
+        self.feed = insert(feeds).on_conflict_do_nothing(index_elements=("url",))
         self.known_document = self._known_document(insert(documents))
         self.document = self._document(insert(documents))
 

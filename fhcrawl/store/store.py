@@ -11,10 +11,11 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError as UrlError
 from sqlalchemy.exc import SQLAlchemyError
 
-from fhcrawl.exceptions import StoreError
+from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.logical_feed import Kind, Reason, Role, verdict
-from fhcrawl.store import migrations, rows, schema, statements
+from fhcrawl.store import leases, migrations, rows, schema, statements
 from fhcrawl.store.committing import Commit
+from fhcrawl.store.leases import Leases
 from fhcrawl.store.rows import NOT_FETCHED, End, Feed, Step, Subscription
 from fhcrawl.store.schema import changes, deliveries, documents, entries, feeds
 from fhcrawl.store.statements import ORDER
@@ -48,6 +49,7 @@ class Store:
         self._writer = engine.execution_options(**{WRITES: True})
         self._upserts = statements.Upserts(engine.dialect)
         self._feed_ids: dict[str, int] = {}
+        self._leases: Leases | None = None
 
     @classmethod
     def open(cls, url: str) -> Store:
@@ -68,8 +70,14 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Close all connections."""
-        self._engine.dispose()
+        """End the run, if one has begun, and close all connections."""
+        try:
+            if self._leases is not None:
+                with self._transaction() as connection:
+                    self._leases.end(connection)
+        finally:
+            self._leases = None
+            self._engine.dispose()
 
     def _prepare(self) -> None:
         with self._engine.begin() as connection:
@@ -90,25 +98,48 @@ class Store:
         """A transaction that only reads, and waits for no writer."""
         return self._transaction(self._engine)
 
+    def check_writable(self) -> None:
+        """Write something that changes nothing."""
+        with self._transaction() as connection:
+            connection.execute(schema.store.update().values(runs=schema.store.c.runs))
+
     # -- runs and walks ---------------------------------------------------------------------------
 
-    def begin_run(self) -> int:
-        """Number of a new crawl."""
+    def begin_run(self, job: str | None = None, lease_seconds: int = leases.SECONDS) -> int:
+        """Number of a new crawl.
+
+        :param job: its processes may share feeds; None: this one shares with nobody
+        :param lease_seconds: how long it keeps its feeds from others after it was last heard of
+        """
         with self._transaction() as connection:
             connection.execute(schema.store.update().values(runs=schema.store.c.runs + 1))
-            return connection.scalar(select(schema.store.c.runs)) or 0
+            run: int = connection.execute(select(schema.store.c.runs)).scalar_one()
+            self._leases = Leases(run, job, lease_seconds)
+            self._leases.begin(connection)
+        return run
+
+    @property
+    def pause(self) -> float:
+        """How often `renew` has to be called, in seconds."""
+        return self._living().pause
+
+    def renew(self) -> None:
+        """Say that the run lives, if it has not been said for that long."""
+        with self._transaction() as connection:
+            self._living().renew(connection)
 
     def begin_walk(self, feed: str, run: int, now: str) -> Subscription:
         """What is known of a feed, whose next walk is part of a run.
 
         :param feed: URL of the subscription document, as the user gave it
         :param now: ISO 8601 in UTC
+        :raises LeaseError: if another crawl is at work on it
         """
         with self._transaction() as connection:
-            row = connection.execute(select(feeds).where(feeds.c.url == feed)).first()
-            if row is None:
-                connection.execute(feeds.insert().values(url=feed, location=feed, walk=0, run=run, since=now))
-                return Subscription(feed, feed, walk=1)
+            new = {"url": feed, "location": feed, "walk": 0, "run": run, "since": now}
+            connection.execute(self._upserts.feed, new)
+            row = connection.execute(select(feeds).where(feeds.c.url == feed).with_for_update()).one()
+            self._living().claim(connection, row.run)
             connection.execute(feeds.update().where(feeds.c.id == row.id).values(run=run))
             document = _document(connection, row.subscription_id)
             if document is None or document.state != State.PROCESSED.value:
@@ -126,7 +157,10 @@ class Store:
         )
 
     def forget(self, feed: str, now: str) -> None:
-        """Let every document of a feed count as not processed; its entries stay."""
+        """Let every document of a feed count as not processed; its entries stay.
+
+        :raises LeaseError: if another crawl is at work on it
+        """
         known = select(feeds.c.id).where(feeds.c.url == feed).scalar_subquery()
         unread = {
             "state": State.KNOWN.value,
@@ -135,13 +169,19 @@ class Store:
             "since": now,
         }
         with self._transaction() as connection:
+            run = connection.scalar(select(feeds.c.run).where(feeds.c.url == feed))
+            if run is not None:
+                self._living().claim(connection, run)
             connection.execute(documents.update().where(documents.c.feed_id == known).values(unread))
 
     def confirm(self, visit: Visit) -> None:
-        """Note that a feed's subscription document is still what it was."""
+        """Note that a feed's subscription document is still what it was.
+
+        :raises LeaseError: if another crawl has taken the feed over
+        """
         walk = visit.place.walk
         with self._transaction() as connection:
-            feed_id = self._feed_id(connection, visit.feed)
+            feed_id = self._own_feed_id(connection, visit.feed)
             of_feed = feeds.c.id == feed_id
             connection.execute(feeds.update().where(of_feed).values(crawled=visit.fetched, walk=walk))
             number = select(feeds.c.subscription_id).where(of_feed).scalar_subquery()
@@ -186,23 +226,37 @@ class Store:
         """Store what a visit brought, and mark its document, in one transaction.
 
         :return: how many entries have been deleted, because a complete feed no longer has them
+        :raises LeaseError: if another crawl has taken the feed over
         """
         with self._transaction() as connection:
             return self._commit(connection, visit).write()
 
     def lose(self, visit: Visit) -> None:
-        """Note that a document could not be had; what was behind it stays known."""
+        """Note that a document could not be had; what was behind it stays known.
+
+        :raises LeaseError: if another crawl has taken the feed over
+        """
         with self._transaction() as connection:
             self._commit(connection, visit).write_loss()
 
     def _commit(self, connection: Connection, visit: Visit) -> Commit:
-        return Commit(connection, self._upserts, self._feed_id(connection, visit.feed), visit)
+        return Commit(connection, self._upserts, self._own_feed_id(connection, visit.feed), visit)
 
     # -- exports ----------------------------------------------------------------------------------
 
-    def pending(self, run: int) -> Iterator[dict[str, Any]]:
-        """The changes that no export holds yet, of the feeds of a run: entries, oldest first."""
-        yield from self._entries((feeds.c.run == run) & changes.c.id.is_not(None), only_changed=True)
+    def begin_delivery(self, run: int) -> int:
+        """Begin to export what no export holds yet, of the feeds of a run; the delivery's number."""
+        crawled = select(feeds.c.id).where(feeds.c.run == run)
+        begun = deliveries.insert().values(run=run, files="[]").returning(deliveries.c.id)
+        with self._transaction() as connection:
+            number = int(connection.execute(begun).scalar_one())
+            mine = changes.c.delivery.is_(None) & changes.c.feed_id.in_(crawled)
+            connection.execute(changes.update().where(mine).values(delivery=number))
+        return number
+
+    def pending(self, number: int) -> Iterator[dict[str, Any]]:
+        """The changes of a delivery: entries, feed by feed, oldest first."""
+        yield from self._entries(changes.c.delivery == number, only_changed=True)
 
     def entries(self, urls: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
         """The live entries of some feeds, or of all: feed by feed, oldest first."""
@@ -224,31 +278,36 @@ class Store:
             for row in _stream(connection, statement):
                 yield rows.exported_fields(row)
 
-    def begin_delivery(self, run: int, files: list[list[Any]]) -> int:
-        """Note that a run's changes are written, but not yet under their names; the delivery's number.
+    def note_files(self, number: int, files: list[list[Any]]) -> None:
+        """Note that a delivery's changes are written, but not yet under their names.
 
         :param files: a `delivery.WrittenFile` each
+        :raises LeaseError: if another run has taken the delivery over
         """
-        noted = deliveries.insert().values(run=run, files=json.dumps(files))
+        noted = deliveries.update().where(deliveries.c.id == number).values(files=json.dumps(files))
         with self._transaction() as connection:
-            return int(connection.execute(noted.returning(deliveries.c.id)).scalar_one())
+            if not connection.execute(noted).rowcount:
+                raise LeaseError("another crawl took this one for dead, and exports its changes")
+            if self._leases is not None:
+                self._leases.renew(connection)
 
-    def deliveries(self) -> list[tuple[int, int, list[list[Any]]]]:
-        """The deliveries that were begun and not ended: number, run and files."""
+    def dead_deliveries(self) -> list[tuple[int, list[list[Any]]]]:
+        """The deliveries whose run is over, though they have not ended: number and files."""
         with self._snapshot() as connection:
             begun = connection.execute(select(deliveries).order_by(deliveries.c.id)).all()
-        return [(row.id, row.run, json.loads(row.files)) for row in begun]
+            return [(row.id, json.loads(row.files)) for row in begun if leases.is_over(connection, row.run)]
 
-    def end_delivery(self, run: int, number: int) -> None:
-        """Note that all changes of a run's feeds have been exported."""
-        crawled = select(feeds.c.id).where(feeds.c.run == run)
+    def end_delivery(self, number: int) -> None:
+        """Note that the changes of a delivery have been exported."""
         with self._transaction() as connection:
-            connection.execute(changes.delete().where(changes.c.feed_id.in_(crawled)))
+            connection.execute(changes.delete().where(changes.c.delivery == number))
             connection.execute(deliveries.delete().where(deliveries.c.id == number))
 
     def cancel_delivery(self, number: int) -> None:
         """Note that a delivery has come to nothing."""
+        left = changes.update().where(changes.c.delivery == number).values(delivery=None)
         with self._transaction() as connection:
+            connection.execute(left)
             connection.execute(deliveries.delete().where(deliveries.c.id == number))
 
     # -- verdicts ---------------------------------------------------------------------------------
@@ -278,6 +337,16 @@ class Store:
             count = connection.scalar(select(func.count()).select_from(entries).where(live)) or 0
         by_state = {state: number for state, number in states}  # noqa: C416
         return Feed(row.url, row.title, kind, reached, reasons, count, by_state, row.crawled)
+
+    def _own_feed_id(self, connection: Connection, feed: str) -> int:
+        feed_id = self._feed_id(connection, feed)
+        self._living().check(connection, feed_id)
+        return feed_id
+
+    def _living(self) -> Leases:
+        if self._leases is None:
+            raise StoreError("No crawl has begun: Store.begin_run() comes first")
+        return self._leases
 
     def _feed_id(self, connection: Connection, feed: str) -> int:
         if (known := self._feed_ids.get(feed)) is not None:

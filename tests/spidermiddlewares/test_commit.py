@@ -214,16 +214,20 @@ class TestStoreThatFails:
         assert entries == {"fhcrawl/entry/new": 2}
 
     @pytest.mark.usefixtures("impatient")
-    def test_lock_that_another_process_holds_for_long_loses_one_document(self, path: Path) -> None:
+    def test_lock_that_another_process_holds_for_long_ends_the_walk_for_this_run(self, path: Path) -> None:
         Store.open(f"sqlite:///{path}").close()
         with closing(Locking(path, A1)) as documents:
             changes, engine = crawl(path, documents)
-        assert changes == {"3": "new", "0": "new"}
+        assert changes == {"3": "new"}
         assert engine.stats["fhcrawl/feed/incomplete"] == 1
+        assert engine.stats["fhcrawl/store/failed"] == 2
         ids, feed = stored(path)
-        assert ids == {"3", "0"}
+        assert ids == {"3"}
         assert feed.verdict is Verdict.INCOMPLETE
-        assert_a1_heals(path)
+        changes, engine = crawl(path, DOCUMENTS)
+        assert engine.asked == [INDEX, A1, A0]
+        assert changes == {"2": "new", "1": "new"}
+        assert stored(path)[1].verdict is Verdict.COMPLETE
 
     def test_failure_while_the_link_is_followed_leaves_the_document_unmarked(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
@@ -232,7 +236,7 @@ class TestStoreThatFails:
         changes, _ = crawl(path, DOCUMENTS)
         assert changes == {"3": "new"}
         _, feed = stored(path)
-        assert [(reason.kind, reason.url) for reason in feed.reasons] == [("error", A1)]
+        assert [(reason.kind, reason.url) for reason in feed.reasons] == [("store-error", A1)]
         monkeypatch.undo()
         changes, engine = crawl(path, DOCUMENTS)
         assert engine.asked == [INDEX, A1, A0]

@@ -1,0 +1,180 @@
+"""Two crawls of one feed at once, in processes of their own: one works, the other leaves the feed alone."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import threading
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.crawling import read_export
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+WAIT = 90
+
+
+class Held:
+    """A crawl that waits for the archive /a1, until it is let go."""
+
+    def __init__(self, server: FeedServer, project: Project) -> None:
+        server.serve("/index", atom([E("3")], prev="/a2"))
+        server.serve("/a2", atom([E("2")], prev="/a1"))
+        server.serve("/a1", atom([E("1")]))
+        server.serve("/other", atom([E("other")]))
+        self.feed, self.other = server.url("/index"), server.url("/other")
+        self._waits, self._go = threading.Event(), threading.Event()
+        self._project = project
+        server.on_request = self._hold
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def _hold(self, path: str) -> None:
+        if path == "/a1" and not self._go.is_set():
+            self._waits.set()
+            self._go.wait(WAIT)
+
+    def start(self, *args: str) -> subprocess.Popen[bytes]:
+        with (self._project.folder / "held.log").open("wb") as log:
+            self.process = self._project.start(
+                "crawl", "history", "-a", f"feed={self.feed}", "-o", "held.jsonl", *args, stderr=log
+            )
+        assert self._waits.wait(WAIT)
+        return self.process
+
+    def let_go(self) -> None:
+        self._go.set()
+
+    def end(self) -> tuple[int, list[str], str]:
+        """Exit code, what it has exported, and its log."""
+        assert self.process is not None
+        self.let_go()
+        code = self.process.wait(WAIT)
+        file = self._project.folder / "held.jsonl"
+        ids = [entry["id"] for entry in read_export(file)] if file.exists() else []
+        return code, sorted(ids), (self._project.folder / "held.log").read_text()
+
+    def close(self) -> None:
+        self.let_go()
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture
+def held(server: FeedServer, project: Project) -> Iterator[Held]:
+    with closing(Held(server, project)) as crawl:
+        yield crawl
+
+
+def expiry(project: Project) -> int:
+    with closing(sqlite3.connect(project.folder / ".scrapy" / "fhcrawl.sqlite")) as store:
+        [[seconds]] = store.execute("SELECT expires FROM runs WHERE id = 1")
+    return int(seconds)
+
+
+@pytest.mark.parametrize("args", [(), ("-a", "deltafetch_reset=1")], ids=["", "reset"])
+def test_second_crawl_leaves_the_feed_alone_and_crawls_the_others(
+    server: FeedServer, project: Project, held: Held, args: tuple[str, ...]
+) -> None:
+    process = held.start()
+    states = project.states()
+    server.asked()
+    run = project.crawl(held.feed, held.other, args=args)
+    assert run.exit_code == 0
+    assert run.changes == {"other": "new"}
+    assert server.asked() == ["/other"]
+    [sentence] = run.warnings()[:1]
+    said = f"{held.feed} is left alone: another crawl is at work on it (process {process.pid} on "
+    assert said in sentence
+    assert len([w for w in run.warnings() if held.feed in w]) == 1
+    assert {name: n for name, n in run.stats.items() if "/feed/" in name} == {
+        "fhcrawl/feed/leased": 1,
+        "fhcrawl/feed/unknown": 1,
+    }
+    assert {path: state for path, state in project.states().items() if path != "/other"} == states
+    code, ids, log = held.end()
+    assert (code, ids) == (0, ["1", "2", "3"]), log
+    assert [feed["verdict"] for feed in project.feeds()] == ["complete", "unknown"]
+    assert project.crawl(held.feed).items == []
+
+
+def test_lease_of_a_killed_process_is_taken_over_at_once(
+    server: FeedServer, project: Project, held: Held
+) -> None:
+    process = held.start()
+    process.kill()
+    held.let_go()
+    server.asked()
+    # Nobody has waited for it yet: it is a zombie, and counts as gone.
+    run = project.crawl(held.feed)
+    process.wait()
+    assert run.changes == dict.fromkeys("123", "new")
+    assert server.asked() == ["/index", "/a1"]
+    assert run.stats["fhcrawl/feed/complete"] == 1
+
+
+def test_lease_is_renewed_while_a_server_is_slow(project: Project, held: Held) -> None:
+    held.start("-s", "FHCRAWL_LEASE_SECONDS=3")
+    first, end = expiry(project), time.monotonic() + WAIT
+    while expiry(project) <= first + 3 and time.monotonic() < end:
+        time.sleep(0.2)
+    run = project.crawl(held.feed)
+    assert run.items == []
+    assert run.stats == {"fhcrawl/feed/leased": 1}
+    assert held.end()[:2] == (0, ["1", "2", "3"])
+
+
+def test_crawl_that_was_silent_for_too_long_leaves_its_feed_to_the_next(
+    server: FeedServer, project: Project, held: Held
+) -> None:
+    process = held.start("-s", "FHCRAWL_LEASE_SECONDS=3")
+    process.send_signal(signal.SIGSTOP)
+    while expiry(project) >= time.time():
+        time.sleep(0.2)
+    held.let_go()
+    run = project.crawl(held.feed)
+    assert run.changes == dict.fromkeys("123", "new")
+    stored = project.logical_feed()
+    # What it has been sent meanwhile, and would write now.
+    process.send_signal(signal.SIGCONT)
+    code, ids, log = held.end()
+    assert (code, ids) == (0, [])
+    [sentence] = [line for line in log.splitlines() if "is left alone" in line]
+    assert "another crawl has taken it over" in sentence
+    assert "Traceback" not in log
+    assert project.logical_feed() == stored
+    assert project.verdict() == ("complete", [])
+    assert project.crawl(held.feed).items == []
+
+
+def test_processes_of_one_job_may_share_a_feed(project: Project, held: Held) -> None:
+    held.start("-s", "FHCRAWL_JOB=night")
+    run = project.crawl(held.other, settings={"FHCRAWL_JOB": "night"})
+    assert run.changes == {"other": "new"}
+    run = project.crawl(held.feed, settings={"FHCRAWL_JOB": "day"})
+    assert run.stats == {"fhcrawl/feed/leased": 1}
+    assert any("job night" in warning for warning in run.warnings())
+    assert held.end()[:2] == (0, ["1", "2", "3"])
+
+
+def test_two_crawls_that_begin_at_once_export_each_change_once(server: FeedServer, project: Project) -> None:
+    """On a new store; whichever is first."""
+    server.serve("/index", atom([E("2")], prev="/a1"))
+    server.serve("/a1", atom([E("1")]))
+    crawl = ("crawl", "history", "-a", f"feed={server.url('/index')}")
+    processes = [project.start(*crawl, "-o", f"{number}.jsonl") for number in range(3)]
+    assert [process.wait(WAIT) for process in processes] == [0, 0, 0]
+    lines = [line for n in range(3) for line in (project.folder / f"{n}.jsonl").read_text().splitlines()]
+    assert sorted(json.loads(line)["id"] for line in lines) == ["1", "2"]
+    assert project.verdict() == ("complete", [])

@@ -1,0 +1,234 @@
+"""Which of several crawls may write to a feed."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fhcrawl import delivery, items
+from fhcrawl.exceptions import LeaseError, StoreError
+from fhcrawl.logical_feed import Order, Place, Role, Version
+from fhcrawl.store import Store, leases
+from fhcrawl.visit import Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FEED = "http://example.org/index"
+NOW = "2004-01-01T00:00:00Z"
+FIELDS: dict[str, object] = {**dict.fromkeys(items.FIELDS), "authors": [], "categories": [], "enclosures": []}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.sqlite"
+
+
+@pytest.fixture
+def one(path: Path) -> Iterator[Store]:
+    yield from opened(path)
+
+
+@pytest.fixture
+def two(path: Path) -> Iterator[Store]:
+    yield from opened(path)
+
+
+def opened(path: Path) -> Iterator[Store]:
+    store = Store.open(f"sqlite:///{path}")
+    yield store
+    store.close()
+
+
+def execute(path: Path, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement, values)
+
+
+def visit(run: int, *contents: str) -> Visit:
+    found = Visit(FEED, FEED, FEED, FEED, Role.SUBSCRIPTION, Place(1, 0), NOW, run=run, kind="single")
+    for content in contents:
+        version = Version("1", Order("", 0, "", 1, 0, 0), content)
+        found.accepted = {"1": (version, {**FIELDS, "title": content})}
+    return found
+
+
+def test_feed_belongs_to_one_run_until_that_has_ended(one: Store, two: Store) -> None:
+    first, second = one.begin_run(), two.begin_run()
+    one.begin_walk(FEED, first, NOW)
+    with pytest.raises(LeaseError, match=f"another crawl is at work on it .process {os.getpid()} on "):
+        two.begin_walk(FEED, second, NOW)
+    with pytest.raises(LeaseError):
+        two.forget(FEED, NOW)
+    assert [feed.feed for feed in one.feeds(first)] == [FEED]
+    assert list(two.feeds(second)) == []
+    two.begin_walk("http://example.org/other", second, NOW)
+    one.close()
+    assert two.begin_walk(FEED, second, NOW).feed == FEED
+
+
+def test_run_whose_feed_was_taken_over_writes_nothing_more(one: Store, two: Store, path: Path) -> None:
+    first, second = one.begin_run(), two.begin_run()
+    one.begin_walk(FEED, first, NOW)
+    one.commit(visit(first, "before"))
+    execute(path, "UPDATE runs SET expires = 1 WHERE id = ?", first)
+    two.begin_walk(FEED, second, NOW)
+    for write in (one.commit, one.lose, one.confirm):
+        with pytest.raises(LeaseError, match="has taken it over"):
+            write(visit(first, "after"))
+    two.close()
+    with pytest.raises(LeaseError):
+        one.commit(visit(first, "after"))
+    assert [entry["title"] for entry in one.entries()] == ["before"]
+    assert list(one.pending(one.begin_delivery(first))) == []
+
+
+def test_run_that_was_silent_goes_on_if_nobody_has_taken_its_feed(one: Store, path: Path) -> None:
+    run = one.begin_run()
+    one.begin_walk(FEED, run, NOW)
+    execute(path, "UPDATE runs SET expires = 1")
+    one.commit(visit(run, "after"))
+    assert [entry["title"] for entry in one.entries()] == ["after"]
+
+
+def test_processes_of_one_job_share_feeds(one: Store, two: Store, path: Path) -> None:
+    first, second = one.begin_run(job="night"), two.begin_run(job="night")
+    one.begin_walk(FEED, first, NOW)
+    two.begin_walk(FEED, second, NOW)
+    one.commit(visit(first, "a"))
+    two.close()
+    one.commit(visit(first, "b"))
+    for three in opened(path):
+        other = three.begin_run(job="day")
+        with pytest.raises(LeaseError, match="job night"):
+            three.begin_walk(FEED, other, NOW)
+
+
+def test_lease_is_renewed_when_it_is_due(one: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def expires() -> int:
+        with closing(sqlite3.connect(path)) as connection:
+            [[seconds]] = connection.execute("SELECT expires FROM runs")
+        return int(seconds)
+
+    one.begin_walk(FEED, run := one.begin_run(lease_seconds=90), NOW)
+    assert one.pause == 30
+    execute(path, "UPDATE runs SET expires = 1")
+    one.renew()
+    assert expires() == 1
+    later = time.monotonic() + 31
+    monkeypatch.setattr("fhcrawl.store.leases.time.monotonic", lambda: later)
+    one.renew()
+    assert expires() > 1
+    execute(path, "UPDATE runs SET expires = 1")
+    later += 31
+    one.commit(visit(run))
+    assert expires() > 1
+
+
+OTHER_MACHINE = "process elsewhere 0/pid:[1] 1 1 1"
+
+
+def of_this_machine(pid: int, start: str | None) -> str:
+    _process, host, machine, *_ = leases.this_process().split(" ")
+    return f"process {host} {machine} {pid} {start} 1"
+
+
+def gone() -> str:
+    """The owner of a process that has ended."""
+    code = "from fhcrawl.store import leases; print(leases.this_process(), 1)"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("owner", "is_free"),
+    [
+        (gone().strip(), True),
+        (of_this_machine(os.getpid(), "1"), True),
+        (of_this_machine(1, leases._start(1)), False),
+        (OTHER_MACHINE, False),
+        ("job night", False),
+    ],
+    ids=["ended", "number used again", "living", "of another machine", "a job"],
+)
+def test_lease_of_a_process_that_is_gone_is_free_at_once(
+    one: Store, two: Store, path: Path, owner: str, is_free: bool
+) -> None:
+    one.begin_walk(FEED, one.begin_run(), NOW)
+    one.begin_delivery(1)
+    execute(path, "UPDATE runs SET owner = ?", owner)
+    run = two.begin_run()
+    if is_free:
+        assert two.begin_walk(FEED, run, NOW).walk == 1
+    else:
+        with pytest.raises(LeaseError):
+            two.begin_walk(FEED, run, NOW)
+    assert bool(two.dead_deliveries()) is is_free
+    execute(path, "UPDATE runs SET expires = 1 WHERE id = 1")
+    assert two.begin_walk(FEED, run, NOW).walk == 1
+    assert two.dead_deliveries()
+
+
+def test_delivery_of_a_living_run_is_its_own(one: Store, two: Store, tmp_path: Path) -> None:
+    first = one.begin_run()
+    one.begin_walk(FEED, first, NOW)
+    one.commit(visit(first, "a"))
+    number = one.begin_delivery(first)
+    file, beside = delivery.open_beside(tmp_path / "out.jsonl", "wb")
+    written = delivery.close_whole(file, beside, tmp_path / "out.jsonl")
+    two.begin_run()
+    delivery.recover(two)
+    delivery.deliver(one, number, [written])
+    assert (tmp_path / "out.jsonl").exists()
+    assert list(one.pending(one.begin_delivery(first))) == []
+
+
+def test_delivery_that_was_taken_for_dead_delivers_nothing(
+    one: Store, two: Store, path: Path, tmp_path: Path
+) -> None:
+    first = one.begin_run()
+    one.begin_walk(FEED, first, NOW)
+    one.commit(visit(first, "a"))
+    number = one.begin_delivery(first)
+    execute(path, "UPDATE runs SET expires = 1")
+    second = two.begin_run()
+    delivery.recover(two)
+    two.begin_walk(FEED, second, NOW)
+    file, beside = delivery.open_beside(tmp_path / "out.jsonl", "wb")
+    written = delivery.close_whole(file, beside, tmp_path / "out.jsonl")
+    with pytest.raises(LeaseError, match="took this one for dead"):
+        delivery.deliver(one, number, [written])
+    assert not (tmp_path / "out.jsonl").exists()
+    assert len(list(two.pending(two.begin_delivery(second)))) == 1
+
+
+def test_change_that_is_committed_during_a_delivery_is_delivered_later(one: Store, two: Store) -> None:
+    first, second = one.begin_run(job="night"), two.begin_run(job="night")
+    one.begin_walk(FEED, first, NOW)
+    one.commit(visit(first, "a"))
+    number = one.begin_delivery(first)
+    assert [entry["title"] for entry in one.pending(number)] == ["a"]
+    two.commit(visit(second, "b"))
+    one.end_delivery(number)
+    assert [entry["title"] for entry in one.pending(one.begin_delivery(first))] == ["b"]
+
+
+def test_runs_that_nothing_belongs_to_are_forgotten(one: Store, path: Path) -> None:
+    for _ in range(3):
+        one.begin_walk(FEED, one.begin_run(), NOW)
+        one.close()
+    one.begin_run()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT id FROM runs ORDER BY id").fetchall() == [(3,), (4,)]
+
+
+def test_store_without_a_run_writes_nothing(one: Store) -> None:
+    with pytest.raises(StoreError, match="No crawl has begun"):
+        one.begin_walk(FEED, 1, NOW)
