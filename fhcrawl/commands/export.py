@@ -72,7 +72,7 @@ class Command(ScrapyCommand):
             raise UsageError("write scrapy export -o history.jsonl", print_help=False)
         path, exporter = self._target(opts.output)
         try:
-            store = Store.open(store_url(self.settings))
+            store = Store.open_to_read(store_url(self.settings))
             self._check_feeds(store, opts.feed)
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
@@ -80,6 +80,8 @@ class Command(ScrapyCommand):
             count = _write(store, opts.feed, path, exporter, self._options())
         except OSError as error:
             raise UsageError(f"{path} cannot be written ({error.strerror})", print_help=False) from error
+        except FhcrawlError as error:
+            raise UsageError(f"{path} is not written: {error}", print_help=False) from error
         finally:
             store.close()
         if path != STDOUT:

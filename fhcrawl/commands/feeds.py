@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
@@ -55,7 +56,7 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the list.
 
-        :raises UsageError: if there are arguments, or if the store cannot be opened
+        :raises UsageError: if there are arguments, or if the store cannot be read
         """
         from fhcrawl.extensions.store import store_url
         from fhcrawl.logical_feed import Verdict
@@ -65,15 +66,14 @@ class Command(ScrapyCommand):
             raise UsageError("'scrapy feeds' takes no arguments: write scrapy feeds, --json or --check")
         if self.settings is None:
             raise UsageError("no settings")
-        try:
-            store = Store.open(store_url(self.settings))
-        except FhcrawlError as error:
-            raise UsageError(str(error), print_help=False) from error
         verdicts: set[Verdict] = set()
         show = as_json if opts.json else as_table
-        for line in show(_noting(store.feeds(), verdicts)):
-            print(line)
-        store.close()
+        try:
+            with closing(Store.open_to_read(store_url(self.settings))) as store:
+                for line in show(_noting(store.feeds(), verdicts)):
+                    print(line)
+        except FhcrawlError as error:
+            raise UsageError(str(error), print_help=False) from error
         # Nothing is claimed that was not seen: a store without feeds is more likely the wrong one than whole.
         if opts.check and verdicts != {Verdict.COMPLETE}:
             self.exitcode = 1

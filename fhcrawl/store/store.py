@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import create_engine, event, func, select, true
@@ -36,6 +38,17 @@ FEEDS_REMEMBERED = 10_000
 # How long another process's transaction is waited for; `timeout` in the URL says otherwise.
 BUSY_SECONDS = 30
 WRITES = "fhcrawl_writes"
+# What to do, by SQLite's words: https://www.sqlite.org/rescode.html
+ADVICE = {
+    "is locked": "another process writes to it: wait until it has ended",
+    "readonly": "let its file and its folder be written to, or set FHCRAWL_STORE_URL to another place",
+    "is full": "make room on its disk",
+    "disk I/O error": "make room on its disk, and check it",
+    "not a database": "bring back a copy of it, or remove it and crawl anew",
+    "malformed": "bring back a copy of it, or remove it and crawl anew",
+    "unable to open": "make its folder, or set FHCRAWL_STORE_URL to another place",
+}
+OTHER_ADVICE = "mend it, or set FHCRAWL_STORE_URL to another place"
 
 
 class Store:
@@ -50,9 +63,24 @@ class Store:
         self._upserts = statements.Upserts(engine.dialect)
         self._feed_ids: dict[str, int] = {}
         self._leases: Leases | None = None
+        self._file: tuple[int, int] | None = None
 
     @classmethod
-    def open(cls, url: str) -> Store:
+    def open_to_read(cls, url: str) -> Store:
+        """Open the store, even if it is a file in a folder where nothing can be written.
+
+        :raises StoreError: if it cannot be opened
+        """
+        try:
+            return cls.open(url)
+        except StoreError:
+            still = _immutable(_parsed(url))
+            if still is None:
+                raise
+            return cls.open(still)
+
+    @classmethod
+    def open(cls, url: str | URL) -> Store:
         """Open the store at an SQLAlchemy URL; make its tables if there are none, migrate older ones.
 
         :raises StoreError: if it cannot be opened, or was written by a newer fhcrawl
@@ -61,11 +89,11 @@ class Store:
         try:
             store = cls(_engine(parsed))
             store._prepare()
+            store._file = _identity(store._engine)
         except (SQLAlchemyError, ImportError) as error:
             shown = parsed.render_as_string(hide_password=True)
             raise StoreError(
-                f"The store cannot be opened: {shown} ({_cause(error)}); "
-                f"make its folder, or set FHCRAWL_STORE_URL to another place"
+                f"The store cannot be opened: {shown} ({_cause(error)}); {_advice(error)}"
             ) from error
         return store
 
@@ -88,11 +116,13 @@ class Store:
 
     @contextmanager
     def _transaction(self, engine: Engine | None = None) -> Iterator[Connection]:
+        if self._file != _identity(self._engine):
+            raise StoreError("The store is gone: somebody has moved or replaced its file; bring it back")
         try:
             with (engine or self._writer).begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            raise StoreError(f"The store failed: {_cause(error)}") from error
+            raise StoreError(f"The store failed: {_cause(error)}; {_advice(error)}") from error
 
     def _snapshot(self) -> AbstractContextManager[Connection]:
         """A transaction that only reads, and waits for no writer."""
@@ -360,7 +390,7 @@ class Store:
         return found
 
 
-def _parsed(url: str) -> URL:
+def _parsed(url: str | URL) -> URL:
     try:
         parsed = make_url(url)
     except UrlError as error:
@@ -379,7 +409,8 @@ def _parsed(url: str) -> URL:
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
         return create_engine(url)
-    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+    patience = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
+    engine = create_engine(url, connect_args=patience)
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -404,8 +435,37 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
+# SQLite would go on in a file that has no name any more, and all of it would be lost.
+def _identity(engine: Engine) -> tuple[int, int] | None:
+    """Of a SQLite file, as long as it is there."""
+    if engine.dialect.name != "sqlite" or not engine.url.database:
+        return None
+    try:
+        found = Path(engine.url.database.removeprefix("file://")).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _immutable(url: URL) -> URL | None:
+    """Of a SQLite file in a folder where nothing can be written; None if it is none, or is being written."""
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return None
+    path = Path(url.database).resolve()
+    log = path.with_name(f"{path.name}-wal")
+    if os.access(path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
+        return None
+    # https://www.sqlite.org/wal.html#read_only_databases: else its index would have to be written beside it.
+    return url.set(database=path.as_uri(), query={"immutable": "1", "uri": "true"})
+
+
 def _cause(error: BaseException) -> str:
     return str(getattr(error, "orig", None) or error).splitlines()[0]
+
+
+def _advice(error: BaseException) -> str:
+    cause = _cause(error)
+    return next((advice for words, advice in ADVICE.items() if words in cause), OTHER_ADVICE)
 
 
 def _stream(connection: Connection, statement: Select[Any]) -> Iterable[Row[Any]]:

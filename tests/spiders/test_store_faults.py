@@ -1,0 +1,253 @@
+"""A store that fails: a sentence, an exit code, and nothing lost when the fault is over."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import subprocess
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.crawling import read_export
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+NO_MOUNT = "a disk of its own needs the right to mount"
+
+
+def store_of(project: Project) -> Path:
+    return project.folder / ".scrapy" / "fhcrawl.sqlite"
+
+
+def impatient(project: Project) -> dict[str, object]:
+    return {"FHCRAWL_STORE_URL": f"sqlite:///{store_of(project)}?timeout=0.5"}
+
+
+@pytest.fixture
+def feed(server: FeedServer, project: Project) -> str:
+    """A feed of five documents, of which two have been read and exported."""
+    server.serve("/index", atom([E("5")], prev="/a4"))
+    for number in (4, 3, 2):
+        server.serve(f"/a{number}", atom([E(str(number))], prev=f"/a{number - 1}"))
+    server.serve("/a1", atom([E("1")]))
+    (project.folder / ".scrapy").mkdir()
+    return server.url("/index")
+
+
+def crawl_some(project: Project, feed: str) -> None:
+    run = project.crawl(feed, settings={"FHCRAWL_MAX_ARCHIVES": 1})
+    assert run.changes == {"5": "new", "4": "new"}
+
+
+def assert_whole(project: Project, feed: str, exported: list[str]) -> None:
+    """One more run gives the whole logical feed, and the exports together hold each change once."""
+    run = project.crawl(feed)
+    assert run.exit_code == 0, run.log
+    assert sorted(exported + list(run.changes)) == list("12345")
+    assert set(project.logical_feed()) == set("12345")
+    assert project.verdict() == ("complete", [])
+    assert project.crawl(feed).items == []
+
+
+@pytest.fixture
+def small_disk(project: Project) -> Iterator[Path]:
+    """The store's folder is a file system of its own."""
+    folder = store_of(project).parent
+    folder.mkdir(exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip(NO_MOUNT)
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)  # noqa: S607
+
+
+def fill(folder: Path) -> None:
+    with (folder / "filler").open("wb", 0) as filler, contextlib.suppress(OSError):
+        while filler.write(b"x" * 4096):
+            pass
+    assert not shutil.disk_usage(folder).free
+
+
+class TestInTheMiddleOfACrawl:
+    """While the archive a2 is asked for, something happens to the store."""
+
+    def crawl(
+        self, server: FeedServer, project: Project, feed: str, happens: Callable[[], object], sentence: str
+    ) -> list[str]:
+        def happen(path: str) -> None:
+            if path == "/a2":
+                server.on_request = None
+                happens()
+
+        server.on_request = happen
+        run = project.crawl(feed, settings=impatient(project))
+        assert run.exit_code == 1
+        assert "Traceback" not in run.log
+        said = [w for w in run.warnings() if w.removeprefix("ERROR: ").startswith("The store")]
+        assert len(said) == 1, run.log
+        assert sentence in said[0]
+        assert run.stats["fhcrawl/store/failed"] >= 1
+        assert "/a1" not in server.asked()
+        return list(run.changes)
+
+    def test_store_that_another_process_locks(self, server: FeedServer, project: Project, feed: str) -> None:
+        with closing(
+            sqlite3.connect(store_of(project), isolation_level=None, check_same_thread=False)
+        ) as other:
+            exported = self.crawl(
+                server,
+                project,
+                feed,
+                lambda: other.execute("BEGIN EXCLUSIVE"),
+                "database is locked; another process writes to it",
+            )
+        assert exported == []
+        assert_whole(project, feed, exported)
+
+    def test_full_disk(self, server: FeedServer, project: Project, small_disk: Path, feed: str) -> None:
+        exported = self.crawl(server, project, feed, lambda: fill(small_disk), "make room on its disk")
+        (small_disk / "filler").unlink()
+        assert_whole(project, feed, exported)
+
+    def test_store_that_is_gone(self, server: FeedServer, project: Project, feed: str) -> None:
+        here, there = store_of(project).parent, project.folder / "moved"
+        exported = self.crawl(server, project, feed, lambda: here.rename(there), "The store is gone")
+        assert exported == []
+        assert not here.exists()
+        there.rename(here)
+        assert_whole(project, feed, exported)
+
+    def test_store_that_is_cut_off(self, server: FeedServer, project: Project, feed: str) -> None:
+        crawl_some(project, feed)
+        copy = project.folder / "copy.sqlite"
+        shutil.copy(store_of(project), copy)
+
+        def cut() -> None:
+            store_of(project).with_name("fhcrawl.sqlite-wal").unlink()
+            os.truncate(store_of(project), 20_000)
+
+        server.asked()
+        run_exports = self.crawl(server, project, feed, cut, "malformed; bring back a copy of it")
+        for file in store_of(project).parent.iterdir():
+            file.unlink()
+        shutil.copy(copy, store_of(project))
+        assert_whole(project, feed, ["5", "4", *run_exports])
+
+
+def cut_off(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def overwrite(path: Path) -> None:
+    path.write_text("This is no database, and never was one." * 100)
+
+
+def make_newer(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as store, store:
+        store.execute("UPDATE store SET schema_version = 99")
+
+
+@pytest.mark.parametrize(
+    ("harm", "sentence"),
+    [
+        (cut_off, "malformed); bring back a copy of it"),
+        (overwrite, "file is not a database); bring back a copy of it"),
+        (make_newer, "schema version 99, and this fhcrawl knows"),
+    ],
+    ids=["cut off", "no database", "newer schema"],
+)
+def test_store_that_cannot_be_read_stops_every_command_and_stays_as_it_is(
+    server: FeedServer, project: Project, feed: str, harm: Callable[[Path], None], sentence: str
+) -> None:
+    crawl_some(project, feed)
+    path = store_of(project)
+    copy = path.read_bytes()
+    harm(path)
+    harmed = path.read_bytes()
+    server.asked()
+    for command in (
+        ("crawl", "history", "-a", f"feed={feed}"),
+        ("feeds",),
+        ("export", "-o", "whole.jsonl"),
+    ):
+        done = project.scrapy(*command)
+        assert done.returncode == 2
+        assert sentence in done.stderr
+        assert "Traceback" not in done.stderr
+    assert server.asked() == []
+    assert path.read_bytes() == harmed
+    assert not (project.folder / "whole.jsonl").exists()
+    path.write_bytes(copy)
+    assert_whole(project, feed, ["5", "4"])
+
+
+def test_locked_store_stops_the_crawl_before_it_begins(
+    server: FeedServer, project: Project, feed: str
+) -> None:
+    crawl_some(project, feed)
+    server.asked()
+    with closing(sqlite3.connect(store_of(project), isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        run = project.crawl(feed, settings=impatient(project))
+        assert [feed["entries"] for feed in project.feeds()] == [2]
+    assert run.exit_code == 2
+    assert "database is locked; another process writes to it" in run.log
+    assert "Traceback" not in run.log
+    assert server.asked() == []
+    assert_whole(project, feed, ["5", "4"])
+
+
+class WithoutRights:
+    """Runs `scrapy` so that it may not write what its file modes forbid, even for root."""
+
+    PREFIX = ("setpriv", "--bounding-set=-dac_override", "--inh-caps=-all")
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._prefix = self.PREFIX if os.geteuid() == 0 else ()
+
+    def scrapy(self, *args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*self._prefix, *self._project.command(*args)],
+            cwd=self._project.folder,
+            env=self._project.environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+
+@pytest.mark.parametrize("folder", [0o755, 0o555], ids=["the file", "the file and its folder"])
+def test_read_only_store_is_listed_and_exported_and_not_crawled(
+    server: FeedServer, project: Project, feed: str, folder: int
+) -> None:
+    crawl_some(project, feed)
+    path, without = store_of(project), WithoutRights(project)
+    path.chmod(0o444)
+    path.parent.chmod(folder)
+    server.asked()
+    done = without.scrapy("crawl", "history", "-a", f"feed={feed}")
+    assert (done.returncode, server.asked()) == (2, [])
+    assert "attempt to write a readonly database" in done.stderr
+    assert "let its file and its folder be written to" in done.stderr
+    assert "Traceback" not in done.stderr
+    done = without.scrapy("feeds")
+    assert done.returncode == 0, done.stderr
+    assert feed in done.stdout
+    done = without.scrapy("export", "-o", "whole.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert {entry["id"] for entry in read_export(project.folder / "whole.jsonl")} == {"5", "4"}
+    path.parent.chmod(0o755)
+    path.chmod(0o644)
+    assert_whole(project, feed, ["5", "4"])
