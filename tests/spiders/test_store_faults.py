@@ -40,7 +40,7 @@ def feed(server: FeedServer, project: Project) -> str:
     for number in (4, 3, 2):
         server.serve(f"/a{number}", atom([E(str(number))], prev=f"/a{number - 1}"))
     server.serve("/a1", atom([E("1")]))
-    (project.folder / ".scrapy").mkdir()
+    (project.folder / ".scrapy").mkdir(exist_ok=True)
     return server.url("/index")
 
 
@@ -79,13 +79,13 @@ def fill(folder: Path) -> None:
 
 
 class TestInTheMiddleOfACrawl:
-    """While the archive a2 is asked for, something happens to the store."""
+    """While the archive a3 is asked for, something happens to the store."""
 
     def crawl(
         self, server: FeedServer, project: Project, feed: str, happens: Callable[[], object], sentence: str
     ) -> list[str]:
         def happen(path: str) -> None:
-            if path == "/a2":
+            if path == "/a3":
                 server.on_request = None
                 happens()
 
@@ -97,6 +97,7 @@ class TestInTheMiddleOfACrawl:
         assert len(said) == 1, run.log
         assert sentence in said[0]
         assert run.stats["fhcrawl/store/failed"] >= 1
+        # The walk ends: only the next archive is on its way already.
         assert "/a1" not in server.asked()
         return list(run.changes)
 
