@@ -27,6 +27,9 @@ FHCRAWL_MAX_PAGES = 1_000
 # Whether each entry's own XML (or JSON) is kept in the store, with what fhcrawl has no field for.
 FHCRAWL_KEEP_XML_ENABLED = True
 
+# How many documents are fetched ahead of each chain at most, by the pattern of its URLs; 0 is off.
+FHCRAWL_PREFETCH = 4
+
 # Whether feeds of WordPress's that name no pages are walked by ?paged=2, ?paged=3 and so on.
 FHCRAWL_WORDPRESS_ENABLED = False
 
@@ -80,6 +83,10 @@ DOWNLOADER_MIDDLEWARES = {
     "fhcrawl.downloadermiddlewares.cutoff.CutOffMiddleware": 555,
     "fhcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
     "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
+    # Behind all that complete or refuse a request, before what counts and sends it.
+    "fhcrawl.downloadermiddlewares.prefetch.PrefetchMiddleware": 800,
+    "fhcrawl.downloadermiddlewares.stats.DownloaderStats": 850,
+    "scrapy.downloadermiddlewares.stats.DownloaderStats": None,
 }
 SPIDER_MIDDLEWARES = {
     # Before (nearer to the engine) all that may drop or change entries: what it gets goes to the pipelines.

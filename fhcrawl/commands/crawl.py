@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 
-OUR_NUMBERS = ("FHCRAWL_MAX_ARCHIVES", "FHCRAWL_MAX_PAGES")
+OUR_NUMBERS = {
+    "FHCRAWL_MAX_ARCHIVES": "0 for no limit",
+    "FHCRAWL_MAX_PAGES": "0 for no limit",
+    "FHCRAWL_PREFETCH": "0 for none",
+}
 SHORTEST_LEASE = 3
 OUR_SWITCHES = ("DELTAFETCH_ENABLED", "DELTAFETCH_RESET")
 FAILURES = ("feedexport/failed_count/", "fhcrawl/store/failed")
@@ -63,9 +67,9 @@ def check_settings(settings: BaseSettings) -> None:
 
     :raises ArgumentError: if one of them cannot be used
     """
-    for name in OUR_NUMBERS:
+    for name, zero in OUR_NUMBERS.items():
         if not str(settings.get(name)).isdecimal():
-            raise ArgumentError(f"{name} is {settings.get(name)!r}: write a number, 0 for no limit")
+            raise ArgumentError(f"{name} is {settings.get(name)!r}: write a number, {zero}")
     lease = str(settings.get("FHCRAWL_LEASE_SECONDS"))
     if not lease.isdecimal() or int(lease) < SHORTEST_LEASE:
         raise ArgumentError(f"FHCRAWL_LEASE_SECONDS is {lease!r}: write a number of seconds, 300 or so")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from random import Random
 from xml.sax.saxutils import escape
 
@@ -33,6 +35,11 @@ WORDS = TEXT.split()
 NAMES = ("Ada Byron", "Jean-Luc Moreau", "Søren Larsen", "Mei Lin 林梅", "Ivana Horvat", "John O'Neill")
 TOPICS = ("archives", "books", "city", "events", "maps & plans", "music", "notes", "rail", "weather")
 SEPARATORS = (" ",) * 9 + (", ",)
+NAMINGS = {
+    "counter": str,
+    "months": lambda number: f"{2004 + (number - 1) // 12}/{(number - 1) % 12 + 1:02}",
+    "digests": lambda number: hashlib.sha256(str(number).encode()).hexdigest()[:16],
+}
 
 
 @dataclass(frozen=True)
@@ -42,11 +49,13 @@ class Chain:
     :param documents: how many, the subscription document among them
     :param entries: in each of them
     :param root: URL of the server
+    :param naming: of the archives' paths, one of NAMINGS
     """
 
     documents: int
     entries: int
     root: str
+    naming: str = "counter"
 
     @property
     def paths(self) -> list[str]:
@@ -54,15 +63,17 @@ class Chain:
         return [self.path(number) for number in range(1, self.documents + 1)]
 
     def path(self, number: int) -> str:
-        return "/index.atom" if number == self.documents else f"/archive/{number}.atom"
+        if number == self.documents:
+            return "/index.atom"
+        return f"/archive/{NAMINGS[self.naming](number)}.atom"
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {path: number for number, path in enumerate(self.paths, 1)}
 
     def number(self, path: str) -> int | None:
         """Of the document at a path; None if there is none."""
-        if path == self.path(self.documents):
-            return self.documents
-        name = path.removeprefix("/archive/").removesuffix(".atom")
-        number = int(name) if name.isdecimal() else 0
-        return number if 0 < number < self.documents else None
+        return self._numbers.get(path)
 
     def document(self, number: int) -> bytes:
         """A document, its newest entry first."""

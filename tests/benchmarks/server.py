@@ -8,11 +8,12 @@ import hashlib
 import subprocess
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.chain import Chain
+from tests.benchmarks.chain import NAMINGS, Chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,7 @@ class Handler(BaseHTTPRequestHandler):
     server: ChainServer
 
     def do_GET(self) -> None:
+        time.sleep(self.server.delay)
         # One write for head and body: two would wait for each other.
         self.wfile.write(self.server.answer(self.path, self.headers.get("If-None-Match")))
 
@@ -35,13 +37,17 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class ChainServer(ThreadingHTTPServer):
-    """The server. Documents are made before the first request, or (lazy) for each request."""
+    """The server. Documents are made before the first request, or (lazy) for each request.
+
+    :param delay: seconds before each answer
+    """
 
     daemon_threads = True
 
-    def __init__(self, documents: int, entries: int, lazy: bool) -> None:
+    def __init__(self, documents: int, entries: int, lazy: bool, delay: float, naming: str) -> None:
         super().__init__((HOST, 0), Handler)
-        self._chain = Chain(documents, entries, f"http://{HOST}:{self.server_port}")
+        self.delay = delay
+        self._chain = Chain(documents, entries, f"http://{HOST}:{self.server_port}", naming)
         numbers = range(0) if lazy else range(1, documents + 1)
         self._documents = {number: self._chain.document(number) for number in numbers}
 
@@ -64,9 +70,12 @@ def _answer(status: str, body: bytes, etag: str | None = None) -> bytes:
 
 
 @contextlib.contextmanager
-def serving(documents: int, entries: int, *, lazy: bool = False) -> Iterator[str]:
+def serving(
+    documents: int, entries: int, *, lazy: bool = False, delay: float = 0, naming: str = "counter"
+) -> Iterator[str]:
     """Start the server; yields the subscription document's URL."""
-    command = [sys.executable, "-m", __name__, str(documents), str(entries), *(["--lazy"] if lazy else [])]
+    given = [str(documents), str(entries), "--delay", str(delay), "--naming", naming]
+    command = [sys.executable, "-m", __name__, *given, *(["--lazy"] if lazy else [])]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
         if process.stdin is None or process.stdout is None:
@@ -82,6 +91,8 @@ def main() -> None:
     parser.add_argument("documents", type=int)
     parser.add_argument("entries", type=int)
     parser.add_argument("--lazy", action="store_true")
+    parser.add_argument("--delay", type=float, default=0)
+    parser.add_argument("--naming", choices=NAMINGS, default="counter")
     server = ChainServer(**vars(parser.parse_args()))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(f"http://{HOST}:{server.server_port}/index.atom", flush=True)

@@ -1,0 +1,175 @@
+"""Which URLs a chain will probably ask for: those before it changed by the same step each time.
+
+A step is a change of months (across years) or of counters, in the path or in the query, padded or not.
+Nothing else of a URL is ever changed, and what cannot be known is not guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+# The host stays; so do percent-encoded octets. Longer numbers are read in pieces.
+HEAD = re.compile(r"[^:/?#]+://[^/?#]*")
+NUMBER = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])([0-9]{1,18})")
+YEAR = re.compile(r"(?:19|20)[0-9]{2}")
+MONTH = re.compile(r"0?[1-9]|1[0-2]")
+YEAR_AND_MONTH = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])")
+DATE = re.compile(r"((?:19|20)[0-9]{2}(?:0[1-9]|1[0-2]))(0[1-9]|[12][0-9]|3[01])")
+# The first step, and two more that were predicted from it and came true.
+ENOUGH = 4
+MONTHS = 12
+
+
+class Unit(NamedTuple):
+    """Numbers of a URL that change together, by their index.
+
+    :param year: the number of the year; None: the unit is a counter; `last`: one number is year and month
+    :param last: the number of the month, or the counter
+    """
+
+    year: int | None
+    last: int
+
+    def value(self, numbers: Sequence[str]) -> int:
+        """A counter's value, or the months since the year 0."""
+        number = int(numbers[self.last])
+        if self.year is None:
+            return number
+        year, month = divmod(number, 100) if self.year == self.last else (int(numbers[self.year]), number)
+        return year * MONTHS + month - 1
+
+    def numbers(self, value: int) -> dict[int, int]:
+        """What its numbers are for a value."""
+        if self.year is None:
+            return {self.last: value}
+        year, month = divmod(value, MONTHS)
+        if self.year == self.last:
+            return {self.last: year * 100 + month + 1}
+        return {self.year: year, self.last: month + 1}
+
+
+class Parts(NamedTuple):
+    """A URL in parts: texts, with a number between each two."""
+
+    texts: tuple[str, ...]
+    numbers: tuple[str, ...]
+
+    def is_like(self, other: Parts) -> bool:
+        """Whether two URLs differ in their numbers only."""
+        return self.texts == other.texts
+
+
+class Step(NamedTuple):
+    """How one URL became the next: by how much each unit changed."""
+
+    texts: tuple[str, ...]
+    changes: tuple[tuple[Unit, int], ...]
+
+
+def ahead(seen: Sequence[str], most: int) -> list[str]:
+    """The URLs that will probably be asked for next, the nearest first.
+
+    :param seen: those of a chain that have been asked for, the latest last. The last four decide;
+        the others tell whether numbers are padded
+    :param most: how many are wanted at most
+    :return: none before two predictions in a row have come true; fewer where a counter or a day would
+        fall below 1, or where nobody can know whether a 9 after a 10 is written 09
+    """
+    if most < 1 or len(seen) < ENOUGH:
+        return []
+    parts = [_split(url) for url in seen]
+    first, *others = (_step(*pair) for pair in zip(parts[-ENOUGH:-1], parts[-ENOUGH + 1 :], strict=True))
+    if first is None or any(other != first for other in others):
+        return []
+    like = [one for one in parts if one.is_like(parts[-1])]
+    return list(_following(first, like, most))
+
+
+def _split(url: str) -> Parts:
+    head = HEAD.match(url)
+    end = head.end() if head else 0
+    found = NUMBER.split(url[end:])
+    texts, numbers = [url[:end] + found[0]], []
+    for number, text in zip(found[1::2], found[2::2], strict=True):
+        date = DATE.fullmatch(number)
+        if date:
+            numbers += date.groups()
+            texts += ["", text]
+        else:
+            numbers.append(number)
+            texts.append(text)
+    return Parts(tuple(texts), tuple(numbers))
+
+
+def _step(one: Parts, other: Parts) -> Step | None:
+    units = _units(one.numbers)
+    if not one.is_like(other) or _units(other.numbers) != units:
+        return None
+    changes = tuple((unit, unit.value(other.numbers) - unit.value(one.numbers)) for unit in units)
+    return Step(one.texts, changes) if any(change for _unit, change in changes) else None
+
+
+def _units(numbers: tuple[str, ...]) -> list[Unit]:
+    units: list[Unit] = []
+    index = 0
+    while index < len(numbers):
+        unit = _unit(numbers, index)
+        units.append(unit)
+        index = max(unit.last, unit.year or 0) + 1
+    return units
+
+
+def _unit(numbers: tuple[str, ...], index: int) -> Unit:
+    """The unit that begins at a number: year and month, month and year, or one number alone."""
+    number, *others = numbers[index : index + 3]
+    if YEAR_AND_MONTH.fullmatch(number):
+        return Unit(index, index)
+    if not others:
+        return Unit(None, index)
+    if YEAR.fullmatch(number) and MONTH.fullmatch(others[0]):
+        return Unit(index, index + 1)
+    begins_another = len(others) > 1 and MONTH.fullmatch(others[1])
+    if MONTH.fullmatch(number) and YEAR.fullmatch(others[0]) and not begins_another:
+        return Unit(index + 1, index)
+    return Unit(None, index)
+
+
+def _following(step: Step, like: list[Parts], most: int) -> Iterator[str]:
+    numbers = like[-1].numbers
+    for _ in range(most):
+        values = _values(step, numbers)
+        written = [_write(values[i], number, i, like) for i, number in enumerate(numbers)] if values else []
+        if not written or None in written:
+            return
+        numbers = tuple(number for number in written if number is not None)
+        like = [*like, Parts(like[-1].texts, numbers)]
+        ends = [*numbers, ""]
+        yield "".join(part for pair in zip(like[-1].texts, ends, strict=True) for part in pair)
+
+
+def _values(step: Step, numbers: tuple[str, ...]) -> dict[int, int] | None:
+    """The numbers behind some others; None if one would fall below 1."""
+    values: dict[int, int] = {}
+    for unit, change in step.changes:
+        value = unit.value(numbers) + change
+        if change and value < 1:
+            return None
+        values |= unit.numbers(value)
+    return values
+
+
+def _write(value: int, before: str, index: int, like: list[Parts]) -> str | None:
+    """A number as it is written in these URLs; None if they do not tell."""
+    digits = str(value)
+    if value == int(before):
+        return before
+    if len(digits) >= len(before):
+        return digits
+    widths = {len(one.numbers[index]) for one in like}
+    if any(one.numbers[index].startswith("0") for one in like):
+        return digits.zfill(len(before))
+    return digits if len(widths) > 1 else None

@@ -1,0 +1,289 @@
+"""Fetches the documents that a chain will probably ask for, while it is busy with those before them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals as scrapy_signals
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http.request import NO_CALLBACK
+
+from fhcrawl import archive_urls, signals
+from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.logical_feed import Role
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.core.downloader import Slot
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+    from fhcrawl.visit import Visit
+
+ROLES = (Role.ARCHIVE.value, Role.PAGE.value)
+AHEAD = "fhcrawl_prefetch"
+PREFETCHED = "prefetched"
+AGAIN = ("retry_times", "redirect_times")
+OF_THE_DOWNLOAD = ("download_slot", "download_latency")
+REDIRECTS = (301, 302, 303, 307, 308)
+# The latest URLs that a chain is learnt from; its first one is kept too.
+LEARNT_FROM = 13
+
+
+class Fetched(FhcrawlError, IgnoreRequest):  # noqa: N818
+    """Carries the response of an ahead-request past the middlewares that are for the one who asks."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__("fetched ahead")
+        self.response = response
+
+
+class Ahead:
+    """A request that nobody has asked for yet.
+
+    :param task: gives its response, or None if that cannot be used
+    """
+
+    def __init__(self, request: Request, task: asyncio.Task[Response | None]) -> None:
+        self.request = request
+        self.task = task
+
+    @property
+    def response(self) -> Response | None:
+        """What has come of it, so far."""
+        return self.task.result() if self.task.done() and not self.task.cancelled() else None
+
+
+class Chain:
+    """What a feed's walk has asked for, and what is fetched ahead of it.
+
+    :param last: the latest document that was asked for
+    :param predicted: what will probably be asked for after that
+    :param held: what is fetched ahead, by URL, the nearest first
+    :param missed: how many of them nobody asked for
+    :param scheduled: URL of the latest document that is to be asked for
+    """
+
+    def __init__(self) -> None:
+        self.last: Request | None = None
+        self.seen: list[str] = []
+        self.predicted: list[str] = []
+        self.held: dict[str, Ahead] = {}
+        self.missed = 0
+        self.scheduled = ""
+
+    def ask(self, request: Request, most: int) -> None:
+        """Learn from a request."""
+        self.last = request
+        self.scheduled = request.cb_kwargs.get("asked", request.url)
+        self.seen.append(request.url)
+        del self.seen[1:-LEARNT_FROM]
+        self.predicted = archive_urls.ahead(self.seen, most - self.missed)
+
+    def pass_by(self, url: str) -> list[Ahead]:
+        """Take out what a walk that asks for a URL has passed by: all, if it leads elsewhere."""
+        passed = list(self.held)
+        if url in self.held:
+            passed = passed[: passed.index(url)]
+        return [self.held.pop(one) for one in passed]
+
+
+class PrefetchMiddleware:
+    """FHCRAWL_PREFETCH: so many documents are fetched ahead of each chain, at most; 0 is off.
+
+    A chain is a linked list, but its URLs nearly always follow a pattern. When two predictions in a row
+    have come true, the next documents are fetched ahead, by requests that go through all middlewares and
+    the host's slot. A response is used when the walk asks for that very URL, with the same headers, as if
+    it had come from the net just then. It is the only one that knows: redirects and failures happen to
+    the one who asks. It has to stand behind the middlewares that complete or refuse a request.
+    """
+
+    def __init__(self, crawler: Crawler, most: int) -> None:
+        self._crawler = crawler
+        self._most = most
+        self._most_of_all = crawler.settings.getint("CONCURRENT_REQUESTS")
+        self._largest = crawler.settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE")
+        self._chains: dict[str, Chain] = {}
+        self._held: set[Ahead] = set()
+        self._tasks: set[asyncio.Task[Response | None]] = set()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Read the settings, and connect to the signals that tell where a chain ends."""
+        most = crawler.settings.getint("FHCRAWL_PREFETCH")
+        if not most:
+            raise NotConfigured
+        middleware = cls(crawler, most)
+        connect = crawler.signals.connect
+        connect(middleware.request_scheduled, signal=scrapy_signals.request_scheduled)
+        connect(middleware.spider_error, signal=scrapy_signals.spider_error)
+        connect(middleware.spider_closed, signal=scrapy_signals.spider_closed)
+        for signal in (signals.document_committed, signals.document_lost):
+            connect(middleware.document_done, signal=signal)
+        return middleware
+
+    async def process_request(self, request: Request) -> Response | None:
+        """The response that was fetched ahead, if there is one."""
+        if AHEAD in request.meta or request.cb_kwargs.get("role") not in ROLES:
+            return None
+        if any(key in request.meta for key in AGAIN):
+            return None
+        chain = self._chains.setdefault(request.cb_kwargs["feed"], Chain())
+        for passed in chain.pass_by(request.url):
+            self._miss(chain, passed)
+        ahead = chain.held.pop(request.url, None)
+        chain.ask(request, self._most)
+        # Not before this request is in its host's slot: it comes first.
+        asyncio.get_running_loop().call_soon(self._fetch_more, chain)
+        return None if ahead is None else await self._use(chain, ahead, request)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Take what was fetched ahead out of the way; failures pass, so that all may learn from them.
+
+        :raises Fetched: with a response that can be used
+        """
+        if AHEAD in request.meta and _is_usable(response):
+            raise Fetched(response)
+        return response
+
+    async def _use(self, chain: Chain, ahead: Ahead, request: Request) -> Response | None:
+        response = await ahead.task
+        if response is None or not _is_same(request, ahead.request):
+            self._miss(chain, ahead)
+            return None
+        self._held.discard(ahead)
+        self._count("hit")
+        meta = ahead.request.meta
+        request.meta.update({key: meta[key] for key in OF_THE_DOWNLOAD if key in meta})
+        response.flags.append(PREFETCHED)
+        return response
+
+    def _miss(self, chain: Chain, ahead: Ahead) -> None:
+        self._held.discard(ahead)
+        if ahead.request.meta[AHEAD]:
+            chain.missed += 1
+            self._count("miss")
+
+    def _count(self, outcome: str) -> None:
+        self._crawler.stats.inc_value(f"fhcrawl/prefetch/{outcome}")
+
+    # -- ahead ---------------------------------------------------------------------------------------
+
+    def _fetch_more(self, chain: Chain) -> None:
+        wanted = [(distance, url) for distance, url in enumerate(chain.predicted, 1) if url not in chain.held]
+        if not wanted or chain.last is None or not self._has_room(chain, chain.last):
+            return
+        distance, url = wanted[0]
+        request = _ahead_of(chain.last, url, distance)
+        task = asyncio.ensure_future(self._fetch(request))
+        chain.held[url] = ahead = Ahead(request, task)
+        self._held.add(ahead)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _task: self._fetch_more(chain))
+        # The next one when this one is on its way, and counts.
+        asyncio.get_running_loop().call_soon(self._fetch_more, chain)
+
+    async def _fetch(self, request: Request) -> Response | None:
+        engine = self._crawler.engine
+        if engine.needs_backout():
+            request.meta[AHEAD] = False
+            return None
+        try:
+            await engine.download_async(request)
+        except Fetched as fetched:
+            return fetched.response
+        except IgnoreRequest:
+            # By the guard, a limit or robots.txt, before it was sent.
+            request.meta[AHEAD] = False
+        except Exception:  # noqa: BLE001, S110 - whatever it is happens to the one who asks, or to nobody
+            pass
+        return None
+
+    def _has_room(self, chain: Chain, request: Request) -> bool:
+        if len(chain.held) + chain.missed >= self._most or self._crawler.engine.needs_backout():
+            return False
+        held = [ahead.response for ahead in self._held]
+        if self._most_of_all and len(held) >= self._most_of_all:
+            return False
+        if sum(len(response.body) for response in held if response is not None) >= self._largest:
+            return False
+        downloader = self._crawler.engine.downloader
+        key = downloader.get_slot_key(request)
+        return key in downloader.slots and self._has_slot_room(key, downloader.slots[key])
+
+    # One may wait for its turn, so that the host is never idle; more would only be in the way of those that
+    # are asked for, and be sent when the chain has long ended.
+    def _has_slot_room(self, key: str, slot: Slot) -> bool:
+        on_the_way = sum(
+            not ahead.task.done() and ahead.request not in slot.active and self._slot_key(ahead) == key
+            for ahead in self._held
+        )
+        free = 0 if slot.delay else slot.free_transfer_slots()
+        return len(slot.queue) + on_the_way <= free
+
+    def _slot_key(self, ahead: Ahead) -> str:
+        return self._crawler.engine.downloader.get_slot_key(ahead.request)
+
+    # -- the end -------------------------------------------------------------------------------------
+
+    def request_scheduled(self, request: Request) -> None:
+        """Note what a chain will ask for."""
+        chain = self._chains.get(request.cb_kwargs.get("feed", ""))
+        if chain is not None:
+            chain.scheduled = request.cb_kwargs["asked"]
+
+    def document_done(self, visit: Visit) -> None:
+        """Throw away what is fetched ahead, if no document is asked for behind this one."""
+        chain = self._chains.get(visit.feed)
+        if chain is not None and chain.scheduled == visit.asked:
+            self._forget(visit.feed)
+
+    def spider_error(self, response: Response | None) -> None:
+        """Throw away what is fetched ahead of a document that could not be read."""
+        if response is not None and response.request is not None:
+            self._forget(response.cb_kwargs.get("feed", ""))
+
+    async def spider_closed(self) -> None:
+        """Throw everything away."""
+        for feed in list(self._chains):
+            self._forget(feed)
+        await asyncio.gather(*self._tasks)
+
+    def _forget(self, feed: str) -> None:
+        chain = self._chains.pop(feed, None)
+        if chain is not None:
+            chain.predicted = []
+            for ahead in chain.pass_by(""):
+                self._miss(chain, ahead)
+
+
+def _is_usable(response: Response) -> bool:
+    if response.status in REDIRECTS:
+        return "Location" in response.headers
+    return response.status == 200 and "dataloss" not in response.flags  # noqa: PLR2004
+
+
+def _is_same(one: Request, other: Request) -> bool:
+    """Whether two requests for one URL ask for the same."""
+    return (one.method, one.body, one.headers, one.meta.get("proxy")) == (
+        other.method,
+        other.body,
+        other.headers,
+        other.meta.get("proxy"),
+    )
+
+
+def _ahead_of(request: Request, url: str, distance: int) -> Request:
+    """The request that a walk would make some documents behind another; it fails quietly, and once."""
+    known: dict[str, Any] = request.cb_kwargs
+    place = {"asked": url, "documents": known.get("documents", 0) + distance}
+    return request.replace(
+        url=url,
+        callback=NO_CALLBACK,
+        errback=None,
+        cb_kwargs={**known, **place},
+        meta={**request.meta, AHEAD: True, "dont_retry": True},
+    )
