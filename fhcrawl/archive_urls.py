@@ -7,6 +7,7 @@ Nothing else of a URL is ever changed, and what cannot be known is not guessed.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -29,10 +30,12 @@ class Unit(NamedTuple):
 
     :param year: the number of the year; None: the unit is a counter; `last`: one number is year and month
     :param last: the number of the month, or the counter
+    :param again: other numbers that are the same year: /2003/archive-2003-11
     """
 
     year: int | None
     last: int
+    again: tuple[int, ...] = ()
 
     def value(self, numbers: Sequence[str]) -> int:
         """A counter's value, or the months since the year 0."""
@@ -47,9 +50,10 @@ class Unit(NamedTuple):
         if self.year is None:
             return {self.last: value}
         year, month = divmod(value, MONTHS)
+        years = dict.fromkeys(self.again, year)
         if self.year == self.last:
-            return {self.last: year * 100 + month + 1}
-        return {self.year: year, self.last: month + 1}
+            return {**years, self.last: year * 100 + month + 1}
+        return {**years, self.year: year, self.last: month + 1}
 
 
 class Parts(NamedTuple):
@@ -82,7 +86,7 @@ def ahead(seen: Sequence[str], most: int) -> list[str]:
     if most < 1 or len(seen) < ENOUGH:
         return []
     parts = [_split(url) for url in seen]
-    first, *others = (_step(*pair) for pair in zip(parts[-ENOUGH:-1], parts[-ENOUGH + 1 :], strict=True))
+    first, *others = (_step(*pair) for pair in pairwise(parts[-ENOUGH:]))
     if first is None or any(other != first for other in others):
         return []
     like = [one for one in parts if one.is_like(parts[-1])]
@@ -93,7 +97,8 @@ def _split(url: str) -> Parts:
     head = HEAD.match(url)
     end = head.end() if head else 0
     found = NUMBER.split(url[end:])
-    texts, numbers = [url[:end] + found[0]], []
+    texts = [url[:end] + found[0]]
+    numbers: list[str] = []
     for number, text in zip(found[1::2], found[2::2], strict=True):
         date = DATE.fullmatch(number)
         if date:
@@ -114,28 +119,27 @@ def _step(one: Parts, other: Parts) -> Step | None:
 
 
 def _units(numbers: tuple[str, ...]) -> list[Unit]:
-    units: list[Unit] = []
-    index = 0
-    while index < len(numbers):
-        unit = _unit(numbers, index)
-        units.append(unit)
-        index = max(unit.last, unit.year or 0) + 1
-    return units
+    months = _months(numbers)
+    if months:
+        # Another number that is the same year goes with it: /2003/archive-2003-11
+        year = numbers[months[0].year or 0][:4]
+        again = tuple(i for i in _others(numbers, months) if numbers[i] == year)
+        months[0] = months[0]._replace(again=again)
+    return [*months, *(Unit(None, index) for index in _others(numbers, months))]
 
 
-def _unit(numbers: tuple[str, ...], index: int) -> Unit:
-    """The unit that begins at a number: year and month, month and year, or one number alone."""
-    number, *others = numbers[index : index + 3]
-    if YEAR_AND_MONTH.fullmatch(number):
-        return Unit(index, index)
-    if not others:
-        return Unit(None, index)
-    if YEAR.fullmatch(number) and MONTH.fullmatch(others[0]):
-        return Unit(index, index + 1)
-    begins_another = len(others) > 1 and MONTH.fullmatch(others[1])
-    if MONTH.fullmatch(number) and YEAR.fullmatch(others[0]) and not begins_another:
-        return Unit(index + 1, index)
-    return Unit(None, index)
+def _months(numbers: tuple[str, ...]) -> list[Unit]:
+    pairs = list(enumerate(pairwise(numbers)))
+    found = [Unit(i, i) for i, number in enumerate(numbers) if YEAR_AND_MONTH.fullmatch(number)]
+    found += [Unit(i, i + 1) for i, (one, other) in pairs if YEAR.fullmatch(one) and MONTH.fullmatch(other)]
+    return found or [
+        Unit(i + 1, i) for i, (one, other) in pairs if MONTH.fullmatch(one) and YEAR.fullmatch(other)
+    ]
+
+
+def _others(numbers: tuple[str, ...], units: list[Unit]) -> list[int]:
+    covered = {index for unit in units for index in (unit.year, unit.last, *unit.again)}
+    return [index for index in range(len(numbers)) if index not in covered]
 
 
 def _following(step: Step, like: list[Parts], most: int) -> Iterator[str]:

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from random import Random
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FIRST = datetime(2004, 1, 1)  # noqa: DTZ001
 BETWEEN = timedelta(minutes=37)
@@ -35,7 +39,7 @@ WORDS = TEXT.split()
 NAMES = ("Ada Byron", "Jean-Luc Moreau", "Søren Larsen", "Mei Lin 林梅", "Ivana Horvat", "John O'Neill")
 TOPICS = ("archives", "books", "city", "events", "maps & plans", "music", "notes", "rail", "weather")
 SEPARATORS = (" ",) * 9 + (", ",)
-NAMINGS = {
+NAMINGS: dict[str, Callable[[int], str]] = {
     "counter": str,
     "months": lambda number: f"{2004 + (number - 1) // 12}/{(number - 1) % 12 + 1:02}",
     "digests": lambda number: hashlib.sha256(str(number).encode()).hexdigest()[:16],
