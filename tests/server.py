@@ -48,11 +48,16 @@ class Handler(BaseHTTPRequestHandler):
             answer = feeds.answers.get(self.path)
             feeds.requests.append(self.path)
             feeds.headers.append(dict(self.headers.items()))
+            feeds.arrivals.append(time.monotonic())
+            feeds.busy += 1
+            feeds.busiest = max(feeds.busiest, feeds.busy)
         if answer is None:
             answer = Answer(status=404)
         if feeds.on_request is not None:
             feeds.on_request(self.path)
         time.sleep(answer.delay)
+        with feeds.lock:
+            feeds.busy -= 1
         if answer.reset:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
@@ -88,12 +93,17 @@ class Server(ThreadingHTTPServer):
 
 
 class FeedServer:
-    """The server: set `answers[path]`, read `requests`."""
+    """The server: set `answers[path]`, read `requests`.
+
+    `arrivals` has the time of each request, `busiest` how many were answered at once.
+    """
 
     def __init__(self) -> None:
         self.answers: dict[str, Answer] = {}
         self.requests: list[str] = []
         self.headers: list[dict[str, str]] = []
+        self.arrivals: list[float] = []
+        self.busy = self.busiest = 0
         self.lock = threading.Lock()
         self.on_request: Callable[[str], None] | None = None
         self._server = Server(("127.0.0.1", 0), Handler)
@@ -126,4 +136,5 @@ class FeedServer:
         with self.lock:
             paths, self.requests = self.requests, []
             self.headers = []
+            self.arrivals = []
         return [path for path in paths if path != "/robots.txt"]

@@ -44,16 +44,22 @@ class Ahead:
     """A request that nobody has asked for yet.
 
     :param task: gives its response, or None if that cannot be used
+    :param is_sent: it has passed the middlewares before this one
+    :param is_wanted: it may still be asked for
     """
 
-    def __init__(self, request: Request, task: asyncio.Task[Response | None]) -> None:
+    task: asyncio.Task[Response | None]
+
+    def __init__(self, request: Request) -> None:
         self.request = request
-        self.task = task
+        self.is_sent = False
+        self.is_wanted = True
 
     @property
-    def response(self) -> Response | None:
-        """What has come of it, so far."""
-        return self.task.result() if self.task.done() and not self.task.cancelled() else None
+    def size(self) -> int:
+        """Of what has come of it so far, in octets."""
+        response = self.task.result() if self.task.done() else None
+        return 0 if response is None else len(response.body)
 
 
 class Chain:
@@ -126,9 +132,10 @@ class PrefetchMiddleware:
 
     async def process_request(self, request: Request) -> Response | None:
         """The response that was fetched ahead, if there is one."""
-        if AHEAD in request.meta or request.cb_kwargs.get("role") not in ROLES:
+        if AHEAD in request.meta:
+            _send(request.meta[AHEAD])
             return None
-        if any(key in request.meta for key in AGAIN):
+        if request.cb_kwargs.get("role") not in ROLES or any(key in request.meta for key in AGAIN):
             return None
         chain = self._chains.setdefault(request.cb_kwargs["feed"], Chain())
         for passed in chain.pass_by(request.url):
@@ -149,7 +156,8 @@ class PrefetchMiddleware:
         return response
 
     async def _use(self, chain: Chain, ahead: Ahead, request: Request) -> Response | None:
-        response = await ahead.task
+        # Not waited for if it is known to be another one already: its headers are complete when it is sent.
+        response = await ahead.task if not ahead.is_sent or _is_same(request, ahead.request) else None
         if response is None or not _is_same(request, ahead.request):
             self._miss(chain, ahead)
             return None
@@ -162,9 +170,18 @@ class PrefetchMiddleware:
 
     def _miss(self, chain: Chain, ahead: Ahead) -> None:
         self._held.discard(ahead)
-        if ahead.request.meta[AHEAD]:
-            chain.missed += 1
+        ahead.is_wanted = False
+        chain.missed += 1
+        if ahead.task.done():
+            self._settle(chain, ahead)
+        else:
+            ahead.task.add_done_callback(lambda _task: self._settle(chain, ahead))
+
+    def _settle(self, chain: Chain, ahead: Ahead) -> None:
+        if ahead.is_sent:
             self._count("miss")
+        else:
+            chain.missed -= 1
 
     def _count(self, outcome: str) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/prefetch/{outcome}")
@@ -176,9 +193,8 @@ class PrefetchMiddleware:
         if not wanted or chain.last is None or not self._has_room(chain, chain.last):
             return
         distance, url = wanted[0]
-        request = _ahead_of(chain.last, url, distance)
-        task = asyncio.ensure_future(self._fetch(request))
-        chain.held[url] = ahead = Ahead(request, task)
+        chain.held[url] = ahead = _ahead_of(chain.last, url, distance)
+        ahead.task = task = asyncio.ensure_future(self._fetch(ahead.request))
         self._held.add(ahead)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -188,27 +204,22 @@ class PrefetchMiddleware:
 
     async def _fetch(self, request: Request) -> Response | None:
         engine = self._crawler.engine
-        if engine.needs_backout():
-            request.meta[AHEAD] = False
-            return None
-        try:
-            await engine.download_async(request)
-        except Fetched as fetched:
-            return fetched.response
-        except IgnoreRequest:
-            # By the guard, a limit or robots.txt, before it was sent.
-            request.meta[AHEAD] = False
-        except Exception:  # noqa: BLE001, S110 - whatever it is happens to the one who asks, or to nobody
-            pass
+        # The spider may have been closed meanwhile.
+        if not engine.needs_backout():
+            try:
+                await engine.download_async(request)
+            except Fetched as fetched:
+                return fetched.response
+            except Exception:  # noqa: BLE001, S110 - whatever it is happens to the one who asks, or to nobody
+                pass
         return None
 
     def _has_room(self, chain: Chain, request: Request) -> bool:
         if len(chain.held) + chain.missed >= self._most or self._crawler.engine.needs_backout():
             return False
-        held = [ahead.response for ahead in self._held]
-        if self._most_of_all and len(held) >= self._most_of_all:
+        if self._most_of_all and len(self._held) >= self._most_of_all:
             return False
-        if sum(len(response.body) for response in held if response is not None) >= self._largest:
+        if sum(ahead.size for ahead in self._held) >= self._largest:
             return False
         downloader = self._crawler.engine.downloader
         key = downloader.get_slot_key(request)
@@ -276,14 +287,24 @@ def _is_same(one: Request, other: Request) -> bool:
     )
 
 
-def _ahead_of(request: Request, url: str, distance: int) -> Request:
+def _send(ahead: Ahead) -> None:
+    """:raises IgnoreRequest: if it has become needless on its way"""
+    if not ahead.is_wanted:
+        raise IgnoreRequest("nobody will ask for it any more")
+    ahead.is_sent = True
+
+
+def _ahead_of(request: Request, url: str, distance: int) -> Ahead:
     """The request that a walk would make some documents behind another; it fails quietly, and once."""
     known: dict[str, Any] = request.cb_kwargs
-    place = {"asked": url, "documents": known.get("documents", 0) + distance}
-    return request.replace(
-        url=url,
-        callback=NO_CALLBACK,
-        errback=None,
-        cb_kwargs={**known, **place},
-        meta={**request.meta, AHEAD: True, "dont_retry": True},
+    ahead = Ahead(
+        request.replace(
+            url=url,
+            callback=NO_CALLBACK,
+            errback=None,
+            cb_kwargs={**known, "asked": url, "documents": known.get("documents", 0) + distance},
+            meta={**request.meta, "dont_retry": True},
+        )
     )
+    ahead.request.meta[AHEAD] = ahead
+    return ahead
