@@ -46,6 +46,8 @@ DEFAULT_REQUEST_HEADERS = {
 ROBOTSTXT_OBEY = True
 # 8: never more than one request at a time to a host. A chain is read one by one anyway.
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
+# Scrapy's own, which does not keep to that.
+DOWNLOADER = "fhcrawl.downloader.Downloader"
 # True: feeds need no cookies, and tracking needs them.
 COOKIES_ENABLED = False
 # True: pages are not HTML.

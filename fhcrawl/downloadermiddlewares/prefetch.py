@@ -28,6 +28,7 @@ PREFETCHED = "prefetched"
 AGAIN = ("retry_times", "redirect_times")
 OF_THE_DOWNLOAD = ("download_slot", "download_latency")
 REDIRECTS = (301, 302, 303, 307, 308)
+ERRORS = 400
 # The latest URLs that a chain is learnt from; its first one is kept too.
 LEARNT_FROM = 13
 
@@ -147,11 +148,11 @@ class PrefetchMiddleware:
         return None if ahead is None else await self._use(chain, ahead, request)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Take what was fetched ahead out of the way; failures pass, so that all may learn from them.
+        """Take what was fetched ahead out of the way; errors pass, so that all may learn from them.
 
-        :raises Fetched: with a response that can be used
+        :raises Fetched: with the response
         """
-        if AHEAD in request.meta and _is_usable(response):
+        if AHEAD in request.meta and response.status < ERRORS:
             raise Fetched(response)
         return response
 
@@ -209,7 +210,7 @@ class PrefetchMiddleware:
             try:
                 await engine.download_async(request)
             except Fetched as fetched:
-                return fetched.response
+                return fetched.response if _is_usable(fetched.response) else None
             except Exception:  # noqa: BLE001, S110 - whatever it is happens to the one who asks, or to nobody
                 pass
         return None
