@@ -78,6 +78,11 @@ class FeedExporter(feedexport.FeedExporter):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
+        # A FEED_STORAGES of the user's has Scrapy's own class for files again.
+        self.storages = {
+            scheme: FileFeedStorage if storage is feedexport.FileFeedStorage else storage
+            for scheme, storage in self.storages.items()
+        }
         self._storages: list[FileFeedStorage] = []
         self._failed = False
 

@@ -128,22 +128,6 @@ class TestInTheMiddleOfACrawl:
         there.rename(here)
         assert_whole(project, feed, exported)
 
-    def test_store_that_is_cut_off(self, server: FeedServer, project: Project, feed: str) -> None:
-        crawl_some(project, feed)
-        copy = project.folder / "copy.sqlite"
-        shutil.copy(store_of(project), copy)
-
-        def cut() -> None:
-            store_of(project).with_name("fhcrawl.sqlite-wal").unlink()
-            os.truncate(store_of(project), 20_000)
-
-        server.asked()
-        run_exports = self.crawl(server, project, feed, cut, "malformed; bring back a copy of it")
-        for file in store_of(project).parent.iterdir():
-            file.unlink()
-        shutil.copy(copy, store_of(project))
-        assert_whole(project, feed, ["5", "4", *run_exports])
-
 
 def cut_off(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
