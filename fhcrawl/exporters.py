@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
+import io
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 from scrapy import exporters
 
+from fhcrawl.logs import escaped
+
 if TYPE_CHECKING:
     from io import BytesIO
+
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+FORMULAS_ESCAPED = "FHCRAWL_CSV_FORMULAS_ESCAPED"
+# What spreadsheets take for the beginning of a formula, full-width forms and white space before it too.
+FORMULA = re.compile(r"'|[\t\r\n]|[\s\0\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+
+
+class Terminal(io.RawIOBase):
+    """A terminal, to which control characters and the like are written as escapes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, octets: Any) -> int:
+        """Write UTF-8."""
+        text = bytes(octets).decode("utf-8", "backslashreplace").replace("\r\n", "\n")
+        self._file.write("\n".join(map(escaped, text.split("\n"))).encode())
+        return len(octets)
+
+
+def shown(file: Any) -> Any:
+    """A file for an exporter: as it is, unless somebody sees it right away."""
+    return Terminal(file) if file.isatty() else file
 
 
 class JsonLinesItemExporter(exporters.JsonLinesItemExporter):
     """JSON lines; an item that is already a plain dictionary in its order is written as it is."""
+
+    def __init__(self, file: BytesIO, **kwargs: Any) -> None:
+        super().__init__(shown(file), **kwargs)
 
     def export_item(self, item: Any) -> None:
         """Write an item."""
@@ -24,14 +60,33 @@ class JsonLinesItemExporter(exporters.JsonLinesItemExporter):
 
 
 class CsvItemExporter(exporters.CsvItemExporter):
-    """CSV; lists as JSON text, null as an empty cell. A file that is not empty has its header already."""
+    """CSV; lists as JSON text, null as an empty cell. A file that is not empty has its header already.
 
-    def __init__(self, file: BytesIO, include_headers_line: bool = True, **kwargs: Any) -> None:
+    :param formulas_escaped: FHCRAWL_CSV_FORMULAS_ESCAPED: a cell that a spreadsheet would run has an
+        apostrophe before it, and so has one that begins with an apostrophe: without the first one, a cell
+        is what it was
+    """
+
+    def __init__(
+        self,
+        file: BytesIO,
+        include_headers_line: bool = True,
+        formulas_escaped: bool = False,
+        **kwargs: Any,
+    ) -> None:
         include = include_headers_line and not (file.seekable() and file.tell())
-        super().__init__(file, include_headers_line=include, **kwargs)
+        super().__init__(shown(file), include_headers_line=include, **kwargs)
+        self._formulas_escaped = formulas_escaped
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, file: BytesIO, **kwargs: Any) -> Self:
+        """Read the setting."""
+        return cls(file, **{"formulas_escaped": crawler.settings.getbool(FORMULAS_ESCAPED), **kwargs})
 
     def serialize_field(self, field: Any, name: str, value: Any) -> Any:
         """A list as JSON text, None as ''."""
         if isinstance(value, (list, tuple)):
             return json.dumps(value, ensure_ascii=False)
+        if value and self._formulas_escaped and FORMULA.match(value):
+            return f"'{value}"
         return "" if value is None else value

@@ -17,6 +17,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from fhcrawl.downloadermiddlewares.guard import RefusedUrl
 from fhcrawl.downloadermiddlewares.limits import LimitReached
+from fhcrawl.downloadhandlers import HeadersTooLarge
 from fhcrawl.logs import printable
 from fhcrawl.visit import Loss, State
 
@@ -33,6 +34,7 @@ STATUSES = {
     429: (State.FAILED, "is refused by its server for now: too many requests (429)"),
     451: (State.REFUSED, "is refused by its server for legal reasons (451)"),
 }
+TOO_LARGE = Loss(State.REFUSED, "too-large", "is larger than DOWNLOAD_MAXSIZE allows")
 EXCEPTIONS: list[tuple[type[Exception], Loss]] = [
     (DownloadTimeoutError, Loss(State.FAILED, "timeout", "does not answer in time")),
     (CannotResolveHostError, Loss(State.FAILED, "no-host", "is on a host that cannot be found")),
@@ -42,11 +44,10 @@ EXCEPTIONS: list[tuple[type[Exception], Loss]] = [
     ),
     (UnsupportedURLSchemeError, Loss(State.REFUSED, "refused-url", "has a URL that cannot be fetched")),
     (ResponseDataLossError, Loss(State.FAILED, "cut-off", "comes incomplete")),
-    (
-        DownloadCancelledError,
-        Loss(State.REFUSED, "too-large", "is larger than DOWNLOAD_MAXSIZE allows"),
-    ),
+    (DownloadCancelledError, TOO_LARGE),
 ]
+# HttpCompressionMiddleware's; its message begins with the URL, which may be long.
+DECOMPRESSION = "exceeded DOWNLOAD_MAXSIZE"
 ROBOTS = "Forbidden by robots.txt"
 
 
@@ -75,6 +76,10 @@ def _status(status: int) -> Loss:
 
 def _ignored(error: IgnoreRequest) -> Loss:
     message = printable(str(error))
+    if isinstance(error, HeadersTooLarge):
+        return Loss(State.REFUSED, "too-large", message)
+    if DECOMPRESSION in str(error):
+        return TOO_LARGE
     if message == ROBOTS:
         return Loss(State.REFUSED, "robots-txt", "may not be fetched: robots.txt forbids it")
     if "redirect" in message:

@@ -1,16 +1,26 @@
-"""What Scrapy logs of each item: nothing, unless somebody looks."""
+"""What Scrapy logs of each item: nothing, unless somebody looks. And nothing that drives a terminal."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any
 
-from scrapy import logformatter
+from scrapy import logformatter, signals
+from scrapy.utils.log import get_scrapy_root_handler
+
+from fhcrawl.logs import PrintableFormatter
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.logformatter import LogFormatterResult
     from typing_extensions import Self
+
+
+def write_only_what_is_printable() -> None:
+    """Put a PrintableFormatter into Scrapy's handler, if there is one."""
+    handler = get_scrapy_root_handler()
+    if handler is not None:
+        handler.setFormatter(PrintableFormatter(handler.formatter))
 
 
 class LogFormatter(logformatter.LogFormatter):
@@ -24,7 +34,9 @@ class LogFormatter(logformatter.LogFormatter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read LOG_LEVEL."""
+        """Read LOG_LEVEL, and let Scrapy's handler write only what is printable."""
+        # Until then, Scrapy makes the handler anew.
+        crawler.signals.connect(write_only_what_is_printable, signal=signals.spider_opened)
         level = crawler.settings["LOG_LEVEL"]
         return cls(level if isinstance(level, int) else logging.getLevelName(str(level).upper()))
 

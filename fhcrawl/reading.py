@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from fhcrawl import documents, logical_feed
 from fhcrawl.clock import now
+from fhcrawl.documents import Bounds, bounds
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Oddities, Place, Role, Version
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
 
     from fhcrawl.documents import Entry, FeedDocument
     from fhcrawl.logical_feed import Link
@@ -31,6 +33,15 @@ logger = logging.getLogger(__name__)
 NOT_MODIFIED = 304
 PERMANENT = (301, 308)
 LOST_KINDS = ("no-id", "entry-lost")
+BEYOND = {
+    bounds.TOO_MANY: "has more than {0.entries} entries: the rest is left out, as FHCRAWL_MAX_ENTRIES asks",
+    bounds.TOO_MANY_ELEMENTS: "has more than {0.elements} elements: it is left out, as "
+    "FHCRAWL_MAX_ELEMENTS asks",
+    bounds.TOO_DEEP: "has more than {0.depth} levels of elements: what has them is left out, as "
+    "FHCRAWL_MAX_DEPTH asks",
+    bounds.TOO_LONG: "has a text of more than {0.text} characters: what has it is left out, as "
+    "FHCRAWL_MAX_TEXT asks",
+}
 
 
 def asked(response: Response) -> Request:
@@ -125,10 +136,22 @@ def header(response: Response, name: str) -> str | None:
     return value.decode("latin-1") if value else None
 
 
-def read(response: Response, keep_originals: bool) -> FeedDocument:
+def bounds_of(settings: BaseSettings) -> Bounds:
+    """What the user's settings allow a document to hold."""
+    given = (settings.getint(f"FHCRAWL_MAX_{name.upper()}") for name in Bounds._fields)
+    return Bounds(*(number or none for number, none in zip(given, bounds.NONE, strict=True)))
+
+
+def beyond(kind: str, most: Bounds) -> Loss:
+    """Why a document is lost, or a part of it, that is beyond a bound (`bounds.KINDS`)."""
+    return Loss(State.REFUSED, "limit", BEYOND[kind].format(most))
+
+
+def read(response: Response, keep_originals: bool, most: Bounds) -> FeedDocument:
     """The feed document of a response.
 
     :param keep_originals: entries are to know their own XML or JSON
+    :param most: what it may hold
     :raises NotAFeedError: if it is none
     """
     return documents.read(
@@ -138,23 +161,25 @@ def read(response: Response, keep_originals: bool) -> FeedDocument:
         [line.decode("latin-1") for line in response.headers.getlist("Link")],
         header(response, "Last-Modified"),
         keep_originals,
+        most,
     )
 
 
-def fill(visit: Visit, response: Response, document: FeedDocument) -> list[EntryVersion]:
+def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds) -> list[EntryVersion]:
     """Note in a visit what its document says; the document's entries."""
     says = oddities(asked(response))
     visit.title = document.title
     visit.kind = logical_feed.kind(document, says).value
     visit.updated = document.updated
     visit.behind = logical_feed.behind(document, (visit.asked, visit.url), says)
-    visit.loss = _loss(visit, document, says)
+    visit.loss = _beyond(document, most) or _loss(visit, document, says)
     versions = list(_versions(visit, document))
     visit.versions = [version for version, _entry in versions]
     visit.deletions = _deletions(visit, document)
     visit.lost_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
-    if visit.lost_entries:
-        visit.counts["fhcrawl/entry/invalid"] = visit.lost_entries
+    left_out = sum(problem.kind in bounds.KINDS and bool(problem.entry) for problem in document.problems)
+    if visit.lost_entries + left_out:
+        visit.counts["fhcrawl/entry/invalid"] = visit.lost_entries + left_out
     if visit.role is Role.SUBSCRIPTION:
         _fill_subscription(visit, response, document)
     return [_item(visit, version, entry) for version, entry in versions]
@@ -168,6 +193,10 @@ def _fill_subscription(visit: Visit, response: Response, document: FeedDocument)
     mended = any(problem.kind == "repaired" for problem in document.problems)
     if document.complete and not visit.lost_entries and not mended and visit.loss is None:
         visit.present = frozenset(version.id for version in visit.versions)
+
+
+def _beyond(document: FeedDocument, most: Bounds) -> Loss | None:
+    return next((beyond(p.kind, most) for p in document.problems if p.kind in bounds.KINDS), None)
 
 
 def _loss(visit: Visit, document: FeedDocument, says: Oddities) -> Loss | None:

@@ -30,6 +30,24 @@ FHCRAWL_KEEP_XML_ENABLED = True
 # How many documents are fetched ahead of each chain at most, by the pattern of its URLs; 0 is off.
 FHCRAWL_PREFETCH = 4
 
+# How many seconds a feed may take in one run, from its first request on; 0 is no limit. A run a day should
+# end in a day, and a server that sends a byte at a time should not hold it up.
+FHCRAWL_MAX_SECONDS = 24 * 60 * 60
+# What one document may hold; 0 is no limit, or the parser's own. Each entry and each element takes some
+# hundred bytes of memory, however little is in it. Of the elements those count that are in memory at once.
+FHCRAWL_MAX_ENTRIES = 100_000
+FHCRAWL_MAX_ELEMENTS = 500_000
+# Levels of elements, and characters of one text: libxml2's own bounds, which can only be lowered.
+FHCRAWL_MAX_DEPTH = 256
+FHCRAWL_MAX_TEXT = 10_000_000
+# How many seconds a server may ask us to wait (Retry-After, Crawl-delay); for more, it is left for another
+# run. 0 is no limit.
+FHCRAWL_MAX_WAIT = 300
+
+# Whether CSV has an apostrophe before what a spreadsheet would run as a formula. False: Python's csv module
+# gives back the values as the feed has them.
+FHCRAWL_CSV_FORMULAS_ESCAPED = False
+
 # Whether feeds of WordPress's that name no pages are walked by ?paged=2, ?paged=3 and so on.
 FHCRAWL_WORDPRESS_ENABLED = False
 
@@ -48,6 +66,12 @@ ROBOTSTXT_OBEY = True
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
 # Scrapy's own, which does not keep to that.
 DOWNLOADER = "fhcrawl.downloader.Downloader"
+# DownloaderAwarePriorityQueue: a host that waits must not stop other hosts.
+SCHEDULER_PRIORITY_QUEUE = "fhcrawl.pqueues.PoliteQueue"
+# 1 GiB, 32 MiB: a document that is broken can take 15 times its size to be mended. Both count what comes over
+# the wire, and what it is when it is decompressed.
+DOWNLOAD_MAXSIZE = 32 * 1024**2
+DOWNLOAD_WARNSIZE = 16 * 1024**2
 # True: feeds need no cookies, and tracking needs them.
 COOKIES_ENABLED = False
 # True: pages are not HTML.
@@ -69,7 +93,10 @@ URLLENGTH_LIMIT = 0
 
 # DEBUG: would print every entry.
 LOG_LEVEL = "INFO"
+# Scrapy's: lets nothing through to the terminal that would drive it, and no line be forged.
 LOG_FORMATTER = "fhcrawl.logformatter.LogFormatter"
+# True: would be escaped there, as all escape sequences are.
+LOG_COLOR = False
 # WARNING: dropping duplicates is the daily work.
 DEFAULT_DROPITEM_LOG_LEVEL = "DEBUG"
 
@@ -78,11 +105,17 @@ WARN_ON_GENERATOR_RETURN_VALUE = False
 # 100: workers for each document; an entry waits for nothing in fhcrawl's own pipelines.
 CONCURRENT_ITEMS = 8
 
+DOWNLOAD_HANDLERS = {
+    "http": "fhcrawl.downloadhandlers.BoundedDownloadHandler",
+    "https": "fhcrawl.downloadhandlers.BoundedDownloadHandler",
+}
 DOWNLOADER_MIDDLEWARES = {
     "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": 55,
     "fhcrawl.downloadermiddlewares.limits.LimitsMiddleware": 60,
     # Beside RetryMiddleware, and like it nearer to the spider than HttpCompressionMiddleware.
     "fhcrawl.downloadermiddlewares.cutoff.CutOffMiddleware": 555,
+    # Behind RobotsTxtMiddleware, which it listens to, and before RetryMiddleware sees the response.
+    "fhcrawl.downloadermiddlewares.politeness.PolitenessMiddleware": 560,
     "fhcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
     "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
     # Behind all that complete or refuse a request, before what counts and sends it.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 STATS_FILE = "TEST_STATS_FILE"
+USER_AGENT = "fhcrawl-tests (+https://example.org/)"
 OURS = ("fhcrawl/", "deltafetch/")
 
 
@@ -125,7 +126,7 @@ class Project:
         if output is not None:
             (self.folder / output).unlink(missing_ok=True)
             command += ["-o", output]
-        command += ["-s", "STATS_CLASS=tests.crawling.JsonStatsCollector"]
+        command += ["-s", "STATS_CLASS=tests.crawling.JsonStatsCollector", "-s", f"USER_AGENT={USER_AGENT}"]
         for name, value in (settings or {}).items():
             command += ["-s", f"{name}={value}"]
         done = self.scrapy(*command, *args, **environment)

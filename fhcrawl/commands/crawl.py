@@ -8,6 +8,7 @@ from scrapy import signals
 from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
 
+from fhcrawl.documents.bounds import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 from fhcrawl.subscriptions import flag
 
@@ -19,13 +20,20 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 
-OUR_NUMBERS = {
-    "FHCRAWL_MAX_ARCHIVES": "0 for no limit",
-    "FHCRAWL_MAX_PAGES": "0 for no limit",
-    "FHCRAWL_PREFETCH": "0 for none",
-}
 SHORTEST_LEASE = 3
-OUR_SWITCHES = ("DELTAFETCH_ENABLED", "DELTAFETCH_RESET")
+# And the most that each can be; None is without a bound.
+OUR_NUMBERS = {
+    "FHCRAWL_MAX_ARCHIVES": None,
+    "FHCRAWL_MAX_PAGES": None,
+    "FHCRAWL_MAX_SECONDS": None,
+    "FHCRAWL_MAX_ENTRIES": None,
+    "FHCRAWL_MAX_ELEMENTS": None,
+    "FHCRAWL_MAX_DEPTH": PARSER_DEPTH,
+    "FHCRAWL_MAX_TEXT": PARSER_TEXT,
+    "FHCRAWL_MAX_WAIT": None,
+    "FHCRAWL_PREFETCH": None,
+}
+OUR_SWITCHES = ("DELTAFETCH_ENABLED", "DELTAFETCH_RESET", "FHCRAWL_CSV_FORMULAS_ESCAPED")
 FAILURES = ("feedexport/failed_count/", "fhcrawl/store/failed")
 
 
@@ -67,9 +75,11 @@ def check_settings(settings: BaseSettings) -> None:
 
     :raises ArgumentError: if one of them cannot be used
     """
-    for name, zero in OUR_NUMBERS.items():
+    for name, most in OUR_NUMBERS.items():
         if not str(settings.get(name)).isdecimal():
-            raise ArgumentError(f"{name} is {settings.get(name)!r}: write a number, {zero}")
+            raise ArgumentError(f"{name} is {settings.get(name)!r}: write a number, 0 to switch it off")
+        if most is not None and settings.getint(name) > most:
+            raise ArgumentError(f"{name} is {settings.get(name)}: the parser reads no more than {most}")
     lease = str(settings.get("FHCRAWL_LEASE_SECONDS"))
     if not lease.isdecimal() or int(lease) < SHORTEST_LEASE:
         raise ArgumentError(f"FHCRAWL_LEASE_SECONDS is {lease!r}: write a number of seconds, 300 or so")

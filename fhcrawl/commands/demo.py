@@ -13,6 +13,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from fhcrawl import signals
+from fhcrawl.logs import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -75,6 +76,7 @@ class Command(ScrapyCommand):
         output, store = FOLDER / f"run-{run}.jsonl", (FOLDER / "store.sqlite").resolve()
         self.settings.set("FEEDS", {str(output): {"format": "jsonlines"}}, "cmdline")
         self.settings.set("FHCRAWL_STORE_URL", f"sqlite:///{store}", "cmdline")
+        self.settings.set("USER_AGENT", "fhcrawl-demo (+https://localhost/)", "cmdline")
         with _serve(publisher.MONTHS_AT_FIRST + run - 1) as url:
             print(f"Run {run}: a feed is served at {url}; crawling its history")
             crawler = self.crawler_process.create_crawler("history")
@@ -123,7 +125,7 @@ class Progress:
         """A document is in the store."""
         self._entries += len(visit.accepted)
         print(
-            f"  {visit.role.value:<12} {visit.url}  back to {(visit.updated or '')[:7]}, "
+            f"  {visit.role.value:<12} {printable(visit.url)}  back to {(visit.updated or '')[:7]}, "
             f"{self._entries} entries so far"
         )
 

@@ -77,7 +77,7 @@ class Command(ScrapyCommand):
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
         try:
-            count = _write(store, opts.feed, path, exporter, self._options())
+            count = _write(store, opts.feed, path, exporter, self._options(exporter))
         except OSError as error:
             raise UsageError(f"{path} cannot be written ({error.strerror})", print_help=False) from error
         except FhcrawlError as error:
@@ -99,13 +99,18 @@ class Command(ScrapyCommand):
             )
         return path, load_object(known[name])
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self, exporter: type[BaseItemExporter]) -> dict[str, Any]:
+        from fhcrawl.exporters import FORMULAS_ESCAPED, CsvItemExporter
+
         if self.settings is None:
             return {}
-        return {
+        options = {
             "encoding": self.settings.get("FEED_EXPORT_ENCODING"),
             "fields_to_export": self.settings.get("FEED_EXPORT_FIELDS"),
         }
+        if issubclass(exporter, CsvItemExporter):
+            options["formulas_escaped"] = self.settings.getbool(FORMULAS_ESCAPED)
+        return options
 
     @staticmethod
     def _check_feeds(store: Store, urls: list[str]) -> None:

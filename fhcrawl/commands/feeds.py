@@ -87,9 +87,11 @@ def _noting(feeds: Iterable[Feed], verdicts: set[Verdict]) -> Iterator[Feed]:
 
 def as_json(feeds: Iterable[Feed]) -> Iterator[str]:
     """The lines of a JSON list of objects."""
+    from fhcrawl.logs import json_escaped
+
     separator = "["
     for feed in feeds:
-        yield separator + json.dumps(dataclasses.asdict(feed), ensure_ascii=False)
+        yield separator + json_escaped(json.dumps(dataclasses.asdict(feed), ensure_ascii=False))
         separator = ","
     yield "[]" if separator == "[" else "]"
 

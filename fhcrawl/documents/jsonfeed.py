@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from typing import Any
 
 from fhcrawl.documents import xml
@@ -26,10 +27,11 @@ def is_json(body: bytes) -> bool:
     return START.match(body) is not None
 
 
-def read(body: bytes, url: str, keep_originals: bool = False) -> FeedDocument:
+def read(body: bytes, url: str, keep_originals: bool = False, most: int = sys.maxsize) -> FeedDocument:
     """Read a JSON Feed; one without items is an empty feed that is not whole.
 
     :param keep_originals: entries are to know their own JSON; numbers are strings in it
+    :param most: how many items it may have; at most one more is read
     :raises NotAFeedError: `not-json` if it is cut off or broken, `not-a-feed` if it is JSON of another kind
     """
     feed = _parsed(body)
@@ -39,7 +41,8 @@ def read(body: bytes, url: str, keep_originals: bool = False) -> FeedDocument:
     items = feed.get("items")
     problems: list[Problem] = []
     authors = _authors(feed)
-    objects = [item if isinstance(item, dict) else {} for item in _list(feed, "items")]
+    given = _list(feed, "items")[: most + 1]
+    objects = [item if isinstance(item, dict) else {} for item in given]
     entries = [read_item(item, url, authors, problems, number) for number, item in enumerate(objects, 1)]
     if keep_originals:
         for entry, item in zip(entries, objects, strict=True):

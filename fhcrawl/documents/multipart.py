@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
 from base64 import b64encode
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,7 +49,12 @@ class Entity(NamedTuple):
 
 
 def read(
-    body: bytes, url: str, content_type: str | None, links: Sequence[str], last_modified: str | None = None
+    body: bytes,
+    url: str,
+    content_type: str | None,
+    links: Sequence[str],
+    last_modified: str | None = None,
+    most: int = sys.maxsize,
 ) -> FeedDocument:
     """Read a page of a feed or of a snapshot.
 
@@ -61,6 +67,7 @@ def read(
     :param content_type: the Content-Type header, which names the boundary
     :param links: values of the Link headers
     :param last_modified: the Last-Modified header: the page's own update time
+    :param most: how many entities it may have; at most one more is read
     :raises NotAFeedError: if the body is empty, or if there is no boundary in the header or in the body
     """
     if not body.strip():
@@ -69,7 +76,7 @@ def read(
     if not boundary:
         raise NotAFeedError("no-boundary", "it is multipart, but its Content-Type names no boundary")
     spans, is_closed = _spans(body, boundary)
-    entities = [entity for begin, end in spans if (entity := _entity(body[begin:end], url))]
+    entities = [entity for begin, end in spans[: most + 1] if (entity := _entity(body[begin:end], url))]
     history = _history(linkheader.read(links, url))
     return FeedDocument(
         format="multipart",

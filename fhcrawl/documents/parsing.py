@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import re
-from itertools import pairwise
+from collections import deque
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from xml.sax.saxutils import quoteattr
 
 from lxml import etree
 
-from fhcrawl.documents import encoding, repair
+from fhcrawl.documents import bounds, encoding, repair
+from fhcrawl.documents.bounds import Bounds
 from fhcrawl.documents.encoding import Text
 from fhcrawl.documents.model import Problem
 from fhcrawl.documents.xml import (
@@ -59,6 +61,8 @@ class Parsed(NamedTuple):
         is not there before the last one has been asked for
     :param originals: the entries that were asked for, each as XML that stands by itself; None if they are not
         to be kept
+    :param most: what the document may hold
+    :param beyond: gets what `entries` leaves out because it is beyond that
     """
 
     root: _Element
@@ -66,15 +70,29 @@ class Parsed(NamedTuple):
     problems: tuple[Problem, ...] = ()
     coming: Iterator[_Element] | None = None
     originals: list[str] | None = None
+    most: Bounds = Bounds()
+    beyond: list[Problem] | None = None
 
     def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
         """The children of an element that are entries; a large document's are gone when the next one comes.
 
+        At most one more than there may be. Those with too many levels are left out.
+
         :param head: the others are added to it; they are all there when the last entry is
         :raises lxml.etree.XMLSyntaxError: if the document is still being parsed, and is not well-formed
         """
-        found = self._entries(parent, tag, head)
+        found = self._within_bounds(self._entries(parent, tag, head))
         return found if self.originals is None else _kept(found, parent, self.originals)
+
+    def _within_bounds(self, coming: Iterator[_Element]) -> Iterator[_Element]:
+        for number, entry in enumerate(islice(coming, self.most.entries + 1), 1):
+            if self.beyond is not None and bounds.is_deeper(entry, self.most):
+                detail = f"it has more than {self.most.depth} levels of elements and is left out"
+                self.beyond.append(Problem(bounds.TOO_DEEP, f"entry {number}", detail))
+            else:
+                yield entry
+        # What stands behind the entries is read all the same.
+        deque(coming, maxlen=0)
 
     def _entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
         if self.coming is not None:
@@ -126,11 +144,12 @@ def parse(body: bytes, charset: str | None) -> Parsed:
         return parsed
 
 
-def begin(body: bytes, charset: str | None) -> Parsed | None:
+def begin(body: bytes, charset: str | None, most: Bounds) -> Parsed | None:
     """Begin to parse a large document; None if it is none, or has to be parsed as a whole.
 
     :param charset: the charset parameter of the Content-Type header
     :raises lxml.etree.XMLSyntaxError: if it is not well-formed
+    :raises NotAFeedError: here or while the entries come, if too many elements are in memory at once
     """
     if len(body) < LARGE:
         return None
@@ -146,7 +165,7 @@ def begin(body: bytes, charset: str | None) -> Parsed | None:
     if entry is None or not _is_in_place(entry):
         return None
     root = entry.getroottree().getroot()
-    return Parsed(root, None, _repaired([source.repair]), _coming(parser, source.body, entry))
+    return Parsed(root, None, _repaired([source.repair]), _coming(parser, source.body, entry, most))
 
 
 def _is_in_place(entry: _Element) -> bool:
@@ -158,10 +177,10 @@ def _is_in_place(entry: _Element) -> bool:
 
 
 # An element can go when the next one is whole: to the text behind the last one, libxml2 still adds.
-def _coming(parser: etree.XMLPullParser, body: bytes, entry: _Element) -> Iterator[_Element]:
+def _coming(parser: etree.XMLPullParser, body: bytes, entry: _Element, most: Bounds) -> Iterator[_Element]:
     tag, parent = entry.tag, next(entry.iterancestors())
     before: _Element | None = None
-    for event, element in _remaining(parser, body):
+    for event, element in _remaining(parser, body, parent, most):
         if event == "end" and element.tag == tag and element.getparent() is parent:
             if before is not None:
                 parent.remove(before)
@@ -169,11 +188,14 @@ def _coming(parser: etree.XMLPullParser, body: bytes, entry: _Element) -> Iterat
             yield element
 
 
-def _remaining(parser: etree.XMLPullParser, body: bytes) -> Iterator[tuple[str, _Element]]:
+def _remaining(
+    parser: etree.XMLPullParser, body: bytes, parent: _Element, most: Bounds
+) -> Iterator[tuple[str, _Element]]:
     yield from _events(parser)
     for position in range(PIECE, len(body), PIECE):
         parser.feed(body[position : position + PIECE])
         yield from _events(parser)
+        bounds.check_tree(parent, most)
     parser.close()
 
 
@@ -214,7 +236,11 @@ def _without_broken_entries(text: str, problems: tuple[Problem, ...]) -> Parsed 
     except etree.XMLSyntaxError:
         return None
     lost = [
-        Problem("entry-lost", f"entry {number + 1}", f"it is not well-formed and is left out: {fault}")
+        Problem(
+            bounds.kind_of_fault(fault, "entry-lost"),
+            f"entry {number + 1}",
+            f"it is not well-formed and is left out: {fault}",
+        )
         for number, fault in faults.items()
     ]
     return Parsed(root, None, (*problems, *lost))

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from lxml.etree import XMLSyntaxError
 
-from fhcrawl.documents import atom, atom03, jsonfeed, linkheader, multipart, parsing, rss, xml
+from fhcrawl.documents import atom, atom03, bounds, jsonfeed, linkheader, multipart, parsing, rss, xml
+from fhcrawl.documents.bounds import Bounds
+from fhcrawl.documents.model import Problem
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ def read(
     links: Sequence[str] = (),
     last_modified: str | None = None,
     keep_originals: bool = False,
+    most: Bounds = Bounds(),  # noqa: B008 - a plain, immutable value
 ) -> FeedDocument:
     """Read a feed document.
 
@@ -39,38 +42,50 @@ def read(
     :param links: the values of the Link headers; the document's own links come first
     :param last_modified: the Last-Modified header: the update time of a multipart page
     :param keep_originals: entries are to know their own XML or JSON; those of multipart have all in fields
-    :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or XML or JSON of another kind
+    :param most: what the document may hold; what is beyond is left out, with a problem of `bounds.KINDS`
+    :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or XML or JSON of another kind;
+        or if it has too many elements
     """
     if multipart.is_multipart(content_type):
-        return multipart.read(body, url, content_type, links, last_modified)
-    document = _read(body, url, content_type, keep_originals)
+        document = multipart.read(body, url, content_type, links, last_modified, most.entries)
+        bounds.cut(document, most)
+        return document
+    document = _read(body, url, content_type, keep_originals, most)
+    bounds.cut(document, most)
     # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
     for relation, target in linkheader.read(links, url).items():
         document.links.setdefault(relation, target)
     return document
 
 
-def _read(body: bytes, url: str, content_type: str | None, keep_originals: bool) -> FeedDocument:
+def _read(
+    body: bytes, url: str, content_type: str | None, keep_originals: bool, most: Bounds
+) -> FeedDocument:
     if jsonfeed.is_json(body):
-        return jsonfeed.read(body, url, keep_originals)
+        return jsonfeed.read(body, url, keep_originals, most.entries)
     charset = multipart.parameter(content_type, "charset") or None
-    in_pieces = _read_in_pieces(body, url, charset, keep_originals)
-    return in_pieces or _read_parsed(parsing.parse(body, charset), url, keep_originals)
+    document = _read_in_pieces(body, url, charset, keep_originals, most)
+    if document is not None:
+        return document
+    bounds.check_markup(body, most)
+    return _read_parsed(parsing.parse(body, charset), url, keep_originals, most)
 
 
-def _read_in_pieces(body: bytes, url: str, charset: str | None, keep_originals: bool) -> FeedDocument | None:
+def _read_in_pieces(
+    body: bytes, url: str, charset: str | None, keep_originals: bool, most: Bounds
+) -> FeedDocument | None:
     """Read a large document without its whole tree; None if it is none, or cannot be read so."""
     try:
-        parsed = parsing.begin(body, charset)
-        return None if parsed is None else _read_parsed(parsed, url, keep_originals)
+        parsed = parsing.begin(body, charset, most)
+        return None if parsed is None else _read_parsed(parsed, url, keep_originals, most)
     except XMLSyntaxError:
         return None
 
 
-def _read_parsed(parsed: parsing.Parsed, url: str, keep_originals: bool) -> FeedDocument:
+def _read_parsed(parsed: parsing.Parsed, url: str, keep_originals: bool, most: Bounds) -> FeedDocument:
     originals: list[str] = []
-    if keep_originals:
-        parsed = parsed._replace(originals=originals)
+    beyond: list[Problem] = []
+    parsed = parsed._replace(originals=originals if keep_originals else None, most=most, beyond=beyond)
     try:
         reader = FORMATS[parsed.root.tag]
     except KeyError:
@@ -81,7 +96,10 @@ def _read_parsed(parsed: parsing.Parsed, url: str, keep_originals: bool) -> Feed
             "not-a-feed", f"it is XML, but not a feed: its root element is <{name}>"
         ) from None
     document = reader(parsed, url)
-    document.problems[:0] = parsed.problems
+    document.problems[:0] = [*parsed.problems, *beyond]
+    kind = bounds.kind_of_fault(document.fault or "", "")
+    if kind:
+        document.problems.append(Problem(kind, "", document.fault or ""))
     if keep_originals:
         for entry, original in zip(document.entries, originals, strict=True):
             entry.original = original

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
 
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Role
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 SETTINGS = {Role.ARCHIVE.value: "FHCRAWL_MAX_ARCHIVES", Role.PAGE.value: "FHCRAWL_MAX_PAGES"}
+SECONDS = "FHCRAWL_MAX_SECONDS"
 
 
 class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
@@ -22,15 +24,24 @@ class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
 
 
 class LimitsMiddleware:
-    """FHCRAWL_MAX_ARCHIVES and FHCRAWL_MAX_PAGES, or a feed's own limit, in one run; 0 is no limit."""
+    """FHCRAWL_MAX_ARCHIVES and FHCRAWL_MAX_PAGES, or a feed's own limit, and FHCRAWL_MAX_SECONDS, in one run.
 
-    def __init__(self, limits: dict[str, int]) -> None:
+    0 is no limit. A feed's time begins with its first request; a download that is under way when it is over
+    is ended.
+    """
+
+    def __init__(self, limits: dict[str, int], seconds: int, timeout: float) -> None:
         self._limits = limits
+        self._seconds = seconds
+        self._timeout = timeout
+        self._begun: dict[str, float] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read the settings."""
-        return cls({role: crawler.settings.getint(name) for role, name in SETTINGS.items()})
+        settings = crawler.settings
+        limits = {role: settings.getint(name) for role, name in SETTINGS.items()}
+        return cls(limits, settings.getint(SECONDS), settings.getfloat("DOWNLOAD_TIMEOUT"))
 
     def process_request(self, request: Request) -> None:
         """Let a request pass.
@@ -43,3 +54,25 @@ class LimitsMiddleware:
         if limit and role in SETTINGS and request.cb_kwargs.get("documents", 0) > limit:
             asks = SETTINGS[role] if given is None else "the list of feeds"
             raise LimitReached(f"stopped at {limit} {role}s, as {asks} asks")
+        if self._seconds:
+            self._limit_time(request)
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Tell a feed whose time is over from a server that does not answer.
+
+        :raises LimitReached: if it is over
+        """
+        if self._seconds and isinstance(exception, DownloadTimeoutError):
+            self._limit_time(request)
+
+    def _limit_time(self, request: Request) -> None:
+        left = self._left(request.cb_kwargs.get("feed"))
+        if left <= 0:
+            raise LimitReached(f"stopped after {self._seconds} seconds, as {SECONDS} asks")
+        request.meta["download_timeout"] = min(left, request.meta.get("download_timeout", self._timeout))
+
+    # A robots.txt is nobody's, and is waited for by all feeds of its host.
+    def _left(self, feed: str | None) -> float:
+        if feed is None:
+            return self._seconds
+        return self._begun.setdefault(feed, monotonic()) + self._seconds - monotonic()

@@ -1,4 +1,4 @@
-"""Redirects, without a Referer."""
+"""Redirects, without a Referer, and in the turn of the host that they lead to."""
 
 from __future__ import annotations
 
@@ -26,3 +26,5 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
     def handle_referer(self, request: Request, response: Response) -> None:
         """Send none: a feed's server need not know by which document we came."""
         request.headers.pop("Referer", None)
+        # With the slot of the host that it comes from, it would not take its turn at the one that it goes to.
+        request.meta.pop("download_slot", None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 
 from fhcrawl import logical_feed, reading, signals, subscriptions, wordpress
 from fhcrawl.clock import now
+from fhcrawl.documents import bounds
 from fhcrawl.documents.html import feed_links
 from fhcrawl.exceptions import LeaseError, NotAFeedError, StoreError
 from fhcrawl.extensions.store import StoreExtension
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
     from typing_extensions import Self
 
-    from fhcrawl.documents import FeedDocument
+    from fhcrawl.documents import Bounds, FeedDocument
     from fhcrawl.items import EntryVersion
     from fhcrawl.store import Subscription
     from fhcrawl.subscriptions import FeedOptions, Listed
@@ -160,7 +162,8 @@ class HistorySpider(Spider):
             yield from self._read(visit, response, wordpress.no_page())
             return
         try:
-            document = reading.read(response, self.settings.getbool("FHCRAWL_KEEP_XML_ENABLED"))
+            keep = self.settings.getbool("FHCRAWL_KEEP_XML_ENABLED")
+            document = reading.read(response, keep, self._most)
         except NotAFeedError as error:
             yield from self._not_a_feed(visit, response, error)
             return
@@ -170,10 +173,14 @@ class HistorySpider(Spider):
             return
         yield from self._read(visit, response, document)
 
+    @cached_property
+    def _most(self) -> Bounds:
+        return reading.bounds_of(self.settings)
+
     def _read(
         self, visit: Visit, response: Response, document: FeedDocument
     ) -> Iterator[Request | EntryVersion]:
-        entries = reading.fill(visit, response, document)
+        entries = reading.fill(visit, response, document, self._most)
         guess = wordpress.page_behind(visit, response) if self._pages_wordpress() else None
         if guess is not None:
             visit.behind, visit.kind = guess, Kind.PAGED.value
@@ -224,6 +231,9 @@ class HistorySpider(Spider):
                 logger.info("%s is an HTML page; its feed is %s", printable(visit.asked), printable(links[0]))
                 yield self._refer(visit, response, links[0])
                 return
+        if error.kind in bounds.KINDS:
+            self._lose(visit, reading.beyond(error.kind, self._most))
+            return
         self._lose(visit, Loss(State.INVALID, error.kind, f"is not a feed: {error}"))
 
     def _elsewhere(self, visit: Visit, response: Response, document: FeedDocument) -> Request | None:

@@ -201,7 +201,7 @@ def test_nesting_without_end_loses_only_its_entry() -> None:
         "<entry><id>urn:3</id><title>t</title></entry>"
     )
     assert [entry.id for entry in document.entries] == ["urn:1", "urn:3"]
-    assert [(problem.kind, problem.entry) for problem in document.problems] == [("entry-lost", "entry 2")]
+    assert [(problem.kind, problem.entry) for problem in document.problems] == [("too-deep", "entry 2")]
     assert document.fault is None
 
 

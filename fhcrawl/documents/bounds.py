@@ -1,0 +1,92 @@
+"""How much one document may hold; what is beyond it is left out, and said."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from lxml import etree
+
+from fhcrawl.documents.model import Problem
+from fhcrawl.exceptions import NotAFeedError
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+    from fhcrawl.documents.model import Entry, FeedDocument
+
+TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_ELEMENTS = "too-deep", "too-long", "too-many", "too-many-elements"
+# The kinds of problems that are such a bound.
+KINDS = frozenset({TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_ELEMENTS})
+# libxml2 has these of its own (XML_ERR_RESOURCE_LIMIT): a Bounds can only say less.
+PARSER_DEPTH, PARSER_TEXT = 256, 10_000_000
+LIBXML2_SAYS = {"Excessive depth in document": TOO_DEEP, "Resource limit exceeded": TOO_LONG}
+
+_has_more = etree.XPath("count(descendant::*) > $most")
+
+
+class Bounds(NamedTuple):
+    """The bounds of one document.
+
+    :param entries: how many
+    :param elements: how many that have to be in memory at once: of an entry, or of a document in one piece
+    :param depth: levels of elements in XML, at most PARSER_DEPTH
+    :param text: characters of one field of an entry, at most PARSER_TEXT
+    """
+
+    entries: int = 100_000
+    elements: int = 500_000
+    depth: int = PARSER_DEPTH
+    text: int = PARSER_TEXT
+
+
+NONE = Bounds(sys.maxsize - 1, sys.maxsize, PARSER_DEPTH, PARSER_TEXT)
+
+
+def kind_of_fault(fault: str, otherwise: str) -> str:
+    """The kind of problem that a parser's message means."""
+    return next((kind for start, kind in LIBXML2_SAYS.items() if fault.startswith(start)), otherwise)
+
+
+def check_markup(body: bytes, bounds: Bounds) -> None:
+    """Check XML before a tree is made of it.
+
+    :raises NotAFeedError: if it has too many elements
+    """
+    # Each element takes some hundred bytes of memory, however short its tag is.
+    if body.count(b"<") - body.count(b"</") > bounds.elements:
+        raise NotAFeedError(TOO_MANY_ELEMENTS, f"it has more than {bounds.elements} elements")
+
+
+def check_tree(root: _Element, bounds: Bounds) -> None:
+    """Check what is in memory of a document that is read in pieces.
+
+    :raises NotAFeedError: if that has too many elements
+    """
+    if _has_more(root, most=bounds.elements):
+        raise NotAFeedError(TOO_MANY_ELEMENTS, f"it has more than {bounds.elements} elements at once")
+
+
+def is_deeper(root: _Element, bounds: Bounds) -> bool:
+    """Whether an element has too many levels, its own and those around it among them."""
+    if bounds.depth >= PARSER_DEPTH:
+        return False
+    around = sum(1 for _ in root.iterancestors())
+    return bool(root.xpath("boolean(" + "/".join(["."] + ["*"] * (bounds.depth - around)) + ")"))
+
+
+def cut(document: FeedDocument, bounds: Bounds) -> None:
+    """Take what is beyond the bounds out of a document that was read: entries, and no more than those."""
+    if len(document.entries) > bounds.entries:
+        del document.entries[bounds.entries :]
+        document.problems.append(Problem(TOO_MANY, "", f"it has more than {bounds.entries} entries"))
+    long = [n for n, entry in enumerate(document.entries) if _longest(entry) > bounds.text]
+    for number in reversed(long):
+        del document.entries[number]
+        detail = f"a text of it is longer than {bounds.text} characters; it is left out"
+        document.problems.append(Problem(TOO_LONG, f"entry {number + 1}", detail))
+
+
+def _longest(entry: Entry) -> int:
+    texts = (entry.content, entry.summary, entry.title, entry.id, entry.link, *entry.authors)
+    return max(len(text) if text else 0 for text in (*texts, *entry.categories))

@@ -1,0 +1,151 @@
+"""What servers ask for: time between requests (robots.txt), time before the next one (Retry-After)."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+from datetime import timezone
+from email.utils import parsedate_to_datetime
+from time import monotonic, time
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+
+from fhcrawl.downloadermiddlewares.limits import LimitReached
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.core.downloader import Downloader, Slot
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.robotstxt import RobotParser
+    from typing_extensions import Self
+
+logger = logging.getLogger(__name__)
+
+SETTING = "FHCRAWL_MAX_WAIT"
+# RFC 9110, 10.2.3: Retry-After says how long a service is expected to be unavailable (503). RFC 6585, 4: or
+# how long to wait after too many requests (429).
+RETRY_STATUSES = (429, 503)
+# Less than a delay that anybody asks for; a slot without any delay does not wait.
+SMALLEST_DELAY = 0.001
+CONTACT = re.compile(r"https?://(?!scrapy\.org)|[^\s@]+@[^\s@]+")
+
+
+class PolitenessMiddleware:
+    """Delays the download slot of a host that asks for time; other hosts go on.
+
+    A host that asks for more than FHCRAWL_MAX_WAIT seconds (0 is no limit) is left alone in this run.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._longest = crawler.settings.getint(SETTING)
+        self._refused: dict[str, str] = {}
+        self._delays: dict[str, float] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Connect to the signals."""
+        middleware = cls(crawler)
+        for signal, handler in (
+            (signals.spider_opened, middleware.spider_opened),
+            (signals.robots_parsed, middleware.robots_parsed),
+            (signals.response_downloaded, middleware.response_downloaded),
+        ):
+            crawler.signals.connect(handler, signal=signal)
+        return middleware
+
+    def spider_opened(self) -> None:
+        """Ask for a contact, if there is none."""
+        agent = self._crawler.settings["USER_AGENT"] or ""
+        if not CONTACT.search(agent):
+            logger.warning(
+                "USER_AGENT names nobody whom a server's people could ask: set it to '%s (+%s)', say",
+                agent.partition(" ")[0],
+                "https://example.org/who-crawls",
+            )
+
+    def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
+        """Take the Crawl-delay of a host. A delay in DOWNLOAD_SLOTS is the user's word, and wins."""
+        settings, host = self._crawler.settings, self._downloader.get_slot_key(request)
+        # As RobotsTxtMiddleware finds it.
+        own = settings["ROBOTSTXT_USER_AGENT"] or request.headers.get("User-Agent")
+        delay = robotparser.crawl_delay(own or settings["USER_AGENT"]) or 0.0
+        if "delay" in settings.getdict("DOWNLOAD_SLOTS").get(host, {}) or not delay > 0:
+            return
+        if self._is_too_long(delay):
+            self._refused[host] = f"its robots.txt asks for {delay:.0f} seconds between requests"
+            return
+        self._delays[host] = delay
+        self._downloader.per_slot_settings.setdefault(host, {}).update(delay=delay, jitter=0.0)
+        slot = self._downloader.slots.get(host)
+        if slot is not None:
+            slot.delay, slot.jitter = max(slot.delay, delay), 0.0
+
+    def response_downloaded(self, request: Request) -> None:
+        """Keep AutoThrottle above the Crawl-delay."""
+        host, slot = self._slot(request)
+        if slot is not None and host in self._delays:
+            slot.delay = max(slot.delay, self._delays[host])
+
+    def process_request(self, request: Request) -> None:
+        """Let a request pass.
+
+        :raises LimitReached: if its host asks for more time than the user has
+        """
+        # The key of a slot that is waited in already, or the host's.
+        self._check(self._downloader.get_slot_key(request))
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Let the host wait as long as it asks for.
+
+        :raises LimitReached: if that is longer than the user has
+        """
+        if response.status in RETRY_STATUSES and (wait := retry_after(response)) > 0:
+            host, slot = self._slot(request)
+            if self._is_too_long(wait):
+                self._refused[host] = f"its server asks to wait {wait:.0f} seconds ({response.status})"
+            elif slot is not None:
+                slot.delay = max(slot.delay, SMALLEST_DELAY)
+                slot.lastseen = max(slot.lastseen, monotonic() + wait)
+            self._check(host)
+        return response
+
+    def _check(self, host: str) -> None:
+        asks = self._refused.get(host)
+        if asks is not None:
+            raise LimitReached(f"{asks}, more than {SETTING} allows")
+
+    def _is_too_long(self, seconds: float) -> bool:
+        return bool(self._longest) and seconds > self._longest
+
+    def _slot(self, request: Request) -> tuple[str, Slot | None]:
+        host = self._downloader.get_slot_key(request)
+        return host, self._downloader.slots.get(host)
+
+    @property
+    def _downloader(self) -> Downloader:
+        downloader: Downloader = self._crawler.engine.downloader
+        return downloader
+
+
+# RFC 9110, 10.2.3: Retry-After = HTTP-date / delay-seconds.
+def retry_after(response: Response) -> float:
+    """How many seconds a response asks to wait; 0 if it does not, or nothing that can be read.
+
+    A date is compared with the response's own (`Date`): the clocks of two machines differ.
+    """
+    value = (response.headers.get("Retry-After") or b"").decode("latin-1").strip()
+    if value.isdecimal() and value.isascii():
+        return float(value)
+    until, now = _seconds(value), _seconds((response.headers.get("Date") or b"").decode("latin-1"))
+    return 0.0 if until is None else until - (time() if now is None else now)
+
+
+def _seconds(http_date: str) -> float | None:
+    with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
+        date = parsedate_to_datetime(http_date)
+        return (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp()
+    return None

@@ -1,0 +1,86 @@
+"""Scrapy's download handler, with bounds for what comes before the body."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy.core.downloader.handlers.http11 import (
+    HTTP11DownloadHandler,
+    _LenientHTTP11ClientFactory,
+    _LenientHTTP11ClientProtocol,
+)
+from scrapy.exceptions import DownloadFailedError, IgnoreRequest
+from twisted.python.failure import Failure
+from twisted.web._newclient import HEADER, STATUS
+
+from fhcrawl.exceptions import FhcrawlError
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.internet.defer import Deferred
+
+# DOWNLOAD_MAXSIZE is for bodies, and Twisted bounds only the length of a line. Servers send some KB; what
+# comes of the body with the last of the headers counts too (Twisted reads 64 KiB at a time).
+LONGEST_HEADERS = 128 * 1024
+# One after the other, each up to DOWNLOAD_MAXSIZE.
+MOST_ENCODINGS = 3
+
+
+class HeadersTooLarge(FhcrawlError, IgnoreRequest):  # noqa: N818
+    """A response whose headers alone are too much."""
+
+
+class BoundedDownloadHandler(HTTP11DownloadHandler):
+    """Gives up a response with endless headers, or with a body that is compressed again and again."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._pool._factory = BoundedFactory
+
+    async def download_request(self, request: Request) -> Response:
+        """Download.
+
+        :raises HeadersTooLarge: if the headers are too much
+        """
+        try:
+            response = await super().download_request(request)
+        except DownloadFailedError as error:
+            for reason in getattr(error.__cause__, "reasons", ()):
+                if reason.check(HeadersTooLarge):
+                    raise reason.value from error
+            raise
+        encodings = b",".join(response.headers.getlist("Content-Encoding")).count(b",") + 1
+        if encodings > MOST_ENCODINGS:
+            raise HeadersTooLarge(f"is compressed {encodings} times over")
+        return response
+
+
+class BoundedFactory(_LenientHTTP11ClientFactory):
+    """Makes the protocol of a connection."""
+
+    def buildProtocol(self, addr: Any) -> BoundedProtocol:  # noqa: N802
+        """A protocol that counts."""
+        return BoundedProtocol(self._quiescentCallback)  # type: ignore[no-untyped-call]
+
+
+class BoundedProtocol(_LenientHTTP11ClientProtocol):
+    """Counts what comes before a body."""
+
+    _received = 0
+
+    def request(self, request: Any) -> Deferred[Any]:
+        """Send a request."""
+        self._received = 0
+        return super().request(request)
+
+    def dataReceived(self, data: bytes) -> None:  # noqa: N802
+        """Give up when it is too much."""
+        if self._parser is not None and self._parser.state in (STATUS, HEADER):
+            self._received += len(data)
+            if self._received > LONGEST_HEADERS:
+                error = HeadersTooLarge(f"has headers of more than {LONGEST_HEADERS // 1024} KiB")
+                self._giveUp(Failure(error))  # type: ignore[no-untyped-call]
+                return
+        super().dataReceived(data)  # type: ignore[no-untyped-call]
