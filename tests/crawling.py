@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import os
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 STATS_FILE = "TEST_STATS_FILE"
+PEAK = "test/peak_memory"
 USER_AGENT = "fhcrawl-tests (+https://example.org/)"
 OURS = ("fhcrawl/", "deltafetch/")
 
@@ -30,6 +32,7 @@ class JsonStatsCollector(StatsCollector):
     """Writes the stats to a file, for the test to read."""
 
     def _persist_stats(self, stats: dict[str, Any]) -> None:
+        stats[PEAK] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         Path(os.environ[STATS_FILE]).write_text(json.dumps(stats, default=str))
 
 
@@ -46,6 +49,11 @@ class Run:
     def stats(self) -> dict[str, Any]:
         """fhcrawl's own and scrapy-deltafetch's."""
         return {name: v for name, v in self.all_stats.items() if name.startswith(OURS)}
+
+    @property
+    def peak(self) -> float:
+        """The most memory that the process had, in MiB."""
+        return float(self.all_stats[PEAK]) / 1024
 
     @property
     def changes(self) -> dict[str, str]:

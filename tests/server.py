@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import BinaryIO
 
     from typing_extensions import Self
 
@@ -25,6 +26,7 @@ class Answer:
     :param cut: send only so many bytes of the body, though Content-Length promises all
     :param delay: seconds before the answer
     :param reset: break the connection instead
+    :param raw: writes the whole answer, from the status line on, until the other side has had enough
     """
 
     body: bytes = b""
@@ -35,6 +37,7 @@ class Answer:
     delay: float = 0
     reset: bool = False
     etag: bool = True
+    raw: Callable[[BinaryIO], None] | None = None
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -58,11 +61,18 @@ class Handler(BaseHTTPRequestHandler):
         time.sleep(answer.delay)
         with feeds.lock:
             feeds.busy -= 1
-        if answer.reset:
+        if answer.raw is not None:
+            self.close_connection = True
+            with contextlib.suppress(OSError):
+                answer.raw(self.wfile)
+        elif answer.reset:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             self.connection.close()
-            return
+        else:
+            self.answer(answer)
+
+    def answer(self, answer: Answer) -> None:
         etag = f'"{hashlib.sha256(answer.body).hexdigest()[:12]}"'
         if answer.etag and answer.status == 200 and self.headers.get("If-None-Match") == etag:
             answer = Answer(status=304)

@@ -1,0 +1,167 @@
+"""What servers ask for is done: Crawl-delay, Retry-After; and no host waits for another."""
+
+from __future__ import annotations
+
+import threading
+import time
+from email.utils import formatdate
+from itertools import pairwise
+from typing import TYPE_CHECKING, BinaryIO
+
+import pytest
+from scrapy.http import Response
+
+from fhcrawl.downloadermiddlewares.politeness import retry_after
+from tests.feeds import E, atom
+from tests.server import Answer, FeedServer
+
+if TYPE_CHECKING:
+    from tests.crawling import Project
+
+
+class Timed:
+    """When requests came, and how many were under way at once."""
+
+    def __init__(self, server: FeedServer, answer_takes: float = 0) -> None:
+        self.times: dict[str, list[float]] = {}
+        self.at_once = self._now = 0
+        self._takes = answer_takes
+        self._lock = threading.Lock()
+        server.on_request = self._note
+
+    def _note(self, path: str) -> None:
+        with self._lock:
+            self._now += 1
+            self.at_once = max(self.at_once, self._now)
+            self.times.setdefault(path, []).append(time.monotonic())
+        time.sleep(self._takes)
+        with self._lock:
+            self._now -= 1
+
+    def gaps(self) -> list[float]:
+        """Seconds between requests."""
+        times = sorted(moment for moments in self.times.values() for moment in moments)
+        return [after - before for before, after in pairwise(times)]
+
+
+def serve_feeds(server: FeedServer, names: str) -> list[str]:
+    for name in names:
+        server.serve(f"/{name}", atom([E(f"{name}2")], prev=f"/{name}1"))
+        server.serve(f"/{name}1", atom([E(f"{name}1")]))
+    return [server.url(f"/{name}") for name in names]
+
+
+def test_host_never_gets_more_than_one_request_at_a_time(server: FeedServer, project: Project) -> None:
+    timed = Timed(server, answer_takes=0.05)
+    feeds = serve_feeds(server, "abcdefgh")
+    # From another host they lead to this one.
+    with FeedServer() as other:
+        for name in "ijk":
+            server.serve(f"/{name}", atom([E(name)]))
+            target = server.url(f"/{name}").replace("127.0.0.1", "localhost")
+            other.answers[f"/{name}"] = Answer(status=302, headers={"Location": target})
+        moved = [other.url(f"/{name}") for name in "ijk"]
+        local = [feed.replace("127.0.0.1", "localhost") for feed in feeds]
+        run = project.crawl(*local, *moved)
+    assert run.stats["fhcrawl/document/processed"] == 19
+    assert timed.at_once == 1
+
+
+def test_crawl_delay_is_kept(server: FeedServer, project: Project) -> None:
+    timed = Timed(server)
+    robots = "User-agent: *\nCrawl-delay: 1"
+    server.serve("/robots.txt", robots, content_type="text/plain")
+    settings = {"AUTOTHROTTLE_ENABLED": 1, "AUTOTHROTTLE_START_DELAY": 0}
+    project.crawl(*serve_feeds(server, "ab"), settings=settings)
+    assert len(timed.gaps()) == 4
+    assert min(timed.gaps()) >= 0.7
+
+
+def test_host_that_asks_for_too_long_a_crawl_delay_is_left(server: FeedServer, project: Project) -> None:
+    server.serve("/robots.txt", "User-agent: *\nCrawl-delay: 301", content_type="text/plain")
+    project.crawl(*serve_feeds(server, "a"))
+    assert server.asked() == []
+    [feed] = project.feeds()
+    assert (feed["verdict"], feed["reasons"][0]["kind"]) == ("unknown", "limit")
+    asks = "its robots.txt asks for 301 seconds between requests, more than FHCRAWL_MAX_WAIT allows"
+    assert feed["reasons"][0]["detail"].endswith(asks)
+
+
+@pytest.mark.parametrize(("status", "as_date"), [(429, False), (503, True)])
+def test_retry_after_is_kept_and_other_hosts_go_on(
+    server: FeedServer, project: Project, status: int, as_date: bool
+) -> None:
+    timed = Timed(server)
+    feeds = serve_feeds(server, "abcdefghijklmnopqrstuvwx")
+    whole = server.answers["/a"]
+    value = formatdate(time.time() + 3600, usegmt=True) if as_date else "4"
+
+    def once(path: str) -> None:
+        timed._note(path)
+        if path == "/a":
+            server.answers["/a"] = whole
+
+    with FeedServer() as other:
+        others = Timed(other)
+        for number in range(10):
+            other.serve(f"/{number}", atom([E(str(number))], prev=f"/{number + 1}"))
+        other.serve("/10", atom([E("10")]))
+        server.answers["/a"] = Answer(status=status, headers={"Retry-After": value})
+        if as_date:
+            date = formatdate(time.time() + 3596, usegmt=True)
+            server.answers["/a"] = Answer(raw=lambda file: _answer(file, status, value, date))
+        server.on_request = once
+        elsewhere = other.url("/0").replace("127.0.0.1", "localhost")
+        run = project.crawl(*feeds, elsewhere)
+    assert run.stats["fhcrawl/feed/complete"] == 25
+    refused, again = timed.times["/a"]
+    assert again - refused >= 3.9
+    # Nothing else was asked of that host meanwhile; and the other host's chain was read.
+    meanwhile = [t for path, ts in timed.times.items() for t in ts if refused < t < refused + 3.9]
+    assert meanwhile == []
+    assert max(t for ts in others.times.values() for t in ts) < refused + 3.9
+
+
+def _answer(file: BinaryIO, status: int, value: str, date: str) -> None:
+    lines = (f"HTTP/1.1 {status} Busy", f"Date: {date}", f"Retry-After: {value}", "Content-Length: 0", "", "")
+    file.write("\r\n".join(lines).encode())
+
+
+def test_walk_is_given_up_where_the_wait_is_too_long(server: FeedServer, project: Project) -> None:
+    server.serve("/a", atom([E("a2")], prev="/a1"))
+    server.answers["/a1"] = Answer(status=429, headers={"Retry-After": "7200"})
+    run = project.crawl(server.url("/a"))
+    assert server.asked() == ["/a", "/a1"]
+    assert set(run.changes) == {"a2"}
+    [reason] = project.feeds()[0]["reasons"]
+    assert reason["kind"] == "limit"
+    asks = "its server asks to wait 7200 seconds (429), more than FHCRAWL_MAX_WAIT allows"
+    assert reason["detail"] == f"was left for a later run: {asks}"
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("120", 120),
+        (" 7 ", 7),
+        ("Wed, 21 Oct 2015 07:29:00 GMT", 60),
+        ("Wednesday, 21-Oct-15 07:29:00 GMT", 60),
+        ("Wed, 21 Oct 2015 07:27:00 GMT", -60),
+        ("9" * 500, float("inf")),
+        ("soon", 0),
+        ("-5", 0),
+        ("", 0),
+        ("Wed, 99 Oct 2015 07:27:00 GMT", 0),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(value: str, seconds: float) -> None:
+    headers = {"Date": "Wed, 21 Oct 2015 07:28:00 GMT", "Retry-After": value}
+    assert retry_after(Response("http://example.org/", headers=headers)) == seconds
+
+
+def test_user_agent_without_a_contact_is_said_in_a_line(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("1")]))
+    done = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')}")
+    assert done.stderr.count("USER_AGENT names nobody") == 1
+    run = project.crawl(server.url("/index"))
+    assert "USER_AGENT names nobody" not in run.log

@@ -1,0 +1,277 @@
+"""Documents that are made to use up memory or time: each loses itself, and never without a word."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from typing import TYPE_CHECKING, BinaryIO
+
+import brotli
+import pytest
+
+from tests.crawling import Project
+from tests.feeds import E, atom
+from tests.server import Answer, FeedServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+MIB = 1024**2
+LARGEST = 20 * MIB
+SETTINGS = {"DOWNLOAD_MAXSIZE": LARGEST, "RETRY_TIMES": 0}
+HEAD = (
+    '<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><fh:archive/>'
+    "<title>t</title><id>urn:feed</id><updated>2003-12-13T18:30:02Z</updated>"
+)
+FIRST = "<entry><id>first</id><title>t</title><updated>2003-12-13T18:30:02Z</updated>{}</entry>"
+MILLION = 10**6
+TEN_GB = 10 * 1024**3
+START = b"HTTP/1.1 200 OK\r\nContent-Type: application/atom+xml\r\n"
+
+
+def gzip_of_zeros(size: int) -> bytes:
+    """Deflate can say the same block again and again; nobody gets as far as the checksum."""
+    squeeze = zlib.compressobj(9, zlib.DEFLATED, 31)
+    start = squeeze.compress(b"\0" * MIB) + squeeze.flush(zlib.Z_FULL_FLUSH)
+    block = squeeze.compress(b"\0" * MIB) + squeeze.flush(zlib.Z_FULL_FLUSH)
+    return start + block * (size // MIB - 1) + squeeze.flush()
+
+
+def brotli_of_zeros(size: int) -> bytes:
+    squeeze = brotli.Compressor(quality=1)
+    return b"".join([*(squeeze.process(b"\0" * MIB) for _ in range(size // MIB)), squeeze.finish()])
+
+
+def zstd_of_zeros(size: int) -> bytes:
+    """Zstandard can say one byte 128 KiB times (RFC 8878, 3.1.1.2.2: RLE_Block), again and again."""
+    frame_header = bytes.fromhex("28b52ffd") + bytes([0x00, 0x58])
+    block = ((128 * 1024 << 3) | (1 << 1)).to_bytes(3, "little") + b"\0"
+    last = ((128 * 1024 << 3) | (1 << 1) | 1).to_bytes(3, "little") + b"\0"
+    return frame_header + block * (size // (128 * 1024) - 1) + last
+
+
+def encoded(encoding: str, body: bytes) -> Answer:
+    return Answer(body, headers={"Content-Encoding": encoding}, etag=False)
+
+
+def document(inner: str) -> Answer:
+    return Answer(f"{HEAD}{inner}</feed>".encode(), etag=False)
+
+
+def again_and_again(start: bytes, piece: bytes, pause: float = 0) -> Answer:
+    def send(file: BinaryIO) -> None:
+        file.write(start)
+        while True:
+            file.write(piece)
+            if pause:
+                file.flush()
+                time.sleep(pause)
+
+    return Answer(raw=send)
+
+
+def in_gzips(times: int) -> Answer:
+    body = b"<feed/>"
+    for _ in range(times):
+        squeeze = zlib.compressobj(9, zlib.DEFLATED, 31)
+        body = squeeze.compress(body) + squeeze.flush()
+    return encoded(", ".join(["gzip"] * times), body)
+
+
+CHUNK = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+BOMBS: dict[str, tuple[Callable[[], Answer], str, str]] = {
+    "10 GB in gzip": (lambda: encoded("gzip", gzip_of_zeros(TEN_GB)), "too-large", "DOWNLOAD_MAXSIZE"),
+    "1 GB in brotli": (lambda: encoded("br", brotli_of_zeros(1024**3)), "too-large", "DOWNLOAD_MAXSIZE"),
+    "10 GB in zstd": (lambda: encoded("zstd", zstd_of_zeros(TEN_GB)), "too-large", "DOWNLOAD_MAXSIZE"),
+    "gzip in gzip in gzip": (lambda: in_gzips(50), "too-large", "is compressed 50 times over"),
+    "endless body": (
+        lambda: again_and_again(START + b"Transfer-Encoding: chunked\r\n\r\n", CHUNK),
+        "too-large",
+        "DOWNLOAD_MAXSIZE",
+    ),
+    "endless headers": (
+        lambda: again_and_again(START, b"X-More: " + b"x" * 1000 + b"\r\n"),
+        "too-large",
+        "has headers of more than 128 KiB",
+    ),
+    "endless header": (
+        lambda: again_and_again(START, b" folded " * 100 + b"\r\n"),
+        "too-large",
+        "has headers of more than 128 KiB",
+    ),
+    "million nested elements": (
+        lambda: document(FIRST.format("<x>" * MILLION + "</x>" * MILLION)),
+        "limit",
+        "FHCRAWL_MAX_ELEMENTS",
+    ),
+    "deep elements": (
+        lambda: document(FIRST.format("") + "<entry>" + "<x>" * 9999 + "</x>" * 9999 + "</entry>"),
+        "limit",
+        "FHCRAWL_MAX_DEPTH",
+    ),
+    "million links in one head": (
+        lambda: document('<link href="a"/>' * MILLION + FIRST.format("")),
+        "limit",
+        "FHCRAWL_MAX_ELEMENTS",
+    ),
+    "million links behind an entry": (
+        lambda: document(FIRST.format("") + '<link href="a"/>' * MILLION),
+        "limit",
+        "FHCRAWL_MAX_ELEMENTS",
+    ),
+    "million tiny entries": (
+        lambda: document(FIRST.format("") + "<entry/>" * MILLION),
+        "limit",
+        "FHCRAWL_MAX_ENTRIES",
+    ),
+    "million items of JSON": (
+        lambda: Answer(
+            b'{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"first"}'
+            + b",{}" * MILLION
+            + b"]}"
+        ),
+        "limit",
+        "FHCRAWL_MAX_ENTRIES",
+    ),
+    "text of 15 MB": (
+        lambda: document(
+            FIRST.format("") + "<entry><id>b</id><title>" + "x" * 15 * MILLION + "</title></entry>"
+        ),
+        "limit",
+        "FHCRAWL_MAX_TEXT",
+    ),
+    "text of 50 MB": (
+        lambda: document(FIRST.format("<content>" + "x" * 50 * MILLION + "</content>")),
+        "too-large",
+        "DOWNLOAD_MAXSIZE",
+    ),
+    "nested entities": (
+        lambda: Answer(
+            (
+                '<!DOCTYPE feed [<!ENTITY a0 "ha">'
+                + "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12))
+                + f"]>{HEAD}{FIRST.format('<summary>&a11;</summary>')}</feed>"
+            ).encode()
+        ),
+        "not-well-formed",
+        "amplification",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def allowed_peak(tmp_path_factory: pytest.TempPathFactory) -> float:
+    """What the largest allowed document costs: one whose entries all have to be mended."""
+    entry = FIRST.format("<summary>" + "a & b " * 250 + "</summary>")
+    entries = "".join(entry.replace("first", str(n)) for n in range(LARGEST // len(entry)))
+    folder: Path = tmp_path_factory.mktemp("allowed")
+    with FeedServer() as server:
+        server.serve("/index", HEAD + entries[: LARGEST - 1000].rpartition("<entry>")[0] + "</feed>")
+        run = Project(folder).crawl(server.url("/index"), settings=SETTINGS)
+    assert run.stats["fhcrawl/entry/new"] > 10_000
+    return run.peak
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_bomb_loses_itself_and_costs_no_more_than_an_allowed_document(
+    server: FeedServer, project: Project, allowed_peak: float, bomb: str
+) -> None:
+    make, kind, sentence = BOMBS[bomb]
+    server.serve("/index", atom([E("top")], prev="/bomb"))
+    server.answers["/bomb"] = make()
+    server.serve("/good", atom([E("good 2")], prev="/good1"))
+    server.serve("/good1", atom([E("good 1")]))
+    run = project.crawl(server.url("/index"), server.url("/good"), settings=SETTINGS)
+    assert run.exit_code == 0
+    assert {"top", "good 1", "good 2"} <= set(run.changes) <= {"top", "good 1", "good 2", "first"}
+    assert run.stats["fhcrawl/feed/complete"] == run.stats["fhcrawl/feed/incomplete"] == 1
+    by_feed = {feed["feed"]: feed for feed in project.feeds()}
+    [reason] = by_feed[server.url("/index")]["reasons"]
+    assert reason["kind"] == kind
+    assert reason["url"] == server.url("/bomb")
+    assert sentence in reason["detail"]
+    assert "Traceback" not in run.log
+    assert run.peak < allowed_peak * 1.05
+
+
+def test_entries_before_the_bound_are_kept(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("3"), E("2"), E("1")], prev="/a1"))
+    server.serve("/a1", atom([E("0")]))
+    run = project.crawl(server.url("/index"), settings={"FHCRAWL_MAX_ENTRIES": 2})
+    assert set(run.changes) == {"3", "2", "0"}
+    assert project.verdict() == ("incomplete", ["limit"])
+    run = project.crawl(server.url("/index"))
+    assert set(run.changes) == {"1"}
+    assert project.verdict() == ("complete", [])
+
+
+def test_entry_with_a_longer_text_or_more_levels_is_left_out(server: FeedServer, project: Project) -> None:
+    deep = "<content type='xhtml'>" + "<div xmlns='http://www.w3.org/1999/xhtml'>" * 9 + "</div>" * 9
+    document = atom([E("3"), E("2", "x" * 101), E("1")]).replace(
+        "</feed>", f"<entry><id>0</id><title>t</title>{deep}</content></entry></feed>"
+    )
+    server.serve("/index", document)
+    run = project.crawl(server.url("/index"), settings={"FHCRAWL_MAX_TEXT": 100, "FHCRAWL_MAX_DEPTH": 8})
+    assert set(run.changes) == {"3", "1"}
+    assert run.stats["fhcrawl/entry/invalid"] == 2
+    assert "FHCRAWL_MAX_DEPTH asks" in str(project.feeds())
+    run = project.crawl(server.url("/index"), settings={"FHCRAWL_MAX_TEXT": 101, "FHCRAWL_MAX_DEPTH": 0})
+    assert set(run.changes) == {"2", "0"}
+
+
+def test_external_entities_and_doctypes_are_not_fetched_and_not_read(
+    server: FeedServer, project: Project
+) -> None:
+    secret = project.folder / "secret.txt"
+    secret.write_text("what nobody may read")
+    server.serve("/secret", "what nobody may fetch")
+    url = server.url("/secret")
+    doctype = (
+        f'<!DOCTYPE feed SYSTEM "{url}" [<!ENTITY file SYSTEM "{secret.as_uri()}">'
+        f'<!ENTITY net SYSTEM "{url}"><!ENTITY % more SYSTEM "{url}">%more;]>'
+    )
+    document = atom([E("2", "[&file;&net;]".replace("&", "\0")), E("1")]).replace("\0", "&")
+    server.serve("/index", document.replace("<feed", doctype + "<feed", 1))
+    run = project.crawl(server.url("/index"))
+    assert server.asked() == ["/index"]
+    assert "nobody may" not in str(run.items) + run.log
+    assert set(run.changes) == {"1", "2"}
+
+
+def test_endless_chain_of_fresh_urls_ends_at_the_limit(server: FeedServer, project: Project) -> None:
+    def make_next(path: str) -> None:
+        number = int(path[2:] or 0) if path.startswith("/a") else 0
+        server.serve(f"/a{number + 1}", atom([E(str(number))], prev=f"/a{number + 2}"))
+
+    server.on_request = make_next
+    server.serve("/index", atom([E("top")], prev="/a1"))
+    server.serve("/good", atom([E("good")], prev="/good1"))
+    server.serve("/good1", atom([E("good 1")]))
+    feeds = (server.url("/index"), server.url("/good"))
+    run = project.crawl(*feeds, settings={"FHCRAWL_MAX_ARCHIVES": 30})
+    assert run.stats["fhcrawl/document/processed"] == 33
+    assert run.stats["fhcrawl/feed/complete"] == 1
+    [reason] = next(feed for feed in project.feeds() if feed["reasons"])["reasons"]
+    assert reason["kind"] == "limit"
+    assert reason["detail"].endswith("stopped at 30 archives, as FHCRAWL_MAX_ARCHIVES asks")
+
+
+def test_feed_that_dribbles_is_ended_and_the_next_run_goes_on(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("3")], prev="/a2"))
+    server.serve("/a2", atom([E("2")], prev="/a1"))
+    server.answers["/a1"] = again_and_again(START + b"Content-Length: 9999\r\n\r\n", b" ", pause=0.1)
+    server.serve("/good", atom([E("good")]))
+    began = time.monotonic()
+    feeds = (server.url("/index"), server.url("/good"))
+    run = project.crawl(*feeds, settings={"FHCRAWL_MAX_SECONDS": 3})
+    assert time.monotonic() - began < 60
+    assert set(run.changes) == {"3", "2", "good"}
+    [reason] = next(feed for feed in project.feeds() if feed["kind"] == "archived")["reasons"]
+    assert reason["kind"] == "limit"
+    assert reason["detail"].endswith("stopped after 3 seconds, as FHCRAWL_MAX_SECONDS asks")
+    server.serve("/a1", atom([E("1")]))
+    server.asked()
+    run = project.crawl(*feeds)
+    assert set(run.changes) == {"1"}
+    assert sorted(server.asked()) == ["/a1", "/good", "/index"]
