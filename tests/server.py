@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import BinaryIO
+    from io import BufferedIOBase
 
     from typing_extensions import Self
 
@@ -37,7 +37,7 @@ class Answer:
     delay: float = 0
     reset: bool = False
     etag: bool = True
-    raw: Callable[[BinaryIO], None] | None = None
+    raw: Callable[[BufferedIOBase], None] | None = None
 
 
 class Handler(BaseHTTPRequestHandler):

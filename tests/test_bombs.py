@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import brotli
 import pytest
@@ -15,6 +15,7 @@ from tests.server import Answer, FeedServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from io import BufferedIOBase
     from pathlib import Path
 
 MIB = 1024**2
@@ -60,7 +61,7 @@ def document(inner: str) -> Answer:
 
 
 def again_and_again(start: bytes, piece: bytes, pause: float = 0) -> Answer:
-    def send(file: BinaryIO) -> None:
+    def send(file: BufferedIOBase) -> None:
         file.write(start)
         while True:
             file.write(piece)

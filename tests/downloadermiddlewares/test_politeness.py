@@ -6,7 +6,7 @@ import threading
 import time
 from email.utils import formatdate
 from itertools import pairwise
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import pytest
 from scrapy.http import Response
@@ -16,6 +16,8 @@ from tests.feeds import E, atom
 from tests.server import Answer, FeedServer
 
 if TYPE_CHECKING:
+    from io import BufferedIOBase
+
     from tests.crawling import Project
 
 
@@ -122,7 +124,7 @@ def test_retry_after_is_kept_and_other_hosts_go_on(
     assert max(t for ts in others.times.values() for t in ts) < refused + 3.9
 
 
-def _answer(file: BinaryIO, status: int, value: str, date: str) -> None:
+def _answer(file: BufferedIOBase, status: int, value: str, date: str) -> None:
     lines = (f"HTTP/1.1 {status} Busy", f"Date: {date}", f"Retry-After: {value}", "Content-Length: 0", "", "")
     file.write("\r\n".join(lines).encode())
 
