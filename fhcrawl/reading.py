@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fhcrawl import documents, logical_feed
 from fhcrawl.clock import now
-from fhcrawl.documents import Bounds, bounds
+from fhcrawl.documents import Bounds, bounds, lists, snapshot
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.items import EntryVersion
-from fhcrawl.logical_feed import Oddities, Place, Role, Version
+from fhcrawl.logical_feed import Newer, Oddities, Place, Role, Version
 from fhcrawl.logs import printable
+from fhcrawl.store import Step
 from fhcrawl.visit import Loss, State, Visit
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from fhcrawl.documents import Entry, FeedDocument
+    from fhcrawl.documents.lists import DocumentList
     from fhcrawl.logical_feed import Link
 
 logger = logging.getLogger(__name__)
@@ -32,6 +35,7 @@ logger = logging.getLogger(__name__)
 # RFC 9110, 15.4: 301 and 308 are permanent: "the target resource has been assigned a new permanent URI".
 NOT_MODIFIED = 304
 PERMANENT = (301, 308)
+REFERRALS = 3
 LOST_KINDS = ("no-id", "entry-lost")
 BEYOND = {
     bounds.TOO_MANY: "has more than {0.entries} entries: the rest is left out, as FHCRAWL_MAX_ENTRIES asks",
@@ -122,12 +126,17 @@ def unfetchable(visit: Visit, link: Link) -> Visit:
 
 def is_unchanged(response: Response, body_digest: str) -> bool:
     """Whether a document is what it was, by its status or by its bytes."""
-    return response.status == NOT_MODIFIED or digest(response) == body_digest
+    return response.status == NOT_MODIFIED or digest(response, *links(response)) == body_digest
 
 
-def digest(response: Response) -> str:
-    """Of a response's bytes."""
-    return hashlib.sha256(response.body).hexdigest()
+def digest(response: Response, *headers: str) -> str:
+    """Of a response's bytes, and of headers."""
+    return hashlib.sha256(b"\n".join([response.body, *(h.encode() for h in headers)])).hexdigest()
+
+
+def links(response: Response) -> list[str]:
+    """The Link headers: a page of a multipart feed that is sealed has one more, and the same body."""
+    return [line.decode("latin-1") for line in response.headers.getlist("Link")]
 
 
 def header(response: Response, name: str) -> str | None:
@@ -158,11 +167,70 @@ def read(response: Response, keep_originals: bool, most: Bounds) -> FeedDocument
         response.body,
         response.url,
         header(response, "Content-Type"),
-        [line.decode("latin-1") for line in response.headers.getlist("Link")],
+        links(response),
         header(response, "Last-Modified"),
         keep_originals,
         most,
     )
+
+
+def read_list(response: Response) -> DocumentList | None:
+    """The list of documents that a response is, if it is one."""
+    return lists.read(response.body, response.url, header(response, "Content-Type"))
+
+
+def is_snapshot(visit: Visit, response: Response) -> bool:
+    """Whether the index of a snapshot that the feed goes on from was asked for."""
+    return bool(visit.asked == response.cb_kwargs["options"].get("snapshot"))
+
+
+def fill_list(visit: Visit, response: Response, listed: DocumentList, unread: int) -> Step | None:
+    """Note in a visit what a list of documents says; the first of them that is to be read.
+
+    :param unread: position of the first that is not processed
+    """
+    visit.kind = logical_feed.kind_of_list(listed).value
+    visit.updated = listed.created_at
+    visit.parts = listed.documents
+    visit.validators = _validators(response)
+    if visit.role is Role.INDEX and listed.created_at is None:
+        logger.warning("%s does not say when it was made: the feed is read whole", printable(visit.asked))
+    if unread == len(listed.documents):
+        visit.replaces = listed.prefix
+        return None
+    key, url = listed.documents[unread]
+    return Step(key, url, Role.PART, Place(visit.place.walk, visit.place.step - unread - 1))
+
+
+def read_part(visit: Visit, response: Response, keep_originals: bool, most: Bounds) -> FeedDocument:
+    """A document that a list names; its own links say nothing. Parameters and errors are those of `read`."""
+    document = read(response, keep_originals, most)
+    if snapshot.prefix_of(visit.key) is not None:
+        return snapshot.page(document, visit.key)
+    return replace(document, links={})
+
+
+def elsewhere(visit: Visit, response: Response, document: FeedDocument, limit: int) -> str | None:
+    """Where the subscription document is, if this is an archive document or a later page.
+
+    :param limit: how many pages of a multipart feed are followed to the newest one; 0 is no limit
+    """
+    current = logical_feed.subscription_link(document, oddities(asked(response)))
+    if visit.role is not Role.SUBSCRIPTION or current is None or current in (visit.asked, visit.url):
+        return None
+    # The pages of a multipart feed lead to the newest one after the other, and may do so in a circle.
+    most = limit if current == document.links.get("next-archive") else REFERRALS
+    known = response.cb_kwargs
+    is_far = bool(most) and known.get("referrals", 0) >= most
+    return None if is_far or current == known.get("mark") or not is_fetchable(current) else current
+
+
+def referral(response: Response, url: str) -> dict[str, Any]:
+    """What the request for a subscription document that is elsewhere carries."""
+    number = response.cb_kwargs.get("referrals", 0) + 1
+    # Brent's algorithm: whatever the circle, one of the marks is in it.
+    is_marked = number & (number - 1) == 0
+    return {"referrals": number, "mark": url if is_marked else response.cb_kwargs["mark"]}
 
 
 def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds) -> list[EntryVersion]:
@@ -173,6 +241,9 @@ def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds)
     visit.updated = document.updated
     visit.behind = logical_feed.behind(document, (visit.asked, visit.url), says)
     visit.loss = _beyond(document, most) or _loss(visit, document, says)
+    _compare(visit, response, document)
+    if visit.role is not Role.PART and (since := response.cb_kwargs["options"].get("since")):
+        _bound(visit, document, since)
     versions = list(_versions(visit, document))
     visit.versions = [version for version, _entry in versions]
     visit.deletions = _deletions(visit, document)
@@ -185,14 +256,41 @@ def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds)
     return [_item(visit, version, entry) for version, entry in versions]
 
 
+def _compare(visit: Visit, response: Response, document: FeedDocument) -> None:
+    """Compare a page with the newer one that has led to it."""
+    newer = response.cb_kwargs.get("newer")
+    if newer is None or document.format != "multipart":
+        return
+    found = list(logical_feed.disagreements(document, (visit.asked, visit.url), Newer(*newer)))
+    document.problems.extend(found)
+    for problem in found:
+        visit.counts[f"fhcrawl/neighbour/{problem.kind}"] += 1
+
+
+def _bound(visit: Visit, document: FeedDocument, since: str) -> None:
+    """Let a document of a feed that goes on from a snapshot count from that on, and end the walk there."""
+    if logical_feed.reaches(document, since):
+        visit.behind = None
+    elif visit.behind is None and visit.loss is None and logical_feed.begins_after(document, since):
+        detail = f"has nothing before it, and begins after the snapshot of {since}"
+        visit.loss = Loss(State.INVALID, "begins-later", detail)
+    document.entries[:] = [
+        entry for entry in document.entries if not logical_feed.is_before(entry.updated, since)
+    ]
+
+
 def _fill_subscription(visit: Visit, response: Response, document: FeedDocument) -> None:
     if visit.loss is None:
-        etag, last_modified = header(response, "ETag"), header(response, "Last-Modified")
-        visit.validators = (etag, last_modified, digest(response))
+        visit.validators = _validators(response)
     # RFC 5005, 2; a document that is not whole and valid deletes nothing.
     mended = any(problem.kind == "repaired" for problem in document.problems)
     if document.complete and not visit.lost_entries and not mended and visit.loss is None:
         visit.present = frozenset(version.id for version in visit.versions)
+
+
+def _validators(response: Response) -> tuple[str | None, str | None, str]:
+    etag, last_modified = header(response, "ETag"), header(response, "Last-Modified")
+    return etag, last_modified, digest(response, *links(response))
 
 
 def _beyond(document: FeedDocument, most: Bounds) -> Loss | None:
@@ -264,9 +362,9 @@ def report(visit: Visit, document: FeedDocument) -> None:
     for _kind, group in groupby(by_kind, key=lambda problem: problem.kind):
         problems = list(group)
         logger.warning(
-            "%s: %s: %s%s",
+            "%s: %s%s%s",
             url,
-            printable(problems[0].entry),
+            f"{printable(problems[0].entry)}: " if problems[0].entry else "",
             printable(problems[0].detail),
             f" (and {len(problems) - 1} more)" if len(problems) > 1 else "",
         )

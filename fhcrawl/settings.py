@@ -20,7 +20,7 @@ FHCRAWL_STORE_URL: str | None = None
 FHCRAWL_LEASE_SECONDS = 300
 # Names the job that this process is part of: its processes may work on the same feeds. None: it shares none.
 FHCRAWL_JOB: str | None = None
-# How many archives and pages are fetched for each feed in one run; 0 is no limit.
+# How many archives (and documents of a list) and pages are fetched for each feed in one run; 0 is no limit.
 FHCRAWL_MAX_ARCHIVES = 100_000
 FHCRAWL_MAX_PAGES = 1_000
 
@@ -108,6 +108,8 @@ CONCURRENT_ITEMS = 8
 DOWNLOAD_HANDLERS = {
     "http": "fhcrawl.downloadhandlers.BoundedDownloadHandler",
     "https": "fhcrawl.downloadhandlers.BoundedDownloadHandler",
+    # Scrapy's for files knows no folders.
+    "file": "fhcrawl.folders.FolderDownloadHandler",
 }
 DOWNLOADER_MIDDLEWARES = {
     "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": 55,

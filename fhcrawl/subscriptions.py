@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -37,12 +37,14 @@ class FeedOptions:
     :param reversed: relations are written backwards
     :param limit: how many archives and pages are fetched in one run, instead of the settings; 0 is no limit
     :param headers: more headers for the requests of this feed
+    :param snapshot: URL of the index of a snapshot that the feed goes on from
     """
 
     next: str | None = None
     reversed: bool = False
     limit: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    snapshot: str | None = None
 
     def plain(self) -> dict[str, Any]:
         """What differs from the defaults, in values that a request can carry."""
@@ -53,14 +55,19 @@ NAMES = {f.name for f in fields(FeedOptions)}
 Listed = dict[str, FeedOptions]
 
 
-def from_arguments(feed: str | None, feeds: str | None) -> Listed:
+def from_arguments(feed: str | None, feeds: str | None, snapshot: str | None = None) -> Listed:
     """The feeds that the spider's arguments name, each once, in their order.
 
     :param feed: URLs, separated by white space
     :param feeds: path of a list
+    :param snapshot: URL of the index of a snapshot that the only feed goes on from
     :raises ArgumentError: if there is none, if one is no URL, or if the list cannot be read
     """
     if not feed and not feeds:
+        if snapshot:
+            raise ArgumentError(
+                f"-a snapshot is for a feed: write -a feed=URL too, or -a feed={printable(snapshot)} alone"
+            )
         raise ArgumentError(
             "No feed to crawl: write -a feed=https://example.org/index.atom, or -a feeds=subscriptions.txt"
         )
@@ -70,7 +77,25 @@ def from_arguments(feed: str | None, feeds: str | None) -> Listed:
             listed[url] = options
     if not listed:
         raise ArgumentError(f"There is no feed in {printable(feeds or '')}: write a URL a line")
+    if snapshot:
+        _add_snapshot(listed, snapshot)
     return listed
+
+
+def _add_snapshot(listed: Listed, snapshot: str) -> None:
+    if len(listed) > 1:
+        raise ArgumentError(
+            "-a snapshot is for one feed: write -a snapshot=URL -a feed=URL, "
+            'or snapshot = "URL" beside each feed in a TOML file'
+        )
+    [(url, options)] = listed.items()
+    listed[url] = replace(options, snapshot=_snapshot(snapshot, url, "-a snapshot"))
+
+
+def _snapshot(url: str | None, feed: str, where: str) -> str | None:
+    if url == feed:
+        raise ArgumentError(f"{where} is the feed itself: write -a feed={printable(feed)} alone")
+    return None if url is None else _checked(url, where)
 
 
 def from_file(path: Path) -> Iterator[tuple[str, FeedOptions]]:
@@ -112,7 +137,7 @@ def _from_opml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
         if url:
             where = f"{path}, line {outline.sourceline}"
             given = {OPML_ATTRIBUTES[n]: v for n, v in outline.items() if n in OPML_ATTRIBUTES}
-            yield _checked(url, where), _options(given, where)
+            yield _checked(url, where), _options(given, url, where)
 
 
 def _from_toml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
@@ -125,10 +150,10 @@ def _from_toml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
         ) from error
     for url, given in listed:
         where = f"{path}, feed {printable(url)}"
-        yield _checked(url, where), _options(given, where)
+        yield _checked(url, where), _options(given, url, where)
 
 
-def _options(given: dict[str, Any], where: str) -> FeedOptions:
+def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
     """The options of a feed.
 
     :raises ArgumentError: if one of them is not known, or has a value that it cannot have
@@ -149,6 +174,7 @@ def _options(given: dict[str, Any], where: str) -> FeedOptions:
         reversed=flag(str(given.get("reversed", False)), f"{where}: reversed"),
         limit=_number(given.get("limit"), where),
         headers=headers,
+        snapshot=_snapshot(given.get("snapshot"), feed, f"{where}: snapshot"),
     )
 
 
@@ -170,7 +196,9 @@ def flag(value: str, where: str) -> bool:
     return value.lower() in TRUE
 
 
-def _checked(url: str, where: str) -> str:
+def _checked(url: object, where: str) -> str:
+    if not isinstance(url, str):
+        raise ArgumentError(f"{where}: {printable(str(url))} is no URL; write https://example.org/index.atom")
     try:
         parts = urlsplit(url)
         host = None if WHITE_SPACE.search(url) else parts.hostname

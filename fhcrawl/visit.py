@@ -12,6 +12,7 @@ from fhcrawl.logical_feed import Outcome, Winner, decide
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fhcrawl.documents.lists import Listed
     from fhcrawl.logical_feed import Link, Place, Role, Version
 
 
@@ -58,6 +59,9 @@ class Visit:
     :param winners: the same, with those of this document that have won since
     :param accepted: entries to be stored, by id: their fields and the version
     :param confirmed: versions that hold nothing new but are newer than the stored ones, by id
+    :param parts: the documents that a list names, in the order in which they are read; None for no list
+    :param replaces: if all parts are processed with this one, the snapshot that is the state from now on:
+        what the ids of its entities begin with
     :param present: the ids in a complete feed's document; None for other documents
     :param settle: to be called when an entry is through the pipelines: with its version, and the item that
         came out (DROPPED if it was dropped), or the error that it was lost to
@@ -87,6 +91,8 @@ class Visit:
     winners: dict[str, Winner] = field(default_factory=dict)
     accepted: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
     confirmed: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
+    parts: list[Listed] | None = None
+    replaces: str | None = None
     present: frozenset[str] | None = None
     settle: Callable[[Version, object, Exception | None], None] = lambda *args: None
     counts: Counter[str] = field(default_factory=Counter)

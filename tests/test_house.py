@@ -16,8 +16,8 @@ ROOT = Path(fhcrawl.__file__).parent
 ROOMS = {
     "documents": {"documents", "exceptions"},
     "logical_feed.py": {"documents"},
-    "visit.py": {"logical_feed"},
-    "store": {"store", "logical_feed", "visit", "exceptions"},
+    "visit.py": {"documents", "logical_feed"},
+    "store": {"documents", "store", "logical_feed", "visit", "exceptions"},
 }
 
 

@@ -117,3 +117,32 @@ def test_option_that_cannot_be_used_is_refused(tmp_path: Path, option: str, sent
 
 def test_file_can_be_a_feed() -> None:
     assert list(from_arguments("file:///srv/feeds/index.atom", None)) == ["file:///srv/feeds/index.atom"]
+
+
+class TestSnapshot:
+    def test_snapshot_belongs_to_the_feed(self) -> None:
+        assert from_arguments(A, None, B) == {A: FeedOptions(snapshot=B)}
+
+    def test_snapshot_may_stand_in_a_list(self, tmp_path: Path) -> None:
+        listed = tmp_path / "feeds.toml"
+        listed.write_text(f'[[feed]]\nurl = "{A}"\nsnapshot = "{B}"\n')
+        assert from_arguments(None, str(listed)) == {A: FeedOptions(snapshot=B)}
+
+    @pytest.mark.parametrize(
+        ("feed", "snapshot", "sentence"),
+        [
+            (None, B, "is for a feed: write -a feed=URL too, or -a feed="),
+            (f"{A} {C}", B, "is for one feed"),
+            (A, A, "is the feed itself: write -a feed="),
+            (A, "snapshot", "is not the URL of a feed; write https://snapshot"),
+        ],
+    )
+    def test_snapshot_that_cannot_be_used(self, feed: str | None, snapshot: str, sentence: str) -> None:
+        with pytest.raises(ArgumentError, match=sentence):
+            from_arguments(feed, None, snapshot)
+
+    def test_snapshot_that_is_no_string(self, tmp_path: Path) -> None:
+        listed = tmp_path / "feeds.toml"
+        listed.write_text(f'[[feed]]\nurl = "{A}"\nsnapshot = 1\n')
+        with pytest.raises(ArgumentError, match="snapshot: 1 is no URL"):
+            from_arguments(None, str(listed))

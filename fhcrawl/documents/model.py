@@ -42,7 +42,8 @@ class Problem:
     """Something wrong with one entry, which never loses another one; or something that has been mended.
 
     :param kind: `no-id`, `no-title`, `unreadable-date`, `entry-lost` (it was too broken to be read); of a
-        tombstone `no-ref`; of an event `no-operation`, `backwards`; of the document `repaired`
+        tombstone `no-ref`; of an event `no-operation`, `backwards`; of the document `repaired`, `disagrees`
+        (with the page after it), `backwards`
     :param entry: what the entry can be called: its id, title or position; '' for the document
     :param detail: a sentence
     """

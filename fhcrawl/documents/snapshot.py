@@ -1,10 +1,10 @@
-"""Indexes of snapshots (datareplication.io, 'Snapshot'), and of the 2015 draft that came before it."""
+"""Snapshots (datareplication.io, 'Snapshot'), and those of the 2015 draft that came before it."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -15,6 +15,11 @@ from fhcrawl.documents.xml import resolve
 if TYPE_CHECKING:
     from typing import TypeGuard
 
+    from fhcrawl.documents.model import FeedDocument
+
+NAMESPACE = "urn:snapshot:"
+# What a snapshot's entities need not have.
+NO_PROBLEMS = ("no-id", "no-operation")
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -33,6 +38,11 @@ class Snapshot:
     created_at: str | None
     pages: list[str]
 
+    @property
+    def prefix(self) -> str:
+        """What the ids of all its entities begin with; those of another snapshot do not."""
+        return f"{NAMESPACE}{quote(self.id, safe=':')}:"
+
 
 def read(body: bytes, url: str) -> Snapshot | None:
     """Read a snapshot's index; None if the body is no JSON, or JSON of another kind.
@@ -48,14 +58,37 @@ def read(body: bytes, url: str) -> Snapshot | None:
 
 
 # Only the index's id and the two positions name such an entity: the URL of a page may change.
-def entry_id(snapshot_id: str, page_position: int, entity_position: int) -> str:
+def page_key(snapshot: Snapshot, position: int) -> str:
+    """What names a page, whatever its URL.
+
+    :param position: in the index's list, from 0
+    """
+    return f"{snapshot.prefix}{position}"
+
+
+def entry_id(key: str, position: int) -> str:
     """The identity of an entity that has none: the next snapshot gives it another one.
 
-    :param page_position: of its page in the index's list, from 0
-    :param entity_position: of the entity in its page, from 0, in the order of the page
+    :param key: of its page
+    :param position: in its page, from 0, in the order of the page
     """
-    name = quote(snapshot_id, safe=":")
-    return f"urn:snapshot:{name}:{page_position}:{entity_position}"
+    return f"{key}:{position}"
+
+
+def prefix_of(key: str) -> str | None:
+    """What the ids of all entities of a page's snapshot begin with; None if the key is no such page's."""
+    return key[: key.rindex(":") + 1] if key.startswith(NAMESPACE) else None
+
+
+# Snapshot: "Its pages' entities have no Content-ID and no operation"; and no page leads to another.
+def page(document: FeedDocument, key: str) -> FeedDocument:
+    """A page of a snapshot, whose entities without an identity have one."""
+    # FeedDocument has the entities in the order of the page reversed.
+    for position, entry in enumerate(reversed(document.entries)):
+        if entry.id is None:
+            entry.id = entry_id(key, position)
+    problems = [problem for problem in document.problems if problem.kind not in NO_PROBLEMS]
+    return replace(document, problems=problems, links={})
 
 
 def _object(body: bytes) -> dict[str, Any]:

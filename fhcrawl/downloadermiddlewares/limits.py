@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-SETTINGS = {Role.ARCHIVE.value: "FHCRAWL_MAX_ARCHIVES", Role.PAGE.value: "FHCRAWL_MAX_PAGES"}
+SETTINGS = {
+    Role.ARCHIVE.value: "FHCRAWL_MAX_ARCHIVES",
+    Role.PART.value: "FHCRAWL_MAX_ARCHIVES",
+    Role.PAGE.value: "FHCRAWL_MAX_PAGES",
+}
 SECONDS = "FHCRAWL_MAX_SECONDS"
 
 

@@ -108,6 +108,9 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             visit.behind_key = key
             if key == visit.key:
                 return self._loop(request, visit)
+        if request.cb_kwargs["role"] == Role.PART.value:
+            # A list names all its documents: the store has been asked for the first one already.
+            return request
         if request.cb_kwargs["role"] == Role.PAGE.value:
             return self._follow_page(request, visit, key, run)
         end = self._store.end_of(request.cb_kwargs["feed"], key, Role.ARCHIVE, run)
@@ -161,5 +164,7 @@ def _request(request: Request, step: Step) -> Request:
     meta.pop("deltafetch_key", None)
     if step.key != step.url:
         meta["deltafetch_key"] = step.key
-    place = {"asked": step.url, "walk": step.place.walk, "step": step.place.step}
+    # What the page says that has led here is nothing to a farther one.
+    newer = request.cb_kwargs.get("newer") if request.url == step.url else None
+    place = {"asked": step.url, "walk": step.place.walk, "step": step.place.step, "newer": newer}
     return request.replace(url=step.url, meta=meta, cb_kwargs={**request.cb_kwargs, **place})

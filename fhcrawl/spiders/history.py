@@ -10,7 +10,7 @@ from scrapy import Request, Spider
 
 from fhcrawl import logical_feed, reading, signals, subscriptions, wordpress
 from fhcrawl.clock import now
-from fhcrawl.documents import bounds
+from fhcrawl.documents import bounds, snapshot
 from fhcrawl.documents.html import feed_links
 from fhcrawl.exceptions import LeaseError, NotAFeedError, StoreError
 from fhcrawl.extensions.store import StoreExtension
@@ -28,14 +28,16 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.documents import Bounds, FeedDocument
+    from fhcrawl.documents.lists import DocumentList
     from fhcrawl.items import EntryVersion
-    from fhcrawl.store import Subscription
-    from fhcrawl.subscriptions import FeedOptions, Listed
+    from fhcrawl.logical_feed import Newer
+    from fhcrawl.store import Step, Subscription
+    from fhcrawl.subscriptions import Listed
 
 logger = logging.getLogger(__name__)
 
-REFERRALS = 3
 UNASKED = Loss(State.FAILED, "http-304", "cannot be fetched: the server answers 304 to a first request")
+NO_SNAPSHOT = Loss(State.INVALID, "not-a-snapshot", "is a feed, and no index of a snapshot")
 REPEATS = Loss(State.INVALID, "repeats", "is the same as the page before it: the walk ends here")
 
 
@@ -43,7 +45,8 @@ class HistorySpider(Spider):
     """Crawls the whole history of feeds.
 
     Arguments: `feed`, URLs separated by spaces; `feeds`, path of a list (a URL a line, OPML or TOML);
-    `deltafetch_reset`, 1 to fetch every document again.
+    `snapshot`, URL of the index of a snapshot that the feed goes on from; `deltafetch_reset`, 1 to fetch
+    every document again.
     """
 
     name = "history"
@@ -65,6 +68,7 @@ class HistorySpider(Spider):
     def check(
         feed: str | None = None,
         feeds: str | None = None,
+        snapshot: str | None = None,
         deltafetch_reset: str | bool = False,
         **others: Any,
     ) -> dict[str, Any]:
@@ -72,7 +76,7 @@ class HistorySpider(Spider):
 
         :raises ArgumentError: if one cannot be used
         """
-        listed = subscriptions.from_arguments(feed, feeds)
+        listed = subscriptions.from_arguments(feed, feeds, snapshot)
         reset = subscriptions.flag(str(deltafetch_reset), "-a deltafetch_reset")
         return {**others, "feeds": listed, "deltafetch_reset": reset}
 
@@ -88,9 +92,34 @@ class HistorySpider(Spider):
             except StoreError as error:
                 extension.give_up(feed, Loss(State.FAILED, "store-error", f"is not crawled: {error}"), error)
                 continue
-            yield self._subscription(known, options)
+            for request in self._first(known, options.plain()):
+                yield request
 
-    def _subscription(self, known: Subscription, options: FeedOptions) -> Request:
+    def _first(self, known: Subscription, options: dict[str, Any]) -> Iterator[Request]:
+        """The index of a snapshot; if there is none to be read, the subscription document.
+
+        What is left of a snapshot's pages is read too.
+        """
+        stored = known.snapshot
+        index: str | None = options.get("snapshot") or (stored.url if stored else None)
+        if stored is not None and stored.is_read and stored.url == index:
+            options = {**options, "since": stored.created_at}
+            if stored.part is not None:
+                yield self._part(known.feed, stored.part, options)
+            index = None
+        if index is None:
+            yield self._subscription(known, options)
+            return
+        yield self._request(
+            Role.SUBSCRIPTION,
+            index,
+            feed=known.feed,
+            place=Place(known.walk, 0),
+            meta={"deltafetch_enabled": False},
+            options={**options, "snapshot": index},
+        )
+
+    def _subscription(self, known: Subscription, options: dict[str, Any]) -> Request:
         validators = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
         return self._request(
             Role.SUBSCRIPTION,
@@ -99,7 +128,7 @@ class HistorySpider(Spider):
             place=Place(known.walk, 0),
             headers={name: value for name, value in validators.items() if value},
             meta={"deltafetch_enabled": False, "handle_httpstatus_list": [reading.NOT_MODIFIED]},
-            options=options.plain(),
+            options=options,
             body_digest=known.body_digest,
             known_behind=None if known.behind is None else known.behind.plain(),
             is_new=known.crawled is None,
@@ -120,7 +149,7 @@ class HistorySpider(Spider):
         # Scrapy's duplicate filter would drop an archive that two feeds share, and end a loop silently.
         return Request(
             url,
-            callback=self.parse,
+            callback=self.parse_part if role is Role.PART else self.parse,
             errback=self.lose,
             headers={**(headers or {}), **reading.own_headers(feed, url, options)},
             meta=meta,
@@ -158,18 +187,25 @@ class HistorySpider(Spider):
         if page_digest is not None and reading.digest(response) == page_digest:
             self._lose(visit, REPEATS)
             return
+        yield from self._visit(visit, response)
+
+    def _visit(self, visit: Visit, response: Response) -> Iterator[Request | EntryVersion]:
         if response.status == wordpress.NOT_FOUND:
             yield from self._read(visit, response, wordpress.no_page())
             return
         try:
-            keep = self.settings.getbool("FHCRAWL_KEEP_XML_ENABLED")
-            document = reading.read(response, keep, self._most)
+            document = reading.read(response, self._keeps_originals(), self._most)
         except NotAFeedError as error:
             yield from self._not_a_feed(visit, response, error)
             return
-        elsewhere = self._elsewhere(visit, response, document)
+        if reading.is_snapshot(visit, response):
+            self._lose(visit, NO_SNAPSHOT)
+            return
+        elsewhere = reading.elsewhere(visit, response, document, self.settings.getint("FHCRAWL_MAX_ARCHIVES"))
         if elsewhere is not None:
-            yield elsewhere
+            shown = printable(visit.asked), printable(elsewhere)
+            logger.info("%s is not the subscription document; looking at %s", *shown)
+            yield self._refer(visit, response, elsewhere)
             return
         yield from self._read(visit, response, document)
 
@@ -187,13 +223,67 @@ class HistorySpider(Spider):
         reading.report(visit, document)
         self._send(signals.document_read, visit=visit, response=response)
         if visit.behind is not None and document.fault is None:
-            yield from self._behind(visit, response, visit.behind, is_guess=guess is not None)
+            newer = logical_feed.as_newer(document, (visit.asked, visit.url), visit.role)
+            yield from self._behind(visit, response, visit.behind, guess is not None, newer)
         yield from entries
+
+    def _list(self, visit: Visit, response: Response, listed: DocumentList) -> Iterator[Request]:
+        """Read a list of documents: yields the request for the first of them that is not processed."""
+        store = StoreExtension.of(self.crawler).store
+        options = response.cb_kwargs["options"]
+        if reading.is_snapshot(visit, response):
+            visit.role = Role.INDEX
+            options = {**options, "since": listed.created_at}
+            yield self._subscription(store.begin_walk(visit.feed, visit.run, now()).anew(), options)
+        step = reading.fill_list(visit, response, listed, store.first_unread(visit.feed, listed.documents))
+        self._send(signals.document_read, visit=visit, response=response)
+        if step is not None:
+            yield self._part(visit.feed, step, options)
+
+    def _part(self, feed: str, step: Step, options: dict[str, Any], documents: int = 1) -> Request:
+        return self._request(
+            step.role,
+            step.url,
+            feed=feed,
+            place=step.place,
+            options=options,
+            meta={"deltafetch_key": step.key},
+            documents=documents,
+        )
+
+    def parse_part(self, response: Response, **kwargs: Any) -> Iterator[Request | EntryVersion]:
+        """Read a document that a list names: yields the request for the next one, then its entries."""
+        visit = reading.visit_of(reading.asked(response), response.url)
+        following = list(self._next_part(visit, kwargs))
+        try:
+            document = reading.read_part(visit, response, self._keeps_originals(), self._most)
+        except NotAFeedError as error:
+            self._lose(visit, self._no_feed(error))
+            yield from following
+            return
+        entries = reading.fill(visit, response, document, self._most)
+        reading.report(visit, document)
+        self._send(signals.document_read, visit=visit, response=response)
+        yield from following
+        yield from entries
+
+    def _next_part(self, visit: Visit, known: dict[str, Any]) -> Iterator[Request]:
+        """The next document of a list, whatever has become of this one."""
+        step = StoreExtension.of(self.crawler).store.part_behind(visit.feed, visit.key)
+        if step is None:
+            visit.replaces = snapshot.prefix_of(visit.key)
+        else:
+            yield self._part(visit.feed, step, known["options"], known["documents"] + 1)
+
+    def _keeps_originals(self) -> bool:
+        return self.settings.getbool("FHCRAWL_KEEP_XML_ENABLED")
 
     def _pages_wordpress(self) -> bool:
         return self.settings.getbool("FHCRAWL_WORDPRESS_ENABLED")
 
-    def _behind(self, visit: Visit, response: Response, link: Link, is_guess: bool) -> Iterator[Request]:
+    def _behind(
+        self, visit: Visit, response: Response, link: Link, is_guess: bool, newer: Newer | None
+    ) -> Iterator[Request]:
         if not reading.is_fetchable(link.url):
             self._note_loss(reading.unfetchable(visit, link))
             return
@@ -207,6 +297,7 @@ class HistorySpider(Spider):
             documents=known.get("documents", 0) + 1,
             meta={"handle_httpstatus_list": [wordpress.NOT_FOUND]} if is_guess else None,
             page_digest=reading.digest(response) if link.role is Role.PAGE else None,
+            newer=newer and newer.plain(),
         )
 
     def _known_behind(self, visit: Visit, response: Response, known_behind: list[Any]) -> Request:
@@ -225,27 +316,21 @@ class HistorySpider(Spider):
 
     def _not_a_feed(self, visit: Visit, response: Response, error: NotAFeedError) -> Iterator[Request]:
         known = response.cb_kwargs
+        if visit.role is Role.SUBSCRIPTION and (listed := reading.read_list(response)) is not None:
+            yield from self._list(visit, response, listed)
+            return
         if error.kind == "html" and known.get("is_new") and visit.role is Role.SUBSCRIPTION:
             links = [url for url in feed_links(response.body, response.url) if reading.is_fetchable(url)]
             if links:
                 logger.info("%s is an HTML page; its feed is %s", printable(visit.asked), printable(links[0]))
                 yield self._refer(visit, response, links[0])
                 return
-        if error.kind in bounds.KINDS:
-            self._lose(visit, reading.beyond(error.kind, self._most))
-            return
-        self._lose(visit, Loss(State.INVALID, error.kind, f"is not a feed: {error}"))
+        self._lose(visit, self._no_feed(error))
 
-    def _elsewhere(self, visit: Visit, response: Response, document: FeedDocument) -> Request | None:
-        """The request for the subscription document, if this is an archive document or a later page."""
-        if visit.role is not Role.SUBSCRIPTION or response.cb_kwargs.get("referrals", 0) >= REFERRALS:
-            return None
-        says = reading.oddities(reading.asked(response))
-        current = logical_feed.subscription_link(document, says)
-        if current is None or current in (visit.asked, visit.url) or not reading.is_fetchable(current):
-            return None
-        logger.info("%s is not the subscription document: %s is", printable(visit.asked), printable(current))
-        return self._refer(visit, response, current)
+    def _no_feed(self, error: NotAFeedError) -> Loss:
+        if error.kind in bounds.KINDS:
+            return reading.beyond(error.kind, self._most)
+        return Loss(State.INVALID, error.kind, f"is not a feed: {error}")
 
     def _refer(self, visit: Visit, response: Response, url: str) -> Request:
         return self._request(
@@ -255,13 +340,17 @@ class HistorySpider(Spider):
             place=visit.place,
             options=response.cb_kwargs["options"],
             meta={"deltafetch_enabled": False},
-            referrals=response.cb_kwargs.get("referrals", 0) + 1,
+            **reading.referral(response, url),
         )
 
-    def lose(self, failure: Failure) -> None:
-        """Note why a document could not be fetched."""
+    def lose(self, failure: Failure) -> list[Request]:
+        """Note why a document could not be fetched; a list goes on behind it."""
         request = failure.request  # type: ignore[attr-defined]
-        self._lose(reading.visit_of(request, request.url), loss_of(failure))
+        visit, loss = reading.visit_of(request, request.url), loss_of(failure)
+        self._lose(visit, loss)
+        if visit.role is not Role.PART or loss.state is State.KNOWN:
+            return []
+        return list(self._next_part(visit, request.cb_kwargs))
 
     def _lose(self, visit: Visit, loss: Loss) -> None:
         visit.loss = loss

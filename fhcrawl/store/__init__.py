@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fhcrawl.store.rows import End, Feed, Step, Subscription
+from fhcrawl.store.rows import End, Feed, Step, StoredSnapshot, Subscription
 from fhcrawl.store.store import Store
 
-__all__ = ["End", "Feed", "Step", "Store", "Subscription"]
+__all__ = ["End", "Feed", "Step", "Store", "StoredSnapshot", "Subscription"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.logical_feed import Role, absence
-from fhcrawl.store import rows, statements
+from fhcrawl.store import lists, rows, statements
 from fhcrawl.store.schema import documents, feeds
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ class Commit:
             self._write_subscription(document_id)
         if self._visit.present is not None:
             self._forget_chain(document_id)
-        return self._delete()
+        if self._visit.role is Role.INDEX:
+            lists.forget_others(self._connection, self._feed_id, document_id)
+        return self._delete() + lists.replace(self._connection, self._feed_id, self._visit)
 
     def write_loss(self) -> None:
         """Write that the document could not be had; a feed is what its last subscription document was."""
@@ -56,9 +58,11 @@ class Commit:
 
     def _write_behind(self) -> int | None:
         visit = self._visit
+        if visit.parts is not None:
+            return lists.write(self._connection, self._upserts.part, self._feed_id, visit)
         if visit.behind is None:
-            # What a document said before it was lost still holds.
-            return None if visit.loss is None else self._behind_before()
+            # What a document said before it was lost still holds, and what a list said of it.
+            return self._behind_before() if visit.loss or visit.role is Role.PART else None
         key = visit.behind_key or visit.behind.url
         row = rows.known_document_row(self._feed_id, visit, key, visit.behind.url, visit.behind.role)
         return int(self._connection.execute(self._upserts.known_document, row).scalar_one())

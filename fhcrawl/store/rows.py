@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -83,6 +83,7 @@ class Subscription:
     :param behind: the document behind the subscription document when it was last read
     :param body_digest: of the subscription document's bytes then; None if it is to be read again anyway
     :param crawled: when it was last read; None if it never was
+    :param snapshot: the snapshot that the feed goes on from
     """
 
     feed: str
@@ -93,6 +94,27 @@ class Subscription:
     last_modified: str | None = None
     body_digest: str | None = None
     crawled: str | None = None
+    snapshot: StoredSnapshot | None = None
+
+    def anew(self) -> Subscription:
+        """The same, with the subscription document to be read even if it is what it was."""
+        return replace(self, etag=None, last_modified=None, body_digest=None)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSnapshot:
+    """A snapshot that a feed goes on from.
+
+    :param url: of its index
+    :param is_read: the index is processed
+    :param created_at: ISO 8601 in UTC; None if the index gives no time
+    :param part: its first page that is not processed
+    """
+
+    url: str
+    is_read: bool
+    created_at: str | None
+    part: Step | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,7 @@ class Upserts:
         self.change = Prepared(change, dialect)
         self.feed = insert(feeds).on_conflict_do_nothing(index_elements=("url",))
         self.known_document = self._known_document(insert(documents))
+        self.part = self._known_document(insert(documents), "url", "behind_id")
         self.document = self._document(insert(documents))
 
     @staticmethod
@@ -156,8 +157,10 @@ class Upserts:
         return statement.on_conflict_do_update(index_elements=key, set_=updated)
 
     @staticmethod
-    def _known_document(statement: Any) -> Any:
-        """What a link names; the row's number.
+    def _known_document(statement: Any, *also: str) -> Any:
+        """What a link names, or a list; the row's number.
+
+        :param also: what is as new as the link in any case
 
         A document that was read as something else, say as the subscription document of an earlier time, says
         nothing of what it is as an archive.
@@ -165,6 +168,7 @@ class Upserts:
         new, other = statement.excluded, documents.c.role != statement.excluded.role
         columns = ("role", "state", "walk", "step", "reason", "detail", "since")
         changed = {name: case((other, new[name]), else_=documents.c[name]) for name in columns}
+        changed |= {name: new[name] for name in also}
         statement = statement.on_conflict_do_update(index_elements=("feed_id", "key"), set_=changed)
         return statement.returning(documents.c.id)
 
@@ -197,8 +201,9 @@ class Upserts:
 CHAIN_ENDS = chain_ends(documents.c.id == bindparam("start"))
 
 
-def losing_entries(start: Any) -> Select[Any]:
-    """The documents of a chain that had entries which could not be kept."""
+def losing_entries(start: Any, feed_id: int) -> Select[Any]:
+    """The documents of a chain, and the parts of lists, that had entries which could not be kept."""
     links = chain(start)
-    losing = select(documents).join(links, links.c.id == documents.c.id)
+    is_part = (documents.c.feed_id == feed_id) & (documents.c.role == Role.PART.value)
+    losing = select(documents).where(documents.c.id.in_(select(links.c.id)) | is_part)
     return losing.where(documents.c.lost_entries > 0).order_by(documents.c.id)

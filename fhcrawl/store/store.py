@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.logical_feed import Kind, Reason, Role, verdict
-from fhcrawl.store import leases, migrations, rows, schema, statements
+from fhcrawl.store import leases, lists, migrations, rows, schema, statements
 from fhcrawl.store.committing import Commit
 from fhcrawl.store.leases import Leases
 from fhcrawl.store.rows import NOT_FETCHED, End, Feed, Step, Subscription
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import URL, Connection, Engine, Row, Select
 
+    from fhcrawl.documents.lists import Listed
     from fhcrawl.logical_feed import Winner
     from fhcrawl.visit import Visit
 
@@ -171,19 +172,21 @@ class Store:
             row = connection.execute(select(feeds).where(feeds.c.url == feed).with_for_update()).one()
             self._living().claim(connection, row.run)
             connection.execute(feeds.update().where(feeds.c.id == row.id).values(run=run))
+            snapshot = lists.snapshot(connection, row.id)
             document = _document(connection, row.subscription_id)
             if document is None or document.state != State.PROCESSED.value:
-                return Subscription(feed, row.location, row.walk + 1, crawled=row.crawled)
-            behind = _document(connection, document.behind_id)
+                return Subscription(feed, row.location, row.walk + 1, crawled=row.crawled, snapshot=snapshot)
+            behind = lists.unread(connection, document.behind_id)
         return Subscription(
             feed,
             row.location,
             row.walk + 1,
-            None if behind is None else Step.of(behind),
+            behind,
             row.etag,
             row.last_modified,
             row.body_digest,
             row.crawled,
+            snapshot,
         )
 
     def forget(self, feed: str, now: str) -> None:
@@ -238,6 +241,17 @@ class Store:
         with self._snapshot() as connection:
             row = rows.find_document(connection, self._feed_id(connection, feed), key)
         return None if row is None else Step.of(row)
+
+    def first_unread(self, feed: str, parts: list[Listed]) -> int:
+        """The position of the first document of a list that is not processed; if none is, their number."""
+        with self._transaction() as connection:
+            return lists.first_unread(connection, self._feed_id(connection, feed), parts)
+
+    def part_behind(self, feed: str, key: str) -> Step | None:
+        """The first document behind one of a list that is not processed; None if all are."""
+        with self._transaction() as connection:
+            row = rows.find_document(connection, self._feed_id(connection, feed), key)
+            return None if row is None else lists.unread(connection, row.behind_id)
 
     # -- documents --------------------------------------------------------------------------------
 
@@ -483,14 +497,17 @@ def _gaps(connection: Connection, feed: Row[Any]) -> Iterator[Reason]:
     if feed.subscription_id is None:
         start = (documents.c.feed_id == feed.id) & (documents.c.role == Role.SUBSCRIPTION.value)
     ends = connection.execute(statements.chain_ends(start)).all()
-    for row in ends:
+    for row in (
+        *(end for end in ends if end.role != Role.PART.value),
+        *lists.unread_parts(connection, feed.id),
+    ):
         if row.state != State.PROCESSED.value:
             yield Reason(row.reason, row.url, row.detail, row.since)
     if not ends and feed.subscription_id is None:
         yield Reason(State.KNOWN.value, feed.url, NOT_FETCHED, feed.since)
     elif not ends:
         yield Reason("loop", feed.url, "has a chain that is a loop", feed.since)
-    for row in connection.execute(statements.losing_entries(start)):
+    for row in connection.execute(statements.losing_entries(start, feed.id)):
         detail = f"has entries that cannot be kept: {row.lost_entries}"
         yield Reason("entries-lost", row.url, detail, row.fetched)
 

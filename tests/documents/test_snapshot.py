@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fhcrawl.documents.snapshot import Snapshot, entry_id, read
+from fhcrawl.documents import multipart
+from fhcrawl.documents.snapshot import NAMESPACE, Snapshot, entry_id, page, page_key, prefix_of, read
 
 LOCATION = "https://feeds.example/snapshots/latest"
 INDEX: dict[str, Any] = {
@@ -136,9 +137,31 @@ def test_what_is_no_index_is_none(body: bytes) -> None:
     assert read(body, LOCATION) is None
 
 
+def entity(snapshot_id: str, page: int, position: int) -> str:
+    return entry_id(page_key(Snapshot(snapshot_id, None, []), page), position)
+
+
 def test_identity_is_made_of_the_index_and_the_positions() -> None:
-    assert entry_id("2015-06-23T00:36:45.885Z", 0, 1) == "urn:snapshot:2015-06-23T00:36:45.885Z:0:1"
-    assert entry_id("a b/é", 2, 30) == "urn:snapshot:a%20b%2F%C3%A9:2:30"
+    assert entity("2015-06-23T00:36:45.885Z", 0, 1) == "urn:snapshot:2015-06-23T00:36:45.885Z:0:1"
+    assert entity("a b/é", 2, 30) == "urn:snapshot:a%20b%2F%C3%A9:2:30"
+
+
+def test_entities_of_a_page_are_numbered_in_its_order() -> None:
+    body = b"--b\n\nfirst\n--b\nContent-ID: <own@x>\n\nsecond\n--b\n\nthird\n--b--"
+    links = ['<http://feeds.example/>; rel="next"']
+    read_page = page(multipart.read(body, LOCATION, "multipart/mixed; boundary=b", links), "urn:snapshot:1:7")
+    assert [(entry.id, entry.content) for entry in read_page.entries] == [
+        ("urn:snapshot:1:7:2", "third"),
+        ("own@x", "second"),
+        ("urn:snapshot:1:7:0", "first"),
+    ]
+    assert read_page.problems == []
+    assert read_page.links == {}
+
+
+def test_only_pages_of_snapshots_have_a_prefix() -> None:
+    assert prefix_of("file:///a/1.atom#16-3") is None
+    assert prefix_of(f"{NAMESPACE}a:b:3") == f"{NAMESPACE}a:b:"
 
 
 KEYS = st.tuples(st.text(max_size=5), st.integers(0, 20), st.integers(0, 20))
@@ -146,8 +169,17 @@ KEYS = st.tuples(st.text(max_size=5), st.integers(0, 20), st.integers(0, 20))
 
 @given(one=KEYS, other=KEYS)
 def test_two_entities_never_have_one_identity(one: tuple[str, int, int], other: tuple[str, int, int]) -> None:
-    assert (entry_id(*one) == entry_id(*other)) == (one == other)
-    assert entry_id(*one).isascii()
+    assert (entity(*one) == entity(*other)) == (one == other)
+    assert entity(*one).isascii()
+
+
+@given(one=KEYS, other=KEYS)
+def test_entities_of_one_snapshot_and_no_other_share_a_prefix(
+    one: tuple[str, int, int], other: tuple[str, int, int]
+) -> None:
+    prefix = prefix_of(page_key(Snapshot(one[0], None, []), one[1]))
+    assert prefix is not None
+    assert entity(*other).startswith(prefix) == (one[0] == other[0])
 
 
 JSON = st.recursive(

@@ -356,6 +356,97 @@ class TestMultipart:
         project.crawl(server.url("/new"))
         assert server.asked() == ["/new"]
 
+    def serve(
+        self, server: FeedServer, path: str, /, *days: int, dated: int | None = None, **links: str
+    ) -> None:
+        entities = [(f"{day}@x", str(day), "PUT", "x") for day in days]
+        header = ", ".join(f"<{target}>; rel={relation}" for relation, target in links.items())
+        modified = {"Last-Modified": f"Thu, {dated or days[-1]} Oct 2023 03:00:13 GMT"}
+        server.serve(path, multipart(*entities), content_type=self.TYPE, headers={"Link": header, **modified})
+
+    def serve_chain(self, server: FeedServer) -> None:
+        self.serve(server, "/4", 7, 8, self="/4", prev="/3")
+        self.serve(server, "/3", 5, 6, self="/3", prev="/2", next="/4")
+        self.serve(server, "/2", 3, 4, self="/2", prev="/1", next="/3")
+        self.serve(server, "/1", 1, 2, self="/1", next="/2")
+
+    def test_sealed_page_leads_to_the_newest(self, server: FeedServer, project: Project) -> None:
+        self.serve_chain(server)
+        run = project.crawl(server.url("/1"))
+        assert server.asked() == ["/1", "/2", "/3", "/4", "/3", "/2", "/1"]
+        assert len(run.changes) == 8
+        assert run.warnings() == []
+        assert project.verdict() == ("complete", [])
+
+    def test_newest_page_that_is_sealed_later_leads_on_though_its_body_is_the_same(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        self.serve_chain(server)
+        project.crawl(server.url("/4"))
+        server.asked()
+        self.serve(server, "/4", 7, 8, self="/4", prev="/3", next="/5")
+        self.serve(server, "/5", 9, self="/5", prev="/4")
+        server.answers["/4"].etag = False
+        run = project.crawl(server.url("/4"))
+        assert server.asked() == ["/4", "/5", "/4"]
+        assert run.changes == {"9@x": "new"}
+        assert project.verdict() == ("complete", [])
+
+    def test_sealed_pages_in_a_circle_end_the_search(self, server: FeedServer, project: Project) -> None:
+        self.serve(server, "/1", 1, self="/1", next="/2")
+        self.serve(server, "/2", 2, self="/2", next="/3")
+        self.serve(server, "/3", 3, self="/3", next="/4")
+        self.serve(server, "/4", 4, self="/4", next="/2")
+        project.crawl(server.url("/1"))
+        assert len(server.asked()) < 10
+        assert project.verdict() == ("incomplete", ["no-current"])
+
+    def test_neighbours_that_disagree_are_reported(self, server: FeedServer, project: Project) -> None:
+        self.serve_chain(server)
+        self.serve(server, "/3", 5, 6, self="/3b", prev="/2", next="/elsewhere")
+        self.serve(server, "/2", 3, 4, self="/2", prev="/1")
+        run = project.crawl(server.url("/4"))
+        assert run.warnings() == [
+            f"WARNING: {server.url('/3')}: the page after it is {server.url('/elsewhere')}, "
+            f"but {server.url('/4')} has led to it (and 1 more)",
+            f"WARNING: {server.url('/2')}: it names no page after it, but one has led to it",
+        ]
+        assert run.stats["fhcrawl/neighbour/disagrees"] == 3
+        assert len(run.changes) == 8
+        assert project.verdict() == ("complete", [])
+
+    def test_newest_page_may_be_polled_at_another_url(self, server: FeedServer, project: Project) -> None:
+        self.serve_chain(server)
+        self.serve(server, "/feed", 7, 8, self="/4", prev="/3")
+        assert project.crawl(server.url("/feed")).warnings() == []
+        self.serve(server, "/other", 7, 8, prev="/3")
+        assert project.crawl(server.url("/other")).warnings() == []
+
+    def test_last_modified_that_goes_backwards_between_pages_is_reported(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        self.serve_chain(server)
+        self.serve(server, "/3", 5, 9, self="/3", prev="/2", next="/4")
+        run = project.crawl(server.url("/4"))
+        assert run.warnings() == [
+            f"WARNING: {server.url('/3')}: Last-Modified goes backwards: 2023-10-09T03:00:13Z, "
+            f"and 2023-10-08T03:00:13Z on the page after it (and 1 more)"
+        ]
+        assert run.stats["fhcrawl/neighbour/backwards"] == 2
+
+    def test_page_behind_one_that_was_skipped_is_not_compared(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        self.serve_chain(server)
+        first = server.answers.pop("/1")
+        project.crawl(server.url("/4"))
+        server.answers["/1"] = first
+        self.serve(server, "/4", 7, 8, 9, self="/4", prev="/3")
+        server.asked()
+        assert project.crawl(server.url("/4")).warnings() == []
+        assert server.asked() == ["/4", "/1"]
+        assert project.verdict() == ("complete", [])
+
 
 class TestWordPress:
     GENERATOR = "<generator>https://wordpress.org/?v=6.7</generator>"

@@ -1,0 +1,78 @@
+"""Folders as lists of the files below them (`file:` URLs)."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy.core.downloader.handlers.file import FileDownloadHandler
+from scrapy.exceptions import DownloadCancelledError
+from scrapy.http import Response
+from scrapy.utils.asyncio import run_in_thread
+from w3lib.url import file_uri_to_path
+
+from fhcrawl.documents.lists import URI_LIST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+
+class FolderDownloadHandler(FileDownloadHandler):
+    """Scrapy's, which can list folders, and obeys DOWNLOAD_MAXSIZE."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._limit = crawler.settings.getint("DOWNLOAD_MAXSIZE")
+
+    async def download_request(self, request: Request) -> Response:
+        """The bytes of a file, or a list of the files below a folder (`text/uri-list`, RFC 2483, 5).
+
+        :raises DownloadCancelledError: if the file is too large
+        :raises OSError: if it cannot be read
+        """
+        path = Path(file_uri_to_path(request.url))
+        listing = await run_in_thread(self._look, path)
+        if listing is None:
+            return await super().download_request(request)
+        return Response(request.url, headers={"Content-Type": URI_LIST}, body=listing)
+
+    def _look(self, path: Path) -> bytes | None:
+        """What is below a folder; None for a file that may be read."""
+        if path.is_dir():
+            return "".join(f"{url}\r\n" for url in sorted(_files(path), reverse=True)).encode("ascii")
+        if self._limit and path.stat().st_size > self._limit:
+            raise DownloadCancelledError(f"{path} is larger than {self._limit} octets")
+        return None
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """The URLs of the files below a folder, with what tells a file from what it was before as fragments.
+
+    Hidden files and folders, and links to folders, are left out. Folders that cannot be read are in: they
+    are not what is missing, but say that something is.
+    """
+    unread: list[OSError] = []
+    for parent, names, files in os.walk(folder, onerror=unread.append):
+        names[:] = [name for name in names if not name.startswith(".")]
+        for name in files:
+            if not name.startswith(".") and (url := _url(Path(parent, name))):
+                yield url
+    for error in unread:
+        if Path(error.filename) == folder:
+            raise error
+        yield f"{Path(error.filename).absolute().as_uri()}#unreadable"
+
+
+def _url(path: Path) -> str | None:
+    """The URL of a file; None if it is something else, which might never end."""
+    url = path.absolute().as_uri()
+    try:
+        found = path.stat()
+    except OSError:
+        return f"{url}#unreadable"
+    return f"{url}#{found.st_mtime_ns}-{found.st_size}" if stat.S_ISREG(found.st_mode) else None
