@@ -51,6 +51,7 @@ class Visit:
     :param location: where it is from now on, after permanent redirects; None: where it was asked for
     :param behind: the document behind it in the chain, None at its end
     :param behind_key: what names that one in the store
+    :param left_over: a page that an earlier walk has left unread
     :param loss: why the document does not count as processed, if it does not
     :param validators: ETag, Last-Modified and body digest of a subscription document
     :param versions: what it holds, in document order
@@ -82,6 +83,7 @@ class Visit:
     updated: str | None = None
     behind: Link | None = None
     behind_key: str | None = None
+    left_over: bool = False
     loss: Loss | None = None
     validators: tuple[str | None, str | None, str] | None = None
     lost_entries: int = 0

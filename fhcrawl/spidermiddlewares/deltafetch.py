@@ -123,13 +123,16 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         return None if end.step is None else _request(request, end.step)
 
     # A page may change, and those behind it move: a processed one says nothing. Only a page that brought
-    # nothing, before pages that have all been read, ends the walk.
+    # nothing, before pages that have all been read, ends the walk. And not if an earlier walk has left it
+    # unread: then what was new at that time goes on behind it.
     def _follow_page(self, request: Request, visit: Visit | None, key: str, run: int) -> Request | None:
         feed = request.cb_kwargs["feed"]
         if _is_read(self._store.step(feed, key), visit, run):
             return self._loop(request, visit)
-        if visit is not None and brings_news(visit):
-            return request
+        if visit is not None:
+            visit.left_over = _is_left_over(self._store.step(feed, visit.key), visit)
+            if visit.left_over or brings_news(visit):
+                return request
         end = self._store.end_of(feed, key, Role.PAGE, run)
         if end is None or end.loop or end.step is not None:
             return request
@@ -156,6 +159,13 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
 def _is_read(step: Step | None, visit: Visit | None, run: int) -> bool:
     """Whether a document has been read in this run already, or is being read."""
     return step is not None and (step.run == run or (visit is not None and step.key == visit.key))
+
+
+def _is_left_over(step: Step | None, visit: Visit) -> bool:
+    """Whether a page that is being read was left unread by an earlier walk."""
+    if step is None or step.role is not Role.PAGE or step.is_processed:
+        return False
+    return step.place.walk < visit.place.walk
 
 
 def _request(request: Request, step: Step) -> Request:

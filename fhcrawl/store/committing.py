@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fhcrawl.logical_feed import Role, absence
 from fhcrawl.store import lists, rows, statements
 from fhcrawl.store.schema import documents, feeds
+from fhcrawl.visit import brings_news
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -56,7 +57,18 @@ class Commit:
         row = rows.document_row(self._feed_id, self._visit, self._write_behind())
         return int(self._connection.execute(self._upserts.document, row).scalar_one())
 
+    # Pages move on, under the same URLs: what has been read behind a page says nothing any more when that
+    # brings news. It counts as unread at once, so that a run that dies here hides nothing from the next one.
     def _write_behind(self) -> int | None:
+        behind_id = self._link_behind()
+        visit = self._visit
+        is_archive = visit.behind is not None and visit.behind.role is Role.ARCHIVE
+        if behind_id is not None and not is_archive and (visit.left_over or brings_news(visit)):
+            parameters = {"b_id": behind_id, **rows.unread_row(visit)}
+            self._connection.execute(statements.UNREAD_PAGE, parameters)
+        return behind_id
+
+    def _link_behind(self) -> int | None:
         visit = self._visit
         if visit.parts is not None:
             return lists.write(self._connection, self._upserts.part, self._feed_id, visit)

@@ -40,6 +40,7 @@ class Step(NamedTuple):
     """A document to be fetched.
 
     :param run: number of the last crawl that read it or tried to; None if none did
+    :param is_processed: it is one to be fetched no more
     """
 
     key: str
@@ -47,6 +48,7 @@ class Step(NamedTuple):
     role: Role
     place: Place
     run: int | None = None
+    is_processed: bool = False
 
     def plain(self) -> list[str | int]:
         """The same in values that a request can carry: key, URL, role, walk, step."""
@@ -55,7 +57,8 @@ class Step(NamedTuple):
     @classmethod
     def of(cls, row: Row[Any]) -> Step:
         """Of a row of documents."""
-        return cls(row.key, row.url, Role(row.role), Place(row.walk, row.step), row.run)
+        place = Place(row.walk, row.step)
+        return cls(row.key, row.url, Role(row.role), place, row.run, row.state == State.PROCESSED.value)
 
 
 class End(NamedTuple):
@@ -173,22 +176,23 @@ def document_row(feed_id: int, visit: Visit, behind_id: int | None) -> dict[str,
     }
 
 
-def known_document_row(feed_id: int, visit: Visit, key: str, url: str, role: Role) -> dict[str, object]:
-    """The row of the document behind a visit's, as long as nobody has read it."""
+def unread_row(visit: Visit) -> dict[str, object]:
+    """The part of a document's row that says that nobody has read it; it is the one behind a visit's."""
     place = visit.place.before()
     return {
-        "feed_id": feed_id,
-        "key": key,
-        "url": url,
-        "role": role.value,
         "state": State.KNOWN.value,
         "walk": place.walk,
         "step": place.step,
-        "lost_entries": 0,
         "reason": State.KNOWN.value,
         "detail": NOT_FETCHED,
         "since": visit.fetched,
     }
+
+
+def known_document_row(feed_id: int, visit: Visit, key: str, url: str, role: Role) -> dict[str, object]:
+    """The row of the document behind a visit's, as long as nobody has read it."""
+    row = {"feed_id": feed_id, "key": key, "url": url, "role": role.value, "lost_entries": 0}
+    return row | unread_row(visit)
 
 
 def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[object, ...]:

@@ -88,6 +88,18 @@ FIND_DOCUMENT = select(documents).where(
 )
 
 
+# Only of pages: an archive that has been read stays read.
+UNREAD_PAGE = (
+    documents.update()
+    .where(
+        documents.c.id == bindparam("b_id"),
+        documents.c.role == Role.PAGE.value,
+        documents.c.state == State.PROCESSED.value,
+    )
+    .values({name: bindparam(name) for name in ("state", "reason", "detail", "since", "walk", "step")})
+)
+
+
 def chain(start: Any) -> CTE:
     """The documents from one on backwards, up to the first that is not processed; ends in loops too."""
     columns = (documents.c.id, documents.c.behind_id, documents.c.state)

@@ -1,0 +1,42 @@
+"""`python -m tests.chaos --seeds 300`: each seed that fails is named, and its folder is kept."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+from tests.chaos.world import live
+
+
+def main() -> int:
+    """The number of seeds that failed, at most 1."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=100, help="how many (100)")
+    parser.add_argument("--first", type=int, default=0, help="the first one (0)")
+    parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")
+    parser.add_argument("--keep", type=Path, help="where the folders are (a new one for temporary files)")
+    given = parser.parse_args()
+    kept = given.keep or Path(tempfile.mkdtemp(prefix="fhcrawl-chaos-"))
+    began, failed = time.monotonic(), 0
+    with ProcessPoolExecutor(given.jobs) as pool:
+        seeds = range(given.first, given.first + given.seeds)
+        lives = {pool.submit(live, seed, kept / f"seed-{seed}"): seed for seed in seeds}
+        for done in as_completed(lives):
+            seed, broken = lives[done], done.result()
+            if broken is None:
+                shutil.rmtree(kept / f"seed-{seed}")
+                continue
+            failed += 1
+            print(f"python -m tests.chaos --seeds 1 --first {seed}  # {kept / f'seed-{seed}'}\n  {broken}")
+            sys.stdout.flush()
+    print(f"{given.seeds} seeds, {failed} failed, {time.monotonic() - began:.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""What must hold, from what the publishers know: written from DESIGN.md, without fhcrawl's rules.
+
+What no document holds any more and no crawl saw cannot be known. So the publishers of archived feeds keep
+the newest version of each entry, or its deletion, in a document that can be had; then the feed is just these.
+A complete feed is its last document. What the pages of a paged feed hold now must be there as it is; what has
+left them may be there, if any document ever held it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tests.chaos.documents import Version, expected
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from fhcrawl.store import Feed
+    from tests.chaos.publishers import Publisher
+
+CONTENT = ("title", "link", "authors", "categories", "summary", "content", "content_type", "enclosures")
+
+Entries = dict[str, dict[str, Any]]
+
+
+class BrokenPromise(AssertionError):  # noqa: N818
+    """Something did not hold that must always hold."""
+
+
+def demand(holds: bool, promise: str, *what: object) -> None:
+    """:raises BrokenPromise: if it does not hold"""
+    if not holds:
+        raise BrokenPromise(f"{promise}: {' | '.join(str(one) for one in what)}")
+
+
+def text_of(entry: dict[str, Any]) -> str:
+    """The text of a version, from the exported entry."""
+    return str(entry["summary"]).rpartition(", ")[2]
+
+
+def check_claim(publisher: Publisher, feed: Feed, entries: Entries) -> None:
+    """After any run, killed or not: `complete` only if nothing is missing of what was read."""
+    demand(feed.entries == len(entries), "entries are counted", publisher.name, feed.entries, len(entries))
+    check_known(publisher, entries)
+    if feed.verdict.value != "complete":
+        demand(bool(feed.reasons), "a verdict has reasons", publisher.name, feed.verdict)
+        return
+    demand(publisher.kind != "paged", "a paged feed is never complete", publisher.name)
+    # The title says which revision of the subscription document was the last one that was read.
+    read = publisher.snapshots[int(str(feed.title).rpartition(" ")[2])]
+    for version in read.values():
+        check_not_missing(publisher, version, entries.get(version.id))
+    if publisher.kind == "complete":
+        live = {version.id for version in read.values() if version.text is not None}
+        demand(set(entries) == live, "what a complete feed no longer has is no more", set(entries) ^ live)
+
+
+def check_known(publisher: Publisher, entries: Entries) -> None:
+    """Nothing is there that no document ever held."""
+    held = {(entry_id, text) for _url, _time, entry_id, text in publisher.shown}
+    for entry_id, entry in entries.items():
+        demand((entry_id, text_of(entry)) in held, "nothing is invented", publisher.name, entry)
+
+
+def check_not_missing(publisher: Publisher, version: Version, entry: dict[str, Any] | None) -> None:
+    """The store has that version of an entry, or something that was said later."""
+    text = None if entry is None else text_of(entry)
+    if text == version.text:
+        return
+    if publisher.kind == "archived":
+        later = [v.text for v in publisher.said[version.id] if v.number > version.number]
+        if text in later:
+            return
+    demand(False, "complete, but something is missing", publisher.name, version, entry)
+
+
+def check_whole(publisher: Publisher, feed: Feed, entries: Entries) -> None:
+    """When the faults have ended, after one more run: exactly the logical feed."""
+    wanted = {v.id: expected(v, publisher.style) for v in publisher.present()}
+    missing = {name for name in wanted if name not in entries}
+    demand(not missing, "nothing is lost", publisher.name, sorted(missing), feed)
+    if publisher.kind != "paged":
+        demand(set(entries) == set(wanted), "deleted is deleted", sorted(set(entries) - set(wanted)))
+    for name, fields in wanted.items():
+        for field, value in fields.items():
+            demand(entries[name][field] == value, "field by field", field, value, entries[name])
+    for entry in entries.values():
+        source = (entry["document"], entry["document_updated"], entry["id"], text_of(entry))
+        demand(source in publisher.shown, "a version comes from its document", source)
+        demand(entry["feed"] == publisher.feed, "of its feed", entry)
+        demand(entry["change"] is None, "everything has been exported", entry)
+    check_verdict(publisher, feed)
+
+
+def check_verdict(publisher: Publisher, feed: Feed) -> None:
+    """When the faults have ended: what can be claimed is claimed, and every healed gap has gone."""
+    verdict = {"archived": "complete", "complete": "complete", "paged": "lossy"}[publisher.kind]
+    reasons = [reason.kind for reason in feed.reasons]
+    demand(feed.verdict.value == verdict, "the verdict", publisher.name, feed)
+    demand(reasons == (["paged"] if verdict == "lossy" else []), "healed gaps disappear", feed)
+
+
+class Reader:
+    """Somebody who takes the exports, one after the other, and has the logical feeds from them alone."""
+
+    def __init__(self) -> None:
+        self.entries: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def take(self, lines: Iterable[str]) -> None:
+        """Take an export, or what was appended to one."""
+        for line in lines:
+            self._apply(json.loads(line))
+
+    def _apply(self, entry: dict[str, Any]) -> None:
+        key, change = (entry["feed"], entry["id"]), entry["change"]
+        before = self.entries.get(key)
+        demand((change == "new") == (before is None), "new is what was not there", entry, before)
+        if change == "deleted":
+            del self.entries[key]
+            return
+        demand(before is None or _content(before) != _content(entry), "no version twice in a row", entry)
+        self.entries[key] = entry
+
+    def check(self, entries: Iterable[dict[str, Any]]) -> None:
+        """The exports together hold each winning version."""
+        whole = {(entry["feed"], entry["id"]): _content(entry) for entry in entries}
+        taken = {key: _content(entry) for key, entry in self.entries.items()}
+        differ = {key for key in {*whole, *taken} if whole.get(key) != taken.get(key)}
+        demand(not differ, "the exports hold the logical feeds", differ)
+
+
+def _content(entry: dict[str, Any]) -> list[Any]:
+    return [entry[name] for name in CONTENT]
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of an export, each whole; none if there is no file."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    demand(not text or text.endswith("\n"), "an export is whole", path)
+    return text.splitlines()
+
+
+def check_once(lines: list[str], path: Path) -> None:
+    """One run's export has each entry once."""
+    keys = [(entry["feed"], entry["id"]) for entry in map(json.loads, lines)]
+    demand(len(set(keys)) == len(keys), "each entry once", path)

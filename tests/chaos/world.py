@@ -1,0 +1,246 @@
+"""One seed: publishers, hosts, runs that are killed and started again, and what must hold."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fhcrawl.store import Store
+from tests.chaos.documents import Style
+from tests.chaos.forge import Forge
+from tests.chaos.oracle import (
+    BrokenPromise,
+    Reader,
+    check_claim,
+    check_once,
+    check_whole,
+    demand,
+    read_lines,
+)
+from tests.chaos.publishers import Archived, Complete, Paged
+from tests.chaos.server import QUIET, Hosts, Kill, Plan
+from tests.crawling import ROOT, read_export
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fhcrawl.store import Feed
+    from tests.chaos.forge import Forged
+
+ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
+RUN_SECONDS = 120
+POLL_SECONDS = 0.001
+EXPORT = "all.jsonl"
+
+
+@dataclass(frozen=True)
+class Round:
+    """A run of the crawl.
+
+    :param output: file of its export; None: it exports nothing
+    :param kill_at_file: it is killed so many seconds after its export is begun (`.part`) or has its name
+    """
+
+    settings: dict[str, object]
+    output: str | None
+    plan: Plan = QUIET
+    kill: Kill | None = None
+    kill_at_file: tuple[str, float] | None = None
+
+
+def seeded(seed: object) -> random.Random:
+    """What is drawn from a seed is the same each time."""
+    return random.Random(str(seed))  # noqa: S311
+
+
+class World:
+    """What a seed gives."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.seed = seed
+        self.folder = folder
+        folder.mkdir(parents=True)
+        self.rng = seeded(seed)
+        shutil.copy(ROOT / "scrapy.cfg", folder)
+        self.hosts = Hosts()
+        self.forge = Forge()
+        self.reader = Reader()
+        self.appends = self.rng.random() < 0.3
+        self.number = 0
+        self.taken = 0
+
+    def run(self) -> None:
+        """Live through it.
+
+        :raises BrokenPromise: if something does not hold that must hold
+        """
+        with self.hosts, self.forge:
+            self._populate()
+            for _ in range(self.rng.randint(2, 4)):
+                self._change_meanwhile()
+                self._run(self._drawn())
+            self._change_meanwhile()
+            self._run(Round({"DOWNLOAD_TIMEOUT": 60, "RETRY_TIMES": 1}, self._output()))
+            self._check_whole()
+
+    def _populate(self) -> None:
+        roots = [self.hosts.start(address) for address in ADDRESSES]
+        kinds = [Archived, Paged, Complete, Archived][: self.rng.randint(2, 4)]
+        for number, kind in enumerate(kinds):
+            root = roots[number % len(roots)]
+            elsewhere = self.rng.choice(roots) if self.rng.random() < 0.3 else root
+            style = Style(
+                self.rng.choice(("atom", "rss")),
+                self.rng.choice(("own", "own", "coarse", "document", "none")),
+                self.rng.random() < 0.7,
+            )
+            own = seeded(f"{self.seed} publisher {number}")
+            validator = self.rng.choice(("etag", "modified"))
+            publisher = kind(f"{kind.kind}{number}", root, elsewhere, style, own, validator)
+            self.hosts.add(publisher, seeded(f"{self.seed} faults {number}"))
+
+    def _change_meanwhile(self) -> None:
+        for publisher in self.hosts.publishers.values():
+            for _ in range(self.rng.choice((0, 0, 1, 2, 5))):
+                event = publisher.change()
+                self.hosts.lines.append(f"meanwhile {publisher.name} {event}")
+
+    def _output(self) -> str:
+        return EXPORT if self.appends else f"run{self.number}.jsonl"
+
+    def _drawn(self) -> Round:
+        rng = self.rng
+        kill, at_file = None, None
+        if rng.random() < 0.5:
+            kill = Kill(
+                rng.randint(1, 20), rng.choice(("before", "amid", "after")), rng.choice((0, 0, 0.005, 0.03))
+            )
+        if rng.random() < 0.4:
+            at_file = (rng.choice((".part", "name")), rng.choice((0, 0, 0.001, 0.003)))
+        settings: dict[str, object] = {
+            "DOWNLOAD_TIMEOUT": 1,
+            "RETRY_TIMES": rng.choice((0, 0, 1)),
+            "REDIRECT_MAX_TIMES": 3,
+        }
+        if rng.random() < 0.15:
+            settings |= {"FHCRAWL_MAX_ARCHIVES": rng.randint(1, 3), "FHCRAWL_MAX_PAGES": rng.randint(1, 3)}
+        if rng.random() < 0.1:
+            settings["DELTAFETCH_RESET"] = 1
+        plan = Plan(rng.choice((0, 0.1, 0.3, 0.6)), rng.choice((0, 0.1, 0.3)))
+        return Round(settings, None if rng.random() < 0.15 else self._output(), plan, kill, at_file)
+
+    # -- runs -------------------------------------------------------------------------------------
+
+    def _run(self, drawn: Round) -> None:
+        self.number += 1
+        self.hosts.lines.append(f"-- run {self.number}: {drawn}")
+        log, began = self.folder / f"run{self.number}.log", time.monotonic()
+        crawl = self.forge.start(self._arguments(drawn), self.folder, log)
+        self.hosts.begin(drawn.plan, drawn.kill, crawl.kill)
+        try:
+            self._wait(crawl, drawn)
+        finally:
+            self.hosts.end()
+            crawl.close()
+        took = f"{time.monotonic() - began:.1f} s, {self.hosts.requests} requests"
+        self.hosts.lines.append(f"-- ended with {crawl.code} after {took}")
+        said = log.read_text(errors="replace")
+        demand("Traceback" not in said, "no traceback", log)
+        if crawl.code != -signal.SIGKILL:
+            demand(crawl.code == 0, "a run ends well", crawl.code, log)
+        self._check_claims(said if crawl.code == 0 else None)
+
+    def _arguments(self, drawn: Round) -> list[str]:
+        feeds = " ".join(publisher.feed for publisher in self.hosts.publishers.values())
+        output = () if drawn.output is None else ("-o", drawn.output)
+        settings = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8", **drawn.settings}
+        given = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+        return ["crawl", "history", "-a", f"feed={feeds}", *output, *given]
+
+    def _wait(self, crawl: Forged, drawn: Round) -> None:
+        end = time.monotonic() + RUN_SECONDS
+        looks = self._look(drawn)
+        while crawl.wait(POLL_SECONDS if drawn.kill_at_file else 1) is None:
+            demand(time.monotonic() < end, "a run ends", drawn)
+            if drawn.kill_at_file is not None and self._look(drawn) != looks:
+                time.sleep(drawn.kill_at_file[1])
+                self.hosts.lines.append("-- killed at its export")
+                crawl.kill()
+
+    def _look(self, drawn: Round) -> object:
+        """What changes when the export is begun, or when it gets its name."""
+        if drawn.kill_at_file is None or drawn.output is None:
+            return None
+        if drawn.kill_at_file[0] == ".part":
+            return len(list(self.folder.glob(".*.part")))
+        path = self.folder / drawn.output
+        return path.stat().st_ino if path.exists() else None
+
+    # -- what must hold ---------------------------------------------------------------------------
+
+    def _state(self) -> tuple[dict[str, Feed], dict[str, dict[str, dict[str, Any]]]]:
+        if not (self.folder / ".scrapy" / "fhcrawl.sqlite").exists():
+            return {}, {}
+        store = Store.open(f"sqlite:///{self.folder / '.scrapy' / 'fhcrawl.sqlite'}")
+        feeds = {feed.feed: feed for feed in store.feeds()}
+        entries: dict[str, dict[str, dict[str, Any]]] = {url: {} for url in feeds}
+        for entry in store.entries():
+            entries[entry["feed"]][entry["id"]] = entry
+        store.close()
+        return feeds, entries
+
+    def _check_claims(self, said: str | None) -> None:
+        feeds, entries = self._state()
+        for publisher in self.hosts.publishers.values():
+            feed = feeds.get(publisher.feed)
+            if feed is None:
+                continue
+            self.hosts.lines.append(f"{publisher.name}: {feed}")
+            check_claim(publisher, feed, entries[publisher.feed])
+            if said is not None:
+                line = f"{publisher.feed}: {feed.verdict.value}, entries: {feed.entries}"
+                demand(line in said, "the log's closing lines say the verdict", line)
+
+    def _check_whole(self) -> None:
+        self._take_exports()
+        log = self.folder / "export.log"
+        export = self.forge.start(["export", "-o", "whole.jsonl"], self.folder, log)
+        while export.wait(RUN_SECONDS) is None:
+            export.kill()
+        demand(export.code == 0, "scrapy export", log)
+        exported = read_export(self.folder / "whole.jsonl")
+        feeds, _entries = self._state()
+        for publisher in self.hosts.publishers.values():
+            entries = {entry["id"]: entry for entry in exported if entry["feed"] == publisher.feed}
+            check_whole(publisher, feeds[publisher.feed], entries)
+        self.reader.check(exported)
+
+    def _take_exports(self) -> None:
+        if self.appends:
+            self.reader.take(read_lines(self.folder / EXPORT))
+            return
+        for number in range(self.number):
+            path = self.folder / f"run{number}.jsonl"
+            lines = read_lines(path)
+            check_once(lines, path)
+            self.reader.take(lines)
+
+    def write(self) -> None:
+        """Keep what the hosts have done."""
+        (self.folder / "hosts.log").write_text("\n".join(self.hosts.lines) + "\n", encoding="utf-8")
+
+
+def live(seed: int, folder: Path) -> str | None:
+    """Live through a seed in a folder that is made; what did not hold, None if all did."""
+    world = World(seed, folder)
+    try:
+        world.run()
+    except BrokenPromise as broken:
+        return str(broken)
+    finally:
+        world.write()
+    return None
