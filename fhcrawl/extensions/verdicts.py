@@ -1,4 +1,4 @@
-"""Says at the end of a run what can be claimed of each feed."""
+"""Says at the end of a run what can be claimed of each feed: in the stats, the log and the store."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from fhcrawl.clock import now
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.logical_feed import Verdict
+from fhcrawl.logical_feed import Reason, Verdict
 from fhcrawl.logs import printable
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class VerdictsExtension:
-    """Counts and logs the verdict of each feed of the run when the spider closes."""
+    """Counts, logs and stores the verdict of each feed of the run when the spider closes."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -35,7 +36,7 @@ class VerdictsExtension:
         return extension
 
     def spider_closed(self) -> None:
-        """Count and log the verdicts."""
+        """Count, log and store the verdicts."""
         extension = StoreExtension.of(self._crawler)
         untold = dict(extension.untold)
         try:
@@ -47,13 +48,22 @@ class VerdictsExtension:
 
     def _tell_stored(self, extension: StoreExtension, untold: dict[str, Loss]) -> None:
         for feed in extension.store.feeds(extension.run):
-            reasons = [f"{printable(r.url)} {printable(r.detail)}" for r in feed.reasons]
+            verdict, reasons = feed.verdict, feed.reasons
             loss = untold.pop(feed.feed, None)
-            if loss is None:
-                self._tell(feed.feed, feed.verdict, feed.entries, reasons)
-            else:
-                reasons.append(f"a document {printable(loss.detail)}")
-                self._tell(feed.feed, Verdict.INCOMPLETE, feed.entries, reasons)
+            if loss is not None:
+                verdict = Verdict.INCOMPLETE
+                detail = f"has a document that {loss.detail}"
+                reasons = [*reasons, Reason(loss.kind, feed.feed, detail, now())]
+            self._note(extension, feed.feed, verdict, reasons)
+            said = [f"{printable(reason.url)} {printable(reason.detail)}" for reason in reasons]
+            self._tell(feed.feed, verdict, feed.entries, said)
+
+    @staticmethod
+    def _note(extension: StoreExtension, url: str, verdict: Verdict, reasons: list[Reason]) -> None:
+        try:
+            extension.store.note_verdict(url, extension.run, verdict, reasons)
+        except StoreError as error:
+            logger.error("The verdict of %s is not in the store: %s", printable(url), error)
 
     def _tell(self, url: str, verdict: Verdict, entries: int, reasons: list[str]) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/feed/{verdict.value}")

@@ -25,6 +25,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
     # 3: the entries' own XML.
     ("ALTER TABLE entries ADD COLUMN original TEXT",),
+    # 4: the verdict, as the end of a crawl says it.
+    ("ALTER TABLE feeds ADD COLUMN verdict TEXT", "ALTER TABLE feeds ADD COLUMN reasons TEXT"),
 )
 VERSION = 1 + len(STEPS)
 # Any number; it keeps apart the processes that prepare one store at the same time.

@@ -48,6 +48,8 @@ feeds = Table(
     Column("last_modified", Text),
     Column("body_digest", Text, comment="of the subscription document's bytes"),
     Column("subscription_id", Integer, comment="the subscription document's row in documents"),
+    Column("verdict", Text, comment="when its last crawl ended; NULL while one is under way, or if it died"),
+    Column("reasons", Text, comment="of the verdict: a JSON list of {kind, url, detail, since}"),
 )
 
 documents = Table(

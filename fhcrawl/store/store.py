@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from contextlib import contextmanager
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, Row, Select
 
     from fhcrawl.documents.lists import Listed
-    from fhcrawl.logical_feed import Winner
+    from fhcrawl.logical_feed import Verdict, Winner
     from fhcrawl.visit import Visit
 
 ROWS_AT_ONCE = 500
@@ -171,7 +172,8 @@ class Store:
             connection.execute(self._upserts.feed, new)
             row = connection.execute(select(feeds).where(feeds.c.url == feed).with_for_update()).one()
             self._living().claim(connection, row.run)
-            connection.execute(feeds.update().where(feeds.c.id == row.id).values(run=run))
+            begun = {"run": run, "verdict": None, "reasons": None}
+            connection.execute(feeds.update().where(feeds.c.id == row.id).values(begun))
             snapshot = lists.snapshot(connection, row.id)
             document = _document(connection, row.subscription_id)
             if document is None or document.state != State.PROCESSED.value:
@@ -362,6 +364,13 @@ class Store:
         with self._snapshot() as connection:
             for row in _stream(connection, select(feeds).where(of_run).order_by(feeds.c.url)):
                 yield self._feed(row)
+
+    def note_verdict(self, feed: str, run: int, verdict: Verdict, reasons: list[Reason]) -> None:
+        """Note what a run has said of a feed at its end, for those who read the database."""
+        said = json.dumps([dataclasses.asdict(reason) for reason in reasons], ensure_ascii=False)
+        of_run = (feeds.c.url == feed) & (feeds.c.run == run)
+        with self._transaction() as connection:
+            connection.execute(feeds.update().where(of_run).values(verdict=verdict.value, reasons=said))
 
     def _feed(self, row: Row[Any]) -> Feed:
         kind = None if row.kind is None else Kind(row.kind)
