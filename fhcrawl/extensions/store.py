@@ -89,6 +89,11 @@ class StoreExtension:
         except StoreError as error:
             self.fail(error)
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether the store has failed in this run."""
+        return bool(self._said)
+
     def fail(self, error: StoreError) -> None:
         """Count that the store has failed, and say why, once."""
         self._stats.inc_value(FAILED)

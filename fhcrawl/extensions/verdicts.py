@@ -60,10 +60,13 @@ class VerdictsExtension:
 
     @staticmethod
     def _note(extension: StoreExtension, url: str, verdict: Verdict, reasons: list[Reason]) -> None:
+        # A store that has failed keeps none: NULL claims nothing.
+        if extension.has_failed:
+            return
         try:
             extension.store.note_verdict(url, extension.run, verdict, reasons)
         except StoreError as error:
-            logger.error("The verdict of %s is not in the store: %s", printable(url), error)
+            extension.fail(error)
 
     def _tell(self, url: str, verdict: Verdict, entries: int, reasons: list[str]) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/feed/{verdict.value}")
