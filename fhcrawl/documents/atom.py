@@ -67,7 +67,8 @@ def read_entry(element: _Element, base: str, problems: list[Problem], number: in
     if not entry.authors and (source := xml.first(element, f"{ATOM}source")) is not None:
         entry.authors = persons(source.iterchildren(AUTHOR))
     name = entry.id or entry.title or f"entry {number}"
-    _check(entry, element, problems, name)
+    if entry.id is None or entry.title is None:
+        _check(entry, element, problems, name)
     if again:
         modules.finish_media(entry, again, base)
         problems.extend(modules.unreadable_dates(entry, name, again, modules.DATES))
@@ -102,15 +103,10 @@ def _link(entry: Entry, element: _Element, base: str) -> None:
         return
     rels = xml.relations(element)
     if "alternate" in rels and entry.link is None:
-        entry.link = xml.resolve(href, xml.base_of(element, base))
+        entry.link = xml.target(element, href, base)
     elif "enclosure" in rels:
-        entry.enclosures.append(
-            enclosure(
-                xml.resolve(href, xml.base_of(element, base)),
-                element.get("type"),
-                element.get("length"),
-            )
-        )
+        url = xml.target(element, href, base)
+        entry.enclosures.append(enclosure(url, element.get("type"), element.get("length")))
 
 
 def _author(entry: Entry, element: _Element, base: str) -> None:
@@ -144,9 +140,8 @@ def _content(entry: Entry, element: _Element, base: str) -> None:
     media_type = (element.get("type") or "").strip() or "text"
     source = (element.get("src") or "").strip()
     if source:
-        entry.enclosures.append(
-            enclosure(xml.resolve(source, xml.base_of(element, base)), element.get("type"), None)
-        )
+        url = xml.target(element, source, base)
+        entry.enclosures.append(enclosure(url, element.get("type"), None))
         return
     if media_type == "xhtml":
         entry.content = _xhtml(element)

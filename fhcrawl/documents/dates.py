@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 
 LEAP_SECOND = 60  # RFC 3339, 5.6; RFC 5322, 3.3
 CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$", re.ASCII)
@@ -133,16 +133,16 @@ def _read_usual(text: str) -> str | None:
     fraction = None
     if match := USUAL_MAIL.match(text):
         day, name, year, time, sign, hours, minutes = match.groups()
-        month = MONTHS.get(name.lower(), 0)
+        month: int | str = MONTHS.get(name.lower(), 0)
     elif match := USUAL_EXTENDED.match(text):
-        year, number, day, time, fraction, sign, hours, minutes = match.groups()
-        month = int(number)
+        year, month, day, time, fraction, sign, hours, minutes = match.groups()
     else:
         return None
-    moment = f"{date(int(year), month, int(day)).isoformat()}T{time}"
+    moment = f"{year}-{month:0>2}-{day:0>2}T{time}"
+    local = datetime.fromisoformat(moment)
     if sign and (hours, minutes) != ("00", "00"):
         offset = timedelta(hours=int(hours), minutes=int(minutes))
-        moment = (datetime.fromisoformat(moment) + (offset if sign == "-" else -offset)).isoformat()
+        moment = (local + (offset if sign == "-" else -offset)).isoformat()
     return f"{moment}{fraction or ''}Z"
 
 

@@ -16,6 +16,8 @@ UTF_8 = "utf-8"
 WINDOWS_1252 = "cp1252"
 DECLARATION = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']\s*([\w.:-]+)\s*["']""")
 LONGEST_DECLARATION = 1024
+# What nearly every feed begins with, which is worth a look of its own.
+USUAL_DECLARATION = re.compile(rb"""<\?xml version=["']1\.0["'] encoding=["'](?:utf|UTF)-8["']""")
 UTF_16 = (
     (re.compile(rb"(?:[ \t\r\n]\0)*<\0"), "utf-16-le"),
     (re.compile(rb"(?:\0[ \t\r\n])*\0<"), "utf-16-be"),
@@ -113,6 +115,8 @@ def source(body: bytes, charset: str | None) -> Source:
 
     :param charset: the charset parameter of the Content-Type header
     """
+    if charset is None and USUAL_DECLARATION.match(body):
+        return Source(body)
     if body.startswith(codecs.BOM_UTF8):
         return Source(body[len(codecs.BOM_UTF8) :].lstrip())
     if _wide(body) is None and next(_candidates(body, charset)) == UTF_8:
@@ -172,7 +176,7 @@ def _wide(body: bytes) -> tuple[str, int] | None:
     encoding, mark = read_bom(body)
     if encoding is not None and mark is not None and encoding != UTF_8:
         return encoding, len(mark)
-    if b"\0" in body[:2]:
+    if 0 in body[:2]:
         return next(((encoding, 0) for start, encoding in UTF_16 if start.match(body)), None)
     return None
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from fhcrawl.documents.xml import Head
 
 LINK = f"{ATOM}link"
+ARCHIVE, COMPLETE, PREV = f"{FH}archive", f"{FH}complete", f"{FH}prev"
+FLAGS = (f"{FH}stateful", f"{FH}incremental")
 INCREMENTAL = {"1": True, "true": True, "0": False, "false": False}
 
 
@@ -37,27 +39,27 @@ def read(head: Head, base: str, link: str = LINK) -> History:
     links = xml.head_links(linking, base)
     # draft-nottingham-atompub-feed-history-00, 3: fh:stateful is 0 or 1; fh:incremental of the drafts up to
     # 04 is false or true.
-    flags = {_flag(head.get(f"{FH}stateful")), _flag(head.get(f"{FH}incremental"))}
+    flags = {_flag(head[tag][0]) for tag in FLAGS if tag in head}
     incremental = True in flags
-    if "prev-archive" not in links and (before := _before(head.get(f"{FH}prev"), base, links, incremental)):
+    if "prev-archive" not in links and (before := _before(head.get(PREV), base, links, incremental)):
         links["prev-archive"] = before
     return History(
         links,
-        archive=f"{FH}archive" in head,
+        archive=ARCHIVE in head,
         # A document that contradicts itself is not complete: that would delete entries.
-        complete=f"{FH}complete" in head or (False in flags and not incremental),
+        complete=COMPLETE in head or (False in flags and not incremental),
         incremental=incremental,
     )
 
 
 # Draft 00, 3: "Whitespace in its content MUST be ignored by processors."
-def _flag(elements: list[_Element] | None) -> bool | None:
-    return INCREMENTAL.get("".join((xml.text(elements[0]) or "").split()).lower()) if elements else None
+def _flag(element: _Element) -> bool | None:
+    return INCREMENTAL.get("".join((xml.text(element) or "").split()).lower())
 
 
 # Draft 00, 4: "The value of the "prev" link relation's href attribute MUST be a URI indicating the location
 # of the previous representation of the feed". Elsewhere it is the paging relation (RFC 5005, 3).
 def _before(prev: list[_Element] | None, base: str, links: dict[str, str], incremental: bool) -> str | None:
     if prev and (reference := xml.line(prev[0])):
-        return xml.resolve(reference, xml.base_of(prev[0], base)).partition("#")[0]
+        return xml.target(prev[0], reference, base).partition("#")[0]
     return links.get("prev") if incremental else None

@@ -64,7 +64,7 @@ class Tombstone(NamedTuple):
     when: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FeedDocument:
     """A feed document.
 

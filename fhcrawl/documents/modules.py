@@ -145,7 +145,7 @@ def finish_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
     for content, around in _media_contents(media, base):
         # Media RSS, media:content: url is that of the file itself; one with a player only has none.
         reference = (content.get("url") or "").strip()
-        url = xml.resolve(reference, xml.base_of(content, around))
+        url = xml.target(content, reference, around)
         if reference and url not in known:
             known.add(url)
             entry.enclosures.append(enclosure(url, content.get("type"), content.get("fileSize")))

@@ -52,6 +52,8 @@ def read(
         return document
     document = _read(body, url, content_type, keep_originals, most)
     bounds.cut(document, most)
+    if not links:
+        return document
     # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
     for relation, target in linkheader.read(links, url).items():
         document.links.setdefault(relation, target)

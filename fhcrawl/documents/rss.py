@@ -80,7 +80,7 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
         for number, (item, inside) in enumerate(items, 1)
     ]
     said = history.read(head, base)
-    deleted = [*head.get(DELETED_ENTRY, ()), *root.iterchildren(DELETED_ENTRY)]
+    deleted = [*head.get(DELETED_ENTRY, ()), *(child for child in root if child.tag == DELETED_ENTRY)]
     return FeedDocument(
         format="rss",
         title=xml.line_of(head, f"{namespace}title"),
@@ -123,19 +123,6 @@ def read_item(
         entry.link = _permalink(entry.id, element, again)
     if again:
         modules.finish(entry, again, base)
-    _check(entry, again, vocabulary, problems, number)
-    return entry
-
-
-def _permalink(id_: str, element: _Element, again: list[_Element]) -> str | None:
-    is_link = any(xml.local_name(child) == "guid" for child in again) or element.get(ABOUT) is not None
-    return id_ if is_link and id_.startswith(("http://", "https://")) else None
-
-
-def _check(
-    entry: Entry, again: list[_Element], vocabulary: Vocabulary, problems: list[Problem], number: int
-) -> None:
-    if again:
         name = entry.id or entry.link or entry.title or f"item {number}"
         problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
     # RSS 2.0: "All elements of an item are optional, however at least one of title or description
@@ -143,6 +130,12 @@ def _check(
     if not (entry.id or entry.link or entry.title or entry.summary):
         problem = Problem("no-id", f"item {number}", "it has no guid, no link, no title and no description")
         problems.append(problem)
+    return entry
+
+
+def _permalink(id_: str, element: _Element, again: list[_Element]) -> str | None:
+    is_link = any(xml.local_name(child) == "guid" for child in again) or element.get(ABOUT) is not None
+    return id_ if is_link and id_.startswith(("http://", "https://")) else None
 
 
 # RSS 2.0: isPermaLink is true by default.
@@ -157,7 +150,7 @@ def _title(entry: Entry, element: _Element, base: str) -> None:
 
 def _link(entry: Entry, element: _Element, base: str) -> None:
     if entry.link is None and (link := xml.line(element)):
-        entry.link = xml.resolve(link, xml.base_of(element, base))
+        entry.link = xml.target(element, link, base)
 
 
 def _description(entry: Entry, element: _Element, base: str) -> None:
@@ -175,14 +168,9 @@ def _category(entry: Entry, element: _Element, base: str) -> None:
 
 
 def _enclosure(entry: Entry, element: _Element, base: str) -> None:
-    if url := (element.get("url") or "").strip():
-        entry.enclosures.append(
-            modules.enclosure(
-                xml.resolve(url, xml.base_of(element, base)),
-                element.get("type"),
-                element.get("length"),
-            )
-        )
+    if reference := (element.get("url") or "").strip():
+        url = xml.target(element, reference, base)
+        entry.enclosures.append(modules.enclosure(url, element.get("type"), element.get("length")))
 
 
 FIELDS: dict[str, Fill] = {

@@ -47,7 +47,10 @@ ENTITY = re.compile(r"&(?!(?:amp|lt|gt|apos|quot|#\w+);)([^;]+;)")
 IANA_RELATION = re.compile(
     r"^https?://www\.iana\.org/assignments/(?:relation|link-relations)/#?", re.IGNORECASE
 )
-COMMON_RELATIONS = frozenset({"alternate", "enclosure", "self", "related", "prev-archive"})
+COMMON_RELATIONS = frozenset(
+    ["alternate", "enclosure", "self", "related", "current", "prev-archive", "next-archive", "next"]
+)
+ABSOLUTE = ("http://", "https://")
 
 
 def local_name(element: _Element) -> str:
@@ -131,12 +134,19 @@ def inherited(element: _Element) -> tuple[str, str]:
 def resolve(reference: str, base: str) -> str:
     """An absolute URL; a reference that cannot be resolved stays what it is."""
     reference = reference.strip()
-    if reference.startswith(("http://", "https://")):
+    if reference.startswith(ABSOLUTE):
         return reference
     try:
         return urljoin(base, reference)
     except ValueError:
         return reference
+
+
+def target(element: _Element, reference: str, base: str) -> str:
+    """The absolute URL of a reference on an element, given the base URL around it."""
+    reference = reference.strip()
+    # Most references are absolute, and nothing has to be asked then.
+    return reference if reference.startswith(ABSOLUTE) else resolve(reference, base_of(element, base))
 
 
 def relations(link: _Element) -> list[str]:
@@ -156,7 +166,7 @@ def head_links(links: Iterable[_Element], base: str) -> dict[str, str]:
         href = link.get("href")
         if not href or not href.strip():
             continue
-        url = resolve(href, base_of(link, base)).partition("#")[0]
+        url = target(link, href, base).partition("#")[0]
         for relation in relations(link):
             found.setdefault(relation, url)
     return found
