@@ -35,7 +35,7 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
         for number, entry in enumerate(parsed.entries(feed, ENTRY, head), 1)
     ]
     # RFC 4287, 4.2.1: the feed's authors apply to an entry without authors, of its own or of its source.
-    authors = persons(head.get(AUTHOR, ()))
+    authors = modules.shared(persons(head.get(AUTHOR, ())))
     for entry in entries:
         entry.authors = entry.authors or list(authors)
     said = history.read(head, base)

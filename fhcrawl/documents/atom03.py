@@ -33,7 +33,7 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
     head: Head = {}
     elements = list(parsed.entries(feed, f"{OLD}entry", head))
     said = history.read(head, base, f"{OLD}link")
-    authors = atom.persons(head.get(f"{OLD}author", ()))
+    authors = modules.shared(atom.persons(head.get(f"{OLD}author", ())))
     return FeedDocument(
         format="atom",
         title=_line(head[f"{OLD}title"][0]) if f"{OLD}title" in head else None,

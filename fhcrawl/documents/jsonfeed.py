@@ -10,7 +10,7 @@ from typing import Any
 from fhcrawl.documents import xml
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem
-from fhcrawl.documents.modules import enclosure
+from fhcrawl.documents.modules import enclosure, shared
 from fhcrawl.exceptions import NotAFeedError
 
 Object = dict[str, Any]
@@ -40,7 +40,7 @@ def read(body: bytes, url: str, keep_originals: bool = False, most: int = sys.ma
         raise NotAFeedError("not-a-feed", "it is JSON, but not a feed: it has no version of JSON Feed")
     items = feed.get("items")
     problems: list[Problem] = []
-    authors = _authors(feed)
+    authors = shared(_authors(feed))
     given = _list(feed, "items")[: most + 1]
     objects = [item if isinstance(item, dict) else {} for item in given]
     entries = [read_item(item, url, authors, problems, number) for number, item in enumerate(objects, 1)]

@@ -16,7 +16,9 @@ SEPARATORS = re.compile(r"[\s,]*")
 TARGET = re.compile(r'<([^<>]*)>|([^\s;,<>"]+)')
 # RFC 8288, 3: link-param = token BWS [ "=" BWS ( token / quoted-string ) ]; B.3: a value without quotes goes
 # up to the next ";" or ",".
-PARAMETER = re.compile(r'\s*;\s*([^\s=;,]*)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"[^;,]*|([^;,]*)))?', re.DOTALL)
+PARAMETER = re.compile(
+    r'\s*;\s*([^\s=;,]*)(?:\s*=\s*(?:"([^"\\]*(?:\\.[^"\\]*)*)"[^;,]*|([^;,]*)))?', re.DOTALL
+)
 QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -29,15 +31,20 @@ def read(values: Iterable[str], url: str) -> dict[str, str]:
     :param url: of the response; relative targets are resolved against it
     """
     found: dict[str, str] = {}
-    for relation, target in links(values, url):
+    for relations, target in _links(values, url):
         document = target.partition("#")[0]
         if document:
-            found.setdefault(relation, document)
+            for relation in relations:
+                found.setdefault(relation, document)
     return found
 
 
 def links(values: Iterable[str], url: str) -> Iterator[tuple[str, str]]:
     """Every relation of Link headers with its absolute target, fragment and all, in their order."""
+    return ((relation, target) for relations, target in _links(values, url) for relation in relations)
+
+
+def _links(values: Iterable[str], url: str) -> Iterator[tuple[list[str], str]]:
     base = url.partition("#")[0]
     for value in values:
         for target, parameters in _link_values(value):
@@ -46,8 +53,8 @@ def links(values: Iterable[str], url: str) -> Iterator[tuple[str, str]]:
             if anchor and resolve(anchor, base) != base:
                 continue
             # RFC 8288, 3.3: several relation types are separated by white space, and compared without case.
-            for relation in parameters.get("rel", "").split():
-                yield IANA_RELATION.sub("", relation).lower(), resolve(target, base)
+            names = parameters.get("rel", "").split()
+            yield [IANA_RELATION.sub("", name).lower() for name in names], resolve(target, base)
 
 
 # RFC 8288, B.2. Where that gives up at the first link that is none, this goes on behind the next comma.

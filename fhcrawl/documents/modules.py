@@ -33,6 +33,9 @@ ITUNES = (
     "{http://www.itunes.com/DTDs/PodCast-1.0.dtd}",
 )
 LONGEST_LENGTH = 19  # digits; more are no file
+# Of a feed's authors, which each entry without authors has: more of them would multiply the document.
+MOST_SHARED_AUTHORS = 100
+LONGEST_SHARED_AUTHORS = 2000  # characters
 
 
 def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure:
@@ -46,6 +49,12 @@ def person(author: _Element) -> str | None:
     """What a Person construct (RFC 4287, 3.2; Atom 0.3, 3.2) is called: its name, else e-mail, else URI."""
     parts = {child.tag.rpartition("}")[2]: xml.line(child) for child in author if isinstance(child.tag, str)}
     return parts.get("name") or parts.get("email") or parts.get("uri") or parts.get("url")
+
+
+def shared(authors: list[str]) -> list[str]:
+    """A feed's authors as its entries have them: the first ones; none where their names are too long."""
+    first = authors[:MOST_SHARED_AUTHORS]
+    return first if sum(map(len, first)) <= LONGEST_SHARED_AUTHORS else []
 
 
 def published(entry: Entry, element: _Element, base: str) -> bool:

@@ -23,7 +23,7 @@ BEFORE_LINE = (b"", LINE_FEED)
 MULTIPART = re.compile(r"\s*multipart\s*(?:[/;]|$)", re.IGNORECASE)
 # RFC 2045, 5.1: parameter := attribute "=" value; value := token / quoted-string. Producers leave out the
 # quotes around characters that need them.
-PARAMETER = re.compile(r';\s*([^\s=;]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;]*))', re.DOTALL)
+PARAMETER = re.compile(r';\s*([^\s=;]+)\s*=\s*(?:"([^"\\]*(?:\\.[^"\\]*)*)"|([^;]*))', re.DOTALL)
 QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 BLANK_LINE = re.compile(rb"(?:\A|\n)\r?\n")
 FOLD = re.compile(rb"\r?\n(?=[ \t])")

@@ -39,6 +39,12 @@ if TYPE_CHECKING:
 HTML_START = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 HTML_PARTS = frozenset({"html", "head", "body", "HTML", "HEAD", "BODY"})
 LONGEST_PROLOG = 65_536
+# More than these in a document are counted for each element; no element of a feed has more than the others.
+MANY_NAMESPACES = 1000
+MOST_NAMESPACES = 64
+TAG_AND_TEXT = re.compile(rb"<[^<]*")
+# How many times as much as the document may be parsed to find its broken entries.
+MOST_PARSED_AGAIN = 20
 CONTAINERS = frozenset(
     {"rss", f"{ATOM}feed", *(f"{namespace}channel" for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES))}
 )
@@ -124,11 +130,13 @@ def parse(body: bytes, charset: str | None) -> Parsed:
     whole document, the elements that were whole before the fault are kept.
 
     :param charset: the charset parameter of the Content-Type header
-    :raises NotAFeedError: if there is not even a whole start tag, or if it is an HTML page
+    :raises NotAFeedError: if there is not even a whole start tag, if it is an HTML page, or if an element
+        declares too many namespaces
     """
     source = encoding.source(body, charset)
     if not source.body:
         raise NotAFeedError("empty", "it is empty")
+    _check_namespaces(source.body)
     try:
         return Parsed(_strictly(source.body), None, _repaired([source.repair]))
     except etree.XMLSyntaxError as error:
@@ -149,11 +157,13 @@ def begin(body: bytes, charset: str | None, most: Bounds) -> Parsed | None:
 
     :param charset: the charset parameter of the Content-Type header
     :raises lxml.etree.XMLSyntaxError: if it is not well-formed
+    :raises NotAFeedError: if an element declares too many namespaces
     :raises NotAFeedError: here or while the entries come, if too many elements are in memory at once
     """
     if len(body) < LARGE:
         return None
     source = encoding.source(body, charset)
+    _check_namespaces(source.body)
     piece = source.body[:PIECE]
     # Entities: see _declares_markup.
     if b"<!DOCTYPE" in piece:
@@ -166,6 +176,15 @@ def begin(body: bytes, charset: str | None, most: Bounds) -> Parsed | None:
         return None
     root = entry.getroottree().getroot()
     return Parsed(root, None, _repaired([source.repair]), _coming(parser, source.body, entry, most))
+
+
+# libxml2 looks at one namespace after the other for each element that it copies: with many of both, small
+# documents are still read in no time.
+def _check_namespaces(body: bytes) -> None:
+    if len(body) > LARGE // 4 and body.count(b"xmlns:") > MANY_NAMESPACES:
+        most = max(tag[0].count(b"xmlns:") for tag in TAG_AND_TEXT.finditer(body))
+        if most > MOST_NAMESPACES:
+            raise NotAFeedError("too-large", f"one of its elements declares {most} namespaces")
 
 
 def _is_in_place(entry: _Element) -> bool:
@@ -227,6 +246,8 @@ def _without_broken_entries(text: str, problems: tuple[Problem, ...]) -> Parsed 
         return None
     try:
         start = _start_tag(_strictly(parts.head.encode()))
+        if len(start) * len(parts.entries) > MOST_PARSED_AGAIN * len(text):
+            return None
         faults = {
             number: fault
             for number, entry in enumerate(parts.entries)
@@ -313,16 +334,21 @@ def _whole_elements(body: bytes) -> _Element | None:
         if root is None or _declares_markup(root):
             return root
         unfinished.append(root)
-        parser.feed(body[begun:])
+        for position in range(begun, len(body), PIECE):
+            parser.feed(body[position : position + PIECE])
+            _follow(parser, unfinished)
         parser.close()
+    _follow(parser, unfinished)
+    _prune(unfinished)
+    return root
+
+
+def _follow(parser: etree.XMLPullParser, unfinished: list[_Element]) -> None:
     for event, element in _events(parser):
-        root = element if root is None else root
         if event == "start":
             unfinished.append(element)
         else:
             unfinished.pop()
-    _prune(unfinished)
-    return root
 
 
 def _events(parser: etree.XMLPullParser) -> Iterator[tuple[str, _Element]]:

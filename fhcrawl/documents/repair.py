@@ -31,8 +31,10 @@ SUSPECT = re.compile(
     r"|(?P<ampersand>&)|(?P<end>\]\]>)|(?P<less><(?=[\s\d=]))",
     re.DOTALL,
 )
-DOCTYPE = re.compile(rf"(?:\s+|<!--.*?-->|<\?.*?\?>)*({DOCUMENT_TYPE})", re.DOTALL)
-EXTERNAL = re.compile(r"<!DOCTYPE[^\[>]*\s(?:SYSTEM|PUBLIC)\s|<!ENTITY\s+%")
+DOCTYPE = re.compile(DOCUMENT_TYPE, re.DOTALL)
+BEFORE_DOCTYPE = re.compile(r"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+EXTERNAL = re.compile(r"<!DOCTYPE[^\[>]*\s(?:SYSTEM|PUBLIC)\s")
+PARAMETER_ENTITY = re.compile(r"<!ENTITY\s+%")
 DECLARED_ENTITY = re.compile(r"<!ENTITY\s+([\w.:-]+)")
 PREDEFINED = frozenset({"amp", "lt", "gt", "quot", "apos"})  # XML 1.0, 4.6
 NAME_OF_REFERENCE = re.compile(r"&([\w.:-]+);")
@@ -79,7 +81,7 @@ def repair(text: str) -> Repaired:
     declared = PREDEFINED.union(DECLARED_ENTITY.findall(doctype))
     # XML 1.0, 4.1: with an external DTD that nobody reads, "Entity Declared" does not concern
     # well-formedness.
-    if EXTERNAL.search(doctype):
+    if EXTERNAL.match(doctype) or PARAMETER_ENTITY.search(doctype):
         declared = declared.union(NAME_OF_REFERENCE.findall(text))
 
     def mend(match: re.Match[str]) -> str:
@@ -101,8 +103,12 @@ def declares_entities(text: str) -> bool:
 
 
 def _doctype(text: str) -> str:
-    match = DOCTYPE.match(text)
-    return match[1] if match else ""
+    # Piece by piece: in one expression, every way to divide white space among repetitions would be tried.
+    position = 0
+    while match := BEFORE_DOCTYPE.match(text, position):
+        position = match.end()
+    doctype = DOCTYPE.match(text, position)
+    return doctype[0] if doctype else ""
 
 
 def _mended(match: re.Match[str], declared: frozenset[str]) -> tuple[str, str | None]:

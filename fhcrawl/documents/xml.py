@@ -51,6 +51,8 @@ COMMON_RELATIONS = frozenset(
     ["alternate", "enclosure", "self", "related", "current", "prev-archive", "next-archive", "next"]
 )
 ABSOLUTE = ("http://", "https://")
+# Of a base URL. References to a longer one would make a document many times its own size.
+LONGEST_BASE = 2083
 
 
 def local_name(element: _Element) -> str:
@@ -134,7 +136,7 @@ def inherited(element: _Element) -> tuple[str, str]:
 def resolve(reference: str, base: str) -> str:
     """An absolute URL; a reference that cannot be resolved stays what it is."""
     reference = reference.strip()
-    if reference.startswith(ABSOLUTE):
+    if reference.startswith(ABSOLUTE) or len(base) > LONGEST_BASE:
         return reference
     try:
         return urljoin(base, reference)
