@@ -11,7 +11,7 @@ class NotAFeedError(FhcrawlError):
     """A response body that is no feed document at all.
 
     :param kind: why, as a reason of the verdict names it: `empty`, `html`, `not-xml`,
-        `not-json`, `not-a-feed`, `no-boundary`, `no-parts`
+        `not-json`, `not-a-feed`, `no-boundary`, `no-parts`, `too-large`
     """
 
     def __init__(self, kind: str, message: str) -> None:
