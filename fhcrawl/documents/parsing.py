@@ -42,6 +42,9 @@ LONGEST_PROLOG = 65_536
 # More than these in a document are counted for each element; no element of a feed has more than the others.
 MANY_NAMESPACES = 1000
 MOST_NAMESPACES = 64
+SMALL = 8192  # bytes; there is no harm in such a document
+NAMESPACE = re.compile(rb"""xmlns(?::[^\s=<>:"']+)?\s*=\s*(?:"[^"<]*|'[^'<]*)""")
+LONGEST_NAMESPACE = 500
 TAG_AND_TEXT = re.compile(rb"<[^<]*")
 # How many times as much as the document may be parsed to find its broken entries.
 MOST_PARSED_AGAIN = 20
@@ -130,8 +133,8 @@ def parse(body: bytes, charset: str | None) -> Parsed:
     whole document, the elements that were whole before the fault are kept.
 
     :param charset: the charset parameter of the Content-Type header
-    :raises NotAFeedError: if there is not even a whole start tag, if it is an HTML page, or if an element
-        declares too many namespaces
+    :raises NotAFeedError: if there is not even a whole start tag, if it is an HTML page, or if it
+        declares too many namespaces, or too long ones
     """
     source = encoding.source(body, charset)
     if not source.body:
@@ -157,7 +160,7 @@ def begin(body: bytes, charset: str | None, most: Bounds) -> Parsed | None:
 
     :param charset: the charset parameter of the Content-Type header
     :raises lxml.etree.XMLSyntaxError: if it is not well-formed
-    :raises NotAFeedError: if an element declares too many namespaces
+    :raises NotAFeedError: if it declares too many namespaces, or too long ones
     :raises NotAFeedError: here or while the entries come, if too many elements are in memory at once
     """
     if len(body) < LARGE:
@@ -178,10 +181,13 @@ def begin(body: bytes, charset: str | None, most: Bounds) -> Parsed | None:
     return Parsed(root, None, _repaired([source.repair]), _coming(parser, source.body, entry, most))
 
 
-# libxml2 looks at one namespace after the other for each element that it copies: with many of both, small
-# documents are still read in no time.
+# libxml2 looks at one namespace after the other for each element that it copies, and each copy declares
+# those that it uses.
 def _check_namespaces(body: bytes) -> None:
-    if len(body) > LARGE // 4 and body.count(b"xmlns:") > MANY_NAMESPACES:
+    declared = NAMESPACE.findall(body) if len(body) > SMALL else []
+    if max(map(len, declared), default=0) > LONGEST_NAMESPACE:
+        raise NotAFeedError("too-large", "the name of a namespace in it is too long")
+    if len(declared) > MANY_NAMESPACES:
         most = max(tag[0].count(b"xmlns:") for tag in TAG_AND_TEXT.finditer(body))
         if most > MOST_NAMESPACES:
             raise NotAFeedError("too-large", f"one of its elements declares {most} namespaces")

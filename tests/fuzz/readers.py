@@ -26,7 +26,7 @@ FINDINGS = DATA / "fuzz"  # a folder for each reader
 
 def _document(data: bytes) -> None:
     with contextlib.suppress(NotAFeedError):
-        _check(read(data, URL))
+        _check(read(data, URL, keep_originals=True))
 
 
 def _response(data: bytes) -> None:
