@@ -20,6 +20,7 @@ TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_ELEMENTS = "too-deep", "too-long", "too-m
 KINDS = frozenset({TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_ELEMENTS})
 # libxml2 has these of its own (XML_ERR_RESOURCE_LIMIT): a Bounds can only say less.
 PARSER_DEPTH, PARSER_TEXT = 256, 10_000_000
+SHORTEST_ELEMENT = len(b"<a/>")
 LIBXML2_SAYS = {"Excessive depth in document": TOO_DEEP, "Resource limit exceeded": TOO_LONG}
 
 _has_more = etree.XPath("count(descendant::*) > $most")
@@ -53,7 +54,9 @@ def check_markup(body: bytes, bounds: Bounds) -> None:
 
     :raises NotAFeedError: if it has too many elements
     """
-    # Each element takes some hundred bytes of memory, however short its tag is.
+    # Each element takes some hundred bytes of memory, however short its tag is: four bytes are the shortest.
+    if len(body) // SHORTEST_ELEMENT <= bounds.elements:
+        return
     if body.count(b"<") - body.count(b"</") > bounds.elements:
         raise NotAFeedError(TOO_MANY_ELEMENTS, f"it has more than {bounds.elements} elements")
 
@@ -89,4 +92,4 @@ def cut(document: FeedDocument, bounds: Bounds) -> None:
 
 def _longest(entry: Entry) -> int:
     texts = (entry.content, entry.summary, entry.title, entry.id, entry.link, *entry.authors)
-    return max(len(text) if text else 0 for text in (*texts, *entry.categories))
+    return max(map(len, filter(None, (*texts, *entry.categories))), default=0)

@@ -87,7 +87,7 @@ def _read_in_pieces(
 def _read_parsed(parsed: parsing.Parsed, url: str, keep_originals: bool, most: Bounds) -> FeedDocument:
     originals: list[str] = []
     beyond: list[Problem] = []
-    parsed = parsed._replace(originals=originals if keep_originals else None, most=most, beyond=beyond)
+    parsed = parsing.Parsed(*parsed[:4], originals if keep_originals else None, most, beyond)
     try:
         reader = FORMATS[parsed.root.tag]
     except KeyError:
@@ -99,9 +99,8 @@ def _read_parsed(parsed: parsing.Parsed, url: str, keep_originals: bool, most: B
         ) from None
     document = reader(parsed, url)
     document.problems[:0] = [*parsed.problems, *beyond]
-    kind = bounds.kind_of_fault(document.fault or "", "")
-    if kind:
-        document.problems.append(Problem(kind, "", document.fault or ""))
+    if document.fault and (kind := bounds.kind_of_fault(document.fault, "")):
+        document.problems.append(Problem(kind, "", document.fault))
     if keep_originals:
         for entry, original in zip(document.entries, originals, strict=True):
             entry.original = original
