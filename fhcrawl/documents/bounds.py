@@ -21,6 +21,9 @@ KINDS = frozenset({TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_ELEMENTS})
 # libxml2 has these of its own (XML_ERR_RESOURCE_LIMIT): a Bounds can only say less.
 PARSER_DEPTH, PARSER_TEXT = 256, 10_000_000
 SHORTEST_ELEMENT = len(b"<a/>")
+# Characters of text that an octet of a document can become: base64 has four for three octets, an absolute URL
+# has its base.
+LONGEST_PER_OCTET = 2
 LIBXML2_SAYS = {"Excessive depth in document": TOO_DEEP, "Resource limit exceeded": TOO_LONG}
 
 _has_more = etree.XPath("count(descendant::*) > $most")
@@ -70,6 +73,11 @@ def check_tree(root: _Element, bounds: Bounds) -> None:
         raise NotAFeedError(TOO_MANY_ELEMENTS, f"it has more than {bounds.elements} elements at once")
 
 
+def may_have_more(parent: _Element, bounds: Bounds) -> bool:
+    """Whether there may be an element in another one that has too many levels, or that is one too many."""
+    return bounds.depth < PARSER_DEPTH or len(parent) > bounds.entries
+
+
 def is_deeper(root: _Element, bounds: Bounds) -> bool:
     """Whether an element has too many levels, its own and those around it among them."""
     if bounds.depth >= PARSER_DEPTH:
@@ -78,11 +86,16 @@ def is_deeper(root: _Element, bounds: Bounds) -> bool:
     return bool(root.xpath("boolean(" + "/".join(["."] + ["*"] * (bounds.depth - around)) + ")"))
 
 
-def cut(document: FeedDocument, bounds: Bounds) -> None:
-    """Take what is beyond the bounds out of a document that was read: entries, and no more than those."""
+def cut(document: FeedDocument, octets: int, bounds: Bounds) -> None:
+    """Take what is beyond the bounds out of a document that was read: entries, and no more than those.
+
+    :param octets: the size of the document
+    """
     if len(document.entries) > bounds.entries:
         del document.entries[bounds.entries :]
         document.problems.append(Problem(TOO_MANY, "", f"it has more than {bounds.entries} entries"))
+    if octets * LONGEST_PER_OCTET <= bounds.text:
+        return
     long = [n for n, entry in enumerate(document.entries) if _longest(entry) > bounds.text]
     for number in reversed(long):
         del document.entries[number]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import deque
+from functools import partial
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from xml.sax.saxutils import quoteattr
@@ -25,6 +26,7 @@ from fhcrawl.documents.xml import (
     first,
     inherited,
     local_name,
+    with_own_namespaces,
     without_entities,
 )
 from fhcrawl.exceptions import NotAFeedError
@@ -53,6 +55,9 @@ CONTAINERS = frozenset(
 )
 # A document of more bytes is read while it is parsed, in pieces of so many.
 LARGE = 1024**2
+# Each original repeats the namespaces that are declared around it; of more characters, only those it uses.
+NAMESPACES = 2000
+SERIALISE = partial(etree.tostring, encoding="unicode", with_tail=False)
 PIECE = 65_536
 # Where the entries of such a document stand: their tag, and those of the elements around them.
 PLACES = {
@@ -90,7 +95,9 @@ class Parsed(NamedTuple):
         :param head: the others are added to it; they are all there when the last entry is
         :raises lxml.etree.XMLSyntaxError: if the document is still being parsed, and is not well-formed
         """
-        found = self._within_bounds(self._entries(parent, tag, head))
+        found = self._entries(parent, tag, head)
+        if self.coming is not None or bounds.may_have_more(parent, self.most):
+            found = self._within_bounds(found)
         return found if self.originals is None else _kept(found, parent, self.originals)
 
     def _within_bounds(self, coming: Iterator[_Element]) -> Iterator[_Element]:
@@ -116,12 +123,14 @@ class Parsed(NamedTuple):
 def _kept(entries: Iterator[_Element], parent: _Element, originals: list[str]) -> Iterator[_Element]:
     base, language = inherited(parent)
     declares = parent.getroottree().docinfo.internalDTD is not None
+    is_crowded = sum(map(len, parent.nsmap.values())) > NAMESPACES
+    serialise = with_own_namespaces if is_crowded else SERIALISE
     for entry in entries:
         if base:
             entry.set(XML_BASE, base_of(entry, base))
         if language and entry.get(XML_LANG) is None:
             entry.set(XML_LANG, language)
-        original = etree.tostring(entry, encoding="unicode", with_tail=False)
+        original = serialise(entry)
         originals.append(without_entities(original) if declares else original)
         yield entry
 

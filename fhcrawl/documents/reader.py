@@ -48,10 +48,10 @@ def read(
     """
     if multipart.is_multipart(content_type):
         document = multipart.read(body, url, content_type, links, last_modified, most.entries)
-        bounds.cut(document, most)
+        bounds.cut(document, len(body), most)
         return document
     document = _read(body, url, content_type, keep_originals, most)
-    bounds.cut(document, most)
+    bounds.cut(document, len(body), most)
     if not links:
         return document
     # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.

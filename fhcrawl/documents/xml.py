@@ -109,12 +109,17 @@ def markup(element: _Element) -> str | None:
     return inner if inner and not inner.isspace() else None
 
 
-# A copy declares the namespaces that it uses, wherever the feed declared them.
 def _serialised(child: _Element) -> str:
-    own = copy.deepcopy(child)
+    return without_entities(with_own_namespaces(child, with_tail=True))
+
+
+# A copy can declare the namespaces that it uses, wherever the feed declared them.
+def with_own_namespaces(element: _Element, with_tail: bool = False) -> str:
+    """An element serialised, with no other namespaces than it uses."""
+    own = copy.deepcopy(element)
     if isinstance(own.tag, str):
         etree.cleanup_namespaces(own)
-    return without_entities(etree.tostring(own, encoding="unicode", with_tail=True))
+    return etree.tostring(own, encoding="unicode", with_tail=with_tail)
 
 
 def base_of(element: _Element, base: str) -> str:

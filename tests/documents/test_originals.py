@@ -95,3 +95,13 @@ def test_original_of_json_is_its_object() -> None:
     feed = {"version": "https://jsonfeed.org/version/1.1", "title": "T", "items": [item]}
     [entry] = read(json.dumps(feed).encode(), LOCATION, keep_originals=True).entries
     assert json.loads(entry.original or "") == {**item, "_ours": {"about": "x", "n": "1.5"}}
+
+
+def test_original_declares_only_what_it_uses_where_the_feed_declares_much() -> None:
+    declared = "".join(f' xmlns:n{n}="urn:{"x" * 400}{n}"' for n in range(20))
+    entry = "<entry><id>1</id><title>t</title><n7:point>45.2 -71</n7:point></entry>"
+    body = f'<feed xmlns="{ATOM}"{declared}><title>T</title>{entry * 3}</feed>'
+    for kept in read(body.encode(), LOCATION, keep_originals=True).entries:
+        original = etree.fromstring(kept.original or "")
+        assert original.findtext(f"{{urn:{'x' * 400}7}}point") == "45.2 -71"
+        assert len(kept.original or "") < 700
