@@ -60,7 +60,7 @@ def loss_of(failure: Failure) -> Loss:
         if isinstance(error, exception):
             return loss
     if isinstance(error, RefusedUrl):
-        return Loss(State.REFUSED, "refused-url", f"may not be fetched: {error}")
+        return Loss(State.REFUSED, error.kind, f"may not be fetched: {error}")
     if isinstance(error, LimitReached):
         return Loss(State.KNOWN, "limit", f"was left for a later run: {error}")
     if isinstance(error, IgnoreRequest):

@@ -48,6 +48,10 @@ FHCRAWL_MAX_WAIT = 300
 # gives back the values as the feed has them.
 FHCRAWL_CSV_FORMULAS_ESCAPED = False
 
+# Hosts at private and other special addresses that feeds may lead to, besides their own host and port: names,
+# host:port, addresses, networks.
+FHCRAWL_ALLOWED_PRIVATE_HOSTS: list[str] = []
+
 # Whether feeds of WordPress's that name no pages are walked by ?paged=2, ?paged=3 and so on.
 FHCRAWL_WORDPRESS_ENABLED = False
 
@@ -105,9 +109,10 @@ WARN_ON_GENERATOR_RETURN_VALUE = False
 # 100: workers for each document; an entry waits for nothing in fhcrawl's own pipelines.
 CONCURRENT_ITEMS = 8
 
+# HTTP11DownloadHandler: it connects to whatever a name stands for.
 DOWNLOAD_HANDLERS = {
-    "http": "fhcrawl.downloadhandlers.BoundedDownloadHandler",
-    "https": "fhcrawl.downloadhandlers.BoundedDownloadHandler",
+    "http": "fhcrawl.downloadhandler.GuardedDownloadHandler",
+    "https": "fhcrawl.downloadhandler.GuardedDownloadHandler",
     # Scrapy's for files knows no folders.
     "file": "fhcrawl.folders.FolderDownloadHandler",
 }

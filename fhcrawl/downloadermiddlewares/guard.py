@@ -9,40 +9,121 @@ from urllib.parse import urlsplit
 from scrapy.exceptions import IgnoreRequest
 from w3lib.url import file_uri_to_path
 
+from fhcrawl import addresses
+from fhcrawl.addresses import PORTS, AllowedHosts
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+    from typing_extensions import Self
 
-SCHEMES = ("http", "https")
+    from fhcrawl.addresses import Origin
+
+# Set in the meta of a request whose host may have any address.
+ANY_ADDRESS = "fhcrawl_any_address"
 
 
 class RefusedUrl(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A URL that came out of a feed and may not be fetched."""
+    """A URL that came out of a feed and may not be fetched.
+
+    :param kind: as a reason of the verdict names it: `refused-url`, `private-address`, `downgrade`
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def allowed_hosts(settings: BaseSettings) -> AllowedHosts:
+    """FHCRAWL_ALLOWED_PRIVATE_HOSTS, read.
+
+    :raises ArgumentError: if an entry cannot be used
+    """
+    return AllowedHosts.of(map(str, settings.getlist("FHCRAWL_ALLOWED_PRIVATE_HOSTS")))
 
 
 class GuardMiddleware:
-    """Lets http and https pass, and files only below the folder of a feed that the user gave as a file."""
+    """Lets http and https pass, and files only below the folder of a feed that the user gave as a file.
+
+    A host at a special address must be the very host and port of the feed, or listed. What a name stands for
+    is only known when it is connected to: `fhcrawl.downloadhandler` looks, unless `ANY_ADDRESS` is set here.
+    Redirects and retries come through here again, and so do requests that have come from another machine.
+    """
+
+    def __init__(self, allowed: AllowedHosts) -> None:
+        self._allowed = allowed
+        self._feeds: set[Origin] = set()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Read the setting.
+
+        :raises ArgumentError: if it cannot be used
+        """
+        return cls(allowed_hosts(crawler.settings))
 
     def process_request(self, request: Request) -> None:
         """Let a request pass.
 
         :raises RefusedUrl: if it may not be fetched
         """
+        request.meta.pop(ANY_ADDRESS, None)
         feed = request.cb_kwargs.get("feed")
         scheme = urlsplit(request.url).scheme
-        if feed is None:
+        if scheme == "file" and feed is not None and urlsplit(feed).scheme == "file":
+            _check_folder(request.url, feed)
+        elif scheme not in PORTS:
+            raise RefusedUrl("refused-url", f"{scheme}: is not followed, only http: and https: are")
+        else:
+            self._check(request, feed)
+
+    def _check(self, request: Request, feed: str | None) -> None:
+        if addresses.has_credentials(request.url):
+            raise RefusedUrl("refused-url", "there is a user name in it")
+        where = addresses.origin(request.url)
+        if feed is not None:
+            _check_feed(request, feed)
+        if self._is_given(request, feed, where) or self._allowed.has_name(where):
+            request.meta[ANY_ADDRESS] = True
             return
-        if scheme in SCHEMES:
-            if urlsplit(feed).scheme not in SCHEMES:
-                raise RefusedUrl("a feed of files may not lead to the net")
-        elif scheme != "file" or urlsplit(feed).scheme != "file":
-            raise RefusedUrl(f"{scheme}: is not followed, only http: and https: are")
-        elif not _is_below(request.url, feed):
-            raise RefusedUrl("it is outside the folder of the feed")
+        if addresses.special_name(where.host):
+            raise RefusedUrl("private-address", "it is on this machine")
+        address = addresses.literal(where.host)
+        refusal = None if address is None else self._allowed.refusal(address, where.port)
+        if refusal is not None:
+            raise RefusedUrl("private-address", refusal)
+
+    def _is_given(self, request: Request, feed: str | None, where: Origin) -> bool:
+        if feed is not None:
+            given = where == addresses.origin(feed)
+            if given:
+                self._feeds.add(where)
+            return given
+        # RobotsTxtMiddleware asks for a feed's host without saying for which feed. Where a robots.txt is
+        # redirected to is not what the user gave.
+        hops = request.meta.get("redirect_urls", ())
+        return where in self._feeds and all(addresses.origin(hop) == where for hop in hops)
 
 
-def _is_below(url: str, feed: str) -> bool:
+def _check_feed(request: Request, feed: str) -> None:
+    given = urlsplit(feed)
+    if given.scheme not in PORTS:
+        raise RefusedUrl("refused-url", "a feed of files may not lead to the net")
+    if urlsplit(request.url).scheme == "https":
+        return
+    host = addresses.origin(request.url).host
+    if given.scheme == "http" and addresses.origin(feed).host == host:
+        return
+    before = (feed, request.cb_kwargs.get("via"), *request.meta.get("redirect_urls", ()))
+    for url in filter(None, before):
+        if urlsplit(url).scheme == "https" and addresses.origin(url).host == host:
+            raise RefusedUrl("downgrade", "it is http: on a host that was reached with https:")
+
+
+def _check_folder(url: str, feed: str) -> None:
     start = Path(file_uri_to_path(feed)).resolve()
     folder = start if start.is_dir() else start.parent
-    return Path(file_uri_to_path(url)).resolve().is_relative_to(folder)
+    if not Path(file_uri_to_path(url)).resolve().is_relative_to(folder):
+        raise RefusedUrl("refused-url", "it is outside the folder of the feed")

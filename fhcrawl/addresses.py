@@ -1,0 +1,261 @@
+"""Hosts and addresses: how they can be spelled, and which are special. No name is looked up here."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import unicodedata
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from fhcrawl.exceptions import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+PORTS = {"http": 80, "https": 443}
+HIGHEST_PORT = 65535
+EXAMPLE = "write host, host:port, an address or a network, like intranet.example:8080 or 10.1.0.0/16"
+
+# IANA's registries of special-purpose addresses (RFC 6890), and multicast. Python's own is_global differs
+# from one version to the next.
+SPECIAL_IPV4 = {
+    IPv4Network(network): kind
+    for network, kind in {
+        "0.0.0.0/8": "an unspecified",
+        "10.0.0.0/8": "a private",
+        "100.64.0.0/10": "a shared",
+        "127.0.0.0/8": "a loopback",
+        "169.254.0.0/16": "a link-local",
+        "172.16.0.0/12": "a private",
+        "192.0.0.0/24": "a reserved",
+        "192.0.2.0/24": "a documentation",
+        "192.31.196.0/24": "a reserved",
+        "192.52.193.0/24": "a reserved",
+        "192.88.99.0/24": "a reserved",
+        "192.168.0.0/16": "a private",
+        "192.175.48.0/24": "a reserved",
+        "198.18.0.0/15": "a benchmarking",
+        "198.51.100.0/24": "a documentation",
+        "203.0.113.0/24": "a documentation",
+        "224.0.0.0/4": "a multicast",
+        "240.0.0.0/4": "a reserved",
+    }.items()
+}
+# The first that holds an address counts. RFC 4291, 2.4: global unicast is what is none of the others; IANA
+# has given out 2000::/3 alone.
+SPECIAL_IPV6 = {
+    IPv6Network(network): kind
+    for network, kind in {
+        "::/128": "an unspecified",
+        "::1/128": "a loopback",
+        "fe80::/10": "a link-local",
+        "fc00::/7": "a private",
+        "ff00::/8": "a multicast",
+        "::/3": "a reserved",
+        "4000::/2": "a reserved",
+        "8000::/1": "a reserved",
+        "2001::/23": "a reserved",
+        "2001:db8::/32": "a documentation",
+        "2620:4f:8000::/48": "a reserved",
+        "3fff::/20": "a documentation",
+    }.items()
+}
+# IPv6 addresses that lead to an IPv4 address: RFC 4291, 2.5.5.2; RFC 6052, 2.1; RFC 3056, 2; RFC 4380, 4.
+MAPPED, NAT64 = IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96")
+SIX_TO_FOUR, TEREDO = IPv6Network("2002::/16"), IPv6Network("2001::/32")
+
+# RFC 3490, 3.1: what counts as a dot in a domain name.
+DOTS = re.compile("[\u3002\uff0e\uff61]")
+NUMBER = re.compile(r"0x(?P<hex>[0-9a-f]*)|0(?P<octal>[0-7]+)|(?P<decimal>0|[1-9][0-9]*)")
+HOST = re.compile(r"[^\s/?#@:\[\]]+")
+HOST_AND_PORT = re.compile(r"(?P<host>[^:\[\]]+|\[[^\]]+\])(?::(?P<port>[0-9]{1,5}))?")
+
+
+class Origin(NamedTuple):
+    """A host, as resolvers read it, and a port."""
+
+    host: str
+    port: int
+
+
+def origin(url: str) -> Origin:
+    """Where a URL leads.
+
+    :raises ValueError: if it is no URL, or its port is none
+    """
+    parts = urlsplit(url)
+    port = PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
+    return Origin(canonical(parts.hostname or ""), port)
+
+
+def canonical(host: str) -> str:
+    """A host as resolvers read it: lower case, ASCII where it can be, an address in its usual form."""
+    host = DOTS.sub(".", unicodedata.normalize("NFKC", unquote(host)))
+    if not host.isascii():
+        with contextlib.suppress(UnicodeError):
+            host = host.encode("idna").decode("ascii")
+    host = host.lower().removesuffix(".").removeprefix("[").removesuffix("]")
+    address = _ipv6(host) if ":" in host else _ipv4(host)
+    return host if address is None else str(address)
+
+
+def literal(host: str) -> Address | None:
+    """The address that a host spells out, in any way that resolvers read; None for a name."""
+    host = canonical(host)
+    return _ipv6(host) if ":" in host else _ipv4(host)
+
+
+# https://url.spec.whatwg.org/#concept-ipv4-parser, which is what inet_aton has always read: one to four
+# numbers, decimal, octal or hexadecimal, of which the last one fills what is left.
+def _ipv4(host: str) -> IPv4Address | None:
+    numbers = [_number(part) for part in host.split(".")]
+    *first, last = numbers
+    if len(first) > 3 or last is None or last >= 256 ** (4 - len(first)):  # noqa: PLR2004
+        return None
+    value = last
+    for position, number in enumerate(first):
+        if number is None or number > 255:  # noqa: PLR2004
+            return None
+        value += number << 8 * (3 - position)
+    return IPv4Address(value)
+
+
+def _number(text: str) -> int | None:
+    found = NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    if found["decimal"]:
+        return int(found["decimal"]) if len(text) <= len("4294967295") else None
+    digits, base = (found["octal"], 8) if found["octal"] else (found["hex"], 16)
+    digits = digits.lstrip("0") or "0"
+    return int(digits, base) if len(digits) <= len("37777777777") else None
+
+
+def _ipv6(host: str) -> IPv6Address | None:
+    try:
+        return IPv6Address(host.partition("%")[0])  # without the zone (RFC 6874)
+    except ValueError:
+        return None
+
+
+def special(address: Address) -> str | None:
+    """What kind of special address it is, as a word with its article; None if it is a public one."""
+    if isinstance(address, IPv4Address):
+        return next((kind for network, kind in SPECIAL_IPV4.items() if address in network), None)
+    inside = _inside(address)
+    if inside:
+        return next(filter(None, map(special, inside)), None)
+    return next((kind for network, kind in SPECIAL_IPV6.items() if address in network), None)
+
+
+def _inside(address: IPv6Address) -> list[IPv4Address]:
+    """The IPv4 addresses that an IPv6 address leads to."""
+    bits = int(address)
+    last = bits & 0xFFFF_FFFF
+    if address in MAPPED or address in NAT64:
+        return [IPv4Address(last)]
+    if address in SIX_TO_FOUR:
+        return [IPv4Address(bits >> 80 & 0xFFFF_FFFF)]
+    if address in TEREDO:
+        return [IPv4Address(bits >> 64 & 0xFFFF_FFFF), IPv4Address(last ^ 0xFFFF_FFFF)]
+    return []
+
+
+def special_name(host: str) -> bool:
+    """Whether a host's name alone says that it is this machine (RFC 6761, 6.3)."""
+    return host == "localhost" or host.endswith(".localhost")
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedHosts:
+    """The hosts at special addresses that the user lets feeds lead to.
+
+    :param names: hosts with a port, None for any
+    :param networks: networks with a port, None for any
+    """
+
+    names: frozenset[tuple[str, int | None]] = frozenset()
+    networks: tuple[tuple[Network, int | None], ...] = ()
+
+    @classmethod
+    def of(cls, entries: Iterable[str]) -> AllowedHosts:
+        """Read the entries of FHCRAWL_ALLOWED_PRIVATE_HOSTS.
+
+        :raises ArgumentError: if one is no host, host:port, address or network
+        """
+        names: list[tuple[str, int | None]] = []
+        networks: list[tuple[Network, int | None]] = []
+        for entry in filter(None, map(str.strip, entries)):
+            network = _network(entry)
+            if network is not None:
+                networks.append((network, None))
+                continue
+            host, port = _host_and_port(entry)
+            address = literal(host)
+            if address is None:
+                names.append((host, port))
+            else:
+                networks.append((ip_network(address), port))
+        return cls(frozenset(names), tuple(networks))
+
+    def has_name(self, where: Origin) -> bool:
+        """Whether a host is listed by its name."""
+        return (where.host, where.port) in self.names or (where.host, None) in self.names
+
+    def refusal(self, address: Address, port: int) -> str | None:
+        """Why nothing may be fetched from an address; None if it may."""
+        kind = special(address)
+        if kind is None or self._has_address(address, port):
+            return None
+        return f"it is at {kind} address ({address})"
+
+    def _has_address(self, address: Address, port: int) -> bool:
+        inside = _inside(address) if isinstance(address, IPv6Address) and address in MAPPED else []
+        return any(
+            found in network and allowed in (None, port)
+            for network, allowed in self.networks
+            for found in (address, *inside)
+        )
+
+
+def _network(entry: str) -> Network | None:
+    if "/" not in entry:
+        return None
+    try:
+        return ip_network(entry)
+    except ValueError as error:
+        raise ArgumentError(f"FHCRAWL_ALLOWED_PRIVATE_HOSTS has {entry!r}, and {error}: {EXAMPLE}") from error
+
+
+def _host_and_port(entry: str) -> tuple[str, int | None]:
+    if _ipv6(entry) is not None:
+        return canonical(entry), None
+    found = HOST_AND_PORT.fullmatch(entry)
+    host = canonical(found["host"]) if found else ""
+    port = int(found["port"]) if found and found["port"] else None
+    if not (HOST.fullmatch(host) or _ipv6(host)) or (port is not None and not 0 < port <= HIGHEST_PORT):
+        raise ArgumentError(f"FHCRAWL_ALLOWED_PRIVATE_HOSTS has {entry!r}: {EXAMPLE}")
+    return host, port
+
+
+def has_credentials(url: str) -> bool:
+    """Whether a URL holds a user name or a password.
+
+    :raises ValueError: if it is no URL
+    """
+    return "@" in urlsplit(url).netloc
+
+
+def without_credentials(url: str) -> str:
+    """A URL without user name and password; what is no URL stays as it is."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if "@" in parts.netloc else url

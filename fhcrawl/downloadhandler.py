@@ -1,0 +1,126 @@
+"""Looks at the address that is connected to: a name can stand for any, and a moment later for another."""
+
+from __future__ import annotations
+
+from functools import partial
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.exceptions import CannotResolveHostError
+from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.httpobj import urlparse_cached
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IResolutionReceiver
+from zope.interface import implementer
+
+from fhcrawl.addresses import PORTS
+from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, RefusedUrl, allowed_hosts
+from fhcrawl.downloadhandlers import BoundedDownloadHandler, BoundedFactory
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.internet.interfaces import IAddress, IHostResolution
+
+    from fhcrawl.addresses import AllowedHosts
+
+
+class GuardedDownloadHandler(BaseDownloadHandler):
+    """Scrapy's handler for http and https, twice: for requests that may go to any address, and for others.
+
+    They share no connections: one to a feed's own host must not carry another feed's request. With a proxy,
+    which the user has chosen, it is the proxy that looks names up.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._allowed = allowed_hosts(crawler.settings)
+        self._anywhere = BoundedDownloadHandler(crawler)
+        self._checked = CheckedDownloadHandler(crawler, self._allowed)
+
+    async def download_request(self, request: Request) -> Response:
+        """Download.
+
+        :raises RefusedUrl: if the host is at a special address
+        """
+        if request.meta.get(ANY_ADDRESS) or request.meta.get("proxy"):
+            return await self._anywhere.download_request(request)
+        url = urlparse_cached(request)
+        port = url.port or PORTS[url.scheme]
+        # A name that is known to lead astray is not even connected to.
+        for address in await look_up(url.hostname or "", port):
+            check(self._allowed, address, port)
+        return await self._checked.download_request(request)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._anywhere.close()
+        await self._checked.close()
+
+
+class CheckedDownloadHandler(BoundedDownloadHandler):
+    """Gives up a connection to a special address before a byte is sent: names may be looked up again."""
+
+    def __init__(self, crawler: Crawler, allowed: AllowedHosts) -> None:
+        super().__init__(crawler)
+        self._pool._factory = partial(CheckedFactory, allowed)  # type: ignore[assignment]
+
+
+class CheckedFactory(BoundedFactory):
+    """Makes the protocol of a connection, if the other end may be talked to."""
+
+    def __init__(self, allowed: AllowedHosts, *args: Any) -> None:
+        super().__init__(*args)  # type: ignore[no-untyped-call]
+        self._allowed = allowed
+
+    def buildProtocol(self, addr: Any) -> Any:  # noqa: N802
+        """:raises RefusedUrl: if it may not"""
+        check(self._allowed, addr.host, addr.port)
+        return super().buildProtocol(addr)
+
+
+def check(allowed: AllowedHosts, host: str, port: int) -> None:
+    """Look at the address of a connection.
+
+    :raises RefusedUrl: if it may not be used
+    """
+    refusal = allowed.refusal(ip_address(host.partition("%")[0]), port)
+    if refusal is not None:
+        raise RefusedUrl("private-address", refusal)
+
+
+async def look_up(host: str, port: int) -> list[str]:
+    """The addresses of a host, from the resolver that connections use.
+
+    :raises CannotResolveHostError: if there are none
+    """
+    from twisted.internet import reactor
+
+    receiver = Addresses()
+    reactor.nameResolver.resolveHostName(receiver, host, port)
+    await maybe_deferred_to_future(receiver.complete)
+    if not receiver.found:
+        raise CannotResolveHostError(host)
+    return receiver.found
+
+
+@implementer(IResolutionReceiver)
+class Addresses:
+    """Collects what a resolver finds."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self.complete: Deferred[None] = Deferred()
+
+    def resolutionBegan(self, resolutionInProgress: IHostResolution) -> None:  # noqa: N802, N803
+        """Nothing to do."""
+
+    def addressResolved(self, address: IAddress) -> None:  # noqa: N802
+        """One more."""
+        self.found.append(address.host)
+
+    def resolutionComplete(self) -> None:  # noqa: N802
+        """There are no more."""
+        self.complete.callback(None)
