@@ -8,7 +8,7 @@ import unicodedata
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit
 
 from fhcrawl.exceptions import ArgumentError
 
@@ -74,6 +74,7 @@ SIX_TO_FOUR, TEREDO = IPv6Network("2002::/16"), IPv6Network("2001::/32")
 DOTS = re.compile("[\u3002\uff0e\uff61]")
 NUMBER = re.compile(r"0x(?P<hex>[0-9a-f]*)|0(?P<octal>[0-7]+)|(?P<decimal>0|[1-9][0-9]*)")
 HOST = re.compile(r"[^\s/?#@:\[\]]+")
+USER_INFORMATION = re.compile(r"^((?:[^:/?#]+:)?//)[^/?#]*@")
 HOST_AND_PORT = re.compile(r"(?P<host>[^:\[\]]+|\[[^\]]+\])(?::(?P<port>[0-9]{1,5}))?")
 
 
@@ -253,9 +254,5 @@ def has_credentials(url: str) -> bool:
 
 
 def without_credentials(url: str) -> str:
-    """A URL without user name and password; what is no URL stays as it is."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if "@" in parts.netloc else url
+    """A URL, or what should be one, without user name and password."""
+    return USER_INFORMATION.sub(r"\1", url)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fhcrawl import documents, logical_feed
+from fhcrawl.addresses import without_credentials
 from fhcrawl.clock import now
 from fhcrawl.documents import Bounds, bounds, lists, snapshot
 from fhcrawl.exceptions import FhcrawlError
@@ -157,13 +158,13 @@ def beyond(kind: str, most: Bounds) -> Loss:
 
 
 def read(response: Response, keep_originals: bool, most: Bounds) -> FeedDocument:
-    """The feed document of a response.
+    """The feed document of a response, with links that hold no user names and passwords.
 
     :param keep_originals: entries are to know their own XML or JSON
     :param most: what it may hold
     :raises NotAFeedError: if it is none
     """
-    return documents.read(
+    document = documents.read(
         response.body,
         response.url,
         header(response, "Content-Type"),
@@ -172,6 +173,8 @@ def read(response: Response, keep_originals: bool, most: Bounds) -> FeedDocument
         keep_originals,
         most,
     )
+    document.links.update({name: without_credentials(url) for name, url in document.links.items()})
+    return document
 
 
 def read_list(response: Response) -> DocumentList | None:

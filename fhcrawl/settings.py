@@ -143,6 +143,7 @@ ITEM_PIPELINES = {
     "fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100,
 }
 EXTENSIONS = {
+    "fhcrawl.extensions.secrets.SecretsExtension": -200,
     "fhcrawl.extensions.corestats.CoreStats": 0,
     "scrapy.extensions.corestats.CoreStats": None,
     "fhcrawl.extensions.store.StoreExtension": -100,

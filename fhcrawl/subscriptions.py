@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from lxml import etree
 
+from fhcrawl.addresses import without_credentials
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.logs import printable
 
@@ -149,7 +150,7 @@ def _from_toml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
             f"{path} is no list of feeds in TOML ({printable(str(error))}); write\n{TOML_EXAMPLE}"
         ) from error
     for url, given in listed:
-        where = f"{path}, feed {printable(url)}"
+        where = f"{path}, feed {printable(without_credentials(url))}"
         yield _checked(url, where), _options(given, url, where)
 
 
@@ -207,8 +208,14 @@ def _checked(url: object, where: str) -> str:
         parts, host = None, None
     if parts is not None and parts.scheme == "file" and not host and parts.path.startswith("/"):
         return url
+    shown = printable(without_credentials(url))
     if parts is None or parts.scheme not in ("http", "https") or not host:
-        shown = printable(url)
         guess = "https://example.org/index.atom" if "://" in url else f"https://{shown}"
         raise ArgumentError(f"{where}: {shown} is not the URL of a feed; write {guess}")
+    # The URL names the feed in the store, the exports and the log.
+    if "@" in parts.netloc:
+        raise ArgumentError(
+            f"{where}: the URL of a feed is what names it, and this one holds a user name or a password; "
+            f"write {shown} with HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, or headers in a TOML list"
+        )
     return url

@@ -75,6 +75,8 @@ def check_settings(settings: BaseSettings) -> None:
 
     :raises ArgumentError: if one of them cannot be used
     """
+    from fhcrawl.downloadermiddlewares.guard import allowed_hosts
+
     for name, most in OUR_NUMBERS.items():
         if not str(settings.get(name)).isdecimal():
             raise ArgumentError(f"{name} is {settings.get(name)!r}: write a number, 0 to switch it off")
@@ -85,3 +87,7 @@ def check_settings(settings: BaseSettings) -> None:
         raise ArgumentError(f"FHCRAWL_LEASE_SECONDS is {lease!r}: write a number of seconds, 300 or so")
     for name in OUR_SWITCHES:
         flag(str(settings.get(name)), name)
+    allowed_hosts(settings)
+    has_password = settings.get("HTTPAUTH_USER") or settings.get("HTTPAUTH_PASS")
+    if has_password and not settings.get("HTTPAUTH_DOMAIN"):
+        raise ArgumentError("HTTPAUTH_DOMAIN is not set: write the host that may have the password")

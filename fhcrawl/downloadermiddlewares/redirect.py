@@ -1,20 +1,26 @@
-"""Redirects, without a Referer, and in the turn of the host that they lead to."""
+"""Redirects, without a Referer, without what is meant for one host alone, and in the turn of the new host."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy import Request
 from scrapy.downloadermiddlewares import redirect
 
+from fhcrawl.addresses import without_credentials
+from fhcrawl.reading import own_headers
+
 if TYPE_CHECKING:
-    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
 
 class RedirectMiddleware(redirect.RedirectMiddleware):
-    """Scrapy's, which without RefererMiddleware would warn that it sends no Referer."""
+    """Scrapy's, which without RefererMiddleware would warn that it sends no Referer.
+
+    A feed's own headers stay with its host, like Authorization; credentials in the new URL are dropped.
+    """
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -28,3 +34,22 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
         request.headers.pop("Referer", None)
         # With the slot of the host that it comes from, it would not take its turn at the one that it goes to.
         request.meta.pop("download_slot", None)
+
+    def process_response(  # type: ignore[override]  # Scrapy's still takes a spider
+        self, request: Request, response: Response
+    ) -> Request | Response:
+        """The request for the new place, or the response."""
+        location = response.headers.get("Location")
+        if location is not None:
+            response.headers["Location"] = without_credentials(location.decode("latin-1")).encode("latin-1")
+        redirected = super().process_response(request, response)
+        if isinstance(redirected, Request):
+            _drop_own_headers(redirected)
+        return redirected
+
+
+def _drop_own_headers(request: Request) -> None:
+    options = request.cb_kwargs.get("options", {})
+    own = own_headers(request.cb_kwargs.get("feed", ""), request.url, options)
+    for name in options.get("headers", {}).keys() - own.keys():
+        request.headers.pop(name, None)

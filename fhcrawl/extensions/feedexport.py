@@ -12,6 +12,7 @@ from scrapy import signals
 from scrapy.extensions import feedexport
 
 from fhcrawl import delivery
+from fhcrawl.addresses import without_credentials
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.extensions.store import StoreExtension
 
@@ -98,6 +99,7 @@ class FeedExporter(feedexport.FeedExporter):
         slot = super()._start_new_batch(*args, **kwargs)
         if isinstance(slot.storage, FileFeedStorage):
             self._storages.append(slot.storage)
+        slot.uri = without_credentials(slot.uri)  # it is what the log shows
         return slot
 
     async def close_spider(self, spider: Spider) -> None:

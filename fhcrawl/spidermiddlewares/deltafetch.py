@@ -120,7 +120,12 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             return self._loop(request, visit)
         if end.step is None or end.step.key != key:
             self._skip(request)
-        return None if end.step is None else _request(request, end.step)
+        return None if end.step is None else self._replace(request, end.step, key)
+
+    def _replace(self, request: Request, step: Step, key: str) -> Request:
+        known = request.cb_kwargs
+        via = known.get("via") if step.key == key else self._store.front_of(known["feed"], step.key)
+        return _request(request, step, via)
 
     # A page may change, and those behind it move: a processed one says nothing. Only a page that brought
     # nothing, before pages that have all been read, ends the walk. And not if an earlier walk has left it
@@ -168,13 +173,17 @@ def _is_left_over(step: Step | None, visit: Visit) -> bool:
     return step.place.walk < visit.place.walk
 
 
-def _request(request: Request, step: Step) -> Request:
-    """The request for a step in place of another, at the place that the chain gave it."""
+def _request(request: Request, step: Step, via: str | None) -> Request:
+    """The request for a step in place of another, at the place that the chain gave it.
+
+    :param via: URL of the document that leads there
+    """
     meta = dict(request.meta)
     meta.pop("deltafetch_key", None)
     if step.key != step.url:
         meta["deltafetch_key"] = step.key
     # What the page says that has led here is nothing to a farther one.
     newer = request.cb_kwargs.get("newer") if request.url == step.url else None
-    place = {"asked": step.url, "walk": step.place.walk, "step": step.place.step, "newer": newer}
-    return request.replace(url=step.url, meta=meta, cb_kwargs={**request.cb_kwargs, **place})
+    place = {"walk": step.place.walk, "step": step.place.step}
+    led = {"asked": step.url, "via": via, "newer": newer}
+    return request.replace(url=step.url, meta=meta, cb_kwargs={**request.cb_kwargs, **place, **led})

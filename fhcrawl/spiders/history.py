@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, Spider
 
 from fhcrawl import logical_feed, reading, signals, subscriptions, wordpress
+from fhcrawl.addresses import without_credentials
 from fhcrawl.clock import now
 from fhcrawl.documents import bounds, snapshot
 from fhcrawl.documents.html import feed_links
@@ -142,6 +143,7 @@ class HistorySpider(Spider):
         feed: str,
         place: Place,
         options: dict[str, Any],
+        via: str | None = None,
         headers: dict[str, str] | None = None,
         meta: dict[str, Any] | None = None,
         **kwargs: Any,
@@ -157,6 +159,7 @@ class HistorySpider(Spider):
             cb_kwargs={
                 "feed": feed,
                 "asked": url,
+                "via": via,
                 "role": role.value,
                 "walk": place.walk,
                 "step": place.step,
@@ -294,6 +297,7 @@ class HistorySpider(Spider):
             feed=visit.feed,
             place=visit.place.before(),
             options=known["options"],
+            via=response.url,
             documents=known.get("documents", 0) + 1,
             meta={"handle_httpstatus_list": [wordpress.NOT_FOUND]} if is_guess else None,
             page_digest=reading.digest(response) if link.role is Role.PAGE else None,
@@ -310,6 +314,7 @@ class HistorySpider(Spider):
             feed=visit.feed,
             place=place,
             options=response.cb_kwargs["options"],
+            via=response.url,
             meta={"deltafetch_key": key} if key != url else None,
             documents=1,
         )
@@ -320,7 +325,8 @@ class HistorySpider(Spider):
             yield from self._list(visit, response, listed)
             return
         if error.kind == "html" and known.get("is_new") and visit.role is Role.SUBSCRIPTION:
-            links = [url for url in feed_links(response.body, response.url) if reading.is_fetchable(url)]
+            found = map(without_credentials, feed_links(response.body, response.url))
+            links = [url for url in found if reading.is_fetchable(url)]
             if links:
                 logger.info("%s is an HTML page; its feed is %s", printable(visit.asked), printable(links[0]))
                 yield self._refer(visit, response, links[0])
@@ -339,6 +345,7 @@ class HistorySpider(Spider):
             feed=visit.feed,
             place=visit.place,
             options=response.cb_kwargs["options"],
+            via=response.url,
             meta={"deltafetch_enabled": False},
             **reading.referral(response, url),
         )

@@ -87,6 +87,17 @@ FIND_DOCUMENT = select(documents).where(
     documents.c.feed_id == bindparam("feed_id"), documents.c.key == bindparam("key")
 )
 
+_front = documents.alias("front")
+FRONT_OF = (
+    select(_front.c.url)
+    .join(documents, documents.c.id == _front.c.behind_id)
+    .where(
+        _front.c.feed_id == bindparam("feed_id"),
+        documents.c.feed_id == bindparam("feed_id"),
+        documents.c.key == bindparam("key"),
+    )
+)
+
 
 # Only of pages: an archive that has been read stays read.
 UNREAD_PAGE = (

@@ -93,7 +93,7 @@ class Store:
             store._prepare()
             store._file = _identity(store._engine)
         except (SQLAlchemyError, ImportError) as error:
-            shown = parsed.render_as_string(hide_password=True)
+            shown = parsed.difference_update_query(("password", "sslpassword")).render_as_string()
             raise StoreError(
                 f"The store cannot be opened: {shown} ({_cause(error)}); {_advice(error)}"
             ) from error
@@ -254,6 +254,13 @@ class Store:
         with self._transaction() as connection:
             row = rows.find_document(connection, self._feed_id(connection, feed), key)
             return None if row is None else lists.unread(connection, row.behind_id)
+
+    def front_of(self, feed: str, key: str) -> str | None:
+        """URL of a document whose link leads to another one of the feed; None if the store knows none."""
+        with self._transaction() as connection:
+            parameters = {"feed_id": self._feed_id(connection, feed), "key": key}
+            found: str | None = connection.scalar(statements.FRONT_OF, parameters)
+        return found
 
     # -- documents --------------------------------------------------------------------------------
 
@@ -416,11 +423,14 @@ class Store:
 def _parsed(url: str | URL) -> URL:
     try:
         parsed = make_url(url)
-    except UrlError as error:
+    except (UrlError, ValueError) as error:
         raise StoreError(
             "FHCRAWL_STORE_URL is not a database URL: write something like "
             "sqlite:////var/lib/fhcrawl/store.sqlite"
         ) from error
+    # What is taken for the host is named when it cannot be found, and may be half of a password.
+    if "@" in (parsed.host or ""):
+        raise StoreError("FHCRAWL_STORE_URL has more than one @: write those of the password as %40")
     if parsed.get_backend_name() not in statements.DATABASES:
         raise StoreError(
             f"FHCRAWL_STORE_URL names a database that fhcrawl does not know, "
