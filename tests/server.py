@@ -108,7 +108,7 @@ class FeedServer:
     `arrivals` has the time of each request, `busiest` how many were answered at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, address: tuple[str, int] = ("127.0.0.1", 0)) -> None:
         self.answers: dict[str, Answer] = {}
         self.requests: list[str] = []
         self.headers: list[dict[str, str]] = []
@@ -116,7 +116,7 @@ class FeedServer:
         self.busy = self.busiest = 0
         self.lock = threading.Lock()
         self.on_request: Callable[[str], None] | None = None
-        self._server = Server(("127.0.0.1", 0), Handler)
+        self._server = Server(address, Handler)
         self._server.feeds = self
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 

@@ -53,6 +53,9 @@ def test_list_can_be_opml(tmp_path: Path) -> None:
         ("http:///path\n", "is not the URL of a feed"),
         ("<opml><body>", "is neither a list of URLs nor OPML"),
         ('<opml><outline xmlUrl="mailto:x@example.org"/></opml>', "line 1: mailto:x@example.org is not"),
+        ("https://ann:s3cret@example.org/a\n", "write https://example.org/a with HTTPAUTH_USER"),
+        ("ftp://ann:s3cret@example.org/a\n", "line 1: ftp://example.org/a is not the URL of a feed"),
+        ("https://ann:s3cret@[::1/a\n", "line 1: https://[::1/a is not the URL of a feed"),
         ("nonsense\x1b[31m\n", "line 1: nonsense\\x1b[31m is not the URL of a feed"),
     ],
 )

@@ -126,7 +126,8 @@ def test_document_larger_than_allowed_is_a_gap(server: FeedServer, project: Proj
 
 def test_host_that_is_not_there_is_a_gap(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="http://127.0.0.1:9/a1"))
-    run = project.crawl(server.url("/index"), settings=QUICK)
+    allowed = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.1:9"}
+    run = project.crawl(server.url("/index"), settings={**QUICK, **allowed})
     assert run.stats["fhcrawl/document/failed"] == 1
     assert project.verdict() == ("incomplete", ["connection-refused"])
 
@@ -209,6 +210,20 @@ def test_text_from_a_feed_cannot_forge_log_lines(server: FeedServer, project: Pr
             "The store cannot be opened: sqlite:////no/such/folder/x.db",
         ),
         (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=nonsense"), "is not a database URL"),
+        (
+            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_ALLOWED_PRIVATE_HOSTS=10.0.0.1/8"),
+            "FHCRAWL_ALLOWED_PRIVATE_HOSTS has '10.0.0.1/8', and 10.0.0.1/8 has host bits set: write host,",
+        ),
+        (("-a", "feed=http://127.0.0.1/", "-s", "HTTPAUTH_PASS=s3cret"), "HTTPAUTH_DOMAIN is not set: write"),
+        (("-a", "feed=http://ann:s3cret@127.0.0.1/"), "write http://127.0.0.1/ with HTTPAUTH_USER"),
+        (
+            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=postgresql://ann:s3cr@s3cret@h/d"),
+            "has more than one @: write those of the password as %40",
+        ),
+        (
+            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=postgresql://ann:s3cret/h/d"),
+            "is not a database URL",
+        ),
         (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=mysql://x/y"), "does not know, mysql"),
     ],
 )
@@ -220,3 +235,4 @@ def test_wrong_arguments_stop_the_run_with_a_sentence(
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
     assert "Spider opened" not in done.stderr
+    assert "s3cret" not in done.stderr

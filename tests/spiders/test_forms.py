@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from tests.crawling import Project
 
+LOOPBACK = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8,localhost"}
+
 
 class TestPages:
     def test_next_of_the_page_that_last_names_is_not_followed(
@@ -43,7 +45,7 @@ class TestPages:
         with FeedServer() as other:
             server.serve("/index", atom([E("2")], links={"next": other.url("/p2")}))
             other.serve("/p2", atom([E("1")]))
-            run = project.crawl(server.url("/index"))
+            run = project.crawl(server.url("/index"), settings=LOOPBACK)
         assert set(run.changes) == {"1", "2"}
 
     def test_later_run_that_finds_the_walk_unfinished_goes_on(
@@ -174,7 +176,7 @@ class TestStartingPoints:
             other_host = other.root.replace("127.0.0.1", "localhost")
             server.serve("/index", atom([E("2")], prev=f"{other_host}/a1"))
             other.serve("/a1", atom([E("1")]))
-            run = project.crawl(server.url("/index"), settings=credentials)
+            run = project.crawl(server.url("/index"), settings={**credentials, **LOOPBACK})
             sent = [headers.get("Authorization") for headers in server.headers]
             sent_elsewhere = [headers.get("Authorization") for headers in other.headers]
         assert set(run.changes) == {"1", "2"}
@@ -186,7 +188,7 @@ class TestOddPublishers:
     def crawl(self, project: Project, server: FeedServer, options: str) -> None:
         listed = project.folder / "feeds.toml"
         listed.write_text(f'[[feed]]\nurl = "{server.url("/index")}"\n{options}\n')
-        self.run = project.crawl(args=("-a", "feeds=feeds.toml"))
+        self.run = project.crawl(args=("-a", "feeds=feeds.toml"), settings=LOOPBACK)
 
     def test_next_as_archives(self, server: FeedServer, project: Project) -> None:
         server.serve("/index", atom([E("3")], links={"next": "/a2"}))

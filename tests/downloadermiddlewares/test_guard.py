@@ -1,0 +1,389 @@
+"""Crawls of feeds that lead where nobody has let them."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import socket
+import ssl
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from scrapy import Request
+from scrapy.utils.request import request_from_dict
+
+from fhcrawl.addresses import AllowedHosts
+from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, GuardMiddleware, RefusedUrl
+from tests.feeds import E, atom
+from tests.resolver import names
+from tests.server import FeedServer
+from tests.test_addresses import LOOPBACK_SPELLINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.crawling import Project, Run
+
+STUB = {"TWISTED_DNS_RESOLVER": "tests.resolver.StubResolver", "RETRY_TIMES": 0}
+PUBLIC = "93.184.216.34"
+
+
+class Trap:
+    """A port on loopback that nobody must come to."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        self._listening = listening
+        self.port: int = listening.getsockname()[1]
+
+    def caught(self) -> list[bytes]:
+        """What each connection has sent."""
+        found = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                connection, _peer = self._listening.accept()
+                with connection:
+                    connection.settimeout(5)
+                    found.append(connection.recv(1000))
+        return found
+
+
+@pytest.fixture
+def trap() -> Iterator[Trap]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setblocking(False)
+        yield Trap(listening)
+
+
+class TlsFeedServer(FeedServer):
+    """The same with https."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate(folder))
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+
+    @property
+    def root(self) -> str:
+        return f"https://localhost:{self._server.server_port}"
+
+
+def certificate(folder: Path) -> Path:
+    """A key and its certificate, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    built = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "certificate.pem"
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(private + built.public_bytes(serialization.Encoding.PEM))
+    return path
+
+
+def reasons(project: Project) -> dict[str, list[str]]:
+    """The kinds of the reasons of each feed, by the feed's path."""
+    return {
+        feed["feed"].partition("//")[2].partition("/")[2]: [reason["kind"] for reason in feed["reasons"]]
+        for feed in project.feeds()
+    }
+
+
+def port_of(server: FeedServer) -> int:
+    return int(server.root.rpartition(":")[2])
+
+
+def crawl_links(project: Project, server: FeedServer, links: list[str], **environment: Any) -> Run:
+    """Crawl a feed for each link, all in one run."""
+    for number, link in enumerate(links):
+        server.serve(f"/{number}", atom([E("1")], prev=link))
+    return project.crawl(
+        *(server.url(f"/{number}") for number in range(len(links))), settings=STUB, **environment
+    )
+
+
+def test_no_spelling_of_a_special_address_is_fetched(
+    server: FeedServer, project: Project, trap: Trap
+) -> None:
+    hosts = [
+        *LOOPBACK_SPELLINGS,
+        *(
+            "localhost",
+            "LOCALHOST.",
+            "x.localhost",
+            "127.0.0.2",
+            "[::1]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:7f00:1]",
+        ),
+        *("0", "10.0.0.1", "169.254.169.254", "[fe80::1%25lo]", "[64:ff9b::7f00:1]", "[2002:7f00:1::1]"),
+    ]
+    run = crawl_links(project, server, [f"http://{host}:{trap.port}/a1" for host in hosts], **names({}))
+    assert reasons(project) == {str(number): ["private-address"] for number in range(len(hosts))}
+    assert trap.caught() == []
+    assert run.stats["fhcrawl/document/refused"] == len(hosts)
+    assert "may not be fetched: it is at a loopback address (127.0.0.1)" in run.log
+    assert "may not be fetched: it is on this machine" in run.log
+
+
+def test_names_of_special_addresses_are_not_connected_to(
+    server: FeedServer, project: Project, trap: Trap
+) -> None:
+    table = {
+        "loopback.test": [["127.0.0.1"]],
+        "ipv6.test": [["::1"]],
+        "mapped.test": [["::ffff:127.0.0.1"]],
+        "one-of-two.test": [[PUBLIC, "127.0.0.1"]],
+        "metadata.test": [["169.254.169.254"]],
+        "zone.test": [["fe80::1%lo"]],
+    }
+    links = [f"{scheme}://{name}:{trap.port}/a1" for name in table for scheme in ("http", "https")]
+    run = crawl_links(project, server, [*links, "http://no-such.test/a1"], **names(table))
+    expected = {str(number): ["private-address"] for number in range(len(links))}
+    assert reasons(project) == {**expected, str(len(links)): ["no-host"]}
+    assert trap.caught() == []
+    errors = [line for line in run.log.splitlines() if "ERROR" in line]
+    assert all("no-such.test" in line for line in errors)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_name_that_is_looked_up_again_and_is_private_then_is_sent_nothing(
+    server: FeedServer, project: Project, trap: Trap, scheme: str
+) -> None:
+    table = {"rebinding.test": [[PUBLIC], ["127.0.0.1"], [PUBLIC], ["127.0.0.1"]]}
+    crawl_links(project, server, [f"{scheme}://rebinding.test:{trap.port}/a1"], **names(table))
+    assert reasons(project) == {"0": ["private-address"]}
+    # robots.txt and the archive: connected to, and left without a word.
+    assert trap.caught() == [b"", b""]
+
+
+def test_start_url_is_not_redirected_to_a_private_address(
+    server: FeedServer, project: Project, trap: Trap
+) -> None:
+    for number, host in enumerate(("127.0.0.1", "2130706433", "private.test")):
+        location = f"http://{host}:{trap.port}/secret"
+        server.serve(f"/{number}", "", status=302, headers={"Location": location})
+    feeds = [server.url(f"/{number}") for number in range(3)]
+    project.crawl(*feeds, settings=STUB, **names({"private.test": [["127.0.0.1"]]}))
+    assert reasons(project) == {str(number): ["private-address"] for number in range(3)}
+    assert trap.caught() == []
+
+
+def test_private_host_of_one_feed_is_closed_to_another(project: Project, server: FeedServer) -> None:
+    intranet = f"http://intranet.test:{port_of(server)}"
+    with FeedServer() as other:
+        server.serve("/index", atom([E("2")], prev="/a1"))
+        server.serve("/a1", atom([E("1")]))
+        server.serve("/secret", atom([E("secret")]))
+        # Where the other feed is, so that the connection to the intranet is open when it is asked for.
+        other.serve("/spy", atom([E("3")], prev=f"{intranet}/secret"))
+        other.serve("/robots.txt", "", status=302, headers={"Location": f"{intranet}/delete"})
+        run = project.crawl(
+            f"{intranet}/index",
+            other.url("/spy"),
+            settings=STUB,
+            **names({"intranet.test": [["127.0.0.1"]]}),
+        )
+    assert reasons(project) == {"index": [], "spy": ["private-address"]}
+    assert set(run.changes) == {"1", "2", "3"}
+    assert sorted(server.asked()) == ["/a1", "/index"]
+
+
+@pytest.mark.parametrize(
+    "allowed",
+    ["private.test,127.0.0.2:{port},localhost", "127.0.0.0/8", "127.0.0.1:{port},127.0.0.2,localhost:{port}"],
+)
+def test_listed_private_hosts_may_be_led_to(server: FeedServer, project: Project, allowed: str) -> None:
+    with FeedServer(("0.0.0.0", 0)) as other:
+        port = port_of(other)
+        for path in ("/0", "/1", "/2"):
+            other.serve(path, atom([E("1")]))
+        links = [
+            f"http://{host}:{port}/{n}" for n, host in enumerate(("private.test", "127.0.0.2", "localhost"))
+        ]
+        for number, link in enumerate(links):
+            server.serve(f"/{number}", atom([E("2")], prev=link))
+        project.crawl(
+            *(server.url(f"/{number}") for number in range(3)),
+            settings={**STUB, "FHCRAWL_ALLOWED_PRIVATE_HOSTS": allowed.format(port=port)},
+            **names({"private.test": [["127.0.0.1"]], "localhost": [["127.0.0.1"]]}),
+        )
+    expected: dict[str, list[str]] = {"0": [], "1": [], "2": []}
+    if allowed == "127.0.0.0/8":
+        expected["2"] = ["private-address"]  # a name, which a network does not list
+    assert reasons(project) == expected
+
+
+def test_https_does_not_fall_back_to_http(project: Project, server: FeedServer, tmp_path: Path) -> None:
+    plain = f"http://localhost:{port_of(server)}"
+    settings = {
+        "FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.1,localhost",
+        "DOWNLOAD_VERIFY_CERTIFICATES": "False",
+    }
+    with TlsFeedServer(tmp_path) as secure:
+        secure.serve("/link", atom([E("1")], prev=f"{plain}/a1"))
+        secure.serve("/redirect", "", status=302, headers={"Location": f"{plain}/a1"})
+        secure.serve("/elsewhere", atom([E("1")], prev=server.url("/a2")))
+        secure.serve("/a3", atom([E("1")], prev=f"{plain}/a1"))
+        server.serve("/behind", atom([E("2")], prev=secure.url("/a3")))
+        server.serve("/a1", atom([E("downgraded")]))
+        server.serve("/a2", atom([E("2")]))
+        feeds = [*map(secure.url, ("/link", "/redirect", "/elsewhere")), server.url("/behind")]
+        expected = {
+            "link": ["downgrade"],
+            "redirect": ["downgrade"],
+            "elsewhere": [],
+            "behind": ["downgrade"],
+        }
+        run = project.crawl(*feeds, settings=settings)
+        assert reasons(project) == expected
+        assert "may not be fetched: it is http: on a host that was reached with https:" in run.log
+        # A later run comes there from what it has in the store.
+        project.crawl(*feeds, settings=settings)
+        assert reasons(project) == expected
+    assert "/a1" not in server.asked()
+
+
+def test_feed_that_was_given_with_http_may_go_back_to_it(
+    project: Project, server: FeedServer, tmp_path: Path
+) -> None:
+    plain = f"http://localhost:{port_of(server)}"
+    settings = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "localhost", "DOWNLOAD_VERIFY_CERTIFICATES": "False"}
+    with TlsFeedServer(tmp_path) as secure:
+        server.serve("/index", "", status=302, headers={"Location": secure.url("/index")})
+        secure.serve("/index", atom([E("2")], prev=f"{plain}/a1"))
+        server.serve("/a1", atom([E("1")]))
+        project.crawl(f"{plain}/index", settings=settings)
+    assert project.verdict() == ("complete", [])
+
+
+def test_proxy_looks_names_up_and_addresses_are_refused_before_it(
+    project: Project, server: FeedServer, trap: Trap
+) -> None:
+    links = {"0": "http://localhost:81/", "1": "http://0x7f.1:81/", "2": "http://elsewhere.test/a1"}
+    for path, link in links.items():
+        server.serve(f"http://feeds.test/{path}", atom([E("2")], prev=link))
+    server.serve("http://elsewhere.test/a1", atom([E("1")]))
+    feeds = [f"http://feeds.test/{path}" for path in links]
+    proxy = f"http://ann:proxy-secret@127.0.0.1:{port_of(server)}"
+    run = project.crawl(*feeds, settings=STUB, http_proxy=proxy, no_proxy="", **names({}))
+    assert reasons(project) == {"0": ["private-address"], "1": ["private-address"], "2": []}
+    assert "proxy-secret" not in run.log
+    assert {path for path in server.asked() if "robots" not in path} == {*feeds, "http://elsewhere.test/a1"}
+
+
+class TestCredentials:
+    def test_password_settings_and_export_uris_are_not_logged(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        settings = {
+            "HTTPAUTH_USER": "ann",
+            "HTTPAUTH_PASS": "s3cret-1",
+            "HTTPAUTH_DOMAIN": server.root.removeprefix("http://"),
+            "FTP_PASSWORD": "s3cret-2",
+            "AWS_SECRET_ACCESS_KEY": "s3cret-3",
+            "LOG_LEVEL": "DEBUG",
+        }
+        server.serve("/index", atom([E("1")]))
+        with FeedServer() as no_ftp:
+            output = f"ftp://ann:s3cret-4@127.0.0.1:{port_of(no_ftp)}/out.jsonl"
+        run = project.crawl(server.url("/index"), settings=settings, output=None, args=("-o", output))
+        assert "'HTTPAUTH_PASS': '***'" in run.log
+        assert "(1 items) in: ftp://127.0.0.1" in run.log
+        assert "s3cret" not in run.log
+        assert "Basic YW5uOnMzY3JldC0x" in [headers.get("Authorization") for headers in server.headers]
+        assert "s3cret" not in json.dumps(run.all_stats)
+
+    def test_credentials_of_links_and_redirects_are_dropped(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        host = server.root.removeprefix("http://")
+        server.serve("/index", "", status=302, headers={"Location": f"http://ann:s3cret-1@{host}/feed"})
+        server.serve("/feed", atom([E("2")], prev=f"http://ann:s3cret-2@{host}/a1"))
+        server.serve("/a1", atom([E("1")]))
+        run = project.crawl(server.url("/index"), settings={"LOG_LEVEL": "DEBUG"})
+        assert project.verdict() == ("complete", [])
+        assert {item["document"] for item in run.items} == {server.url("/feed"), server.url("/a1")}
+        assert not any("Authorization" in headers for headers in server.headers)
+        store = b"".join(path.read_bytes() for path in (project.folder / ".scrapy").glob("fhcrawl.sqlite*"))
+        assert b"s3cret" not in store
+        assert "s3cret" not in run.log
+
+    def test_headers_do_not_follow_a_redirect_to_another_host(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        listed = project.folder / "feeds.toml"
+        options = 'headers = {X-Key = "k", Authorization = "Bearer b"}'
+        listed.write_text(f'[[feed]]\nurl = "{server.url("/index")}"\n{options}\n')
+        with FeedServer() as other:
+            server.serve("/index", "", status=302, headers={"Location": "/moved"})
+            server.serve("/moved", "", status=302, headers={"Location": other.url("/feed")})
+            other.serve("/feed", atom([E("1")]))
+            allowed = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.1"}
+            run = project.crawl(args=("-a", "feeds=feeds.toml"), settings=allowed)
+            assert set(run.changes) == {"1"}
+            sent = [(h.get("X-Key"), h.get("Authorization")) for h in server.headers]
+            assert sent[-2:] == [("k", "Bearer b")] * 2
+            assert not any({"X-Key", "Authorization"} & headers.keys() for headers in other.headers)
+
+
+class TestRequests:
+    guard = GuardMiddleware(AllowedHosts())
+
+    @pytest.mark.parametrize(
+        "url", ["http://ann@127.0.0.1/", "ftp://127.0.0.1/", "data:,x", "file:///etc/passwd", "s3://b/k"]
+    )
+    @pytest.mark.parametrize("known", [{}, {"feed": "http://127.0.0.1/"}])
+    def test_what_is_never_fetched(self, url: str, known: dict[str, str]) -> None:
+        with pytest.raises(RefusedUrl) as refused:
+            self.guard.process_request(Request(url, cb_kwargs=known))
+        assert refused.value.kind == "refused-url"
+
+    def test_request_from_another_machine_is_checked_here(self) -> None:
+        request = Request(
+            "http://10.0.0.1:81/a1", cb_kwargs={"feed": "http://10.0.0.1/"}, meta={ANY_ADDRESS: True}
+        )
+        carried = request_from_dict(json.loads(json.dumps(plain(request))))
+        with pytest.raises(RefusedUrl):
+            self.guard.process_request(carried)
+
+    def test_what_was_allowed_before_a_redirect_is_not_allowed_behind_it(self) -> None:
+        request = Request("http://10.0.0.1/a1", cb_kwargs={"feed": "http://10.0.0.1/"})
+        self.guard.process_request(request)
+        assert request.meta[ANY_ADDRESS]
+        request = request.replace(url="http://name.test/")
+        self.guard.process_request(request)
+        assert ANY_ADDRESS not in request.meta
+
+    def test_robots_txt_of_a_feeds_own_host_may_be_asked_for(self) -> None:
+        guard = GuardMiddleware(AllowedHosts())
+        robots = Request("http://10.0.0.1/robots.txt")
+        with pytest.raises(RefusedUrl):
+            guard.process_request(robots)
+        guard.process_request(Request("http://10.0.0.1/a1", cb_kwargs={"feed": "http://10.0.0.1/"}))
+        guard.process_request(robots)
+        guard.process_request(robots.replace(meta={"redirect_urls": ["http://10.0.0.1/robots.txt"]}))
+        with pytest.raises(RefusedUrl):
+            guard.process_request(robots.replace(meta={"redirect_urls": ["http://name.test/robots.txt"]}))
+
+
+def plain(request: Request) -> dict[str, object]:
+    """A request as JSON can carry it."""
+    carried = request.to_dict()
+    return {name: carried[name] for name in ("url", "cb_kwargs", "meta")}

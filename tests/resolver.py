@@ -1,0 +1,53 @@
+"""Names that stand for what a test says, in a crawl of its own process."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.address import IPv4Address, IPv6Address
+from twisted.internet.interfaces import IHostnameResolver
+from zope.interface import implementer
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+NAMES = "TEST_NAMES"
+
+
+def names(table: dict[str, list[list[str]]]) -> dict[str, Any]:
+    """Environment for names: the addresses of the first answer, of the second, …; the last one stays."""
+    return {NAMES: json.dumps(table)}
+
+
+@implementer(IHostnameResolver)
+class StubResolver:
+    """TWISTED_DNS_RESOLVER, which has its answers from the environment."""
+
+    def __init__(self, reactor: Any) -> None:
+        self._reactor = reactor
+        self._answers: dict[str, list[list[str]]] = json.loads(os.environ[NAMES])
+
+    @classmethod
+    def from_crawler(cls, crawler: object, reactor: Any) -> Self:
+        return cls(reactor)
+
+    def install_on_reactor(self) -> None:
+        self._reactor.installNameResolver(self)
+
+    def resolveHostName(  # noqa: N802
+        self,
+        resolutionReceiver: Any,  # noqa: N803
+        hostName: str,  # noqa: N803
+        portNumber: int = 0,  # noqa: N803
+        *args: object,
+    ) -> object:
+        is_address = hostName.replace(".", "").isdecimal()
+        answers = self._answers.get(hostName, [[hostName] if is_address else []])
+        resolutionReceiver.resolutionBegan(resolutionReceiver)
+        for address in answers.pop(0) if len(answers) > 1 else answers[0]:
+            made = IPv6Address if ":" in address else IPv4Address
+            resolutionReceiver.addressResolved(made("TCP", address, portNumber))
+        resolutionReceiver.resolutionComplete()
+        return resolutionReceiver
