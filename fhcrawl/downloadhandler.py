@@ -7,9 +7,10 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
-from scrapy.exceptions import CannotResolveHostError
+from scrapy.exceptions import CannotResolveHostError, DownloadTimeoutError
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
+from twisted.internet import defer
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IResolutionReceiver
 from zope.interface import implementer
@@ -50,7 +51,7 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         url = urlparse_cached(request)
         port = url.port or PORTS[url.scheme]
         # A name that is known to lead astray is not even connected to.
-        for address in await look_up(url.hostname or "", port):
+        for address in await look_up(url.hostname or "", port, request.meta["download_timeout"]):
             check(self._allowed, address, port)
         return await self._checked.download_request(request)
 
@@ -91,16 +92,21 @@ def check(allowed: AllowedHosts, host: str, port: int) -> None:
         raise RefusedUrl("private-address", refusal)
 
 
-async def look_up(host: str, port: int) -> list[str]:
+async def look_up(host: str, port: int, timeout: float) -> list[str]:
     """The addresses of a host, from the resolver that connections use.
 
+    :param timeout: in seconds
     :raises CannotResolveHostError: if there are none
+    :raises DownloadTimeoutError: if it takes too long
     """
     from twisted.internet import reactor
 
     receiver = Addresses()
     reactor.nameResolver.resolveHostName(receiver, host, port)
-    await maybe_deferred_to_future(receiver.complete)
+    try:
+        await maybe_deferred_to_future(receiver.complete.addTimeout(timeout, reactor))
+    except defer.TimeoutError as error:
+        raise DownloadTimeoutError(f"looking up {host} took longer than {timeout} seconds") from error
     if not receiver.found:
         raise CannotResolveHostError(host)
     return receiver.found

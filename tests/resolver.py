@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 NAMES = "TEST_NAMES"
+NEVER = ["never"]
 
 
 def names(table: dict[str, list[list[str]]]) -> dict[str, Any]:
-    """Environment for names: the addresses of the first answer, of the second, …; the last one stays."""
+    """Environment for names: the addresses of the first answer, of the second, …; the last one stays.
+
+    NEVER is no answer at all.
+    """
     return {NAMES: json.dumps(table)}
 
 
@@ -46,7 +50,10 @@ class StubResolver:
         is_address = hostName.replace(".", "").isdecimal()
         answers = self._answers.get(hostName, [[hostName] if is_address else []])
         resolutionReceiver.resolutionBegan(resolutionReceiver)
-        for address in answers.pop(0) if len(answers) > 1 else answers[0]:
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if answer == NEVER:
+            return resolutionReceiver
+        for address in answer:
             made = IPv6Address if ":" in address else IPv4Address
             resolutionReceiver.addressResolved(made("TCP", address, portNumber))
         resolutionReceiver.resolutionComplete()

@@ -20,7 +20,7 @@ from scrapy.utils.request import request_from_dict
 from fhcrawl.addresses import AllowedHosts
 from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, GuardMiddleware, RefusedUrl
 from tests.feeds import E, atom
-from tests.resolver import names
+from tests.resolver import NEVER, names
 from tests.server import FeedServer
 from tests.test_addresses import LOOPBACK_SPELLINGS
 
@@ -158,7 +158,7 @@ def test_names_of_special_addresses_are_not_connected_to(
     expected = {str(number): ["private-address"] for number in range(len(links))}
     assert reasons(project) == {**expected, str(len(links)): ["no-host"]}
     assert trap.caught() == []
-    errors = [line for line in run.log.splitlines() if "ERROR" in line]
+    errors = [line for line in run.log.splitlines() if "] ERROR: " in line]
     assert all("no-such.test" in line for line in errors)
 
 
@@ -228,6 +228,29 @@ def test_listed_private_hosts_may_be_led_to(server: FeedServer, project: Project
     if allowed == "127.0.0.0/8":
         expected["2"] = ["private-address"]  # a name, which a network does not list
     assert reasons(project) == expected
+
+
+@pytest.mark.parametrize("resolver", ["CachingThreadedResolver", "CachingHostnameResolver"])
+def test_scrapys_resolvers_are_asked(server: FeedServer, project: Project, resolver: str) -> None:
+    settings = {
+        "TWISTED_DNS_RESOLVER": f"scrapy.resolver.{resolver}",
+        "FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.2/31",
+        "RETRY_TIMES": 0,
+    }
+    with FeedServer(("0.0.0.0", 0)) as other:
+        server.serve("/index", atom([E("3")], prev=f"http://127.0.0.2:{port_of(other)}/a2"))
+        other.serve("/a2", atom([E("2")], prev="/a1"))
+        other.serve("/a1", atom([E("1")], prev="http://no-such-host.invalid/a0"))
+        run = project.crawl(server.url("/index"), settings=settings)
+    assert set(run.changes) == {"1", "2", "3"}
+    assert project.verdict() == ("incomplete", ["no-host"])
+
+
+def test_resolver_that_never_answers_is_a_timeout(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("1")], prev="http://slow.test/a1"))
+    settings = {**STUB, "DOWNLOAD_TIMEOUT": 1}
+    project.crawl(server.url("/index"), settings=settings, **names({"slow.test": [NEVER]}))
+    assert project.verdict() == ("incomplete", ["timeout"])
 
 
 def test_https_does_not_fall_back_to_http(project: Project, server: FeedServer, tmp_path: Path) -> None:
@@ -347,7 +370,15 @@ class TestRequests:
     guard = GuardMiddleware(AllowedHosts())
 
     @pytest.mark.parametrize(
-        "url", ["http://ann@127.0.0.1/", "ftp://127.0.0.1/", "data:,x", "file:///etc/passwd", "s3://b/k"]
+        "url",
+        [
+            "http://ann@127.0.0.1/",
+            "http://127.0.0.1:65536/",
+            "ftp://127.0.0.1/",
+            "data:,x",
+            "file:///etc/passwd",
+            "s3://b/k",
+        ],
     )
     @pytest.mark.parametrize("known", [{}, {"feed": "http://127.0.0.1/"}])
     def test_what_is_never_fetched(self, url: str, known: dict[str, str]) -> None:
