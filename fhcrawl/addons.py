@@ -17,6 +17,13 @@ SWITCHED = {
     "REMOTE_CONTROL_ENABLED": ("EXTENSIONS", "scrapy.extensions.remote_control.RemoteControl"),
     "TELNETCONSOLE_ENABLED": ("EXTENSIONS", "scrapy.extensions.telnet.TelnetConsole"),
 }
+SECRETS = (
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "FTP_PASSWORD",
+    "HTTPAUTH_PASS",
+    "TELNETCONSOLE_PASSWORD",
+)
 
 
 class SwitchedOff:
@@ -31,3 +38,23 @@ class SwitchedOff:
         for switch, (components, path) in SWITCHED.items():
             if not settings.getbool(switch):
                 settings[f"{components}_BASE"].pop(path, None)
+
+
+class Secret(str):
+    """A string that is not shown."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Three stars."""
+        return "'***'"
+
+
+class Secrets:
+    """Lets passwords be `Secret`, since Scrapy logs each setting that is not as by default."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Hide them."""
+        for name in SECRETS:
+            if settings.get(name):
+                settings.set(name, Secret(settings[name]), settings.getpriority(name) or 0)

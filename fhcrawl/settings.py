@@ -12,7 +12,7 @@ BOT_NAME = "fhcrawl"
 SPIDER_MODULES = ["fhcrawl.spiders"]
 NEWSPIDER_MODULE = "fhcrawl.spiders"
 COMMANDS_MODULE = "fhcrawl.commands"
-ADDONS = {"fhcrawl.addons.SwitchedOff": 0}
+ADDONS = {"fhcrawl.addons.SwitchedOff": 0, "fhcrawl.addons.Secrets": 0}
 
 # Where the logical feeds are kept, as an SQLAlchemy URL; None: .scrapy/fhcrawl.sqlite in the project.
 FHCRAWL_STORE_URL: str | None = None
@@ -143,7 +143,6 @@ ITEM_PIPELINES = {
     "fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100,
 }
 EXTENSIONS = {
-    "fhcrawl.extensions.secrets.SecretsExtension": -200,
     "fhcrawl.extensions.corestats.CoreStats": 0,
     "scrapy.extensions.corestats.CoreStats": None,
     "fhcrawl.extensions.store.StoreExtension": -100,
