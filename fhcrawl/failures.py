@@ -17,7 +17,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from fhcrawl.downloadermiddlewares.guard import RefusedUrl
 from fhcrawl.downloadermiddlewares.limits import LimitReached
-from fhcrawl.downloadhandlers import HeadersTooLarge
+from fhcrawl.downloadhandlers.bounded import HeadersTooLarge
 from fhcrawl.logs import printable
 from fhcrawl.visit import Loss, State
 

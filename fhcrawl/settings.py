@@ -111,8 +111,8 @@ CONCURRENT_ITEMS = 8
 
 # HTTP11DownloadHandler: it connects to whatever a name stands for.
 DOWNLOAD_HANDLERS = {
-    "http": "fhcrawl.downloadhandler.GuardedDownloadHandler",
-    "https": "fhcrawl.downloadhandler.GuardedDownloadHandler",
+    "http": "fhcrawl.downloadhandlers.guarded.GuardedDownloadHandler",
+    "https": "fhcrawl.downloadhandlers.guarded.GuardedDownloadHandler",
     # Scrapy's for files knows no folders.
     "file": "fhcrawl.folders.FolderDownloadHandler",
 }

@@ -48,7 +48,7 @@ class GuardMiddleware:
     """Lets http and https pass, and files only below the folder of a feed that the user gave as a file.
 
     A host at a special address must be the very host and port of the feed, or listed. What a name stands for
-    is only known when it is connected to: `fhcrawl.downloadhandler` looks, unless `ANY_ADDRESS` is set here.
+    is only known when it is connected to: `GuardedDownloadHandler` looks, unless `ANY_ADDRESS` is set here.
     Redirects and retries come through here again, and so do requests that have come from another machine.
     """
 

@@ -17,7 +17,7 @@ from zope.interface import implementer
 
 from fhcrawl.addresses import PORTS
 from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, RefusedUrl, allowed_hosts
-from fhcrawl.downloadhandlers import BoundedDownloadHandler, BoundedFactory
+from fhcrawl.downloadhandlers.bounded import BoundedDownloadHandler, BoundedFactory
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -38,6 +38,7 @@ class GuardedDownloadHandler(BaseDownloadHandler):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._allowed = allowed_hosts(crawler.settings)
+        self._dns_timeout = crawler.settings.getfloat("DNS_TIMEOUT")
         self._anywhere = BoundedDownloadHandler(crawler)
         self._checked = CheckedDownloadHandler(crawler, self._allowed)
 
@@ -51,7 +52,8 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         url = urlparse_cached(request)
         port = url.port or PORTS[url.scheme]
         # A name that is known to lead astray is not even connected to.
-        for address in await look_up(url.hostname or "", port, request.meta["download_timeout"]):
+        timeout = request.meta.get("download_timeout") or self._dns_timeout
+        for address in await look_up(url.hostname or "", port, timeout):
             check(self._allowed, address, port)
         return await self._checked.download_request(request)
 

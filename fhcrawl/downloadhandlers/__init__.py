@@ -1,0 +1,1 @@
+"""The download handlers."""
