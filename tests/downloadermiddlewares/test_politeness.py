@@ -64,7 +64,7 @@ def test_host_never_gets_more_than_one_request_at_a_time(server: FeedServer, pro
             other.answers[f"/{name}"] = Answer(status=302, headers={"Location": target})
         moved = [other.url(f"/{name}") for name in "ijk"]
         local = [feed.replace("127.0.0.1", "localhost") for feed in feeds]
-        run = project.crawl(*local, *moved)
+        run = project.crawl(*local, *moved, settings={"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "localhost"})
     assert run.stats["fhcrawl/document/processed"] == 19
     assert timed.at_once == 1
 
