@@ -97,7 +97,7 @@ class GuardMiddleware:
 
     def _is_given(self, request: Request, feed: str | None, where: Origin) -> bool:
         if feed is not None:
-            given = where == addresses.origin(feed)
+            given = where in map(addresses.origin, _given(request, feed))
             if given:
                 self._feeds.add(where)
             return given
@@ -107,14 +107,18 @@ class GuardMiddleware:
         return where in self._feeds and all(addresses.origin(hop) == where for hop in hops)
 
 
+def _given(request: Request, feed: str) -> list[str]:
+    """The URLs that the user gave: the feed's, and that of a snapshot."""
+    return [feed, *filter(None, [request.cb_kwargs.get("options", {}).get("snapshot")])]
+
+
 def _check_feed(request: Request, feed: str) -> None:
-    given = urlsplit(feed)
-    if given.scheme not in PORTS:
+    if urlsplit(feed).scheme not in PORTS:
         raise RefusedUrl("refused-url", "a feed of files may not lead to the net")
     if urlsplit(request.url).scheme == "https":
         return
     host = addresses.origin(request.url).host
-    if given.scheme == "http" and addresses.origin(feed).host == host:
+    if any(url.startswith("http:") and addresses.origin(url).host == host for url in _given(request, feed)):
         return
     before = (feed, request.cb_kwargs.get("via"), *request.meta.get("redirect_urls", ()))
     for url in filter(None, before):

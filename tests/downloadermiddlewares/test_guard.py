@@ -393,6 +393,13 @@ class TestRequests:
         with pytest.raises(RefusedUrl):
             self.guard.process_request(carried)
 
+    def test_snapshot_that_the_user_gave_may_be_anywhere(self) -> None:
+        options = {"snapshot": "http://10.0.0.2/index"}
+        known = {"feed": "https://10.0.0.1/", "options": options}
+        self.guard.process_request(Request("http://10.0.0.2/page", cb_kwargs=known))
+        with pytest.raises(RefusedUrl):
+            self.guard.process_request(Request("http://10.0.0.3/page", cb_kwargs=known))
+
     def test_what_was_allowed_before_a_redirect_is_not_allowed_behind_it(self) -> None:
         request = Request("http://10.0.0.1/a1", cb_kwargs={"feed": "http://10.0.0.1/"})
         self.guard.process_request(request)
