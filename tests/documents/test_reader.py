@@ -18,7 +18,7 @@ DATA = Path(__file__).parent.parent / "data" / "documents"
 FEEDS = sorted(path for path in DATA.iterdir() if path.suffix != ".json")
 XML_FEEDS = [path for path in FEEDS if path.suffix in {".atom", ".rdf", ".rss"}]
 LOCATION = "http://feeds.example/dir/"
-KINDS = {"empty", "html", "not-xml", "not-json", "not-a-feed"}
+KINDS = {"empty", "html", "not-xml", "not-json", "not-a-feed", "too-large"}
 ATOM = "http://www.w3.org/2005/Atom"
 
 # What libxml2 calls a fault differs from version to version; the expectations only say that it found one.
