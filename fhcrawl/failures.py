@@ -17,6 +17,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from fhcrawl.downloadermiddlewares.guard import RefusedUrl
 from fhcrawl.downloadermiddlewares.limits import LimitReached
+from fhcrawl.downloadermiddlewares.politeness import retry_after
 from fhcrawl.downloadhandlers.bounded import HeadersTooLarge
 from fhcrawl.logs import printable
 from fhcrawl.visit import Loss, State
@@ -67,6 +68,14 @@ def loss_of(failure: Failure) -> Loss:
         return _ignored(error)
     name = printable(str(error) or type(error).__name__)
     return Loss(State.FAILED, "download-error", f"cannot be fetched ({name})")
+
+
+def wait_of(failure: Failure) -> float:
+    """For how many seconds the server wants no request; 0 if it does not say."""
+    error = failure.value
+    if isinstance(error, HttpError):
+        return retry_after(error.response)
+    return error.wait if isinstance(error, LimitReached) else 0
 
 
 def _status(status: int) -> Loss:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from fhcrawl import documents, logical_feed
+from fhcrawl import documents, logical_feed, schedule
 from fhcrawl.addresses import without_credentials
 from fhcrawl.clock import now
 from fhcrawl.documents import Bounds, bounds, lists, snapshot
+from fhcrawl.documents.dates import shift
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Newer, Oddities, Place, Role, Version
@@ -73,6 +74,21 @@ def visit_of(request: Request, url: str) -> Visit:
         run=known["run"],
         location=_location(request, url),
     )
+
+
+def note_freshness(visit: Visit, response: Response) -> None:
+    """Note in a visit what a subscription document's server says of when to ask again."""
+    if visit.role is Role.SUBSCRIPTION:
+        lines = [line.decode("latin-1") for line in response.headers.getlist("Cache-Control")]
+        visit.fresh = schedule.freshness(
+            ", ".join(lines), header(response, "Expires"), header(response, "Date"), header(response, "Age")
+        )
+
+
+def note_wait(visit: Visit, seconds: float) -> None:
+    """Note in a visit that its server wants no request for a time."""
+    if seconds > 0:
+        visit.retry_after = shift(visit.fetched, int(min(seconds, schedule.LONGEST)))
 
 
 def _location(request: Request, url: str) -> str:
@@ -283,6 +299,7 @@ def _bound(visit: Visit, document: FeedDocument, since: str) -> None:
 
 
 def _fill_subscription(visit: Visit, response: Response, document: FeedDocument) -> None:
+    visit.rhythm = None if document.rhythm is None else asdict(document.rhythm)
     if visit.loss is None:
         visit.validators = _validators(response)
     # RFC 5005, 2; a document that is not whole and valid deletes nothing.

@@ -44,6 +44,11 @@ FHCRAWL_MAX_TEXT = 10_000_000
 # run. 0 is no limit.
 FHCRAWL_MAX_WAIT = 300
 
+# How many seconds after a poll a feed is due again (-a due=1), at least and at most: whatever the feed, its
+# server and its habits say.
+FHCRAWL_DUE_MIN_SECONDS = 15 * 60
+FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
+
 # Whether CSV has an apostrophe before what a spreadsheet would run as a formula. False: Python's csv module
 # gives back the values as the feed has them.
 FHCRAWL_CSV_FORMULAS_ESCAPED = False

@@ -21,12 +21,16 @@ else:  # pragma: no cover
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 OPML_ATTRIBUTES = {"fhNext": "next", "fhReversed": "reversed", "fhLimit": "limit"}
 COMMENT = re.compile(r"(?:^|\s)#")
 WHITE_SPACE = re.compile(r"\s")
+NOTHING_SUBSCRIBED = (
+    "No feed to crawl: write -a feed=https://example.org/index.atom, -a feeds=subscriptions.txt, "
+    "or subscribe to one: scrapy subscribe https://example.org/index.atom"
+)
 TOML_EXAMPLE = '[[feed]]\nurl = "https://example.org/index.atom"\nreversed = true'
 
 
@@ -49,7 +53,11 @@ class FeedOptions:
 
     def plain(self) -> dict[str, Any]:
         """What differs from the defaults, in values that a request can carry."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, False, {})}
+        # A limit of 0 is not False, though it is equal to it.
+        given = asdict(self).items()
+        return {
+            name: value for name, value in given if value is not None and value is not False and value != {}
+        }
 
 
 NAMES = {f.name for f in fields(FeedOptions)}
@@ -57,13 +65,15 @@ Listed = dict[str, FeedOptions]
 
 
 def from_arguments(feed: str | None, feeds: str | None, snapshot: str | None = None) -> Listed:
-    """The feeds that the spider's arguments name, each once, in their order.
+    """The feeds that the spider's arguments name, each once, in their order; none without arguments.
 
     :param feed: URLs, separated by white space
     :param feeds: path of a list
     :param snapshot: URL of the index of a snapshot that the only feed goes on from
-    :raises ArgumentError: if there is none, if one is no URL, or if the list cannot be read
+    :raises ArgumentError: if they name none, if one is no URL, or if the list cannot be read
     """
+    if feed is None and feeds is None and not snapshot:
+        return {}
     if not feed and not feeds:
         if snapshot:
             raise ArgumentError(
@@ -97,6 +107,20 @@ def _snapshot(url: str | None, feed: str, where: str) -> str | None:
     if url == feed:
         raise ArgumentError(f"{where} is the feed itself: write -a feed={printable(feed)} alone")
     return None if url is None else _checked(url, where)
+
+
+def from_words(words: Iterable[str]) -> Listed:
+    """The feeds that words on a command line name, each once: URLs, and paths of lists.
+
+    :raises ArgumentError: if one is neither, or if a list cannot be read
+    """
+    listed: Listed = {}
+    for word in words:
+        if "://" in word or not Path(word).exists():
+            listed[_checked(word, "There is no such file, and")] = FeedOptions()
+        else:
+            listed.update(from_file(Path(word)))
+    return listed
 
 
 def from_file(path: Path) -> Iterator[tuple[str, FeedOptions]]:

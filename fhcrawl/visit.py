@@ -54,6 +54,9 @@ class Visit:
     :param left_over: a page that an earlier walk has left unread
     :param loss: why the document does not count as processed, if it does not
     :param validators: ETag, Last-Modified and body digest of a subscription document
+    :param fresh: for how many seconds the server calls a subscription document fresh
+    :param retry_after: before which the server wants no request, ISO 8601 in UTC
+    :param rhythm: when a subscription document says that it changes: a `documents.Rhythm`, as plain values
     :param versions: what it holds, in document order
     :param deletions: what its tombstones say
     :param stored: the newest versions in the store of the entries that it holds, by id
@@ -86,6 +89,9 @@ class Visit:
     left_over: bool = False
     loss: Loss | None = None
     validators: tuple[str | None, str | None, str] | None = None
+    fresh: int | None = None
+    retry_after: str | None = None
+    rhythm: dict[str, object] | None = None
     lost_entries: int = 0
     versions: list[Version] = field(default_factory=list)
     deletions: list[Version] = field(default_factory=list)

@@ -17,8 +17,9 @@ ROOMS = {
     "documents": {"documents", "exceptions"},
     "addresses.py": {"exceptions"},
     "logical_feed.py": {"documents"},
+    "schedule.py": {"documents", "logical_feed"},
     "visit.py": {"documents", "logical_feed"},
-    "store": {"documents", "store", "logical_feed", "visit", "exceptions"},
+    "store": {"documents", "store", "logical_feed", "schedule", "visit", "exceptions"},
 }
 
 
@@ -42,8 +43,8 @@ def test_arrows_run_one_way(room: str) -> None:
 
 
 def test_the_rules_do_without_scrapy_and_without_a_database() -> None:
-    pure = ", ".join(f"fhcrawl.{name}" for name in ("addresses", "documents", "logical_feed", "visit"))
-    script = f"import sys, {pure}; print(*sys.modules)"
+    rooms = ("addresses", "documents", "logical_feed", "schedule", "visit")
+    script = f"import sys, {', '.join(f'fhcrawl.{name}' for name in rooms)}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert not loaded & {"scrapy", "twisted", "sqlalchemy"}

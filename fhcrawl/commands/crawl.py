@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -10,7 +11,8 @@ from scrapy.exceptions import UsageError
 
 from fhcrawl.documents.bounds import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
-from fhcrawl.subscriptions import flag
+from fhcrawl.schedule import LONGEST
+from fhcrawl.subscriptions import NOTHING_SUBSCRIBED, flag
 
 if TYPE_CHECKING:
     import argparse
@@ -32,6 +34,8 @@ OUR_NUMBERS = {
     "FHCRAWL_MAX_TEXT": PARSER_TEXT,
     "FHCRAWL_MAX_WAIT": None,
     "FHCRAWL_PREFETCH": None,
+    "FHCRAWL_DUE_MIN_SECONDS": LONGEST,
+    "FHCRAWL_DUE_MAX_SECONDS": LONGEST,
 }
 OUR_SWITCHES = ("DELTAFETCH_ENABLED", "DELTAFETCH_RESET", "FHCRAWL_CSV_FORMULAS_ESCAPED")
 FAILURES = ("feedexport/failed_count/", "fhcrawl/store/failed")
@@ -52,10 +56,11 @@ class Command(crawl.Command):
         if args == [HistorySpider.name] and self.settings is not None:
             try:
                 check_settings(self.settings)
-                HistorySpider.check(**opts.spargs)
-                store = Store.open(store_url(self.settings))
-                store.check_writable()
-                store.close()
+                feeds = HistorySpider.check(**opts.spargs)["feeds"]
+                with closing(Store.open(store_url(self.settings))) as store:
+                    store.check_writable()
+                    if not feeds and not store.has_subscriptions():
+                        raise ArgumentError(NOTHING_SUBSCRIBED)
             except FhcrawlError as error:
                 raise UsageError(str(error), print_help=False) from error
         super().run(args, opts)
@@ -81,7 +86,7 @@ def check_settings(settings: BaseSettings) -> None:
         if not str(settings.get(name)).isdecimal():
             raise ArgumentError(f"{name} is {settings.get(name)!r}: write a number, 0 to switch it off")
         if most is not None and settings.getint(name) > most:
-            raise ArgumentError(f"{name} is {settings.get(name)}: the parser reads no more than {most}")
+            raise ArgumentError(f"{name} is {settings.get(name)}: write no more than {most}")
     lease = str(settings.get("FHCRAWL_LEASE_SECONDS"))
     if not lease.isdecimal() or int(lease) < SHORTEST_LEASE:
         raise ArgumentError(f"FHCRAWL_LEASE_SECONDS is {lease!r}: write a number of seconds, 300 or so")
@@ -91,3 +96,7 @@ def check_settings(settings: BaseSettings) -> None:
     has_password = settings.get("HTTPAUTH_USER") or settings.get("HTTPAUTH_PASS")
     if has_password and not settings.get("HTTPAUTH_DOMAIN"):
         raise ArgumentError("HTTPAUTH_DOMAIN is not set: write the host that may have the password")
+    if settings.getint("FHCRAWL_DUE_MIN_SECONDS") > settings.getint("FHCRAWL_DUE_MAX_SECONDS"):
+        raise ArgumentError(
+            "FHCRAWL_DUE_MIN_SECONDS is more than FHCRAWL_DUE_MAX_SECONDS: write a smaller one"
+        )

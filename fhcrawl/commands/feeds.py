@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Verdict
     from fhcrawl.store import Feed
 
-COLUMNS = "{:<12} {:<10} {:>8}  {}"
+COLUMNS = "{:<12} {:<10} {:>8}  {:<10}  {}"
 
 
 class Command(ScrapyCommand):
@@ -40,9 +40,9 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         """For `scrapy feeds --help`."""
         return (
-            "List every feed in the store with its verdict (complete, incomplete, lossy or unknown), and "
-            "below it each reason. Examples: 'scrapy feeds'; 'scrapy feeds --json | jq .'; "
-            "'scrapy feeds --check > /dev/null || echo something is missing'."
+            "List every feed in the store with its verdict (complete, incomplete, lossy or unknown) and "
+            "whether it is subscribed, and below it each reason. Examples: 'scrapy feeds'; "
+            "'scrapy feeds --json | jq .'; 'scrapy feeds --check > /dev/null || echo something is missing'."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -103,11 +103,13 @@ def as_table(feeds: Iterable[Feed]) -> Iterator[str]:
     empty = True
     for feed in feeds:
         if empty:
-            yield COLUMNS.format("VERDICT", "KIND", "ENTRIES", "FEED")
+            yield COLUMNS.format("VERDICT", "KIND", "ENTRIES", "SUBSCRIBED", "FEED")
         empty = False
         kind: Any = "-" if feed.kind is None else feed.kind.value
         title = f"  ({printable(feed.title)})" if feed.title else ""
-        yield COLUMNS.format(feed.verdict.value, kind, feed.entries, f"{printable(feed.feed)}{title}")
+        subscribed = "yes" if feed.subscribed else "-"
+        named = f"{printable(feed.feed)}{title}"
+        yield COLUMNS.format(feed.verdict.value, kind, feed.entries, subscribed, named)
         for reason in feed.reasons:
             yield f"    {printable(reason.url)} {printable(reason.detail)} (since {reason.since})"
     if empty:

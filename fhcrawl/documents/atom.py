@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import history, modules, tombstones, xml
+from fhcrawl.documents import history, modules, rhythm, tombstones, xml
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.documents.modules import enclosure, person
@@ -51,6 +51,7 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
         fault=parsed.fault,
         tombstones=tombstones.read(head.get(tombstones.DELETED_ENTRY, ()), problems),
         incremental=said.incremental,
+        rhythm=rhythm.read(head, ATOM),
     )
 
 

@@ -217,3 +217,9 @@ def shift(time: str, seconds: float) -> str:
     """A time of this module's form, moved by a number of seconds."""
     moved = datetime.fromisoformat(time.rstrip("Z")) + timedelta(seconds=seconds)
     return f"{moved.isoformat()}Z"
+
+
+def elapsed(earlier: str, later: str) -> int:
+    """How many whole seconds lie between two times of this module's form; below 0 if the first is later."""
+    begin, end = (datetime.fromisoformat(time.rstrip("Z").partition(".")[0]) for time in (earlier, later))
+    return round((end - begin).total_seconds())

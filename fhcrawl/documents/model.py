@@ -64,6 +64,24 @@ class Tombstone(NamedTuple):
     when: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """What a document says of when its feed changes.
+
+    :param ttl: minutes for which it can be kept (RSS 2.0)
+    :param period: seconds from one update to the next (RSS 1.0's syndication module)
+    :param base: the time of one of these updates, ISO 8601 in UTC, without fractions
+    :param skip_hours: of the day in UTC, 0 to 23, at which it should not be asked for
+    :param skip_days: of the week, 0 is Monday, on which it should not be asked for
+    """
+
+    ttl: int | None = None
+    period: int | None = None
+    base: str | None = None
+    skip_hours: list[int] = field(default_factory=list)
+    skip_days: list[int] = field(default_factory=list)
+
+
 @dataclass(slots=True)
 class FeedDocument:
     """A feed document.
@@ -83,6 +101,7 @@ class FeedDocument:
     :param tombstones: of entries that have been deleted
     :param incremental: it says that it is one of an archived feed's documents, as RFC 5005's drafts do
         (fh:stateful 1, fh:incremental true); without a `prev-archive` link it is the oldest of them
+    :param rhythm: when the feed changes; None if it does not say
     """
 
     format: str
@@ -96,3 +115,4 @@ class FeedDocument:
     fault: str | None
     tombstones: list[Tombstone] = field(default_factory=list)
     incremental: bool = False
+    rhythm: Rhythm | None = None

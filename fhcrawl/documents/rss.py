@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents import history, modules, tombstones, xml
+from fhcrawl.documents import history, modules, rhythm, tombstones, xml
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.documents.tombstones import DELETED_ENTRY
@@ -93,6 +93,7 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
         fault=fault,
         tombstones=tombstones.read(deleted, problems),
         incremental=said.incremental,
+        rhythm=rhythm.read(head, namespace),
     )
 
 

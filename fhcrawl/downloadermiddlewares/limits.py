@@ -24,7 +24,14 @@ SECONDS = "FHCRAWL_MAX_SECONDS"
 
 
 class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A request beyond a limit that the user has set."""
+    """A request beyond a limit that the user has set.
+
+    :param wait: for how many seconds the server wants none
+    """
+
+    def __init__(self, message: str, wait: float = 0) -> None:
+        super().__init__(message)
+        self.wait = wait
 
 
 class LimitsMiddleware:

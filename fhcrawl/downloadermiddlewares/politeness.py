@@ -42,7 +42,7 @@ class PolitenessMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._longest = crawler.settings.getint(SETTING)
-        self._refused: dict[str, str] = {}
+        self._refused: dict[str, tuple[str, float]] = {}
         self._delays: dict[str, float] = {}
 
     @classmethod
@@ -76,7 +76,7 @@ class PolitenessMiddleware:
         if "delay" in settings.getdict("DOWNLOAD_SLOTS").get(host, {}) or not delay > 0:
             return
         if self._is_too_long(delay):
-            self._refused[host] = f"its robots.txt asks for {delay:.0f} seconds between requests"
+            self._refused[host] = f"its robots.txt asks for {delay:.0f} seconds between requests", 0
             return
         self._delays[host] = delay
         self._downloader.per_slot_settings.setdefault(host, {}).update(delay=delay, jitter=0.0)
@@ -106,7 +106,8 @@ class PolitenessMiddleware:
         if response.status in RETRY_STATUSES and (wait := retry_after(response)) > 0:
             host, slot = self._slot(request)
             if self._is_too_long(wait):
-                self._refused[host] = f"its server asks to wait {wait:.0f} seconds ({response.status})"
+                asks = f"its server asks to wait {wait:.0f} seconds ({response.status})"
+                self._refused[host] = asks, monotonic() + wait
             elif slot is not None:
                 slot.delay = max(slot.delay, SMALLEST_DELAY)
                 slot.lastseen = max(slot.lastseen, monotonic() + wait)
@@ -114,9 +115,9 @@ class PolitenessMiddleware:
         return response
 
     def _check(self, host: str) -> None:
-        asks = self._refused.get(host)
-        if asks is not None:
-            raise LimitReached(f"{asks}, more than {SETTING} allows")
+        if host in self._refused:
+            asks, until = self._refused[host]
+            raise LimitReached(f"{asks}, more than {SETTING} allows", max(0, until - monotonic()))
 
     def _is_too_long(self, seconds: float) -> bool:
         return bool(self._longest) and seconds > self._longest

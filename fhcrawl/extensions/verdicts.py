@@ -1,4 +1,7 @@
-"""Says at the end of a run what can be claimed of each feed: in the stats, the log and the store."""
+"""Says at the end of a run what can be claimed of each feed: in the stats, the log and the store.
+
+The store is told too when the feed is due again.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Reason, Verdict
 from fhcrawl.logs import printable
+from fhcrawl.schedule import Limits
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -27,6 +31,8 @@ class VerdictsExtension:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        get = crawler.settings.getint
+        self._limits = Limits(get("FHCRAWL_DUE_MIN_SECONDS"), get("FHCRAWL_DUE_MAX_SECONDS"))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -58,13 +64,12 @@ class VerdictsExtension:
             said = [f"{printable(reason.url)} {printable(reason.detail)}" for reason in reasons]
             self._tell(feed.feed, verdict, feed.entries, said)
 
-    @staticmethod
-    def _note(extension: StoreExtension, url: str, verdict: Verdict, reasons: list[Reason]) -> None:
+    def _note(self, extension: StoreExtension, url: str, verdict: Verdict, reasons: list[Reason]) -> None:
         # A store that has failed keeps none: NULL claims nothing.
         if extension.has_failed:
             return
         try:
-            extension.store.note_verdict(url, extension.run, verdict, reasons)
+            extension.store.note_verdict(url, extension.run, verdict, reasons, self._limits)
         except StoreError as error:
             extension.fail(error)
 

@@ -15,9 +15,10 @@ from fhcrawl.documents import bounds, snapshot
 from fhcrawl.documents.html import feed_links
 from fhcrawl.exceptions import LeaseError, NotAFeedError, StoreError
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.failures import loss_of
+from fhcrawl.failures import loss_of, wait_of
 from fhcrawl.logical_feed import Kind, Link, Place, Role
 from fhcrawl.logs import printable
+from fhcrawl.subscriptions import FeedOptions
 from fhcrawl.visit import Loss, State, Visit
 
 if TYPE_CHECKING:
@@ -45,16 +46,19 @@ REPEATS = Loss(State.INVALID, "repeats", "is the same as the page before it: the
 class HistorySpider(Spider):
     """Crawls the whole history of feeds.
 
-    Arguments: `feed`, URLs separated by spaces; `feeds`, path of a list (a URL a line, OPML or TOML);
-    `snapshot`, URL of the index of a snapshot that the feed goes on from; `deltafetch_reset`, 1 to fetch
-    every document again.
+    Arguments: `feed`, URLs separated by spaces; `feeds`, path of a list (a URL a line, OPML or TOML); without
+    both, what is subscribed; `due`, 1 for those of them that are due; `snapshot`, URL of the index of a
+    snapshot that the feed goes on from; `deltafetch_reset`, 1 to fetch every document again.
     """
 
     name = "history"
 
-    def __init__(self, feeds: Listed, deltafetch_reset: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, feeds: Listed, due: bool = False, deltafetch_reset: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
-        self.feeds = feeds
+        self._given = feeds
+        self._due = due
         self.deltafetch_reset = deltafetch_reset
 
     @classmethod
@@ -70,6 +74,7 @@ class HistorySpider(Spider):
         feed: str | None = None,
         feeds: str | None = None,
         snapshot: str | None = None,
+        due: str | bool = False,
         deltafetch_reset: str | bool = False,
         **others: Any,
     ) -> dict[str, Any]:
@@ -79,12 +84,36 @@ class HistorySpider(Spider):
         """
         listed = subscriptions.from_arguments(feed, feeds, snapshot)
         reset = subscriptions.flag(str(deltafetch_reset), "-a deltafetch_reset")
-        return {**others, "feeds": listed, "deltafetch_reset": reset}
+        only_due = subscriptions.flag(str(due), "-a due")
+        return {**others, "feeds": listed, "due": only_due, "deltafetch_reset": reset}
+
+    @cached_property
+    def feeds(self) -> Listed:
+        """The feeds of the arguments, or those that are subscribed; the due ones, if that is asked for.
+
+        :raises StoreError: if the store cannot be read
+        """
+        store = StoreExtension.of(self.crawler).store
+        due_at = now() if self._due else None
+        if not self._given:
+            subscribed = store.subscribed(due_at)
+            return {url: FeedOptions(**options) for url, options in subscribed.items()}
+        if due_at is None:
+            return self._given
+        due = store.next_due(self._given)
+        return {url: options for url, options in self._given.items() if (due.get(url) or "") <= due_at}
 
     async def start(self) -> AsyncIterator[Request]:
         """The subscription document of each feed."""
         extension = StoreExtension.of(self.crawler)
-        for feed, options in self.feeds.items():
+        try:
+            feeds = self.feeds
+        except StoreError as error:
+            extension.fail(error)
+            return
+        if not feeds:
+            logger.info("No feed is due" if self._due else subscriptions.NOTHING_SUBSCRIBED)
+        for feed, options in feeds.items():
             try:
                 known = extension.store.begin_walk(feed, extension.run, now())
             except LeaseError as error:
@@ -179,6 +208,7 @@ class HistorySpider(Spider):
     ) -> Iterator[Request | EntryVersion]:
         """Read a document: yields the request for the one behind it, then its entries."""
         visit = reading.visit_of(reading.asked(response), response.url)
+        reading.note_freshness(visit, response)
         if response.status == reading.NOT_MODIFIED and body_digest is None:
             self._lose(visit, UNASKED)
             return
@@ -354,6 +384,7 @@ class HistorySpider(Spider):
         """Note why a document could not be fetched; a list goes on behind it."""
         request = failure.request  # type: ignore[attr-defined]
         visit, loss = reading.visit_of(request, request.url), loss_of(failure)
+        reading.note_wait(visit, wait_of(failure))
         self._lose(visit, loss)
         if visit.role is not Role.PART or loss.state is State.KNOWN:
             return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.logical_feed import Role, absence
-from fhcrawl.store import lists, rows, statements
+from fhcrawl.store import lists, rows, schedules, statements
 from fhcrawl.store.schema import documents, feeds
 from fhcrawl.visit import brings_news
 
@@ -31,20 +31,34 @@ class Commit:
         """Write all; how many entries have been deleted."""
         document_id = self._write_document()
         self._write_entries()
-        if self._visit.role is Role.SUBSCRIPTION:
-            self._write_subscription(document_id)
         if self._visit.present is not None:
             self._forget_chain(document_id)
         if self._visit.role is Role.INDEX:
             lists.forget_others(self._connection, self._feed_id, document_id)
-        return self._delete() + lists.replace(self._connection, self._feed_id, self._visit)
+        deleted = self._delete() + lists.replace(self._connection, self._feed_id, self._visit)
+        self._write_feed(document_id, has_news=bool(self._visit.accepted) or deleted > 0)
+        return deleted
+
+    def _write_feed(self, document_id: int, has_news: bool) -> None:
+        news = {"news": self._visit.fetched} if has_news else {}
+        if self._visit.role is Role.SUBSCRIPTION:
+            self._update_feed({**self._subscription_row(document_id), **news})
+        elif self._visit.role is Role.PART and news:
+            self._update_feed(news)
 
     def write_loss(self) -> None:
         """Write that the document could not be had; a feed is what its last subscription document was."""
         document_id = self._write_document()
+        values: dict[str, object] = {}
+        if self._visit.retry_after is not None:
+            values["retry_after"] = self._visit.retry_after
         if self._visit.role is Role.SUBSCRIPTION:
-            of_feed = feeds.c.id == self._feed_id
-            self._connection.execute(feeds.update().where(of_feed).values(subscription_id=document_id))
+            values |= {"subscription_id": document_id, "polled": self._visit.fetched}
+        if values:
+            self._update_feed(values)
+
+    def _update_feed(self, values: dict[str, object]) -> None:
+        self._connection.execute(feeds.update().where(feeds.c.id == self._feed_id).values(values))
 
     # A complete feed has no archives. If it gets some later, they bring back what it has deleted: they have
     # to be read, at new places.
@@ -139,24 +153,21 @@ class Commit:
     def _settle_changes(self, ids: list[str]) -> None:
         self._execute(statements.SETTLE_CHANGE, [{"b_feed_id": self._feed_id, "b_id": i} for i in ids])
 
-    def _write_subscription(self, document_id: int) -> None:
+    def _subscription_row(self, document_id: int) -> dict[str, object]:
         visit = self._visit
         etag, last_modified, body_digest = visit.validators or (None, None, None)
-        self._connection.execute(
-            feeds.update()
-            .where(feeds.c.id == self._feed_id)
-            .values(
-                location=visit.location or visit.asked,
-                title=visit.title,
-                kind=visit.kind,
-                walk=visit.place.walk,
-                crawled=visit.fetched,
-                etag=etag,
-                last_modified=last_modified,
-                body_digest=body_digest,
-                subscription_id=document_id,
-            )
-        )
+        return {
+            "location": visit.location or visit.asked,
+            "title": visit.title,
+            "kind": visit.kind,
+            "walk": visit.place.walk,
+            "crawled": visit.fetched,
+            "etag": etag,
+            "last_modified": last_modified,
+            "body_digest": body_digest,
+            "subscription_id": document_id,
+            **schedules.answer_row(visit),
+        }
 
     def _delete(self) -> int:
         """Delete what tombstones and absence ask for; how many live entries that were."""

@@ -27,6 +27,15 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ("ALTER TABLE entries ADD COLUMN original TEXT",),
     # 4: the verdict, as the end of a crawl says it.
     ("ALTER TABLE feeds ADD COLUMN verdict TEXT", "ALTER TABLE feeds ADD COLUMN reasons TEXT"),
+    # 5: subscriptions, and when feeds are due.
+    (
+        *(
+            f"ALTER TABLE feeds ADD COLUMN {name} TEXT"
+            for name in ("subscribed", "options", "polled", "retry_after", "rhythm", "news", "changed", "due")
+        ),
+        "ALTER TABLE feeds ADD COLUMN fresh_seconds INTEGER",
+        "ALTER TABLE feeds ADD COLUMN change_seconds INTEGER",
+    ),
 )
 VERSION = 1 + len(STEPS)
 # Any number; it keeps apart the processes that prepare one store at the same time.

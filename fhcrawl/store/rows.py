@@ -127,6 +127,8 @@ class Feed:
     :param entries: how many live ones
     :param documents: how many in each state
     :param crawled: when its subscription document was last read
+    :param subscribed: since when it is subscribed; None if it is not
+    :param due: when it is due again; None: now
     """
 
     feed: str
@@ -137,6 +139,8 @@ class Feed:
     entries: int
     documents: dict[str, int]
     crawled: str | None
+    subscribed: str | None
+    due: str | None
 
 
 def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | None:

@@ -50,6 +50,16 @@ feeds = Table(
     Column("subscription_id", Integer, comment="the subscription document's row in documents"),
     Column("verdict", Text, comment="when its last crawl ended; NULL while one is under way, or if it died"),
     Column("reasons", Text, comment="of the verdict: a JSON list of {kind, url, detail, since}"),
+    Column("subscribed", Text, comment="since when; NULL if it is not"),
+    Column("options", Text, comment="what the user says of a subscribed feed: a JSON object"),
+    Column("polled", Text, comment="when the subscription document was last asked for"),
+    Column("fresh_seconds", Integer, comment="for how long its server calls it fresh"),
+    Column("retry_after", Text, comment="before which its server wants no request"),
+    Column("rhythm", Text, comment="what it says of when it changes: a JSON object"),
+    Column("news", Text, comment="when it last brought any"),
+    Column("changed", Text, comment="the same, as far as change_seconds counts it"),
+    Column("change_seconds", Integer, comment="between its changes, on average"),
+    Column("due", Text, comment="when it is due again; NULL: now"),
 )
 
 documents = Table(

@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.logical_feed import Kind, Reason, Role, verdict
-from fhcrawl.store import leases, lists, migrations, rows, schema, statements
+from fhcrawl.store import leases, lists, migrations, rows, schedules, schema, statements
 from fhcrawl.store.committing import Commit
 from fhcrawl.store.leases import Leases
 from fhcrawl.store.rows import NOT_FETCHED, End, Feed, Step, Subscription
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.lists import Listed
     from fhcrawl.logical_feed import Verdict, Winner
+    from fhcrawl.schedule import Limits
     from fhcrawl.visit import Visit
 
 ROWS_AT_ONCE = 500
@@ -172,7 +173,7 @@ class Store:
             connection.execute(self._upserts.feed, new)
             row = connection.execute(select(feeds).where(feeds.c.url == feed).with_for_update()).one()
             self._living().claim(connection, row.run)
-            begun = {"run": run, "verdict": None, "reasons": None}
+            begun = dict.fromkeys(("verdict", "reasons", "retry_after", "due")) | {"run": run}
             connection.execute(feeds.update().where(feeds.c.id == row.id).values(begun))
             snapshot = lists.snapshot(connection, row.id)
             document = _document(connection, row.subscription_id)
@@ -218,7 +219,8 @@ class Store:
         with self._transaction() as connection:
             feed_id = self._own_feed_id(connection, visit.feed)
             of_feed = feeds.c.id == feed_id
-            connection.execute(feeds.update().where(of_feed).values(crawled=visit.fetched, walk=walk))
+            confirmed = {"crawled": visit.fetched, "walk": walk, **schedules.confirmation_row(visit)}
+            connection.execute(feeds.update().where(of_feed).values(confirmed))
             number = select(feeds.c.subscription_id).where(of_feed).scalar_subquery()
             connection.execute(documents.update().where(documents.c.id == number).values(walk=walk))
 
@@ -269,9 +271,8 @@ class Store:
         found: dict[str, Winner] = {}
         with self._snapshot() as connection:
             feed_id = self._feed_id(connection, feed)
-            # Databases have a limit of parameters; SQLite's was 999 for long.
-            for begin in range(0, len(ids), IDS_AT_ONCE):
-                parameters = {"feed_id": feed_id, "ids": ids[begin : begin + IDS_AT_ONCE]}
+            for some in _some_at_once(ids):
+                parameters = {"feed_id": feed_id, "ids": some}
                 found |= rows.winners(connection, statements.WINNERS_AMONG, parameters)
         return found
 
@@ -372,12 +373,21 @@ class Store:
             for row in _stream(connection, select(feeds).where(of_run).order_by(feeds.c.url)):
                 yield self._feed(row)
 
-    def note_verdict(self, feed: str, run: int, verdict: Verdict, reasons: list[Reason]) -> None:
-        """Note what a run has said of a feed at its end, for those who read the database."""
+    def note_verdict(
+        self, feed: str, run: int, verdict: Verdict, reasons: list[Reason], limits: Limits
+    ) -> None:
+        """Note what a run has said of a feed at its end, for those who read the database; and when it is due.
+
+        :param limits: of when it is
+        """
         said = json.dumps([dataclasses.asdict(reason) for reason in reasons], ensure_ascii=False)
         of_run = (feeds.c.url == feed) & (feeds.c.run == run)
         with self._transaction() as connection:
-            connection.execute(feeds.update().where(of_run).values(verdict=verdict.value, reasons=said))
+            row = connection.execute(select(feeds).where(of_run).with_for_update()).first()
+            if row is not None:
+                noted = {"verdict": verdict.value, "reasons": said}
+                planned = schedules.plan_row(row, reasons, limits)
+                connection.execute(feeds.update().where(of_run).values(noted | planned))
 
     def _feed(self, row: Row[Any]) -> Feed:
         kind = None if row.kind is None else Kind(row.kind)
@@ -396,7 +406,64 @@ class Store:
             ).all()
             count = connection.scalar(select(func.count()).select_from(entries).where(live)) or 0
         by_state = {state: number for state, number in states}  # noqa: C416
-        return Feed(row.url, row.title, kind, reached, reasons, count, by_state, row.crawled)
+        return Feed(
+            row.url,
+            row.title,
+            kind,
+            reached,
+            reasons,
+            count,
+            by_state,
+            row.crawled,
+            row.subscribed,
+            row.due,
+        )
+
+    # -- subscriptions, and when feeds are due ------------------------------------------------------
+
+    def subscribe(self, listed: dict[str, dict[str, Any]], now: str) -> int:
+        """Note that feeds are to be crawled; how many of them were not before.
+
+        :param listed: what the user says of each, as plain values; it is due now if that is new
+        :param now: ISO 8601 in UTC
+        """
+        with self._transaction() as connection:
+            for feed in listed:
+                new = {"url": feed, "location": feed, "walk": 0, "run": schedules.NO_RUN, "since": now}
+                connection.execute(self._upserts.feed, new)
+            return schedules.subscribe(connection, listed, now)
+
+    def unsubscribe(self, urls: Iterable[str]) -> None:
+        """Note that feeds are not to be crawled any more; what is stored of them stays.
+
+        One that no crawl ever had is forgotten.
+
+        :raises StoreError: if one of them is not subscribed; then all stay so
+        """
+        with self._transaction() as connection:
+            for url in urls:
+                schedules.unsubscribe(connection, url)
+
+    def subscribed(self, due_at: str | None = None) -> dict[str, dict[str, Any]]:
+        """The subscribed feeds with the options of each; those that have waited longest first.
+
+        :param due_at: only those that are due at that time, ISO 8601 in UTC
+        """
+        with self._snapshot() as connection:
+            return schedules.subscribed(connection, due_at)
+
+    def has_subscriptions(self) -> bool:
+        """Whether any feed is subscribed."""
+        with self._snapshot() as connection:
+            return schedules.has_subscriptions(connection)
+
+    def next_due(self, urls: Iterable[str]) -> dict[str, str | None]:
+        """When feeds of some URLs are due, those that the store knows; None: now."""
+        found: dict[str, str | None] = {}
+        with self._snapshot() as connection:
+            for some in _some_at_once(list(urls)):
+                found |= schedules.next_due(connection, some)
+        return found
 
     def _own_feed_id(self, connection: Connection, feed: str) -> int:
         feed_id = self._feed_id(connection, feed)
@@ -418,6 +485,12 @@ class Store:
             self._feed_ids.clear()
         self._feed_ids[feed] = found
         return found
+
+
+# Databases have a limit of parameters; SQLite's was 999 for long.
+def _some_at_once(values: list[str]) -> Iterator[list[str]]:
+    for begin in range(0, len(values), IDS_AT_ONCE):
+        yield values[begin : begin + IDS_AT_ONCE]
 
 
 def _parsed(url: str | URL) -> URL:

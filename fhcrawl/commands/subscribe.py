@@ -1,0 +1,59 @@
+"""`scrapy subscribe`: feeds that `scrapy crawl history` crawls without arguments."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from fhcrawl.exceptions import FhcrawlError
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class Command(ScrapyCommand):
+    """Notes in the store what is to be crawled."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
+
+    def syntax(self) -> str:
+        """For `scrapy subscribe --help`."""
+        return "URL|FILE …"
+
+    def short_desc(self) -> str:
+        """For `scrapy`."""
+        return "Subscribe to feeds: they are crawled without arguments"
+
+    def long_desc(self) -> str:
+        """For `scrapy subscribe --help`."""
+        return (
+            "Note feeds in the store, so that 'scrapy crawl history' without arguments crawls them, and with "
+            "'-a due=1' those that are due. A file is a list of feeds: a URL a line, OPML or TOML, whose "
+            "options are kept too. Examples: 'scrapy subscribe https://example.org/index.atom'; "
+            "'scrapy subscribe subscriptions.opml'."
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Subscribe.
+
+        :raises UsageError: if an argument, a list or the store cannot be used
+        """
+        from fhcrawl import subscriptions
+        from fhcrawl.clock import now
+        from fhcrawl.extensions.store import store_url
+        from fhcrawl.store import Store
+
+        if not args or self.settings is None:
+            raise UsageError("write scrapy subscribe https://example.org/index.atom", print_help=False)
+        try:
+            listed = subscriptions.from_words(args)
+            with closing(Store.open(store_url(self.settings))) as store:
+                new = store.subscribe({url: options.plain() for url, options in listed.items()}, now())
+        except FhcrawlError as error:
+            raise UsageError(str(error), print_help=False) from error
+        print(f"Newly subscribed: {new}; already subscribed: {len(listed) - new}")

@@ -1,0 +1,56 @@
+"""`scrapy unsubscribe`: feeds that are no longer crawled without arguments."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from fhcrawl.exceptions import FhcrawlError
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class Command(ScrapyCommand):
+    """Notes in the store what is not to be crawled any more."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
+
+    def syntax(self) -> str:
+        """For `scrapy unsubscribe --help`."""
+        return "URL …"
+
+    def short_desc(self) -> str:
+        """For `scrapy`."""
+        return "Unsubscribe from feeds; their entries stay in the store"
+
+    def long_desc(self) -> str:
+        """For `scrapy unsubscribe --help`."""
+        return (
+            "Let 'scrapy crawl history' without arguments leave feeds out. What is stored of them stays, and "
+            "'scrapy export' writes it. Example: 'scrapy unsubscribe https://example.org/index.atom'."
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Unsubscribe from all of the feeds, or from none.
+
+        :raises UsageError: if there are no arguments, one is not subscribed, or the store cannot be used
+        """
+        from fhcrawl.extensions.store import store_url
+        from fhcrawl.logs import printable
+        from fhcrawl.store import Store
+
+        if not args or self.settings is None:
+            raise UsageError("write scrapy unsubscribe https://example.org/index.atom", print_help=False)
+        try:
+            with closing(Store.open(store_url(self.settings))) as store:
+                store.unsubscribe(args)
+        except FhcrawlError as error:
+            raise UsageError(str(error), print_help=False) from error
+        for url in args:
+            print(f"{printable(url)} is no longer subscribed; its entries stay in the store")

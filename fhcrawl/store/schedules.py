@@ -1,0 +1,103 @@
+"""Which feeds are subscribed, and when they are due."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import exists, select
+
+from fhcrawl.documents import Rhythm
+from fhcrawl.exceptions import StoreError
+from fhcrawl.schedule import Poll, interval
+from fhcrawl.schedule import next_due as due_of
+from fhcrawl.store.schema import feeds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Connection, Row
+
+    from fhcrawl.logical_feed import Reason
+    from fhcrawl.schedule import Limits
+    from fhcrawl.visit import Visit
+
+# Of feeds that were subscribed before any crawl had them.
+NO_RUN = 0
+
+
+def subscribe(connection: Connection, listed: dict[str, dict[str, Any]], now: str) -> int:
+    """Note that feeds, which have rows, are to be crawled; how many of them were not before."""
+    return sum(_subscribe(connection, feed, options, now) for feed, options in listed.items())
+
+
+def _subscribe(connection: Connection, feed: str, options: dict[str, Any], now: str) -> bool:
+    row = connection.execute(select(feeds).where(feeds.c.url == feed).with_for_update()).one()
+    said = json.dumps(options, ensure_ascii=False, sort_keys=True) if options else None
+    values = {"subscribed": row.subscribed or now, "options": said}
+    if said != row.options:
+        values["due"] = None
+    connection.execute(feeds.update().where(feeds.c.id == row.id).values(values))
+    return row.subscribed is None
+
+
+def unsubscribe(connection: Connection, feed: str) -> None:
+    """Note that a feed is not to be crawled any more.
+
+    :raises StoreError: if it is not subscribed
+    """
+    mine = (feeds.c.url == feed) & feeds.c.subscribed.is_not(None)
+    if connection.execute(feeds.delete().where(mine, feeds.c.run == NO_RUN)).rowcount:
+        return
+    if not connection.execute(feeds.update().where(mine).values(subscribed=None, options=None)).rowcount:
+        raise StoreError(f"{feed} is not subscribed; `scrapy feeds` shows what is")
+
+
+def subscribed(connection: Connection, due_at: str | None) -> dict[str, dict[str, Any]]:
+    """The subscribed feeds with the options of each; those that have waited longest first."""
+    statement = select(feeds.c.url, feeds.c.options).where(feeds.c.subscribed.is_not(None))
+    if due_at is not None:
+        statement = statement.where(feeds.c.due.is_(None) | (feeds.c.due <= due_at))
+    rows = connection.execute(statement.order_by(feeds.c.due.is_not(None), feeds.c.due, feeds.c.id))
+    return {url: json.loads(options) if options else {} for url, options in rows}
+
+
+def has_subscriptions(connection: Connection) -> bool:
+    """Whether any feed is subscribed."""
+    return bool(connection.scalar(select(exists().where(feeds.c.subscribed.is_not(None)))))
+
+
+def next_due(connection: Connection, urls: list[str]) -> dict[str, str | None]:
+    """When feeds of some URLs are due, those that are known; None: now."""
+    rows = connection.execute(select(feeds.c.url, feeds.c.due).where(feeds.c.url.in_(urls)))
+    return {url: due for url, due in rows}  # noqa: C416 - a row is no pair for mypy
+
+
+def answer_row(visit: Visit) -> dict[str, object]:
+    """The part of a feed's row that says what its server and its document say of when it changes."""
+    rhythm = None if visit.rhythm is None else json.dumps(visit.rhythm)
+    return {"polled": visit.fetched, "fresh_seconds": visit.fresh, "rhythm": rhythm}
+
+
+# RFC 9111, 4.3.4: a 304 response updates the header fields that are stored; those that it has not stay.
+def confirmation_row(visit: Visit) -> dict[str, object]:
+    """The same of a document that is what it was."""
+    row: dict[str, object] = {"polled": visit.fetched}
+    return row if visit.fresh is None else {**row, "fresh_seconds": visit.fresh}
+
+
+def plan_row(row: Row[Any], reasons: Iterable[Reason], limits: Limits) -> dict[str, object]:
+    """The part of a feed's row that says when it is due again; one that was never asked for is due now."""
+    if row.polled is None:
+        return {}
+    poll = _poll(row)
+    due = due_of(poll, reasons, limits)
+    return {"changed": poll.changed, "change_seconds": poll.interval, "due": due}
+
+
+def _poll(row: Row[Any]) -> Poll:
+    changed, average = row.changed, row.change_seconds
+    if row.news is not None and row.news != changed:
+        changed, average = row.news, interval(changed, average, row.news)
+    rhythm = Rhythm(**json.loads(row.rhythm)) if row.rhythm else Rhythm()
+    return Poll(row.polled, row.fresh_seconds, row.retry_after, rhythm, changed, average)
