@@ -116,10 +116,15 @@ def from_words(words: Iterable[str]) -> Listed:
     """
     listed: Listed = {}
     for word in words:
-        if "://" in word or not Path(word).exists():
-            listed[_checked(word, "There is no such file, and")] = FeedOptions()
-        else:
+        if "://" in word:
+            listed[_checked(word, "scrapy subscribe")] = FeedOptions()
+        elif Path(word).exists():
             listed.update(from_file(Path(word)))
+        else:
+            raise ArgumentError(
+                f"{printable(word)} is neither a file nor the URL of a feed; "
+                "write the path of a list, or a URL with its https://"
+            )
     return listed
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.crawling import Project
     from tests.server import FeedServer
 
-COMMANDS = ["demo", "export", "feeds"]
+COMMANDS = ["demo", "export", "feeds", "subscribe", "unsubscribe"]
 
 
 @pytest.fixture
@@ -33,6 +33,7 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
     since = two["reasons"][0].pop("since")
     assert since >= two.pop("crawled")
     assert one.pop("crawled").endswith("Z")
+    assert two.pop("due") >= one.pop("due") > since
     assert one == {
         "feed": crawled.url("/one"),
         "title": "One\x85feed",
@@ -41,6 +42,7 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
         "reasons": [],
         "entries": 3,
         "documents": {"processed": 2},
+        "subscribed": None,
     }
     assert two == {
         "feed": crawled.url("/two"),
@@ -50,14 +52,15 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
         "reasons": [{"kind": "http-404", "url": crawled.url("/gone"), "detail": "is not there (404)"}],
         "entries": 1,
         "documents": {"missing": 1, "processed": 1},
+        "subscribed": None,
     }
 
 
 def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
     lines = project.scrapy("feeds").stdout.splitlines()
-    assert lines[0].split() == ["VERDICT", "KIND", "ENTRIES", "FEED"]
-    assert lines[1].split() == ["complete", "archived", "3", crawled.url("/one"), "(One\\x85feed)"]
-    assert lines[2].split()[:4] == ["incomplete", "archived", "1", crawled.url("/two")]
+    assert lines[0].split() == ["VERDICT", "KIND", "ENTRIES", "SUBSCRIBED", "FEED"]
+    assert lines[1].split() == ["complete", "archived", "3", "-", crawled.url("/one"), "(One\\x85feed)"]
+    assert lines[2].split()[:5] == ["incomplete", "archived", "1", "-", crawled.url("/two")]
     assert lines[3].strip().startswith(f"{crawled.url('/gone')} is not there (404) (since 2")
 
 

@@ -1,0 +1,93 @@
+"""`scrapy subscribe` and `scrapy unsubscribe`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+
+def test_crawl_without_arguments_crawls_what_is_subscribed(server: FeedServer, project: Project) -> None:
+    for path in ("/a", "/b", "/c", "/other"):
+        server.serve(path, atom([E(path)]))
+    (project.folder / "list.opml").write_text(
+        f'<opml><outline xmlUrl="{server.url("/b")}"/><outline xmlUrl="{server.url("/c")}"/></opml>'
+    )
+    project.crawl(server.url("/other"))
+    server.asked()
+    done = project.scrapy("subscribe", server.url("/a"), "list.opml", server.url("/a"))
+    assert (done.returncode, done.stdout) == (0, "Newly subscribed: 3; already subscribed: 0\n")
+    again = project.scrapy("subscribe", "list.opml")
+    assert again.stdout == "Newly subscribed: 0; already subscribed: 2\n"
+    assert set(project.crawl().changes) == {"/a", "/b", "/c"}
+    assert sorted(server.asked()) == ["/a", "/b", "/c"]
+
+
+def test_options_of_a_list_are_kept(server: FeedServer, project: Project) -> None:
+    server.serve("/a", atom([E("3")], links={"next-archive": server.url("/a2")}))
+    server.serve("/a2", atom([E("2")], links={"next-archive": server.url("/a1")}))
+    server.serve("/a1", atom([E("1")]))
+    (project.folder / "list.toml").write_text(
+        f'[[feed]]\nurl = "{server.url("/a")}"\nreversed = true\nlimit = 0\nheaders = {{X-Key = "secret"}}\n'
+    )
+    project.scrapy("subscribe", "list.toml")
+    # The list's limit of 0 is none, and not the setting's.
+    run = project.crawl(settings={"FHCRAWL_MAX_ARCHIVES": 1})
+    assert set(run.changes) == {"1", "2", "3"}
+    assert [headers.get("X-Key") for headers in server.headers][-3:] == ["secret"] * 3
+    assert "secret" not in project.scrapy("feeds", "--json").stdout
+
+
+def test_feeds_shows_what_is_subscribed(server: FeedServer, project: Project) -> None:
+    server.serve("/a", atom([E("1")], head="<fh:complete/>"), headers={"Cache-Control": "max-age=4000"})
+    project.scrapy("subscribe", server.url("/a"), "https://example.org/never")
+    project.crawl(server.url("/a"))
+    project.scrapy("unsubscribe", server.url("/a"))
+    crawled, never = project.feeds()
+    assert (crawled["subscribed"], crawled["due"] > crawled["crawled"]) == (None, True)
+    assert never["subscribed"].endswith("Z")
+    assert (never["due"], never["verdict"]) == (None, "unknown")
+    lines = [line.split() for line in project.scrapy("feeds").stdout.splitlines()]
+    assert lines[0] == ["VERDICT", "KIND", "ENTRIES", "SUBSCRIBED", "FEED"]
+    assert lines[1][:5] == ["complete", "complete", "1", "-", server.url("/a")]
+    assert lines[2] == ["unknown", "-", "0", "yes", "https://example.org/never"]
+
+
+def test_unsubscribed_feed_stays_in_the_store(server: FeedServer, project: Project) -> None:
+    server.serve("/a", atom([E("1")]))
+    project.scrapy("subscribe", server.url("/a"), "https://example.org/never")
+    project.crawl(server.url("/a"))
+    done = project.scrapy("unsubscribe", server.url("/a"), "https://example.org/never")
+    assert done.stdout.splitlines() == [
+        f"{server.url('/a')} is no longer subscribed; its entries stay in the store",
+        "https://example.org/never is no longer subscribed; its entries stay in the store",
+    ]
+    assert set(project.logical_feed()) == {"1"}
+    assert [feed["feed"] for feed in project.feeds()] == [server.url("/a")]
+    run = project.crawl()
+    assert run.exit_code == 2
+    assert "scrapy subscribe https://example.org/index.atom" in run.log
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("subscribe",), "write scrapy subscribe https://example.org/index.atom"),
+        (("subscribe", "missing.opml"), "missing.opml is neither a file nor the URL of a feed"),
+        (("subscribe", "ftp://example.org/"), "is not the URL of a feed"),
+        (("subscribe", "."), "The list of feeds cannot be read"),
+        (("unsubscribe",), "write scrapy unsubscribe https://example.org/index.atom"),
+        (("unsubscribe", "https://example.org/"), "is not subscribed; `scrapy feeds` shows what is"),
+    ],
+)
+def test_wrong_arguments_get_a_sentence(project: Project, args: tuple[str, ...], sentence: str) -> None:
+    done = project.scrapy(*args)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,230 @@
+"""`-a due=1`: the feeds that are due, by what they, their servers and their habits say."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from fhcrawl.documents.dates import elapsed
+from tests.feeds import E, atom, rss
+
+if TYPE_CHECKING:
+    from tests.crawling import Project, Run
+    from tests.server import FeedServer
+
+HOUR = 3600
+DUE = ("-a", "due=1")
+# A feed that nobody says anything of is due at once.
+AT_ONCE = {"FHCRAWL_DUE_MIN_SECONDS": 0}
+SY = ' xmlns:sy="http://purl.org/rss/1.0/modules/syndication/"'
+IS_DUE = "subscribed IS NOT NULL AND (due IS NULL OR due <= strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))"
+
+
+def subscribe(project: Project, server: FeedServer, *paths: str) -> None:
+    done = project.scrapy("subscribe", *map(server.url, paths))
+    assert done.returncode == 0, done.stderr
+
+
+def crawl_due(project: Project, **settings: object) -> Run:
+    run = project.crawl(settings={**AT_ONCE, **settings}, args=DUE)
+    assert run.exit_code == 0, run.log
+    return run
+
+
+def sql(project: Project, statement: str, *parameters: object) -> list[Any]:
+    with closing(sqlite3.connect(project.folder / ".scrapy" / "fhcrawl.sqlite")) as store, store:
+        return store.execute(statement, parameters).fetchall()
+
+
+def row(project: Project) -> dict[str, Any]:
+    """The row of the only feed."""
+    names = ("polled", "due", "retry_after", "fresh_seconds", "news", "changed", "change_seconds")
+    [values] = sql(project, f"SELECT {', '.join(names)} FROM feeds")
+    return dict(zip(names, values, strict=True))
+
+
+def wait(project: Project) -> int:
+    found = row(project)
+    return elapsed(found["polled"], found["due"])
+
+
+HOURLY = f"<sy:updatePeriod{SY}>hourly</sy:updatePeriod>"
+# What a feed's head section and its response's header say.
+WAITING: dict[str, tuple[str, dict[str, str]]] = {
+    "/max-age": ("", {"Cache-Control": "public, max-age=3600"}),
+    "/two-lines": ("", {"Cache-Control": "max-age=3600", "cache-control": "public"}),
+    "/expires": ("", {"Expires": "Fri, 01 Jan 2100 00:00:00 GMT"}),
+    "/ttl": ("<ttl>60</ttl>", {}),
+    "/sy": (HOURLY, {}),
+    "/ttl-no-cache": ("<ttl>60</ttl>", {"Cache-Control": "no-cache"}),
+}
+AT_ANY_TIME: dict[str, tuple[str, dict[str, str]]] = {
+    "/nothing": ("", {}),
+    "/no-cache": ("", {"Cache-Control": "no-cache, max-age=3600"}),
+    "/age": ("", {"Cache-Control": "max-age=3600", "Age": "3600"}),
+    "/past": ("", {"Expires": "0"}),
+}
+
+
+def test_only_what_is_due_is_asked_for(server: FeedServer, project: Project) -> None:
+    for path, (head, header) in {**WAITING, **AT_ANY_TIME}.items():
+        server.serve(path, rss([E(path)], head=head), headers=header)
+    subscribe(project, server, *WAITING, *AT_ANY_TIME)
+    assert len(crawl_due(project).items) == len(WAITING) + len(AT_ANY_TIME)
+    assert sorted(server.asked()) == sorted([*WAITING, *AT_ANY_TIME])
+    listed = {urlsplit(url).path for (url,) in sql(project, f"SELECT url FROM feeds WHERE {IS_DUE}")}
+    assert listed == AT_ANY_TIME.keys()
+    crawl_due(project)
+    assert sorted(server.asked()) == sorted(AT_ANY_TIME)
+    # Without the argument, all are; and 304 without these header fields takes nothing back.
+    assert project.crawl(settings=AT_ONCE).stats["fhcrawl/document/unchanged"] == 10
+    server.asked()
+    crawl_due(project)
+    assert sorted(server.asked()) == sorted(AT_ANY_TIME)
+
+
+def test_no_request_is_made_when_nothing_is_due(server: FeedServer, project: Project) -> None:
+    for path in ("/a", "/b"):
+        server.serve(path, atom([E(path)], head="<fh:complete/>"))
+    subscribe(project, server, "/a", "/b")
+    assert len(project.crawl(args=DUE).items) == 2
+    server.asked()
+    run = project.crawl(args=DUE)
+    # Not even for robots.txt.
+    assert server.requests == []
+    assert (run.exit_code, run.items, run.stats) == (0, [], {})
+    assert "No feed is due" in run.log
+
+
+def test_feeds_of_a_list_are_crawled_if_they_are_due(server: FeedServer, project: Project) -> None:
+    server.serve("/fresh", atom([E("1")]), headers={"Cache-Control": "max-age=3600"})
+    server.serve("/new", atom([E("1")]))
+    project.crawl(server.url("/fresh"))
+    listed = project.folder / "list.txt"
+    listed.write_text(f"{server.url('/fresh')}\n{server.url('/new')}\n")
+    server.asked()
+    project.crawl(args=(*DUE, "-a", f"feeds={listed}"))
+    assert server.asked() == ["/new"]
+    # Nobody has subscribed to them.
+    assert project.crawl(args=DUE).exit_code == 2
+
+
+def test_limits_bound_what_anybody_says(server: FeedServer, project: Project) -> None:
+    server.serve("/a", rss([E("1")], head="<ttl>600</ttl>"), headers={"Cache-Control": "max-age=9999"})
+    url = server.url("/a")
+    project.crawl(url, settings={"FHCRAWL_DUE_MAX_SECONDS": 1800})
+    assert wait(project) == 1800
+    project.crawl(url, settings={"FHCRAWL_DUE_MIN_SECONDS": 40_000})
+    assert wait(project) == 40_000
+    project.crawl(url)
+    assert wait(project) == 36_000
+
+
+@pytest.mark.parametrize("seconds", [100, 5000])
+def test_servers_that_want_no_request_get_none(server: FeedServer, project: Project, seconds: int) -> None:
+    """For less than FHCRAWL_MAX_WAIT, which ends with its status, and for more, which ends the walk."""
+    server.serve("/a", "", status=503, headers={"Retry-After": str(seconds)})
+    subscribe(project, server, "/a")
+    crawl_due(project, RETRY_ENABLED=False)
+    assert seconds - 60 < wait(project) <= seconds
+    server.asked()
+    crawl_due(project)
+    assert server.asked() == []
+    server.serve("/a", atom([E("1")]))
+    assert project.crawl(settings=AT_ONCE).changes == {"1": "new"}
+    assert (row(project)["retry_after"], wait(project)) == (None, 0)
+
+
+def test_server_of_an_archive_can_ask_for_time_too(server: FeedServer, project: Project) -> None:
+    server.serve("/a", atom([E("1")], prev="/a1"))
+    server.serve("/a1", "", status=429, headers={"Retry-After": "5000"})
+    subscribe(project, server, "/a")
+    crawl_due(project)
+    assert 4900 < wait(project) <= 5000
+
+
+def test_feed_with_a_gap_is_due_before_its_news_are(server: FeedServer, project: Project) -> None:
+    header = {"Cache-Control": "max-age=80000"}
+    server.serve("/whole", atom([E("1")], head="<fh:complete/>"), headers=header)
+    server.serve("/gap", atom([E("1")], prev="/gone"), headers=header)
+    subscribe(project, server, "/whole", "/gap")
+    crawl_due(project)
+    server.asked()
+    crawl_due(project)
+    assert server.asked() == ["/gap", "/gone"]
+    # The longer it is missing, the longer it can wait.
+    back = "strftime('%Y-%m-%dT%H:%M:%SZ', since, '-10 hours')"
+    sql(project, f"UPDATE documents SET since = {back} WHERE state = 'missing'")
+    crawl_due(project)
+    [(polled, due)] = sql(project, "SELECT polled, due FROM feeds WHERE url LIKE '%/gap'")
+    assert 5 * HOUR <= elapsed(polled, due) < 6 * HOUR
+    server.serve("/gone", atom([E("0")]))
+    project.crawl(server.url("/gap"))
+    [(polled, due)] = sql(project, "SELECT polled, due FROM feeds WHERE url LIKE '%/gap'")
+    assert elapsed(polled, due) == 80000
+
+
+def test_walk_that_a_limit_has_ended_goes_on_in_the_next_run(server: FeedServer, project: Project) -> None:
+    header = {"Cache-Control": "max-age=3600"}
+    server.serve("/a", atom([E("3")], prev="/a2"), headers=header)
+    server.serve("/a2", atom([E("2")], prev="/a1"))
+    server.serve("/a1", atom([E("1")]))
+    subscribe(project, server, "/a")
+    for archive in ("/a2", "/a1"):
+        crawl_due(project, FHCRAWL_MAX_ARCHIVES=1)
+        assert server.asked() == ["/a", archive]
+    crawl_due(project)
+    assert server.asked() == []
+
+
+def test_habit_of_a_feed_is_learnt(server: FeedServer, project: Project) -> None:
+    def passes(hours: int) -> None:
+        moved = ", ".join(
+            f"{name} = strftime('%Y-%m-%dT%H:%M:%SZ', {name}, '-{hours} hours')"
+            for name in ("polled", "news", "changed", "due")
+        )
+        sql(project, f"UPDATE feeds SET {moved}")
+
+    def publish(*ids: str, built: str = "Sat, 13 Dec 2003 18:30:02 GMT", head: str = "") -> None:
+        server.serve("/a", rss([E(i) for i in ids], updated=built, head=head))
+        assert project.crawl().exit_code == 0
+
+    server.serve("/a", rss([E("1")]))
+    subscribe(project, server, "/a")
+    publish("1")
+    assert (row(project)["change_seconds"], wait(project)) == (None, 900)
+    passes(hours=4)
+    # The document is another one, but has no news.
+    publish("1", built="Sat, 13 Dec 2003 19:30:02 GMT")
+    assert row(project)["change_seconds"] is None
+    assert 2 * HOUR <= wait(project) < 3 * HOUR
+    passes(hours=4)
+    publish("1", "2")
+    average = row(project)["change_seconds"]
+    assert 8 * HOUR <= average < 9 * HOUR
+    assert wait(project) == average // 2
+    passes(hours=4)
+    # A deleted entry is news.
+    publish("2", head="<fh:complete/>")
+    found = row(project)
+    assert 4 * HOUR < found["change_seconds"] < average
+    assert found["news"] == found["changed"] == found["polled"]
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("-a", "due=soon"), "-a due is soon: write 1 or 0"),
+        (("-s", "FHCRAWL_DUE_MIN_SECONDS=90000"), "is more than FHCRAWL_DUE_MAX_SECONDS"),
+        (("-s", "FHCRAWL_DUE_MAX_SECONDS=1e9"), "FHCRAWL_DUE_MAX_SECONDS is '1e9': write a number"),
+        (("-s", "FHCRAWL_DUE_MAX_SECONDS=99999999"), "write no more than 31536000"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(project: Project, args: tuple[str, ...], sentence: str) -> None:
+    done = project.scrapy("crawl", "history", "-a", "feed=http://127.0.0.1/", *args)
+    assert done.returncode == 2
+    assert sentence in done.stderr

@@ -1,0 +1,98 @@
+"""Subscriptions in the store, and which of them are due."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fhcrawl.exceptions import StoreError
+from fhcrawl.schedule import Limits
+from fhcrawl.store import Store
+from fhcrawl.store.schema import feeds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+URL = "http://example.org/"
+THEN, DUE, BEFORE = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-01T23:59:59Z"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(f"sqlite:///{tmp_path / 'store.sqlite'}")
+    yield opened
+    opened.close()
+
+
+def set_due(store: Store, url: str, due: str) -> None:
+    with store._transaction() as connection:
+        connection.execute(feeds.update().where(feeds.c.url == url).values(due=due))
+
+
+def test_feed_is_due_when_its_time_has_come(store: Store) -> None:
+    store.subscribe({URL: {}}, THEN)
+    assert store.subscribed(THEN) == {URL: {}}
+    set_due(store, URL, DUE)
+    assert store.subscribed(BEFORE) == {}
+    assert store.subscribed(DUE) == store.subscribed() == {URL: {}}
+
+
+def test_feed_whose_walk_has_begun_and_not_ended_is_due(store: Store) -> None:
+    store.subscribe({URL: {}}, THEN)
+    set_due(store, URL, DUE)
+    run = store.begin_run()
+    store.begin_walk(URL, run, THEN)
+    assert store.subscribed(BEFORE) == {URL: {}}
+    # It was never asked for: there is nothing to be said of it.
+    store.plan(URL, run, [], Limits(1, 1))
+    assert store.next_due([URL]) == {URL: None}
+
+
+def test_only_the_run_that_has_a_feed_plans_it(store: Store) -> None:
+    store.subscribe({URL: {}}, THEN)
+    run = store.begin_run()
+    store.begin_walk(URL, run, THEN)
+    with store._transaction() as connection:
+        connection.execute(feeds.update().values(polled=THEN))
+    store.plan(URL, run - 1, [], Limits(1, 1))
+    assert store.next_due([URL]) == {URL: None}
+    store.plan(URL, run, [], Limits(1, 1))
+    assert store.next_due([URL, "http://example.org/other"]) == {URL: "2026-01-01T00:00:01Z"}
+
+
+def test_feeds_that_have_waited_longest_come_first(store: Store) -> None:
+    store.subscribe({name: {} for name in ("b", "c", "a")}, "2026-01-01T00:00:00Z")
+    set_due(store, "b", "2026-01-03T00:00:00Z")
+    set_due(store, "c", DUE)
+    assert list(store.subscribed()) == list(store.subscribed("2027-01-01T00:00:00Z")) == ["a", "c", "b"]
+    assert list(store.subscribed("2026-01-02T00:00:00Z")) == ["a", "c"]
+
+
+def test_new_options_make_a_feed_due_and_the_same_again_do_not(store: Store) -> None:
+    assert store.subscribe({URL: {"limit": 5}}, THEN) == 1
+    set_due(store, URL, DUE)
+    assert store.subscribe({URL: {"limit": 5}}, DUE) == 0
+    assert store.next_due([URL]) == {URL: DUE}
+    assert store.subscribe({URL: {}}, DUE) == 0
+    assert store.subscribed(THEN) == {URL: {}}
+    [feed] = store.feeds()
+    assert feed.subscribed == THEN
+
+
+def test_nothing_is_unsubscribed_unless_all_are_subscribed(store: Store) -> None:
+    store.subscribe({URL: {}}, THEN)
+    with pytest.raises(StoreError, match="other is not subscribed"):
+        store.unsubscribe([URL, "http://example.org/other"])
+    assert store.has_subscriptions()
+    store.unsubscribe([URL])
+    assert not store.has_subscriptions()
+
+
+def test_only_a_feed_that_no_crawl_ever_had_is_forgotten(store: Store) -> None:
+    other = "http://example.org/other"
+    store.subscribe({URL: {}, other: {}}, THEN)
+    store.begin_walk(URL, store.begin_run(), THEN)
+    store.unsubscribe([URL, other])
+    assert [(feed.feed, feed.subscribed) for feed in store.feeds()] == [(URL, None)]
