@@ -10,6 +10,8 @@ from fhcrawl.store.schema import documents, feeds
 from fhcrawl.visit import brings_news
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sqlalchemy import Connection
 
     from fhcrawl.logical_feed import Version
@@ -57,7 +59,7 @@ class Commit:
         if values:
             self._update_feed(values)
 
-    def _update_feed(self, values: dict[str, object]) -> None:
+    def _update_feed(self, values: Mapping[str, object]) -> None:
         self._connection.execute(feeds.update().where(feeds.c.id == self._feed_id).values(values))
 
     # A complete feed has no archives. If it gets some later, they bring back what it has deleted: they have

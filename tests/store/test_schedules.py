@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fhcrawl.exceptions import StoreError
+from fhcrawl.logical_feed import Verdict
 from fhcrawl.schedule import Limits
 from fhcrawl.store import Store
 from fhcrawl.store.schema import feeds
@@ -46,7 +47,7 @@ def test_feed_whose_walk_has_begun_and_not_ended_is_due(store: Store) -> None:
     store.begin_walk(URL, run, THEN)
     assert store.subscribed(BEFORE) == {URL: {}}
     # It was never asked for: there is nothing to be said of it.
-    store.plan(URL, run, [], Limits(1, 1))
+    store.note_verdict(URL, run, Verdict.COMPLETE, [], Limits(1, 1))
     assert store.next_due([URL]) == {URL: None}
 
 
@@ -56,9 +57,9 @@ def test_only_the_run_that_has_a_feed_plans_it(store: Store) -> None:
     store.begin_walk(URL, run, THEN)
     with store._transaction() as connection:
         connection.execute(feeds.update().values(polled=THEN))
-    store.plan(URL, run - 1, [], Limits(1, 1))
+    store.note_verdict(URL, run - 1, Verdict.COMPLETE, [], Limits(1, 1))
     assert store.next_due([URL]) == {URL: None}
-    store.plan(URL, run, [], Limits(1, 1))
+    store.note_verdict(URL, run, Verdict.COMPLETE, [], Limits(1, 1))
     assert store.next_due([URL, "http://example.org/other"]) == {URL: "2026-01-01T00:00:01Z"}
 
 
