@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -10,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from fhcrawl.documents.dates import elapsed
+from tests.crawling import ROOT, read_export
 from tests.feeds import E, atom, rss
 
 if TYPE_CHECKING:
@@ -213,6 +217,28 @@ def test_habit_of_a_feed_is_learnt(server: FeedServer, project: Project) -> None
     found = row(project)
     assert 4 * HOUR < found["change_seconds"] < average
     assert found["news"] == found["changed"] == found["polled"]
+
+
+def test_line_for_cron_in_the_readme_crawls_what_is_due(server: FeedServer, project: Project) -> None:
+    server.serve("/a", atom([E("1")]), headers={"Cache-Control": "max-age=3600"})
+    subscribe(project, server, "/a")
+    [line] = re.findall(
+        r"^    \*/15 \* \* \* \* (.+)$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert "%" not in line
+    (project.folder / ".venv").symlink_to(sys.prefix)
+    line = line.replace("/srv/fhcrawl", str(project.folder))
+    # What cron gives to a command: crontab(5).
+    environment = {"HOME": "/", "LOGNAME": "fhcrawl", "SHELL": "/bin/sh", "PATH": "/usr/bin:/bin"}
+    for _ in range(2):
+        done = subprocess.run(
+            ["/bin/sh", "-c", line], env=environment, cwd="/", capture_output=True, timeout=120, check=False
+        )
+        # What a command prints, cron sends by mail.
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert server.asked() == ["/a"]
+    assert [entry["id"] for entry in read_export(project.folder / "entries.jsonl")] == ["1"]
+    assert "No feed is due" in (project.folder / "crawl.log").read_text()
 
 
 @pytest.mark.parametrize(
