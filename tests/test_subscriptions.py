@@ -23,6 +23,13 @@ def test_feed_argument_is_urls_separated_by_spaces() -> None:
     assert list(from_arguments(f"{A}  {B}\n{C}", None)) == [A, B, C]
 
 
+def test_no_argument_names_no_feed_and_an_empty_one_is_refused() -> None:
+    assert from_arguments(None, None) == {}
+    for feed, feeds in (("", None), (None, ""), (" ", None)):
+        with pytest.raises(ArgumentError, match=r"[Nn]o feed"):
+            from_arguments(feed, feeds)
+
+
 def test_feed_named_twice_is_crawled_once(tmp_path: Path) -> None:
     listed = tmp_path / "list.txt"
     listed.write_text(f"{A}\n{C}\n{A}\n")

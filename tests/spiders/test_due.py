@@ -219,6 +219,15 @@ def test_habit_of_a_feed_is_learnt(server: FeedServer, project: Project) -> None
     assert found["news"] == found["changed"] == found["polled"]
 
 
+def test_news_of_a_folder_are_those_of_its_files(project: Project) -> None:
+    folder = project.folder / "feeds"
+    folder.mkdir()
+    (folder / "a.atom").write_text(atom([E("1")]))
+    assert project.crawl(folder.as_uri()).changes == {"1": "new"}
+    found = row(project)
+    assert found["news"] == found["changed"] >= found["polled"]
+
+
 def test_line_for_cron_in_the_readme_crawls_what_is_due(server: FeedServer, project: Project) -> None:
     server.serve("/a", atom([E("1")]), headers={"Cache-Control": "max-age=3600"})
     subscribe(project, server, "/a")
