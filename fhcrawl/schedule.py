@@ -105,7 +105,7 @@ def _habitual(poll: Poll) -> int:
 
 # What has been missing for long will be missing for long; a server that is down has time to come up.
 def _gap(reason: Reason, poll: Poll) -> int:
-    return 0 if reason.kind in LEFT_OVER else max(0, elapsed(reason.since, poll.polled)) // POLLS
+    return 0 if reason.kind in LEFT_OVER else elapsed(reason.since, poll.polled) // POLLS
 
 
 # RSS 2.0, skipHours: "aggregators, if they support the feature, may not read the channel on hours listed in
