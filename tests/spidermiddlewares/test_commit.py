@@ -246,7 +246,10 @@ class TestStoreThatFails:
     @pytest.mark.parametrize(
         ("answer", "detail"),
         [
-            (atom([E("4")], prev=A1), "could not be stored (StoreError: The store failed: the disk is full)"),
+            (
+                atom([E("4")], prev=A1),
+                "could not be stored (StoreError: The store failed: the disk is full; make room on its disk)",
+            ),
             (404, "is not there (404)"),
         ],
         ids=["a new document", "404"],
