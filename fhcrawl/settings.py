@@ -60,6 +60,10 @@ FHCRAWL_ALLOWED_PRIVATE_HOSTS: list[str] = []
 # Whether feeds of WordPress's that name no pages are walked by ?paged=2, ?paged=3 and so on.
 FHCRAWL_WORDPRESS_ENABLED = False
 
+# Whether a display on the terminal shows how far a crawl is. False, and where there is no terminal: a line in
+# the log every LOGSTATS_INTERVAL seconds.
+FHCRAWL_PROGRESS_ENABLED = True
+
 DELTAFETCH_ENABLED = True
 DELTAFETCH_RESET = False
 
@@ -152,6 +156,10 @@ EXTENSIONS = {
     "scrapy.extensions.corestats.CoreStats": None,
     "fhcrawl.extensions.store.StoreExtension": -100,
     "fhcrawl.extensions.garbage.GarbageExtension": 0,
+    # Before those that say or write something at the end: the terminal is theirs then.
+    "fhcrawl.extensions.progress.ProgressExtension": -50,
+    # It says feeds, documents and entries.
+    "scrapy.extensions.logstats.LogStats": None,
     "fhcrawl.extensions.verdicts.VerdictsExtension": 0,
     "fhcrawl.extensions.feedexport.FeedExporter": 0,
     "scrapy.extensions.feedexport.FeedExporter": None,

@@ -1,4 +1,4 @@
-"""Says at the end of a run what can be claimed of each feed: in the stats, the log and the store.
+"""Says at the end of a run what can be claimed of each feed: in stats, store and log, on a terminal.
 
 The store is told too when the feed is due again.
 """
@@ -6,18 +6,23 @@ The store is told too when the feed is due again.
 from __future__ import annotations
 
 import logging
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 
 from fhcrawl.clock import now
 from fhcrawl.exceptions import StoreError
+from fhcrawl.extensions.progress import ProgressExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Reason, Verdict
 from fhcrawl.logs import printable
 from fhcrawl.schedule import Limits
+from fhcrawl.summary import Summary
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
@@ -25,20 +30,27 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+LINES_AT_ONCE = 500
+
 
 class VerdictsExtension:
-    """Counts, logs and stores the verdict of each feed of the run when the spider closes."""
+    """Counts, logs and stores the verdict of each feed of the run when the spider closes.
+
+    When all else has been said, it shows a table of the feeds, and what to do about what is missing.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         get = crawler.settings.getint
         self._limits = Limits(get("FHCRAWL_DUE_MIN_SECONDS"), get("FHCRAWL_DUE_MAX_SECONDS"))
+        self._summary = Summary()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the end of the spider."""
+        """Connect to the ends of the spider and of the engine."""
         extension = cls(crawler)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
         return extension
 
     def spider_closed(self) -> None:
@@ -51,8 +63,10 @@ class VerdictsExtension:
             extension.fail(error)
         for url, loss in untold.items():
             self._tell(url, Verdict.UNKNOWN, 0, [printable(loss.detail)])
+            self._summary.add_unknown(url, Verdict.UNKNOWN, loss.kind, loss.detail)
 
     def _tell_stored(self, extension: StoreExtension, untold: dict[str, Loss]) -> None:
+        progress = self._crawler.get_extension(ProgressExtension)
         for feed in extension.store.feeds(extension.run):
             verdict, reasons = feed.verdict, feed.reasons
             loss = untold.pop(feed.feed, None)
@@ -63,6 +77,8 @@ class VerdictsExtension:
             self._note(extension, feed.feed, verdict, reasons)
             said = [f"{printable(reason.url)} {printable(reason.detail)}" for reason in reasons]
             self._tell(feed.feed, verdict, feed.entries, said)
+            counts = None if progress is None else progress.progress.of(feed.feed)
+            self._summary.add(feed, verdict, reasons, counts)
 
     def _note(self, extension: StoreExtension, url: str, verdict: Verdict, reasons: list[Reason]) -> None:
         # A store that has failed keeps none: NULL claims nothing.
@@ -78,3 +94,19 @@ class VerdictsExtension:
         level = logging.INFO if verdict is Verdict.COMPLETE else logging.WARNING
         said = "".join(f"; {reason}" for reason in reasons)
         logger.log(level, "%s: %s, entries: %d%s", printable(url), verdict.value, entries, said)
+
+    def engine_stopped(self) -> None:
+        """Show the table, after all that Scrapy logs."""
+        progress = self._crawler.get_extension(ProgressExtension)
+        if progress is not None and progress.tell(self._summary):
+            return
+        for lines in _records(self._summary.table_lines()):
+            logger.info("%s", lines)
+        for lines in _records(self._summary.reason_lines()):
+            logger.warning("%s", lines)
+
+
+def _records(lines: Iterator[str]) -> Iterator[str]:
+    """Lines, as many in one record of the log as it can hold at once."""
+    while record := list(islice(lines, LINES_AT_ONCE)):
+        yield "\n".join(record)

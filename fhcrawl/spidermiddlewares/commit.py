@@ -227,7 +227,7 @@ class CommitMiddleware:
             return
         if not reading.is_read:
             if visit.loss is not None:
-                self.document_lost(visit)
+                self._send(signals.document_lost, visit=visit)
             return
         try:
             deleted = self._store.commit(visit)
@@ -242,9 +242,7 @@ class CommitMiddleware:
         if deleted:
             self._crawler.stats.inc_value("fhcrawl/entry/deleted", deleted)
         self._count("document", visit.loss.state.value if visit.loss else "processed")
-        self._crawler.signals.send_catch_log(
-            signals.document_committed, visit=visit, deleted=deleted, spider=self._crawler.spider
-        )
+        self._send(signals.document_committed, visit=visit, deleted=deleted)
 
     def _note_uncommitted(self, visit: Visit, error: Exception) -> None:
         detail = f"could not be stored ({_name(error)})"
@@ -253,7 +251,10 @@ class CommitMiddleware:
             self._extension.fail(error)
         visit.loss = Loss(State.FAILED, "store-error", detail)
         visit.validators = None
-        self.document_lost(visit)
+        self._send(signals.document_lost, visit=visit)
+
+    def _send(self, signal: object, **kwargs: Any) -> None:
+        self._crawler.signals.send_catch_log(signal, spider=self._crawler.spider, **kwargs)
 
     def _count(self, noun: str, outcome: str) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/{noun}/{outcome}")

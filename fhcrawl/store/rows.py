@@ -129,6 +129,8 @@ class Feed:
     :param crawled: when its subscription document was last read
     :param subscribed: since when it is subscribed; None if it is not
     :param due: when it is due again; None: now
+    :param oldest: when its oldest live entry was published, or else updated; None if no entry says
+    :param newest: the same of its newest one
     """
 
     feed: str
@@ -141,6 +143,8 @@ class Feed:
     crawled: str | None
     subscribed: str | None
     due: str | None
+    oldest: str | None
+    newest: str | None
 
 
 def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | None:

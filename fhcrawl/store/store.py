@@ -404,7 +404,9 @@ class Store:
                 .group_by(documents.c.state)
                 .order_by(documents.c.state)
             ).all()
-            count = connection.scalar(select(func.count()).select_from(entries).where(live)) or 0
+            time = func.coalesce(entries.c.published, entries.c.updated)
+            of_entries = select(func.count(), func.min(time), func.max(time)).where(live)
+            count, oldest, newest = connection.execute(of_entries).one()
         by_state = {state: number for state, number in states}  # noqa: C416
         return Feed(
             row.url,
@@ -417,6 +419,8 @@ class Store:
             row.crawled,
             row.subscribed,
             row.due,
+            oldest,
+            newest,
         )
 
     # -- subscriptions, and when feeds are due ------------------------------------------------------

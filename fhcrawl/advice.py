@@ -1,0 +1,61 @@
+"""What to do about what is missing of a feed, by the kind of the reason."""
+
+from __future__ import annotations
+
+MISSING = "the next run asks again; if it stays away, ask its publisher, or look in a web archive"
+REFUSED = "ask its publisher for access"
+SERVER = "its server is to blame; the next run asks again"
+NETWORK = "the next run asks again; if it goes on, check the network and the host's name"
+BROKEN = "tell its publisher; the next run reads it again, and it counts once it is mended"
+NO_FEED = "check in a browser what is there; if that is no feed any more, tell its publisher"
+ODD = "tell its publisher; the next run looks again"
+OURS = "look in the log for the error and mend it; the next run reads it again"
+
+ADVICE = {
+    "http-401": "it wants a password: set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN",
+    "http-403": REFUSED,
+    "http-404": MISSING,
+    "http-410": "it is gone for good: look in a web archive",
+    "http-429": "run it again later, with a higher DOWNLOAD_DELAY",
+    "http-451": "nothing can be done from here",
+    "timeout": "the next run asks again; if its server is slow, raise DOWNLOAD_TIMEOUT",
+    "no-host": NETWORK,
+    "connection-refused": NETWORK,
+    "download-error": NETWORK,
+    "cut-off": "the next run asks again; if it always comes incomplete, tell its publisher",
+    "robots-txt": REFUSED,
+    "too-large": "if you trust it, raise DOWNLOAD_MAXSIZE",
+    "redirects": ODD,
+    "refused-url": "nothing, if you did not ask for it; if you trust it, name it with -a feed=",
+    "ignored": "look which middleware of yours drops it",
+    "empty": ODD,
+    "html": NO_FEED,
+    "not-xml": NO_FEED,
+    "not-json": NO_FEED,
+    "not-a-feed": NO_FEED,
+    "no-boundary": BROKEN,
+    "no-parts": BROKEN,
+    "not-well-formed": BROKEN,
+    "loop": "tell its publisher, whose links lead back; what is behind the loop cannot be known",
+    "repeats": "nothing, if its pages end there; else tell its publisher",
+    "limit": "run it again, or raise the setting that it names",
+    "known": "run it again: the next run goes on there",
+    "pipeline-error": OURS,
+    "store-error": "make room for the store or mend it, then run again",
+    "error": OURS,
+    "entries-lost": "the log says which, and why; tell its publisher",
+    "no-current": "name the feed's own address with -a feed=, not that of an archive",
+    "not-a-snapshot": "leave out -a snapshot=, or give it the snapshot's index",
+    "begins-later": "look for an older snapshot or for the feed's archives; what lies between is not there",
+    "paged": "nothing: a paged feed cannot promise more; run it often",
+    "no-history": "nothing: run it often, and what it shows from now on is kept",
+}
+OTHERWISE = "the next run asks again"
+
+
+def advice(kind: str) -> str:
+    """What to do about a reason: the rest of a sentence.
+
+    :param kind: of the reason, as `fhcrawl.logical_feed.Reason` has it
+    """
+    return ADVICE.get(kind, SERVER if kind.startswith("http-5") else OTHERWISE)

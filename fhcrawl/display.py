@@ -1,0 +1,210 @@
+"""The display on a terminal: while a crawl runs, and at its end."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from fhcrawl.logs import printable
+from fhcrawl.summary import HEADINGS, LEGEND, MORE_FEEDS, NUMBERS, SHORT_HEADINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TextIO
+
+    from rich.console import RenderableType
+
+    from fhcrawl.progress import Progress, Rate
+    from fhcrawl.summary import Row, Summary
+
+MOST_WALKS = 8
+OTHER_LINES = 8
+# Below it, cells are joined.
+WIDE = 110
+ROWS_AT_ONCE = 500
+MOST_WAITING = 65536
+STYLES = {"complete": "green", "incomplete": "bold red", "lossy": "yellow", "unknown": "yellow"}
+MONTH = len("2003-12")
+
+
+def console_of(file: TextIO) -> Console | None:
+    """The console of a terminal on which lines can be drawn again; None if it is none.
+
+    TERM=dumb is none; neither is one that others write to, because this process is in the background.
+    """
+    if not file.isatty() or _is_in_background(file):
+        return None
+    console = Console(file=file, highlight=False, markup=False, emoji=False)
+    return console if console.is_interactive else None
+
+
+def _is_in_background(file: TextIO) -> bool:
+    try:
+        return os.tcgetpgrp(file.fileno()) != os.getpgrp()
+    except (OSError, AttributeError):  # not the terminal that controls this process; no such thing (Windows)
+        return False
+
+
+class Screen:
+    """A display at the foot of a terminal; what is written to it appears above.
+
+    Nothing is drawn between two calls of `refresh`, however much is written.
+    """
+
+    def __init__(self, console: Console, render: Callable[[], RenderableType]) -> None:
+        self.console = console
+        self._written: list[str] = []
+        self._waiting = 0
+        self._live = Live(
+            console=console,
+            get_renderable=render,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def start(self) -> None:
+        """Begin to display."""
+        # A process that is made to stop at once does not close its spiders.
+        atexit.register(self.stop)
+        self._live.start()
+
+    def write(self, text: str) -> int:
+        """Have a text above the display, from the next `refresh` on."""
+        self._written.append(text)
+        self._waiting += len(text)
+        if self._waiting > MOST_WAITING:
+            self._print()
+        return len(text)
+
+    def flush(self) -> None:
+        """For the handlers of logging."""
+
+    def _print(self) -> None:
+        written, self._written, self._waiting = "".join(self._written), [], 0
+        if written:
+            # The terminal breaks long lines: so they stay one, when they are copied.
+            self.console.print(Text(written, end=""), soft_wrap=True)
+
+    def refresh(self) -> None:
+        """Draw."""
+        self._print()
+        self._live.refresh()
+
+    def stop(self) -> None:
+        """Remove the display."""
+        atexit.unregister(self.stop)
+        self._print()
+        self._live.stop()
+
+
+def running(progress: Progress, rate: Rate, seconds: float, height: int) -> RenderableType:
+    """The display of a crawl that runs.
+
+    :param seconds: since it began
+    :param height: of the terminal, in lines
+    """
+    total = progress.total
+    walks = len(progress.walks)
+    waiting = progress.feeds - progress.done - walks
+    parts: list[RenderableType] = [
+        _line(
+            "Feeds",
+            f"{progress.done:,} of {progress.feeds:,} done, {walks:,} under way, {waiting:,} to do",
+        ),
+        _line("Documents", f"{total.documents:,}  ({rate.documents:,.1f}/s)"),
+        _line(
+            "Entries",
+            f"{total.outcomes()}  ({rate.entries:,.0f}/s)",
+        ),
+        _line("Time", _clock(seconds)),
+    ]
+    if progress.problems:
+        parts.append(_line("Problems", f"{progress.problems:,}", "bold red"))
+    if progress.feeds > 1:
+        parts.insert(1, ProgressBar(total=progress.feeds, completed=progress.done))
+    if progress.walks:
+        parts.append(_walks(progress, min(MOST_WALKS, max(1, height - OTHER_LINES))))
+    return Group(*parts)
+
+
+def _line(name: str, said: str, style: str = "") -> Text:
+    text = Text(no_wrap=True, overflow="ellipsis")
+    return text.append(f"{name:<10} ", "bold").append(said, style)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"
+
+
+def _walks(progress: Progress, most: int) -> Table:
+    table = Table(box=None, expand=True, padding=(0, 1, 0, 0), header_style="dim", pad_edge=False)
+    table.add_column("Under way", ratio=1, no_wrap=True, overflow="ellipsis")
+    for heading in ("Documents", "Entries", "Back to"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for walk in list(progress.walks.values())[: -most - 1 : -1]:
+        counts = walk.counts
+        back_to = (walk.back_to or "-")[:MONTH]
+        name = Text(printable(walk.name))
+        table.add_row(name, f"{counts.documents:,}", f"{counts.entries:,}", Text(printable(back_to)))
+    if len(progress.walks) > most:
+        table.add_row(Text(f"and {len(progress.walks) - most:,} more", "dim"))
+    return table
+
+
+def tell(console: Console, summary: Summary) -> None:
+    """Print what is said at the end."""
+    is_wide = console.width >= WIDE
+    widths = _widths(summary, is_wide)
+    for begin in range(0, len(summary.rows), ROWS_AT_ONCE):
+        table = _table(widths, is_wide, has_header=begin == 0)
+        for row in summary.rows[begin : begin + ROWS_AT_ONCE]:
+            table.add_row(*_cells(row, is_wide))
+        console.print(table)
+    if summary.rows and not is_wide:
+        console.print(Text(LEGEND, "dim"))
+    if summary.more:
+        console.print(Text(MORE_FEEDS.format(summary.more)))
+    console.print(Text(summary.footer(), "bold"))
+    for what, sentences in summary.reasons():
+        console.print(Text.assemble("\n", ("What to do: ", "bold"), what))
+        for sentence in sentences:
+            console.print(Text(f"  {sentence}"), soft_wrap=True)
+
+
+def _widths(summary: Summary, is_wide: bool) -> dict[str, int]:
+    """How wide each column has to be, the first one aside, which gets what is left."""
+    headings = HEADINGS if is_wide else SHORT_HEADINGS
+    widths = [len(heading) for heading in headings]
+    for row in summary.rows:
+        cells = row.cells() if is_wide else row.short_cells()
+        widths = [max(width, len(cell)) for width, cell in zip(widths, cells, strict=True)]
+    return dict(list(zip(headings, widths, strict=True))[1:])
+
+
+def _table(widths: dict[str, int], is_wide: bool, has_header: bool) -> Table:
+    padding = (0, 2, 0, 0) if is_wide else (0, 1, 0, 0)
+    table = Table(box=None, expand=True, padding=padding, pad_edge=False, show_header=has_header)
+    table.add_column("Feed", ratio=1, no_wrap=True, overflow="ellipsis", min_width=4)
+    for heading, width in widths.items():
+        justify = "right" if heading in NUMBERS else "left"
+        table.add_column(heading, width=width, no_wrap=True, justify=justify)  # type: ignore[arg-type]
+    return table
+
+
+def _cells(row: Row, is_wide: bool) -> list[Text]:
+    name, *cells, verdict = row.cells() if is_wide else row.short_cells()
+    shown = Text(name)
+    if is_wide and row.title:
+        shown.append(f"  {row.feed}", "dim")
+    return [shown, *(Text(cell) for cell in cells), Text(verdict, STYLES.get(verdict, ""))]

@@ -1,0 +1,144 @@
+"""What is said of the feeds at the end of a run: a line each, and what to do about what is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from fhcrawl.advice import advice
+from fhcrawl.logs import printable
+from fhcrawl.progress import MOST_FEEDS
+from fhcrawl.visit import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fhcrawl.logical_feed import Reason, Verdict
+    from fhcrawl.progress import Counts
+    from fhcrawl.store import Feed
+
+# Of one kind; the store has all of them.
+MOST_REASONS = 20
+WIDEST_NAME = 60
+DAY, YEAR = len("2003-12-13"), len("2003")
+MORE_FEEDS = "and {} more feeds: 'scrapy feeds' lists them"
+MORE_REASONS = "and {} more: 'scrapy feeds' lists them"
+HEADINGS = ("Feed", "Kind", "Fetched", "Skipped", "New", "Updated", "Deleted", "Dates", "Verdict")
+NUMBERS = frozenset(HEADINGS[2:7])
+SHORT_HEADINGS = ("Feed", "Kind", "Docs", "Entries", "Dates", "Verdict")
+LEGEND = "Docs: fetched/skipped. Entries: +new ~updated -deleted."
+
+
+class Row(NamedTuple):
+    """A feed's line.
+
+    :param counts: what came of it in this run; None if that is not known
+    :param skipped: its documents that were read by earlier runs, and not again
+    :param span: the days of its oldest and its newest entry
+    """
+
+    feed: str
+    title: str
+    kind: str
+    counts: Counts | None
+    skipped: int
+    span: tuple[str, str] | None
+    verdict: str
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.title or self.feed
+
+    def cells(self) -> list[str]:
+        """The line, as HEADINGS has it."""
+        counts = self.counts
+        numbers: list[object] = ["-"] * 5
+        if counts is not None:
+            numbers = [counts.documents, self.skipped, counts.new, counts.updated, counts.deleted]
+        dates = "-" if self.span is None else " to ".join(self.span)
+        return [self.name, self.kind, *(str(number) for number in numbers), dates, self.verdict]
+
+    def short_cells(self) -> list[str]:
+        """The line for a narrow terminal, as SHORT_HEADINGS has it."""
+        name, kind, fetched, skipped, new, updated, deleted, dates, verdict = self.cells()
+        if self.span is not None:
+            dates = "-".join(dict.fromkeys(day[:YEAR] for day in self.span))
+        return [name, kind, f"{fetched}/{skipped}", f"+{new} ~{updated} -{deleted}", dates, verdict]
+
+
+class Summary:
+    """The lines of the feeds of a run, and the reasons of their verdicts; both up to a bound."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.verdicts: Counter[str] = Counter()
+        self._reasons: dict[str, list[str]] = {}
+        self._kinds: Counter[str] = Counter()
+
+    @property
+    def more(self) -> int:
+        """How many feeds have no line here."""
+        return self.verdicts.total() - len(self.rows)
+
+    def add(self, feed: Feed, verdict: Verdict, reasons: list[Reason], counts: Counts | None) -> None:
+        """A feed that the store knows."""
+        fetched = 0 if counts is None else counts.documents
+        skipped = max(0, feed.documents.get(State.PROCESSED.value, 0) - fetched)
+        kind = "-" if feed.kind is None else feed.kind.value
+        span = feed.oldest and feed.newest and (feed.oldest[:DAY], feed.newest[:DAY])
+        title = printable(feed.title or "")
+        row = Row(printable(feed.feed), title, kind, counts, skipped, span or None, verdict.value)
+        self._add(row)
+        for reason in reasons:
+            self._note(reason.kind, f"{printable(reason.url)} {printable(reason.detail)}")
+
+    def add_unknown(self, url: str, verdict: Verdict, kind: str, detail: str) -> None:
+        """A feed that the store does not know, because it failed."""
+        self._add(Row(printable(url), "", "-", None, 0, None, verdict.value))
+        self._note(kind, f"{printable(url)} {printable(detail)}")
+
+    def _add(self, row: Row) -> None:
+        self.verdicts[row.verdict] += 1
+        if len(self.rows) < MOST_FEEDS:
+            self.rows.append(row)
+
+    def _note(self, kind: str, sentence: str) -> None:
+        self._kinds[kind] += 1
+        noted = self._reasons.setdefault(kind, [])
+        if len(noted) < MOST_REASONS:
+            noted.append(sentence)
+
+    def reasons(self) -> Iterator[tuple[str, list[str]]]:
+        """Of each kind of reason: what to do about it, and where it is so."""
+        for kind, sentences in self._reasons.items():
+            more = self._kinds[kind] - len(sentences)
+            yield advice(kind), [*sentences, *([MORE_REASONS.format(more)] if more else [])]
+
+    def footer(self) -> str:
+        """All feeds in one line."""
+        said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(self.verdicts.items()))
+        number = self.verdicts.total()
+        return f"{number} {'feed' if number == 1 else 'feeds'}: {said}" if number else "No feeds"
+
+    def table_lines(self) -> Iterator[str]:
+        """The table for a log."""
+        table = [list(HEADINGS), *(row.cells() for row in self.rows)]
+        widths = [min(WIDEST_NAME, max(len(cells[n]) for cells in table)) for n in range(len(HEADINGS))]
+        for cells in table:
+            yield "  ".join(map(_fit, cells, widths, HEADINGS)).rstrip()
+        if self.more:
+            yield MORE_FEEDS.format(self.more)
+        yield self.footer()
+
+    def reason_lines(self) -> Iterator[str]:
+        """The reasons for a log."""
+        for what, sentences in self.reasons():
+            yield f"What to do: {what}"
+            yield from (f"  {sentence}" for sentence in sentences)
+
+
+def _fit(cell: str, width: int, heading: str) -> str:
+    if heading in NUMBERS:
+        return cell.rjust(width)
+    return (cell if len(cell) <= width else cell[: width - 1] + "…").ljust(width)
