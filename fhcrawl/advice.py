@@ -47,8 +47,8 @@ ADVICE = {
     "no-current": "name the feed's own address with -a feed=, not that of an archive",
     "not-a-snapshot": "leave out -a snapshot=, or give it the snapshot's index",
     "begins-later": "look for an older snapshot or for the feed's archives; what lies between is not there",
-    "paged": "nothing: a paged feed cannot promise more; run it often",
-    "no-history": "nothing: run it often, and what it shows from now on is kept",
+    "paged": "run it often: a paged feed cannot promise more",
+    "no-history": "run it often: what it shows from now on is kept",
 }
 OTHERWISE = "the next run asks again"
 

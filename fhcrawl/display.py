@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import atexit
 import os
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 MOST_WALKS = 8
 OTHER_LINES = 8
-# Below it, cells are joined.
-WIDE = 110
+# A name gets as much at least; else cells are joined.
+NAME = 24
 ROWS_AT_ONCE = 500
 MOST_WAITING = 65536
 STYLES = {"complete": "green", "incomplete": "bold red", "lossy": "yellow", "unknown": "yellow"}
@@ -92,7 +92,7 @@ class Screen:
         written, self._written, self._waiting = "".join(self._written), [], 0
         if written:
             # The terminal breaks long lines: so they stay one, when they are copied.
-            self.console.print(Text(written, end=""), soft_wrap=True)
+            self.console.print(Text(written, end=""), end="", soft_wrap=True)
 
     def refresh(self) -> None:
         """Draw."""
@@ -113,7 +113,7 @@ def running(progress: Progress, rate: Rate, seconds: float, height: int) -> Rend
     :param height: of the terminal, in lines
     """
     total = progress.total
-    walks = len(progress.walks)
+    walks = len(progress.under_way)
     waiting = progress.feeds - progress.done - walks
     parts: list[RenderableType] = [
         _line(
@@ -129,9 +129,7 @@ def running(progress: Progress, rate: Rate, seconds: float, height: int) -> Rend
     ]
     if progress.problems:
         parts.append(_line("Problems", f"{progress.problems:,}", "bold red"))
-    if progress.feeds > 1:
-        parts.insert(1, ProgressBar(total=progress.feeds, completed=progress.done))
-    if progress.walks:
+    if progress.under_way:
         parts.append(_walks(progress, min(MOST_WALKS, max(1, height - OTHER_LINES))))
     return Group(*parts)
 
@@ -152,20 +150,22 @@ def _walks(progress: Progress, most: int) -> Table:
     table.add_column("Under way", ratio=1, no_wrap=True, overflow="ellipsis")
     for heading in ("Documents", "Entries", "Back to"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for walk in list(progress.walks.values())[: -most - 1 : -1]:
+    for walk in islice(progress.under_way.values(), most):
         counts = walk.counts
         back_to = (walk.back_to or "-")[:MONTH]
         name = Text(printable(walk.name))
         table.add_row(name, f"{counts.documents:,}", f"{counts.entries:,}", Text(printable(back_to)))
-    if len(progress.walks) > most:
-        table.add_row(Text(f"and {len(progress.walks) - most:,} more", "dim"))
+    if len(progress.under_way) > most:
+        table.add_row(Text(f"and {len(progress.under_way) - most:,} more", "dim"))
     return table
 
 
 def tell(console: Console, summary: Summary) -> None:
     """Print what is said at the end."""
-    is_wide = console.width >= WIDE
-    widths = _widths(summary, is_wide)
+    console.print()
+    widths = _widths(summary, is_wide=True)
+    is_wide = NAME + sum(width + 2 for width in widths.values()) <= console.width
+    widths = widths if is_wide else _widths(summary, is_wide=False)
     for begin in range(0, len(summary.rows), ROWS_AT_ONCE):
         table = _table(widths, is_wide, has_header=begin == 0)
         for row in summary.rows[begin : begin + ROWS_AT_ONCE]:

@@ -72,8 +72,9 @@ class Progress:
         self.feeds = feeds
         self.total = Counts()
         self.problems = 0
-        # The one that has moved last stands last.
-        self.walks: dict[str, Walk] = {}
+        # Of the walks, those that do not only wait for their turn.
+        self.under_way: dict[str, Walk] = {}
+        self._walks: dict[str, Walk] = {}
         self._begun = 0
         self._left: set[str] = set()
         self._counts: dict[str, Counts] = {}
@@ -82,7 +83,7 @@ class Progress:
     @property
     def done(self) -> int:
         """How many feeds are done."""
-        return min(self._begun, self.feeds) - len(self.walks)
+        return min(self._begun, self.feeds) - len(self._walks)
 
     def of(self, feed: str) -> Counts | None:
         """What came of a feed; None if nobody knows."""
@@ -90,21 +91,32 @@ class Progress:
 
     def ask(self, feed: str, url: str, role: str) -> None:
         """A document of a feed is to be fetched, or to be fetched again."""
-        walk = self.walks.get(feed) or self._begin(feed)
+        walk = self._walk(feed)
         if role == Role.SUBSCRIPTION.value:
             # Another one may turn out to be it: then there is no word about this one.
             walk.pending.clear()
         walk.pending.add(url)
 
-    def _begin(self, feed: str) -> Walk:
+    def begin(self, feed: str | None) -> None:
+        """A document of a feed is being fetched."""
+        if feed in self._walks:
+            self.under_way.setdefault(feed, self._walks[feed])
+
+    def _walk(self, feed: str) -> Walk:
+        if feed in self._walks:
+            return self._walks[feed]
         counts = self._counts.get(feed)
         if counts is None:
             self._begun += 1
             counts = Counts()
             if len(self._counts) < MOST_FEEDS:
                 self._counts[feed] = counts
-        walk = self.walks[feed] = Walk(feed, counts)
+        walk = self._walks[feed] = Walk(feed, counts)
         return walk
+
+    def _end(self, feed: str) -> None:
+        del self._walks[feed]
+        self.under_way.pop(feed, None)
 
     def commit(self, visit: Visit, deleted: int) -> None:
         """A document is in the store."""
@@ -135,16 +147,14 @@ class Progress:
         """These feeds are not crawled any further."""
         for feed in set(feeds) - self._left:
             self._left.add(feed)
-            if feed not in self.walks:
-                self._begin(feed)
-            del self.walks[feed]
+            self._walk(feed)
+            self._end(feed)
 
     def _end_document(self, visit: Visit) -> Walk:
-        walk = self.walks.pop(visit.feed, None) or self._begin(visit.feed)
-        self.walks[visit.feed] = walk
+        walk = self._walk(visit.feed)
         walk.pending.discard(visit.asked)
         if not walk.pending:
-            del self.walks[visit.feed]
+            self._end(visit.feed)
         return walk
 
     def rate(self, time: float) -> Rate:
@@ -172,7 +182,7 @@ def line(progress: Progress, rate: Rate) -> str:
     total = progress.total
     problems = f"; problems: {progress.problems}" if progress.problems else ""
     return (
-        f"Feeds: {progress.done} of {progress.feeds} done, {len(progress.walks)} under way; "
+        f"Feeds: {progress.done} of {progress.feeds} done, {len(progress.under_way)} under way; "
         f"documents: {total.documents:,} ({rate.documents * 60:.0f}/min); "
         f"entries: {total.outcomes()} ({rate.entries * 60:.0f}/min){problems}"
     )

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Of one kind; the store has all of them.
 MOST_REASONS = 20
+# What a feed cannot help comes after what is missing.
+LAST = ("paged", "no-history")
 WIDEST_NAME = 60
 DAY, YEAR = len("2003-12-13"), len("2003")
 MORE_FEEDS = "and {} more feeds: 'scrapy feeds' lists them"
@@ -111,7 +113,8 @@ class Summary:
 
     def reasons(self) -> Iterator[tuple[str, list[str]]]:
         """Of each kind of reason: what to do about it, and where it is so."""
-        for kind, sentences in self._reasons.items():
+        for kind in sorted(self._reasons, key=LAST.__contains__):
+            sentences = self._reasons[kind]
             more = self._kinds[kind] - len(sentences)
             yield advice(kind), [*sentences, *([MORE_REASONS.format(more)] if more else [])]
 

@@ -62,6 +62,7 @@ class ProgressExtension:
             (scrapy_signals.spider_opened, extension.spider_opened),
             (scrapy_signals.spider_closed, extension.spider_closed),
             (scrapy_signals.request_scheduled, extension.request_scheduled),
+            (scrapy_signals.request_reached_downloader, extension.request_reached_downloader),
             (signals.document_committed, extension.document_committed),
             (signals.document_unchanged, extension.document_unchanged),
             (signals.document_lost, extension.document_lost),
@@ -128,6 +129,10 @@ class ProgressExtension:
         known = request.cb_kwargs
         if "feed" in known:
             self.progress.ask(known["feed"], known["asked"], known["role"])
+
+    def request_reached_downloader(self, request: Request) -> None:
+        """It is the turn of a document."""
+        self.progress.begin(request.cb_kwargs.get("feed"))
 
     def document_committed(self, visit: Visit, deleted: int) -> None:
         """A document is in the store."""

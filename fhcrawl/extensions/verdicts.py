@@ -101,9 +101,9 @@ class VerdictsExtension:
         if progress is not None and progress.tell(self._summary):
             return
         for lines in _records(self._summary.table_lines()):
-            logger.info("%s", lines)
+            logger.info("The feeds of this run:\n%s", lines)
         for lines in _records(self._summary.reason_lines()):
-            logger.warning("%s", lines)
+            logger.warning("What is missing, and what to do:\n%s", lines)
 
 
 def _records(lines: Iterator[str]) -> Iterator[str]:
