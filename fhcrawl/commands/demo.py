@@ -8,20 +8,12 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy import signals as scrapy_signals
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
-
-from fhcrawl import signals
-from fhcrawl.logs import printable
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
-
-    from scrapy.crawler import Crawler
-
-    from fhcrawl.visit import Visit
 
 FOLDER = Path("fhcrawl-demo")
 PORT = 8642
@@ -80,13 +72,12 @@ class Command(ScrapyCommand):
         with _serve(publisher.MONTHS_AT_FIRST + run - 1) as url:
             print(f"Run {run}: a feed is served at {url}; crawling its history")
             crawler = self.crawler_process.create_crawler("history")
-            progress = Progress(crawler)
             self.crawler_process.crawl(crawler, feed=url)
             self.crawler_process.start()
         if self.crawler_process.bootstrap_failed or not output.exists():
             self.exitcode = 1
             return
-        summarise(run, progress.stats, output, store, url)
+        summarise(run, crawler.stats.get_stats(), output, store)
 
 
 @contextlib.contextmanager
@@ -111,30 +102,7 @@ def _serve(months: int) -> Iterator[str]:
         yield url
 
 
-class Progress:
-    """Prints a line for each document."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._entries = 0
-        self.stats: dict[str, Any] = {}
-        crawler.signals.connect(self.committed, signal=signals.document_committed)
-        crawler.signals.connect(self.closed, signal=scrapy_signals.engine_stopped)
-
-    def committed(self, visit: Visit) -> None:
-        """A document is in the store."""
-        self._entries += len(visit.accepted)
-        print(
-            f"  {visit.role.value:<12} {printable(visit.url)}  back to {(visit.updated or '')[:7]}, "
-            f"{self._entries} entries so far"
-        )
-
-    def closed(self) -> None:
-        """Keep the stats."""
-        self.stats = dict(self._crawler.stats.get_stats())
-
-
-def summarise(run: int, stats: dict[str, Any], output: Path, store: Path, url: str) -> None:
+def summarise(run: int, stats: dict[str, Any], output: Path, store: Path) -> None:
     """Print what happened."""
 
     def count(name: str) -> int:
