@@ -27,6 +27,8 @@ ADVICE = {
     "too-large": "if you trust it, raise DOWNLOAD_MAXSIZE",
     "redirects": ODD,
     "refused-url": "nothing, if you did not ask for it; if you trust it, name it with -a feed=",
+    "private-address": "nothing, if you did not mean it; else name its host in FHCRAWL_ALLOWED_PRIVATE_HOSTS",
+    "downgrade": "tell its publisher to link with https:; if you trust the way, give the feed with http:",
     "ignored": "look which middleware of yours drops it",
     "empty": ODD,
     "html": NO_FEED,

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
+from rich.constrain import Constrain
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO
 
-    from rich.console import RenderableType
+    from rich.console import ConsoleDimensions, RenderableType
 
     from fhcrawl.progress import Progress, Rate
     from fhcrawl.summary import Row, Summary
@@ -58,13 +59,13 @@ class Screen:
     Nothing is drawn between two calls of `refresh`, however much is written.
     """
 
-    def __init__(self, console: Console, render: Callable[[], RenderableType]) -> None:
+    def __init__(self, console: Console, render: Callable[[ConsoleDimensions], RenderableType]) -> None:
         self.console = console
         self._written: list[str] = []
         self._waiting = 0
         self._live = Live(
             console=console,
-            get_renderable=render,
+            get_renderable=lambda: render(console.size),
             auto_refresh=False,
             transient=True,
             redirect_stdout=False,
@@ -106,11 +107,11 @@ class Screen:
         self._live.stop()
 
 
-def running(progress: Progress, rate: Rate, seconds: float, height: int) -> RenderableType:
+def running(progress: Progress, rate: Rate, seconds: float, size: ConsoleDimensions) -> RenderableType:
     """The display of a crawl that runs.
 
     :param seconds: since it began
-    :param height: of the terminal, in lines
+    :param size: of the terminal
     """
     total = progress.total
     walks = len(progress.under_way)
@@ -130,8 +131,9 @@ def running(progress: Progress, rate: Rate, seconds: float, height: int) -> Rend
     if progress.problems:
         parts.append(_line("Problems", f"{progress.problems:,}", "bold red"))
     if progress.under_way:
-        parts.append(_walks(progress, min(MOST_WALKS, max(1, height - OTHER_LINES))))
-    return Group(*parts)
+        parts.append(_walks(progress, min(MOST_WALKS, max(1, size.height - OTHER_LINES))))
+    # A terminal shows ^C where the display ends; if that began a line, it could not be drawn over any more.
+    return Constrain(Group(*parts), size.width - len("^C^C"))
 
 
 def _line(name: str, said: str, style: str = "") -> Text:

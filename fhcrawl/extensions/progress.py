@@ -19,7 +19,7 @@ from fhcrawl.progress import Progress, line
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rich.console import RenderableType
+    from rich.console import ConsoleDimensions, RenderableType
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import AsyncioLoopingCall
@@ -96,12 +96,11 @@ class ProgressExtension:
     def _leave(self) -> None:
         self.progress.leave(StoreExtension.of(self._crawler).left)
 
-    def _render(self) -> RenderableType:
+    def _render(self, size: ConsoleDimensions) -> RenderableType:
         from fhcrawl.display import running
 
         now = time.monotonic()
-        height = 0 if self._terminal is None else self._terminal.screen.console.height
-        return running(self.progress, self.progress.rate(now), now - self._begun, height)
+        return running(self.progress, self.progress.rate(now), now - self._begun, size)
 
     def spider_closed(self) -> None:
         """Leave the terminal to the log and the exports."""
@@ -156,7 +155,7 @@ class Terminal:
         self._own: logging.Handler | None = None
 
     @classmethod
-    def find(cls, render: Callable[[], RenderableType], has_log: bool) -> Self | None:
+    def find(cls, render: Callable[[ConsoleDimensions], RenderableType], has_log: bool) -> Self | None:
         """The terminal behind stderr, with a display; None if there is none, or it has one already."""
         if not sys.stderr.isatty():
             return None

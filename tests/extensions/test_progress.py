@@ -1,0 +1,231 @@
+"""A crawl that is watched: in a terminal, and without one."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import threading
+from typing import TYPE_CHECKING
+
+import pyte
+import pytest
+
+from tests.crawling import USER_AGENT
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+WIDTH, HEIGHT = 100, 50
+# How a terminal is told to erase a line, and all that it is told.
+ERASE = re.compile(r"\r?\x1b\[2K")
+TOLD = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+RECORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[[\w.]+\] (INFO|WARNING|ERROR): ")
+
+
+class Terminal:
+    """A terminal of its own for a process, and what is on its screen."""
+
+    def __init__(self, command: list[str], width: int = WIDTH, **kwargs: object) -> None:
+        self.screen = pyte.Screen(width, HEIGHT)
+        self._stream = pyte.ByteStream(self.screen)
+        self.raw = b""
+        self._outer, inner = pty.openpty()
+        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, width, 0, 0))
+        self.process = subprocess.Popen(command, stdin=inner, stdout=inner, stderr=inner, **kwargs)  # type: ignore[call-overload]
+        os.close(inner)
+
+    @property
+    def lines(self) -> list[str]:
+        """What a person sees."""
+        return [line.rstrip() for line in self.screen.display]
+
+    def read(self) -> bool:
+        """See what is new; False at the end."""
+        try:
+            piece = os.read(self._outer, 65536)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return False
+        self.raw += piece
+        self._stream.feed(piece)
+        return bool(piece)
+
+    def until(self, is_seen: Callable[[list[str]], bool]) -> list[str]:
+        """What is seen as soon as something is."""
+        while not is_seen(self.lines):
+            assert self.read(), self.lines
+        return self.lines
+
+    def wait(self) -> list[str]:
+        """What is seen at the end."""
+        while self.read():
+            pass
+        os.close(self._outer)
+        assert self.process.wait(60) == 0
+        return self.lines
+
+
+class Held:
+    """A server with two feeds, of which the archive at the end of one is not served before `release`."""
+
+    def __init__(self, server: FeedServer) -> None:
+        self.urls = [server.url("/gap"), server.url("/long")]
+        self._released = threading.Event()
+        server.serve("/gap", atom([E("1")], prev="/gone", title="With a gap"))
+        server.serve("/long", atom([E("3"), E("2")], prev="/a1", title="Long\x85ago"))
+        head, old = "<fh:archive/>", "2002-05-01T00:00:00Z"
+        server.serve("/a1", atom([E("1", updated=old)], prev="/a2", updated=old, head=head))
+        server.serve("/a2", atom([E("0", updated=old)], head=head, updated=old))
+        server.on_request = self._hold
+
+    def _hold(self, path: str) -> None:
+        if path == "/a2":
+            assert self._released.wait(120)
+
+    def release(self) -> None:
+        self._released.set()
+
+
+@pytest.fixture
+def held(server: FeedServer) -> Iterator[Held]:
+    holding = Held(server)
+    yield holding
+    holding.release()
+
+
+def command(project: Project, urls: list[str], *settings: str) -> list[str]:
+    wanted = [
+        f"USER_AGENT={USER_AGENT}",
+        "CONCURRENT_REQUESTS_PER_DOMAIN=4",
+        "FHCRAWL_PREFETCH=0",
+        "STATS_DUMP=0",
+        *settings,
+    ]
+    given = [part for setting in wanted for part in ("-s", setting)]
+    return project.command("crawl", "history", "-a", f"feed={' '.join(urls)}", "-o", "out.jsonl", *given)
+
+
+def watch(
+    project: Project, urls: list[str], *settings: str, width: int = WIDTH, term: str = "xterm-256color"
+) -> Terminal:
+    known = {"TERM": term, "NO_COLOR": "1", "COLUMNS": "", "LINES": ""}
+    return Terminal(
+        command(project, urls, *settings), width, cwd=project.folder, env=project.environment(**known)
+    )
+
+
+def is_shown(lines: list[str]) -> bool:
+    """Whether the display shows all that is known while an archive is waited for."""
+    return "Problems   1" in lines and any(line.endswith(" 2002-05") for line in lines)
+
+
+@pytest.mark.parametrize("width", [60, 100, 200])
+def test_terminal_has_one_display_and_whole_log_lines(held: Held, project: Project, width: int) -> None:
+    terminal = watch(project, held.urls, width=width)
+    lines = terminal.until(is_shown)
+    # One display, at the foot, whatever was logged before.
+    [begin] = [number for number, line in enumerate(lines) if line.startswith("Feeds ")]
+    assert lines[begin] == "Feeds      1 of 2 done, 1 under way, 0 to do"
+    assert lines[begin + 1].startswith("Documents  3  (")
+    assert lines[begin + 2].startswith("Entries    4 new, 0 updated, 0 deleted  (")
+    assert lines[begin + 6].split() == ["Long\\x85ago", "2", "3", "2002-05"]
+    assert not any(lines[begin + 7 :])
+    held.release()
+    lines = terminal.wait()
+    assert not any(line.startswith(("Feeds ", "Under way")) for line in lines)
+    assert not terminal.screen.cursor.hidden
+    # No display and no line break of ours within a line of the log.
+    text = TOLD.sub("", ERASE.sub("\n", terminal.raw.decode()))
+    records = [line for line in text.split("\n") if "] INFO: " in line or "] WARNING: " in line]
+    assert len(records) > 10
+    assert [line for line in records if not RECORD.match(line) or "Feeds " in line] == []
+    gone = f"WARNING: {held.urls[0].replace('gap', 'gone')} is not there (404)\r\n"
+    assert text.count(gone) == 1
+
+
+def test_terminal_ends_with_a_table_and_advice(held: Held, project: Project) -> None:
+    held.release()
+    lines = watch(project, held.urls, "LOG_LEVEL=WARNING").wait()
+    begin = next(number for number, line in enumerate(lines) if line.startswith("Feed "))
+    gap, long = lines[begin + 1 : begin + 3]
+    assert " ".join(gap.split()) == "With a gap archived 1/0 +1 ~0 -0 2003 incomplete"
+    assert " ".join(long.split()) == "Long\\x85ago archived 3/0 +4 ~0 -0 2002-2003 complete"
+    assert lines[begin + 4] == "2 feeds: 1 complete, 1 incomplete"
+    assert lines[begin + 6].startswith("What to do: ")
+    assert lines[begin + 7].endswith("/gone is not there (404)")
+    # The table has said it.
+    assert not any("verdicts] " in line for line in lines)
+    # Another run: what is known is skipped.
+    lines = watch(project, held.urls, "LOG_LEVEL=WARNING").wait()
+    [long] = [line for line in lines if line.startswith("Long")]
+    assert " ".join(long.split()) == "Long\\x85ago archived 1/2 +0 ~0 -0 2002-2003 complete"
+
+
+def test_problems_are_seen_when_the_log_is_a_file(held: Held, project: Project) -> None:
+    terminal = watch(project, held.urls, "LOG_FILE=log")
+    lines = terminal.until(is_shown)
+    assert lines[0] == f"WARNING: {held.urls[0].replace('gap', 'gone')} is not there (404)"
+    assert lines[1].startswith("Feeds ")
+    held.release()
+    lines = terminal.wait()
+    assert not any("INFO" in line for line in lines)
+    assert "2 feeds: 1 complete, 1 incomplete" in lines
+    log = (project.folder / "log").read_text()
+    assert "  2 feeds: 1 complete, 1 incomplete\n" in log
+    assert "\x1b" not in log
+
+
+@pytest.mark.parametrize(("term", "enabled"), [("dumb", 1), ("xterm-256color", 0)])
+def test_terminal_without_display_has_plain_lines(
+    held: Held, project: Project, term: str, enabled: int
+) -> None:
+    held.release()
+    terminal = watch(project, held.urls, f"FHCRAWL_PROGRESS_ENABLED={enabled}", term=term)
+    terminal.wait()
+    assert b"\x1b" not in terminal.raw
+    assert b"INFO: Feeds: 2 of 2 done, 0 under way; documents: 4 (" in terminal.raw
+
+
+def test_no_terminal_means_plain_lines_at_an_interval(held: Held, project: Project) -> None:
+    path = project.folder / "stderr"
+    with path.open("wb") as file:
+        process = subprocess.Popen(
+            command(project, held.urls, "LOGSTATS_INTERVAL=0.1"),
+            cwd=project.folder,
+            # Others than a terminal get no display, whatever the environment says.
+            env=project.environment(FORCE_COLOR="1", TERM="xterm"),
+            stdout=file,
+            stderr=file,
+        )
+        said = "INFO: Feeds: 1 of 2 done, 1 under way; documents: 3 ("
+        while said not in path.read_text():
+            assert process.poll() is None
+        held.release()
+        assert process.wait(60) == 0
+    log = path.read_text()
+    assert "\x1b" not in log
+    assert "Crawled " not in log
+    assert "INFO: Feeds: 2 of 2 done, 0 under way; documents: 4 (" in log
+    assert "entries: 5 new, 0 updated, 0 deleted (" in log
+    table = log.partition("INFO: The feeds of this run:\n")[2].splitlines()
+    assert table[1].split()[:8] == ["With", "a", "gap", "archived", "1", "0", "1", "0"]
+    assert table[2].split()[:7] == ["Long\\x85ago", "archived", "3", "0", "4", "0", "0"]
+    assert "WARNING: What is missing, and what to do:\n  What to do: " in log
+
+
+def test_no_interval_means_no_lines(held: Held, project: Project) -> None:
+    held.release()
+    run = project.crawl(*held.urls, settings={"LOGSTATS_INTERVAL": 0})
+    assert "Feeds: " not in run.log
+    assert "The feeds of this run:" in run.log
