@@ -126,7 +126,7 @@ class ProgressExtension:
     def request_scheduled(self, request: Request) -> None:
         """A document is to be fetched."""
         known = request.cb_kwargs
-        if "feed" in known:
+        if "asked" in known:
             self.progress.ask(known["feed"], known["asked"], known["role"])
 
     def request_reached_downloader(self, request: Request) -> None:

@@ -43,6 +43,8 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
         "entries": 3,
         "documents": {"processed": 2},
         "subscribed": None,
+        "oldest": "2001-01-01T00:00:00Z",
+        "newest": "2003-12-13T18:30:02Z",
     }
     assert two == {
         "feed": crawled.url("/two"),
@@ -53,6 +55,8 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
         "entries": 1,
         "documents": {"missing": 1, "processed": 1},
         "subscribed": None,
+        "oldest": "2003-12-13T18:30:02Z",
+        "newest": "2003-12-13T18:30:02Z",
     }
 
 

@@ -7,10 +7,13 @@ import fcntl
 import os
 import pty
 import re
+import sqlite3
 import struct
 import subprocess
+import sys
 import termios
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pyte
@@ -125,6 +128,18 @@ def watch(
     )
 
 
+# A process of a terminal that belongs to another one: a shell's, when `&` ends the line.
+IN_BACKGROUND = """
+import os, sys
+os.close(os.open(os.ttyname(0), os.O_RDWR))
+child = os.fork()
+if not child:
+    os.setpgid(0, 0)
+    os.execv(sys.argv[1], sys.argv[1:])
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
 def is_shown(lines: list[str]) -> bool:
     """Whether the display shows all that is known while an archive is waited for."""
     return "Problems   1" in lines and any(line.endswith(" 2002-05") for line in lines)
@@ -197,6 +212,16 @@ def test_terminal_without_display_has_plain_lines(
     assert b"INFO: Feeds: 2 of 2 done, 0 under way; documents: 4 (" in terminal.raw
 
 
+def test_crawl_in_the_background_leaves_the_terminal_to_others(held: Held, project: Project) -> None:
+    held.release()
+    crawl = [sys.executable, "-c", IN_BACKGROUND, *command(project, held.urls)]
+    env = project.environment(TERM="xterm-256color")
+    terminal = Terminal(crawl, cwd=project.folder, env=env, start_new_session=True)
+    terminal.wait()
+    assert b"\x1b" not in terminal.raw
+    assert b"INFO: Feeds: 2 of 2 done" in terminal.raw
+
+
 def test_no_terminal_means_plain_lines_at_an_interval(held: Held, project: Project) -> None:
     path = project.folder / "stderr"
     with path.open("wb") as file:
@@ -229,3 +254,28 @@ def test_no_interval_means_no_lines(held: Held, project: Project) -> None:
     run = project.crawl(*held.urls, settings={"LOGSTATS_INTERVAL": 0})
     assert "Feeds: " not in run.log
     assert "The feeds of this run:" in run.log
+
+
+@pytest.mark.parametrize("table", ["feeds", "entries"])
+def test_feed_that_the_store_refuses_is_done(server: FeedServer, project: Project, table: str) -> None:
+    server.serve("/one", atom([E("1")]))
+    server.serve("/two", atom([E("2")]))
+    project.crawl(server.url("/one"))
+    with closing(sqlite3.connect(project.folder / ".scrapy" / "fhcrawl.sqlite")) as store, store:
+        store.execute(
+            f"CREATE TRIGGER refuse BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'refused'); END"
+        )
+    run = project.crawl(server.url("/one"), server.url("/two"))
+    [line] = [line for line in run.log.splitlines() if "INFO: Feeds: 2 of 2 done, 0 under way; " in line]
+    assert ("problems: 1" in line) is (table == "entries")
+    # The table has what is known of it.
+    assert ("is not crawled" in run.log) is (table == "feeds")
+
+
+def test_dates_and_counts_are_those_of_the_store(server: FeedServer, project: Project) -> None:
+    server.serve("/dates", atom([E("1", updated=None), E("2", updated="2010-01-01T00:00:00Z"), E("3")]))
+    server.serve("/none", atom([E("1", updated=None)], updated=None))
+    run = project.crawl(server.url("/dates"), server.url("/none"))
+    table = run.log.partition("INFO: The feeds of this run:\n")[2].splitlines()
+    assert " 2003-12-13 to 2010-01-01  unknown" in table[1]
+    assert table[2].split()[-2:] == ["-", "unknown"]
