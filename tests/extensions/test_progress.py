@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import pty
 import re
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 import pyte
 import pytest
 
+from fhcrawl import settings as ours
 from tests.crawling import USER_AGENT
 from tests.feeds import E, atom
 
@@ -279,3 +281,24 @@ def test_dates_and_counts_are_those_of_the_store(server: FeedServer, project: Pr
     table = run.log.partition("INFO: The feeds of this run:\n")[2].splitlines()
     assert " 2003-12-13 to 2010-01-01  unknown" in table[1]
     assert table[2].split()[-2:] == ["-", "unknown"]
+
+
+def test_watching_leaves_entries_on_the_short_way(server: FeedServer, project: Project) -> None:
+    server.serve("/one", atom([E("1")]))
+    (project.folder / "asking.py").write_text(
+        "from scrapy import signals\n"
+        "class Asking:\n"
+        "    @classmethod\n"
+        "    def from_crawler(cls, crawler):\n"
+        "        self = cls()\n"
+        "        self.crawler = crawler\n"
+        "        crawler.signals.connect(self.ask, signals.spider_opened)\n"
+        "        return self\n"
+        "    def ask(self):\n"
+        "        plain = self.crawler.engine.scraper.itemproc.is_plain()\n"
+        "        self.crawler.stats.set_value('fhcrawl/test/plain', plain)\n"
+    )
+    extensions = json.dumps({**ours.EXTENSIONS, "asking.Asking": 999})
+    path = f"{project.environment()['PYTHONPATH']}{os.pathsep}{project.folder}"
+    run = project.crawl(server.url("/one"), settings={"EXTENSIONS": extensions}, PYTHONPATH=path)
+    assert run.all_stats["fhcrawl/test/plain"] is True
