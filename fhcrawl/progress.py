@@ -182,7 +182,7 @@ def line(progress: Progress, rate: Rate) -> str:
     total = progress.total
     problems = f"; problems: {progress.problems}" if progress.problems else ""
     return (
-        f"Feeds: {progress.done} of {progress.feeds} done, {len(progress.under_way)} under way; "
+        f"Feeds: {progress.done:,} of {progress.feeds:,} done, {len(progress.under_way):,} under way; "
         f"documents: {total.documents:,} ({rate.documents * 60:.0f}/min); "
         f"entries: {total.outcomes()} ({rate.entries * 60:.0f}/min){problems}"
     )
