@@ -103,13 +103,16 @@ def test_feeds_that_are_left_are_done_once() -> None:
 
 
 def test_feeds_that_are_remembered_have_a_bound() -> None:
-    progress = Progress(MOST_FEEDS + 2)
+    progress = Progress(MOST_FEEDS + 5)
     for number in range(MOST_FEEDS + 2):
         ask(progress, str(number), str(number))
         progress.commit(visit(str(number), str(number)), 0)
     assert progress.done == progress.total.documents == MOST_FEEDS + 2
     assert progress.of(str(MOST_FEEDS - 1)) is not None
     assert progress.of(str(MOST_FEEDS)) is None
+    for _ in range(3):
+        progress.leave({"left"})
+    assert progress.done == MOST_FEEDS + 3
 
 
 def test_rate_is_that_of_the_last_seconds() -> None:
