@@ -12,6 +12,7 @@ from scrapy import signals as scrapy_signals
 from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl import signals
+from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logs import PrintableFormatter
 from fhcrawl.progress import Progress, line
@@ -72,7 +73,9 @@ class ProgressExtension:
 
     def spider_opened(self, spider: Spider) -> None:
         """Begin to show."""
-        self.progress = Progress(len(getattr(spider, "feeds", ())))
+        # The spider says why, if the store cannot tell the feeds.
+        with contextlib.suppress(StoreError):
+            self.progress = Progress(len(getattr(spider, "feeds", ())))
         self._begun = time.monotonic()
         self.progress.rate(self._begun)
         if self._shows:
