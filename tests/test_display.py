@@ -37,6 +37,8 @@ def feed(number: int, title: str | None = "Title", **fields: object) -> Feed:
         "entries": 3,
         "documents": {"processed": 7, "missing": 1},
         "crawled": "2026-01-01T00:00:00Z",
+        "subscribed": None,
+        "due": None,
         "oldest": "2003-12-13T18:30:02Z",
         "newest": "2024-05-01T00:00:00.5Z",
     }
