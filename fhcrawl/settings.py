@@ -173,6 +173,7 @@ FEED_EXPORTERS = {
     "jsonl": "fhcrawl.exporters.JsonLinesItemExporter",
     "jl": "fhcrawl.exporters.JsonLinesItemExporter",
     "csv": "fhcrawl.exporters.CsvItemExporter",
+    "parquet": "fhcrawl.exporters.ParquetItemExporter",
 }
 FEED_STORAGES = {
     "": "fhcrawl.extensions.feedexport.FileFeedStorage",

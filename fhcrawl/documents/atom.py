@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
 AUTHOR = f"{ATOM}author"
+# An attribute of what `scrapy export` has written only because RFC 4287 asks for it: it says where that comes
+# from, and that the entry itself has none.
+STANDS_IN = "{urn:x-fhcrawl:export}stands-in"
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
@@ -103,11 +106,15 @@ def _link(entry: Entry, element: _Element, base: str) -> None:
     if not href or not href.strip():
         return
     rels = xml.relations(element)
-    if "alternate" in rels and entry.link is None:
+    if "alternate" in rels and entry.link is None and element.get(STANDS_IN) is None:
         entry.link = xml.target(element, href, base)
     elif "enclosure" in rels:
         url = xml.target(element, href, base)
         entry.enclosures.append(enclosure(url, element.get("type"), element.get("length")))
+
+
+def _updated(entry: Entry, element: _Element, base: str) -> bool:
+    return element.get(STANDS_IN) is None and modules.updated(entry, element, base)
 
 
 def _author(entry: Entry, element: _Element, base: str) -> None:
@@ -159,7 +166,7 @@ FIELDS: dict[str, Fill] = {
     f"{ATOM}title": _title,
     f"{ATOM}link": _link,
     f"{ATOM}published": modules.published,
-    f"{ATOM}updated": modules.updated,
+    f"{ATOM}updated": _updated,
     AUTHOR: _author,
     f"{ATOM}category": _category,
     f"{ATOM}summary": _summary,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents import history, modules, rhythm, tombstones, xml
+from fhcrawl.documents import atom, history, modules, rhythm, tombstones, xml
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.documents.tombstones import DELETED_ENTRY
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 RDF_ROOT = f"{RDF}RDF"
 ABOUT = f"{RDF}about"
+ATOM_CONTENT = f"{ATOM}content"
 ROOTS = tuple(f"{namespace}rss" for namespace in xml.RSS_NAMESPACES)
 
 
@@ -174,6 +175,12 @@ def _enclosure(entry: Entry, element: _Element, base: str) -> None:
         entry.enclosures.append(modules.enclosure(url, element.get("type"), element.get("length")))
 
 
+# Content that is no HTML has no element in RSS; content:encoded wins, wherever it stands.
+def _atom_content(entry: Entry, element: _Element, base: str) -> None:
+    if entry.content is None:
+        atom.FIELDS[ATOM_CONTENT](entry, element, base)
+
+
 FIELDS: dict[str, Fill] = {
     "guid": _guid,
     "title": _title,
@@ -186,7 +193,11 @@ FIELDS: dict[str, Fill] = {
 }
 VOCABULARIES = {
     namespace: Vocabulary(
-        {**{namespace + name: fill for name, fill in FIELDS.items()}, **modules.FIELDS},
+        {
+            **{namespace + name: fill for name, fill in FIELDS.items()},
+            **modules.FIELDS,
+            ATOM_CONTENT: _atom_content,
+        },
         {f"{namespace}pubDate": ("published", "pubDate"), **modules.DATES},
         (
             f"{ATOM}updated",

@@ -12,6 +12,8 @@ from fhcrawl.store.statements import CONTENT, ENTRIES_COLUMNS, FIND_DOCUMENT, OR
 from fhcrawl.visit import Loss, State
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Connection, Row, Select
 
     from fhcrawl.logical_feed import Kind, Reason, Verdict, Version
@@ -147,6 +149,26 @@ class Feed:
     newest: str | None
 
 
+class StoredVersion(NamedTuple):
+    """The newest version of an entry, or of its deletion, as a feed is written from it.
+
+    :param fields: as `Store.entries` has them
+    :param original: the entry's own XML or JSON; None if it is not kept
+    :param time: its update time, or its document's: ISO 8601 in UTC without the `Z`, '' for none
+    """
+
+    fields: dict[str, Any]
+    original: str | None
+    time: str
+    is_deleted: bool
+
+    @classmethod
+    def of(cls, row: Row[Any]) -> StoredVersion:
+        """Of a row of `VERSIONS`."""
+        fields = exported_fields(row[: len(ENTRIES_COLUMNS)])
+        return cls(fields, row.original, row.order_time, not row.digest)
+
+
 def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | None:
     """The row of a document; None if it is not known."""
     return connection.execute(FIND_DOCUMENT, {"feed_id": feed_id, "key": key}).first()
@@ -249,7 +271,7 @@ def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[st
     }
 
 
-def exported_fields(row: Row[Any]) -> dict[str, Any]:
+def exported_fields(row: Sequence[Any]) -> dict[str, Any]:
     """A stored entry's fields, with the change since it was last exported."""
     fields = dict(zip(ENTRIES_COLUMNS, row, strict=True))
     for name in JSON_FIELDS:

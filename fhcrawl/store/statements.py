@@ -60,6 +60,7 @@ ENTRIES = select(
 ).join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
 
 ENTRIES_COLUMNS = [str(name) for name in ENTRIES.selected_columns.keys()]  # noqa: SIM118 - a collection of columns
+VERSIONS = ENTRIES.add_columns(entries.c.original, entries.c.order_time)
 
 CONFIRM_ENTRY = (
     entries.update()

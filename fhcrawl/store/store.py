@@ -19,7 +19,7 @@ from fhcrawl.logical_feed import Kind, Reason, Role, verdict
 from fhcrawl.store import leases, lists, migrations, rows, schedules, schema, statements
 from fhcrawl.store.committing import Commit
 from fhcrawl.store.leases import Leases
-from fhcrawl.store.rows import NOT_FETCHED, End, Feed, Step, Subscription
+from fhcrawl.store.rows import NOT_FETCHED, End, Feed, StoredVersion, Step, Subscription
 from fhcrawl.store.schema import changes, deliveries, documents, entries, feeds
 from fhcrawl.store.statements import ORDER
 from fhcrawl.visit import State
@@ -317,6 +317,28 @@ class Store:
         chosen = list(urls)
         of_feeds = feeds.c.url.in_(chosen) if chosen else true()
         yield from self._entries((entries.c.digest != "") & of_feeds, only_changed=False)
+
+    def versions(self, feed: str, newest_first: bool = False) -> Iterator[StoredVersion]:
+        """The newest version of each entry of a feed, those that are deleted too, oldest first."""
+        order = [entries.c[name] for name in (*ORDER, "id")]
+        statement = (
+            statements.VERSIONS.outerjoin(
+                changes, (changes.c.feed_id == entries.c.feed_id) & (changes.c.id == entries.c.id)
+            )
+            .where(feeds.c.url == feed)
+            .order_by(*(column.desc() if newest_first else column for column in order))
+        )
+        with self._snapshot() as connection:
+            for row in _stream(connection, statement):
+                yield StoredVersion.of(row)
+
+    def times(self, feed: str) -> tuple[str, str]:
+        """When a feed was first crawled, and the newest time of its entries; '' for none. ISO 8601 in UTC."""
+        latest = select(func.max(entries.c.order_time)).where(entries.c.feed_id == feeds.c.id)
+        statement = select(feeds.c.since, latest.scalar_subquery()).where(feeds.c.url == feed)
+        with self._snapshot() as connection:
+            since, newest = connection.execute(statement).one()
+        return since, f"{newest}Z" if newest else ""
 
     def _entries(self, where: Any, only_changed: bool) -> Iterator[dict[str, Any]]:
         statement = (

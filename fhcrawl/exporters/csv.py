@@ -1,16 +1,14 @@
-"""How entries are written: JSON lines and CSV, every field always there, in the order of EntryItem."""
+"""Entries as CSV: every field always there, in the order of EntryItem."""
 
 from __future__ import annotations
 
-import io
 import json
 import re
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
-import orjson
 from scrapy import exporters
 
-from fhcrawl.logs import escaped
+from fhcrawl.exporters.terminal import shown
 
 if TYPE_CHECKING:
     from io import BytesIO
@@ -21,42 +19,6 @@ if TYPE_CHECKING:
 FORMULAS_ESCAPED = "FHCRAWL_CSV_FORMULAS_ESCAPED"
 # What spreadsheets take for the beginning of a formula, full-width forms and white space before it too.
 FORMULA = re.compile(r"'|[\t\r\n]|[\s\0\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]")
-
-
-class Terminal(io.RawIOBase):
-    """A terminal, to which control characters and the like are written as escapes."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def writable(self) -> bool:
-        """It is."""
-        return True
-
-    def write(self, octets: Any) -> int:
-        """Write UTF-8."""
-        text = bytes(octets).decode("utf-8", "backslashreplace").replace("\r\n", "\n")
-        self._file.write("\n".join(map(escaped, text.split("\n"))).encode())
-        return len(octets)
-
-
-def shown(file: Any) -> Any:
-    """A file for an exporter: as it is, unless somebody sees it right away."""
-    return Terminal(file) if file.isatty() else file
-
-
-class JsonLinesItemExporter(exporters.JsonLinesItemExporter):
-    """JSON lines; an item that is already a plain dictionary in its order is written as it is."""
-
-    def __init__(self, file: BytesIO, **kwargs: Any) -> None:
-        super().__init__(shown(file), **kwargs)
-
-    def export_item(self, item: Any) -> None:
-        """Write an item."""
-        if type(item) is dict and self.fields_to_export in (None, list(item)) and self.encoding == "utf-8":
-            self.file.write(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE))
-        else:
-            super().export_item(item)
 
 
 class CsvItemExporter(exporters.CsvItemExporter):

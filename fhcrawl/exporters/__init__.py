@@ -1,0 +1,7 @@
+"""How entries are written: one module for each format, and the places where they go."""
+
+from fhcrawl.exporters.csv import FORMULAS_ESCAPED, CsvItemExporter
+from fhcrawl.exporters.jsonlines import JsonLinesItemExporter
+from fhcrawl.exporters.parquet import ParquetItemExporter
+
+__all__ = ["FORMULAS_ESCAPED", "CsvItemExporter", "JsonLinesItemExporter", "ParquetItemExporter"]

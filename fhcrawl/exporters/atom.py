@@ -1,0 +1,148 @@
+"""Feed documents in Atom (RFC 4287)."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import TYPE_CHECKING
+
+from lxml import etree
+
+from fhcrawl.documents import atom, xml
+from fhcrawl.documents.atom import ENTRY, STANDS_IN
+from fhcrawl.documents.xml import ATOM, XHTML
+from fhcrawl.exporters.entries import PARSER, EntryFormat, leaf
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+    from fhcrawl.documents import Entry
+    from fhcrawl.exporters.entries import Fields
+
+# RFC 4287, 3.3, with RFC 3339, 5.6.
+DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+# Feeds without a type of text (RSS) have markup in titles and summaries, and do not say so.
+MARKUP = re.compile(r"<[A-Za-z/!][^<>]*>|&(?:#\d+|#x[0-9A-Fa-f]+|\w+);", re.ASCII)
+UNKNOWN_TIME = "1970-01-01T00:00:00Z"
+
+
+def read(entry: _Element) -> Entry:
+    """Read an atom:entry."""
+    return atom.read_entry(entry, "", [], 1)
+
+
+def build(name: str, fields: Fields) -> list[_Element]:
+    """The elements of a field."""
+    value = fields[name]
+    if name in ONE_FOR_EACH:
+        return [ONE_FOR_EACH[name](each) for each in value]
+    return [ELEMENTS[name](value, fields)] if value and name in ELEMENTS else []
+
+
+def says(child: _Element, name: str) -> bool:
+    """Whether a child of an entry says a field."""
+    if child.tag == f"{ATOM}link":
+        relation = {"link": "alternate", "enclosures": "enclosure"}.get(name)
+        return relation in xml.relations(child)
+    return child.tag == f"{ATOM}{TAGS.get(name, name)}"
+
+
+def adopt(original: _Element) -> _Element | None:
+    """A copy of an atom:entry."""
+    return copy.deepcopy(original) if original.tag == ENTRY else None
+
+
+# RFC 4287, 4.1.2: an entry has a title and an update time, and an alternate link if it has no content.
+def complete(entry: _Element, fields: Fields) -> None:
+    """Add what RFC 4287 asks for, marked where the entry does not say it itself."""
+    _put_date(entry, "published", fields["published"])
+    _put_date(entry, "updated", fields["updated"])
+    if entry.find(f"{ATOM}updated") is None:
+        time = leaf(f"{ATOM}updated", fields["published"] or UNKNOWN_TIME)
+        time.set(STANDS_IN, "published" if fields["published"] else "nothing")
+        entry.append(time)
+    if entry.find(f"{ATOM}title") is None:
+        entry.append(leaf(f"{ATOM}title"))
+    if entry.find(f"{ATOM}content") is None and not any(says(child, "link") for child in entry):
+        link = leaf(f"{ATOM}link", rel="alternate", href=fields["document"] or fields["feed"])
+        link.set(STANDS_IN, "document")
+        entry.append(link)
+
+
+def _put_date(entry: _Element, name: str, value: str | None) -> None:
+    """Leave a date that can be read and is in the form of RFC 3339 as it is."""
+    tag = f"{ATOM}{name}"
+    dates = [date for date in entry.iterchildren(tag) if date.get(STANDS_IN) is None]
+    if not dates or (value and len(dates) == 1 and DATE.fullmatch((dates[0].text or "").strip())):
+        return
+    for date in dates:
+        entry.remove(date)
+    if value:
+        entry.append(leaf(tag, value))
+
+
+def _text(tag: str, text: str) -> _Element:
+    return leaf(tag, text, type="html" if MARKUP.search(text) else "text")
+
+
+def content(text: str, content_type: str) -> _Element:
+    """An atom:content element (RFC 4287, 4.1.3)."""
+    kind = content_type.lower()
+    found = None
+    if kind == "xhtml":
+        found = _inside("div", text, XHTML)
+    elif kind.endswith(("+xml", "/xml")):
+        found = _inside("content", text, ATOM)
+    if found is None:
+        return leaf(f"{ATOM}content", text, type="html" if kind == "xhtml" else content_type)
+    if kind != "xhtml":
+        found.set("type", content_type)
+        return found
+    holder = leaf(f"{ATOM}content", type=content_type)
+    holder.append(found)
+    return holder
+
+
+def _inside(name: str, markup: str, namespace: str) -> _Element | None:
+    """Markup in an element around it; None if it is not well-formed."""
+    # The store has the markup without the namespace around it: XHTML gets its own again.
+    default = f' xmlns="{XHTML[1:-1]}"' if namespace == XHTML else ""
+    try:
+        parsed = etree.fromstring(f"<{name}{default}>{markup}</{name}>", PARSER)
+    except etree.XMLSyntaxError:
+        return None
+    parsed.tag = f"{namespace}{name}"
+    return parsed
+
+
+def _link(rel: str, href: str, **attributes: str | None) -> _Element:
+    return leaf(f"{ATOM}link", rel=rel, href=href, **attributes)
+
+
+def _author(name: str) -> _Element:
+    author = leaf(f"{ATOM}author")
+    author.append(leaf(f"{ATOM}name", name))
+    return author
+
+
+TAGS = {"authors": "author", "categories": "category", "content_type": "content"}
+ELEMENTS = {
+    "id": lambda value, fields: leaf(f"{ATOM}id", value),
+    "title": lambda value, fields: _text(f"{ATOM}title", value),
+    "link": lambda value, fields: _link("alternate", value),
+    "published": lambda value, fields: leaf(f"{ATOM}published", value),
+    "updated": lambda value, fields: leaf(f"{ATOM}updated", value),
+    "summary": lambda value, fields: _text(f"{ATOM}summary", value),
+    "content": lambda value, fields: content(value, fields["content_type"] or "text"),
+}
+ONE_FOR_EACH = {
+    "authors": _author,
+    "categories": lambda term: leaf(f"{ATOM}category", term=term),
+    "enclosures": lambda file: _link(
+        "enclosure",
+        file["url"],
+        type=file["type"],
+        length=None if file["length"] is None else str(file["length"]),
+    ),
+}
+FORM = EntryFormat(ENTRY, read, build, says, atom.FIELDS, adopt, complete)

@@ -1,0 +1,192 @@
+"""An entry of the store as an element of a feed document.
+
+Its own XML is written where it is of the format that is asked for. What that does not say as the store has it,
+or all of it where there is no such XML, is made from the fields. Each element is read again, as a crawl would,
+before it counts: what is written is what will be read.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lxml import etree
+
+from fhcrawl.documents import modules, xml
+from fhcrawl.documents.atom03 import OLD
+from fhcrawl.documents.jsonfeed import NO_CHARACTERS
+from fhcrawl.documents.xml import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, XML_BASE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Iterator
+
+    from lxml.etree import _Element
+
+    from fhcrawl.documents import Entry
+
+    Fields = dict[str, Any]
+
+# What a crawl of the element has to give again, in the order in which fields are written.
+READ_AGAIN = (
+    "id",
+    "title",
+    "link",
+    "published",
+    "updated",
+    "authors",
+    "categories",
+    "enclosures",
+    "summary",
+    "content",
+    "content_type",
+)
+# Namespaces whose elements have fields, or no meaning in another format.
+NATIVE = frozenset({*RSS_NAMESPACES, *RDF_NAMESPACES, OLD, modules.CONTENT, ATOM})
+# RFC 4287's own elements that have no field here; RSS knows them as extensions.
+KEPT_OF_ATOM = frozenset({f"{ATOM}contributor", f"{ATOM}rights"})
+RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
+PARSER = etree.XMLParser(
+    resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
+)
+
+
+class EntryFormat(NamedTuple):
+    """How a format has entries.
+
+    :param tag: of an entry
+    :param read: reads an entry whose xml:base is absolute
+    :param build: the elements that say a field, given all of them
+    :param says: whether a child of an entry says a field
+    :param reads: the tags of children that `read` looks at
+    :param adopt: an original as an entry of this format; None if it is of another one
+    :param complete: adds what the format asks for, and puts dates into its form
+    """
+
+    tag: str
+    read: Callable[[_Element], Entry]
+    build: Callable[[str, Fields], list[_Element]]
+    says: Callable[[_Element, str], bool]
+    reads: Container[str]
+    adopt: Callable[[_Element], _Element | None]
+    complete: Callable[[_Element, Fields], None]
+
+
+def element(fields: Fields, original: str | None, form: EntryFormat) -> _Element:
+    """An entry as an element.
+
+    :param fields: as `Store.entries` has them
+    :param original: the entry's own XML or JSON; None if it is not kept
+    """
+    fields = {name: cleaned(value) for name, value in fields.items()}
+    best, fewest = etree.Element(form.tag), len(READ_AGAIN) + 1
+    for candidate in _candidates(fields, _parsed(original), form):
+        wrong = len(differences(candidate, fields, form))
+        if wrong < fewest:
+            best, fewest = candidate, wrong
+        if not wrong:
+            break
+    return best
+
+
+# XML 1.0, 2.2: the store has none of these characters, unless a pipeline of the user's has put them there.
+def cleaned(value: Any) -> Any:
+    """A value of a field without characters that XML does not allow."""
+    if isinstance(value, str):
+        return NO_CHARACTERS.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [cleaned(each) for each in value]
+    return {name: cleaned(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+def differences(candidate: _Element, fields: Fields, form: EntryFormat) -> list[str]:
+    """The fields that an element does not give again."""
+    try:
+        # Readers change what they read.
+        entry = form.read(etree.fromstring(etree.tostring(candidate, with_tail=False), PARSER))
+    except etree.XMLSyntaxError:
+        return list(READ_AGAIN)
+    return [name for name in READ_AGAIN if (getattr(entry, name) or None) != (fields[name] or None)]
+
+
+def _candidates(fields: Fields, original: _Element | None, form: EntryFormat) -> Iterator[_Element]:
+    """The entry in different ways, the one that loses the least first."""
+    if original is None:
+        yield _built(fields, None, (), form)
+        return
+    if (own := form.adopt(original)) is not None:
+        _place(own, original, fields)
+        form.complete(own, fields)
+        yield own
+        yield _mended(own, fields, form)
+    others = [child for child in original if _is_foreign(child)]
+    yield _built(fields, original, others, form)
+    yield _built(fields, original, [child for child in others if child.tag not in form.reads], form)
+
+
+def _parsed(original: str | None) -> _Element | None:
+    if original is None or not original.startswith("<"):
+        return None
+    try:
+        return etree.fromstring(original, PARSER)
+    except etree.XMLSyntaxError:
+        return None
+
+
+def _is_foreign(child: _Element) -> bool:
+    if not isinstance(child.tag, str):
+        return False
+    if child.tag == f"{ATOM}link":
+        return not {"alternate", "enclosure"}.intersection(xml.relations(child))
+    namespace = child.tag[: child.tag.rfind("}") + 1]
+    return namespace not in NATIVE or child.tag in KEPT_OF_ATOM
+
+
+# RFC 4287, 2: relative references in the markup resolve against the base, wherever the entry stands now.
+def _place(entry: _Element, original: _Element | None, fields: Fields) -> None:
+    base = fields["document"] or ""
+    if original is not None:
+        for name, value in original.items():
+            if name.startswith("{") and name != RDF_ABOUT:
+                entry.set(name, value)
+        base = xml.base_of(original, base)
+    if base:
+        entry.set(XML_BASE, base)
+
+
+def _mended(own: _Element, fields: Fields, form: EntryFormat) -> _Element:
+    entry = copy.deepcopy(own)
+    for name in differences(own, fields, form):
+        for child in [child for child in entry if form.says(child, name)]:
+            entry.remove(child)
+        entry.extend(form.build(name, fields))
+    form.complete(entry, fields)
+    return entry
+
+
+def _built(
+    fields: Fields, original: _Element | None, others: Iterable[_Element], form: EntryFormat
+) -> _Element:
+    entry = etree.Element(form.tag, nsmap=nsmap(form.tag))
+    _place(entry, original, fields)
+    for name in READ_AGAIN:
+        entry.extend(form.build(name, fields))
+    entry.extend(copy.deepcopy(child) for child in others)
+    form.complete(entry, fields)
+    for child in entry:
+        child.tail = None
+    return entry
+
+
+def nsmap(tag: str) -> dict[str | None, str]:
+    """The namespace of a tag as the default one."""
+    return {None: tag[1:].partition("}")[0]} if tag.startswith("{") else {}
+
+
+def leaf(tag: str, text: str | None = None, **attributes: str | None) -> _Element:
+    """An element with text and attributes; those that are None are left out."""
+    child = etree.Element(tag, nsmap=nsmap(tag) if tag.startswith(ATOM) else None)
+    child.text = text
+    for name, value in attributes.items():
+        if value is not None:
+            child.set(name, value)
+    return child

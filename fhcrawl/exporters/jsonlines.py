@@ -1,0 +1,27 @@
+"""Entries as JSON lines: every field always there, in the order of EntryItem."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from scrapy import exporters
+
+from fhcrawl.exporters.terminal import shown
+
+if TYPE_CHECKING:
+    from io import BytesIO
+
+
+class JsonLinesItemExporter(exporters.JsonLinesItemExporter):
+    """JSON lines; an item that is already a plain dictionary in its order is written as it is."""
+
+    def __init__(self, file: BytesIO, **kwargs: Any) -> None:
+        super().__init__(shown(file), **kwargs)
+
+    def export_item(self, item: Any) -> None:
+        """Write an item."""
+        if type(item) is dict and self.fields_to_export in (None, list(item)) and self.encoding == "utf-8":
+            self.file.write(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE))
+        else:
+            super().export_item(item)

@@ -1,0 +1,134 @@
+"""Feed documents in RSS 2.0, with RFC 5005's extensions (appendix B), Dublin Core, content:encoded and Atom."""
+
+from __future__ import annotations
+
+import copy
+from datetime import datetime, timezone
+from email.utils import format_datetime
+from typing import TYPE_CHECKING
+
+from lxml import etree
+
+from fhcrawl.documents import modules, rss
+from fhcrawl.documents.dates import CANONICAL
+from fhcrawl.documents.rss import ATOM_CONTENT
+from fhcrawl.documents.xml import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, local_name
+from fhcrawl.exporters import atom
+from fhcrawl.exporters.entries import EntryFormat, leaf
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+    from fhcrawl.documents import Entry
+    from fhcrawl.exporters.entries import Fields
+
+DC = modules.DC[0]
+ENCODED = f"{modules.CONTENT}encoded"
+ITEMS = frozenset(f"{namespace}item" for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES))
+PREFIXES: dict[str | None, str] = {"dc": DC[1:-1], "content": modules.CONTENT[1:-1], "atom": ATOM[1:-1]}
+
+
+def read(item: _Element) -> Entry:
+    """Read an item."""
+    return rss.read_item(item, "", rss.VOCABULARIES[""], [], 1)
+
+
+def build(name: str, fields: Fields) -> list[_Element]:
+    """The elements of a field."""
+    value = fields[name]
+    if name in ONE_FOR_EACH:
+        return [ONE_FOR_EACH[name](each) for each in value]
+    return [ELEMENTS[name](value, fields)] if value and name in ELEMENTS else []
+
+
+def says(child: _Element, name: str) -> bool:
+    """Whether a child of an item says a field."""
+    return child.tag in TAGS[name]
+
+
+def adopt(original: _Element) -> _Element | None:
+    """A copy of an item of any version of RSS, as one of RSS 2.0."""
+    if original.tag not in ITEMS:
+        return None
+    namespace = original.tag[: original.tag.rfind("}") + 1]
+    item = etree.Element("item", nsmap={p: uri for p, uri in original.nsmap.items() if p})
+    item.extend(copy.deepcopy(child) for child in original)
+    for child in item:
+        child.tail = None
+        if namespace and isinstance(child.tag, str) and child.tag.startswith(namespace):
+            child.tag = local_name(child)
+    etree.cleanup_namespaces(item)
+    return item
+
+
+# RSS 2.0: "All elements of an item are optional, however at least one of title or description must be present."
+def complete(item: _Element, fields: Fields) -> None:
+    """Add a title if there is neither that nor a description."""
+    if item.find("title") is None and item.find("description") is None:
+        item.append(leaf("title"))
+
+
+def mail_time(time: str) -> str | None:
+    """A time as RSS 2.0 has it (RFC 822, with four digits of the year); None if that loses some of it.
+
+    :param time: ISO 8601 in UTC ending in `Z`
+    """
+    if not CANONICAL.match(time):
+        return None
+    return format_datetime(datetime.fromisoformat(time[:-1]).replace(tzinfo=timezone.utc), usegmt=True)
+
+
+def _published(time: str) -> _Element:
+    mail = mail_time(time)
+    return _prefixed(f"{DC}date", time) if mail is None else leaf("pubDate", mail)
+
+
+def _content(text: str, content_type: str) -> _Element:
+    return _prefixed(ENCODED, text) if content_type == "html" else atom.content(text, content_type)
+
+
+def _prefixed(tag: str, text: str) -> _Element:
+    child = etree.Element(tag, nsmap={p: uri for p, uri in PREFIXES.items() if tag.startswith(f"{{{uri}}}")})
+    child.text = text
+    return child
+
+
+DATES_CREATED = {tag for tag, (purpose, _label) in modules.DATES.items() if purpose == "published"}
+DATES_UPDATED = {tag for tag, (purpose, _label) in modules.DATES.items() if purpose == "updated"}
+CREATORS = {f"{namespace}creator" for namespace in (*modules.DC, modules.DCTERMS)}
+SUBJECTS = {f"{namespace}subject" for namespace in (*modules.DC, modules.DCTERMS)}
+CONTENTS = {ENCODED, ATOM_CONTENT}
+TAGS: dict[str, set[str]] = {
+    "id": {"guid"},
+    "title": {"title"},
+    "link": {"link"},
+    "published": {"pubDate", *DATES_CREATED},
+    "updated": DATES_UPDATED,
+    "authors": {"author", f"{ATOM}author", *CREATORS},
+    "categories": {"category", *SUBJECTS},
+    "summary": {"description"},
+    "content": CONTENTS,
+    "content_type": CONTENTS,
+    "enclosures": {"enclosure"},
+}
+ELEMENTS = {
+    "id": lambda value, fields: leaf("guid", value, isPermaLink="false"),
+    "title": lambda value, fields: leaf("title", value),
+    "link": lambda value, fields: leaf("link", value),
+    "published": lambda value, fields: _published(value),
+    "updated": lambda value, fields: _prefixed(f"{ATOM}updated", value),
+    "summary": lambda value, fields: leaf("description", value),
+    "content": lambda value, fields: _content(value, fields["content_type"] or "text"),
+}
+ONE_FOR_EACH = {
+    "authors": lambda name: _prefixed(f"{DC}creator", name),
+    "categories": lambda term: leaf("category", term),
+    "enclosures": lambda file: leaf(
+        "enclosure",
+        url=file["url"],
+        # RSS 2.0: "It has three required attributes." What the feed does not say is empty.
+        length="" if file["length"] is None else str(file["length"]),
+        type=file["type"] or "",
+    ),
+}
+FORM = EntryFormat("item", read, build, says, rss.VOCABULARIES[""].fields, adopt, complete)
