@@ -29,3 +29,7 @@ class StoreError(FhcrawlError):
 
 class LeaseError(StoreError):
     """A feed or a delivery belongs to another crawl; the sentence says to which."""
+
+
+class ExportError(FhcrawlError):
+    """An export cannot be written; the sentence says where, and why."""

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-import os
-import sys
+from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.commands import ScrapyCommand
-from scrapy.exceptions import UsageError
+from scrapy.exceptions import NotConfigured, UsageError
 from scrapy.utils.misc import load_object
 
-from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.exceptions import ArgumentError, FhcrawlError
 
 if TYPE_CHECKING:
     import argparse
+    from typing import IO
 
-    from scrapy.exporters import BaseItemExporter
+    from scrapy.settings import Settings
 
-    from fhcrawl.store import Store
+    from fhcrawl.exporters.feeds import Wanted
+    from fhcrawl.exporters.selection import Selection
+    from fhcrawl.store import Feed, Store
 
-STDOUT = "-"
+FEED_FORMATS = ("atom", "rss")
+OPML = "opml"
+ARCHIVE_SIZE = 100
+
+
+class Output(NamedTuple):
+    """What -o and --format say.
+
+    :param place: a path, - for stdout, or a URL of a feed storage
+    :param name: of the format
+    :param is_folder: it is the place of an archive set
+    """
+
+    place: str
+    name: str
+    is_folder: bool
 
 
 class Command(ScrapyCommand):
-    """Writes the live entries of the store's feeds to a file."""
+    """Writes the live entries of the store's feeds."""
 
     requires_project = True
     requires_crawler_process = False
@@ -32,7 +49,7 @@ class Command(ScrapyCommand):
 
     def syntax(self) -> str:
         """For `scrapy export --help`."""
-        return "-o FILE [--feed URL …]"
+        return "-o PLACE [--feed URL …] [options]"
 
     def short_desc(self) -> str:
         """For `scrapy`."""
@@ -44,120 +61,223 @@ class Command(ScrapyCommand):
             "Write every entry of the logical feeds in the store, its newest version, to a file, which is "
             "replaced when the new one is whole. Examples: 'scrapy export -o history.jsonl'; "
             "'scrapy export -o history.csv --feed https://example.org/index.atom'; "
-            "'scrapy export -o -:jsonl | jq .title'."
+            "'scrapy export -o -:jsonl | jq .title'; "
+            "'scrapy export -o 2003.parquet --since 2003 --until 2004'; "
+            "'scrapy export -o whole.atom --feed https://example.org/index.rss --gaps'; "
+            "'scrapy export -o mirror/ --base https://mirror.example/ --feed https://example.org/index.rss'; "
+            "'scrapy export -o feeds.opml'; 'scrapy export -o s3://bucket/history.jsonl'."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """-o and --feed."""
+        """-o, what is chosen, and how feeds are written."""
         super().add_options(parser)
         parser.add_argument(
             "-o",
             "--output",
-            metavar="FILE[:FORMAT]",
-            help="where to; the format is the file's ending (jsonl, csv) unless it is given; - is stdout",
+            metavar="PLACE[:FORMAT]",
+            help="where to: a file; a folder (ending in /) for an archive set; - for stdout; s3://…, ftp://…",
+        )
+        parser.add_argument(
+            "--format",
+            metavar="FORMAT",
+            help="jsonl, csv, parquet, atom, rss or opml, if it is not the file's ending",
         )
         parser.add_argument(
             "--feed", metavar="URL", action="append", default=[], help="only this feed (repeatable)"
         )
+        parser.add_argument(
+            "--since", metavar="DATE", help="only entries updated (or else published) then or later"
+        )
+        parser.add_argument("--until", metavar="DATE", help="only entries from before then")
+        parser.add_argument(
+            "--category",
+            metavar="NAME",
+            action="append",
+            default=[],
+            help="only entries of this category (repeatable: any of them)",
+        )
+        parser.add_argument(
+            "--gaps", action="store_true", help="add an entry for each reason why a feed is not complete"
+        )
+        parser.add_argument(
+            "--tombstones", action="store_true", help="of atom and rss: name the deleted entries (RFC 6721)"
+        )
+        parser.add_argument("--base", metavar="URL", help="of an archive set: the folder's URL")
+        parser.add_argument(
+            "--archive-size",
+            metavar="N",
+            type=int,
+            default=ARCHIVE_SIZE,
+            help=f"of an archive set: how many entries an archive has (default {ARCHIVE_SIZE})",
+        )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Write the file.
+        """Write what is asked for.
 
-        :raises UsageError: if an argument, the store or the file cannot be used
+        :raises UsageError: if an argument, the store or the place cannot be used
         """
+        if args or not opts.output or self.settings is None:
+            raise UsageError("write scrapy export -o history.jsonl", print_help=False)
+        try:
+            said = self._export(self.settings, opts)
+        except (FhcrawlError, NotConfigured) as error:
+            raise UsageError(str(error), print_help=False) from error
+        if said:
+            print(said)
+
+    def _export(self, settings: Settings, opts: argparse.Namespace) -> str:
+        from fhcrawl.exporters import places
         from fhcrawl.extensions.store import store_url
         from fhcrawl.store import Store
 
-        if args or not opts.output or self.settings is None:
-            raise UsageError("write scrapy export -o history.jsonl", print_help=False)
-        path, exporter = self._target(opts.output)
+        output = _output(settings, opts)
+        wanted = _wanted(output, opts)
+        store = Store.open_to_read(store_url(settings))
         try:
-            store = Store.open_to_read(store_url(self.settings))
-            self._check_feeds(store, opts.feed)
-        except FhcrawlError as error:
-            raise UsageError(str(error), print_help=False) from error
-        try:
-            count = _write(store, opts.feed, path, exporter, self._options(exporter))
+            feeds = _feeds(store, output, opts.feed, opts.gaps)
+            if output.is_folder:
+                return _write_archives(output, opts, store, feeds[0], wanted)
+            with places.opened(output.place, settings) as file:
+                count = _write(file, output.name, settings, store, feeds, wanted)
         except OSError as error:
-            raise UsageError(f"{path} cannot be written ({error.strerror})", print_help=False) from error
-        except FhcrawlError as error:
-            raise UsageError(f"{path} is not written: {error}", print_help=False) from error
+            reason = error.strerror or error
+            raise ArgumentError(f"{places.shown(output.place)} cannot be written ({reason})") from error
         finally:
             store.close()
-        if path != STDOUT:
-            print(f"{count} entries in {path}")
+        what = "feeds" if output.name == OPML else "entries"
+        return "" if output.place in places.STDOUT else f"{count} {what} in {places.shown(output.place)}"
 
-    def _target(self, output: str) -> tuple[str, type[BaseItemExporter]]:
-        path, colon, name = output.rpartition(":")
-        if not colon or "/" in name:
-            path, name = output, Path(output).suffix[1:]
-        known = {} if self.settings is None else self.settings.getwithbase("FEED_EXPORTERS")
-        if not known.get(name):
-            raise UsageError(
-                f"-o {output}: no format '{name}'; write -o FILE.jsonl, -o FILE.csv or -o FILE:FORMAT",
-                print_help=False,
-            )
-        return path, load_object(known[name])
 
-    def _options(self, exporter: type[BaseItemExporter]) -> dict[str, Any]:
-        from fhcrawl.exporters import FORMULAS_ESCAPED, CsvItemExporter
+def _output(settings: Settings, opts: argparse.Namespace) -> Output:
+    place, colon, name = opts.output.rpartition(":")
+    if not colon or "/" in name or not name:
+        place, name = opts.output, ""
+    is_folder = _is_folder(place)
+    name = opts.format or name or (FEED_FORMATS[0] if is_folder else Path(place).suffix[1:])
+    known = {name for name, exporter in settings.getwithbase("FEED_EXPORTERS").items() if exporter}
+    if name not in {*known, *FEED_FORMATS, OPML}:
+        raise ArgumentError(
+            f"-o {opts.output}: no format '{name}'; write -o FILE.jsonl, -o FILE.csv or -o FILE:FORMAT"
+        )
+    return Output(place, name, is_folder and name in FEED_FORMATS)
 
-        if self.settings is None:
-            return {}
-        options = {
-            "encoding": self.settings.get("FEED_EXPORT_ENCODING"),
-            "fields_to_export": self.settings.get("FEED_EXPORT_FIELDS"),
-        }
-        if issubclass(exporter, CsvItemExporter):
-            options["formulas_escaped"] = self.settings.getbool(FORMULAS_ESCAPED)
-        return options
 
-    @staticmethod
-    def _check_feeds(store: Store, urls: list[str]) -> None:
-        known = {feed.feed for feed in store.feeds()} if urls else set()
-        unknown = [url for url in urls if url not in known]
-        if unknown:
-            raise UsageError(
-                f"--feed {unknown[0]}: not in the store; `scrapy feeds` lists what is",
-                print_help=False,
-            )
+def _is_folder(place: str) -> bool:
+    from fhcrawl.exporters import places
+
+    return not places.is_elsewhere(place) and (place.endswith("/") or Path(place).is_dir())
+
+
+def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
+    from fhcrawl.exporters.feeds import Wanted
+
+    if output.is_folder:
+        _check_archives(opts)
+    elif opts.base:
+        raise ArgumentError("--base is for an archive set: write -o FOLDER/ with it")
+    if opts.tombstones and output.name not in FEED_FORMATS:
+        raise ArgumentError("--tombstones is for feeds: write -o FILE.atom, FILE.rss or FOLDER/ with it")
+    if output.name == OPML and (opts.since or opts.until or opts.category or opts.gaps):
+        raise ArgumentError("OPML has no entries: write it without --since, --until, --category and --gaps")
+    return Wanted(_selection(opts), opts.gaps, opts.tombstones, not opts.feed)
+
+
+def _check_archives(opts: argparse.Namespace) -> None:
+    if not (opts.base or "").startswith(("http://", "https://")):
+        raise ArgumentError(
+            f"-o {opts.output} is an archive set, whose documents name each other: write "
+            f"--base https://example.org/feed/, the URL that the folder will have"
+        )
+    if opts.archive_size < 1:
+        raise ArgumentError(f"--archive-size {opts.archive_size}: write 1 or more")
+
+
+def _selection(opts: argparse.Namespace) -> Selection:
+    from fhcrawl.exporters.selection import Selection
+
+    return Selection(_time("--since", opts.since), _time("--until", opts.until), frozenset(opts.category))
+
+
+def _time(option: str, value: str | None) -> str:
+    from fhcrawl.documents.dates import utc
+
+    if value is None:
+        return ""
+    time = utc(value)
+    if time is None:
+        raise ArgumentError(f"{option} {value}: no date; write 2003, 2003-12-13 or 2003-12-13T18:30:02Z")
+    return time
+
+
+# A verdict takes a look at the whole chain: it is only worked out where it is needed.
+def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Feed]:
+    """The feeds to be written; none if all are, and nothing has to be known of them."""
+    is_needed = gaps or output.name in {*FEED_FORMATS, OPML}
+    found = list(store.feeds(urls=urls)) if urls or is_needed else []
+    unknown = set(urls) - {feed.feed for feed in found}
+    if unknown:
+        raise ArgumentError(f"--feed {min(unknown)}: not in the store; `scrapy feeds` lists what is")
+    if output.name in FEED_FORMATS and len(found) != 1:
+        raise ArgumentError(
+            f"{output.name} is one feed, and there are {len(found)}: write --feed URL; "
+            f"`scrapy feeds` lists them"
+        )
+    return found
 
 
 def _write(
-    store: Store, feeds: list[str], path: str, exporter: type[BaseItemExporter], options: dict[str, Any]
+    file: IO[bytes], name: str, settings: Settings, store: Store, feeds: list[Feed], wanted: Wanted
 ) -> int:
-    from fhcrawl import delivery
+    from fhcrawl.exporters import opml
+    from fhcrawl.exporters.documents import FORMATS
+    from fhcrawl.exporters.feeds import write_document
+    from fhcrawl.exporters.terminal import shown
 
-    if path == STDOUT:
-        return _export(store, feeds, exporter, sys.stdout.buffer, options)
-    target = Path(path).resolve()
-    if target.exists() and not (target.is_file() or target.is_dir()):
-        with target.open("wb") as special:
-            return _export(store, feeds, exporter, special, options)
-    with delivery.locked(target):
-        file, beside = delivery.open_beside(target, "wb")
-        try:
-            count = _export(store, feeds, exporter, file, options)
-            delivery.close_whole(file, beside, target)
-            os.replace(beside, target)
-        finally:
-            beside.unlink(missing_ok=True)
-    return count
+    if name == OPML:
+        return opml.write(shown(file), feeds)
+    if name in FEED_FORMATS:
+        return write_document(shown(file), store, feeds[0], FORMATS[name], wanted)
+    return _write_rows(file, name, settings, store, feeds, wanted)
 
 
-def _export(
-    store: Store,
-    feeds: list[str],
-    exporter_class: type[BaseItemExporter],
-    file: IO[bytes],
-    options: dict[str, Any],
+def _write_archives(
+    output: Output, opts: argparse.Namespace, store: Store, feed: Feed, wanted: Wanted
+) -> str:
+    from fhcrawl.exporters.documents import FORMATS
+    from fhcrawl.exporters.feeds import write_archives
+
+    folder, base = Path(output.place), f"{opts.base.rstrip('/')}/"
+    size = opts.archive_size
+    number = write_archives(folder, base, size, store, feed, FORMATS[output.name], wanted)
+    return f"{folder / 'index'}.{output.name} and {number} archives behind it"
+
+
+def _write_rows(
+    file: IO[bytes], name: str, settings: Settings, store: Store, feeds: list[Feed], wanted: Wanted
 ) -> int:
-    # Exporters take the file first; their common base class does not say so.
-    exporter = exporter_class(file, **options)  # type: ignore[call-arg,arg-type]
+    from fhcrawl.exporters import gaps
+
+    exporter_class = load_object(settings.getwithbase("FEED_EXPORTERS")[name])
+    exporter = exporter_class(file, **_options(settings, exporter_class))
     exporter.start_exporting()
+    urls = () if wanted.all_feeds else [feed.feed for feed in feeds]
+    entries = (entry for entry in store.entries(urls) if wanted.chosen(entry))
+    missing = chain.from_iterable(map(gaps.entries, feeds if wanted.gaps else ()))
     count = 0
-    for count, entry in enumerate(store.entries(feeds), 1):  # noqa: B007
+    for count, entry in enumerate(chain(entries, missing), 1):  # noqa: B007
         exporter.export_item(entry)
     exporter.finish_exporting()
     file.flush()
     return count
+
+
+def _options(settings: Settings, exporter: type) -> dict[str, Any]:
+    from fhcrawl.exporters import FORMULAS_ESCAPED, CsvItemExporter
+
+    options = {
+        "encoding": settings.get("FEED_EXPORT_ENCODING"),
+        "fields_to_export": settings.get("FEED_EXPORT_FIELDS"),
+    }
+    if issubclass(exporter, CsvItemExporter):
+        options["formulas_escaped"] = settings.getbool(FORMULAS_ESCAPED)
+    return options

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
@@ -33,7 +34,7 @@ def read(entry: _Element) -> Entry:
 
 def build(name: str, fields: Fields) -> list[_Element]:
     """The elements of a field."""
-    value = fields[name]
+    value: Any = fields[name]
     if name in ONE_FOR_EACH:
         return [ONE_FOR_EACH[name](each) for each in value]
     return [ELEMENTS[name](value, fields)] if value and name in ELEMENTS else []
@@ -125,8 +126,10 @@ def _author(name: str) -> _Element:
     return author
 
 
+Build = dict[str, Callable[[Any, "Fields"], "_Element"]]
+
 TAGS = {"authors": "author", "categories": "category", "content_type": "content"}
-ELEMENTS = {
+ELEMENTS: Build = {
     "id": lambda value, fields: leaf(f"{ATOM}id", value),
     "title": lambda value, fields: _text(f"{ATOM}title", value),
     "link": lambda value, fields: _link("alternate", value),
@@ -135,7 +138,7 @@ ELEMENTS = {
     "summary": lambda value, fields: _text(f"{ATOM}summary", value),
     "content": lambda value, fields: content(value, fields["content_type"] or "text"),
 }
-ONE_FOR_EACH = {
+ONE_FOR_EACH: dict[str, Callable[[Any], _Element]] = {
     "authors": _author,
     "categories": lambda term: leaf(f"{ATOM}category", term=term),
     "enclosures": lambda file: _link(

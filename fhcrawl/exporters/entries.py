@@ -1,8 +1,8 @@
 """An entry of the store as an element of a feed document.
 
-Its own XML is written where it is of the format that is asked for. What that does not say as the store has it,
-or all of it where there is no such XML, is made from the fields. Each element is read again, as a crawl would,
-before it counts: what is written is what will be read.
+Its own XML is written where it is of the format that is asked for. What that does not say as the store has
+it, or all of it where there is no such XML, is made from the fields. Each element is read again, as a crawl
+would, before it counts: what is written is what will be read.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _place(entry: _Element, original: _Element | None, fields: Fields) -> None:
     base = fields["document"] or ""
     if original is not None:
         for name, value in original.items():
-            if name.startswith("{") and name != RDF_ABOUT:
+            if str(name).startswith("{") and name != RDF_ABOUT:
                 entry.set(name, value)
         base = xml.base_of(original, base)
     if base:
@@ -177,7 +177,7 @@ def _built(
     return entry
 
 
-def nsmap(tag: str) -> dict[str | None, str]:
+def nsmap(tag: str) -> Any:
     """The namespace of a tag as the default one."""
     return {None: tag[1:].partition("}")[0]} if tag.startswith("{") else {}
 

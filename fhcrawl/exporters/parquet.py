@@ -40,7 +40,8 @@ class ParquetItemExporter(exporters.BaseItemExporter):
 
     def export_item(self, item: Any) -> None:
         """Add an item to the row group."""
-        row = dict(self._get_serialized_fields(item, default_value=None, include_empty=True))
+        fields = self._get_serialized_fields(item, None, True)  # type: ignore[attr-defined]
+        row = dict(fields)
         self._rows.append(row)
         self._characters += sum(len(value) for value in row.values() if isinstance(value, str))
         if len(self._rows) >= ROWS_AT_ONCE or self._characters >= CHARACTERS_AT_ONCE:

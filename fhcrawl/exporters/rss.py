@@ -1,11 +1,12 @@
-"""Feed documents in RSS 2.0, with RFC 5005's extensions (appendix B), Dublin Core, content:encoded and Atom."""
+"""Feed documents in RSS 2.0, with RFC 5005's extensions (appendix B), Dublin Core, content:encoded, Atom."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from datetime import datetime, timezone
 from email.utils import format_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 DC = modules.DC[0]
 ENCODED = f"{modules.CONTENT}encoded"
 ITEMS = frozenset(f"{namespace}item" for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES))
-PREFIXES: dict[str | None, str] = {"dc": DC[1:-1], "content": modules.CONTENT[1:-1], "atom": ATOM[1:-1]}
+PREFIXES: dict[str, str] = {"dc": DC[1:-1], "content": modules.CONTENT[1:-1], "atom": ATOM[1:-1]}
 
 
 def read(item: _Element) -> Entry:
@@ -35,7 +36,7 @@ def read(item: _Element) -> Entry:
 
 def build(name: str, fields: Fields) -> list[_Element]:
     """The elements of a field."""
-    value = fields[name]
+    value: Any = fields[name]
     if name in ONE_FOR_EACH:
         return [ONE_FOR_EACH[name](each) for each in value]
     return [ELEMENTS[name](value, fields)] if value and name in ELEMENTS else []
@@ -61,7 +62,8 @@ def adopt(original: _Element) -> _Element | None:
     return item
 
 
-# RSS 2.0: "All elements of an item are optional, however at least one of title or description must be present."
+# RSS 2.0: "All elements of an item are optional, however at least one of title or description must be
+# present."
 def complete(item: _Element, fields: Fields) -> None:
     """Add a title if there is neither that nor a description."""
     if item.find("title") is None and item.find("description") is None:
@@ -111,7 +113,7 @@ TAGS: dict[str, set[str]] = {
     "content_type": CONTENTS,
     "enclosures": {"enclosure"},
 }
-ELEMENTS = {
+ELEMENTS: atom.Build = {
     "id": lambda value, fields: leaf("guid", value, isPermaLink="false"),
     "title": lambda value, fields: leaf("title", value),
     "link": lambda value, fields: leaf("link", value),
@@ -120,7 +122,7 @@ ELEMENTS = {
     "summary": lambda value, fields: leaf("description", value),
     "content": lambda value, fields: _content(value, fields["content_type"] or "text"),
 }
-ONE_FOR_EACH = {
+ONE_FOR_EACH: dict[str, Callable[[Any], _Element]] = {
     "authors": lambda name: _prefixed(f"{DC}creator", name),
     "categories": lambda term: leaf("category", term),
     "enclosures": lambda file: leaf(

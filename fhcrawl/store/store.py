@@ -19,7 +19,7 @@ from fhcrawl.logical_feed import Kind, Reason, Role, verdict
 from fhcrawl.store import leases, lists, migrations, rows, schedules, schema, statements
 from fhcrawl.store.committing import Commit
 from fhcrawl.store.leases import Leases
-from fhcrawl.store.rows import NOT_FETCHED, End, Feed, StoredVersion, Step, Subscription
+from fhcrawl.store.rows import NOT_FETCHED, End, Feed, Step, StoredVersion, Subscription
 from fhcrawl.store.schema import changes, deliveries, documents, entries, feeds
 from fhcrawl.store.statements import ORDER
 from fhcrawl.visit import State
@@ -388,9 +388,11 @@ class Store:
 
     # -- verdicts ---------------------------------------------------------------------------------
 
-    def feeds(self, run: int | None = None) -> Iterator[Feed]:
-        """The feeds of a run, or all, by URL, with their verdicts."""
+    def feeds(self, run: int | None = None, urls: Iterable[str] = ()) -> Iterator[Feed]:
+        """The feeds of a run, or some of them, or all, by URL, with their verdicts."""
         of_run = true() if run is None else feeds.c.run == run
+        if chosen := list(urls):
+            of_run &= feeds.c.url.in_(chosen)
         with self._snapshot() as connection:
             for row in _stream(connection, select(feeds).where(of_run).order_by(feeds.c.url)):
                 yield self._feed(row)

@@ -1,0 +1,315 @@
+"""A feed as a set of documents in a folder (RFC 5005, 4): a subscription document, and archives behind it.
+
+The archives are numbered from the oldest, and the folder is all that is remembered: what an archive holds
+stays there. Entries that are new, or other than what the archives hold, come into the subscription document,
+and into the next archive when that has more of them than an archive has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sqlite3
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+from lxml import etree
+
+from fhcrawl import delivery
+from fhcrawl.documents import xml
+from fhcrawl.documents.atom import STANDS_IN
+from fhcrawl.documents.tombstones import DELETED_ENTRY
+from fhcrawl.documents.xml import ATOM, FH, XML_BASE
+from fhcrawl.exceptions import ExportError
+from fhcrawl.exporters import documents, entries, places
+from fhcrawl.exporters.documents import Head
+from fhcrawl.exporters.entries import PARSER, READ_AGAIN
+from fhcrawl.logical_feed import comparable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from lxml.etree import _Element
+
+    from fhcrawl.exporters.documents import DocumentFormat
+    from fhcrawl.exporters.selection import Selection
+    from fhcrawl.store.rows import StoredVersion
+
+INDEX = "index"
+ARCHIVE = "archive-{:06}"
+
+
+class Target(NamedTuple):
+    """Where an archive set is, and what is in it.
+
+    :param base: URL of the folder, ending in a slash
+    :param feed: URL of the feed
+    :param since: an update time for documents without any, ISO 8601 in UTC
+    :param size: how many entries an archive has
+    """
+
+    folder: Path
+    base: str
+    form: DocumentFormat
+    feed: str
+    title: str | None
+    since: str
+    size: int
+
+    def name(self, number: int | None) -> str:
+        """Of an archive, or of the subscription document."""
+        return f"{INDEX if number is None else ARCHIVE.format(number)}.{self.form.suffix}"
+
+    def path(self, number: int | None) -> Path:
+        """Of an archive, or of the subscription document."""
+        return self.folder / self.name(number)
+
+    def url(self, number: int | None) -> str:
+        """Of an archive, or of the subscription document."""
+        return self.base + self.name(number)
+
+
+class Event(NamedTuple):
+    """An entry, or its deletion, that no archive holds yet.
+
+    :param time: comparable, '' for none
+    """
+
+    element: _Element
+    time: str
+
+
+class Known(NamedTuple):
+    """What the archives say of an entry: what it is (b'' if it is deleted), and its comparable time."""
+
+    mark: bytes
+    time: str
+
+
+class WriteAnewError(Exception):
+    """The archives hold a version that a newer document could not replace."""
+
+
+def write(
+    target: Target,
+    versions: Callable[[], Iterable[StoredVersion]],
+    chosen: Selection,
+    gaps: Sequence[_Element] = (),
+    tombstones: bool = False,
+) -> int:
+    """Write what is new into an archive set.
+
+    :param versions: gives the newest versions of the feed's entries, oldest first
+    :param chosen: which of them are in the set
+    :param gaps: pseudo-entries for the subscription document
+    :param tombstones: entries that have been deleted are named, even if no archive holds them
+    :return: the number of archives
+    :raises ExportError: if there are other documents in the folder, under the names of this set's
+    :raises OSError: if something cannot be written
+    """
+    target.folder.mkdir(parents=True, exist_ok=True)
+    with delivery.locked(target.folder.resolve()):
+        written = ArchiveSet(target, chosen, tombstones)
+        with contextlib.closing(written):
+            written.read()
+            try:
+                return written.add(versions(), gaps)
+            except WriteAnewError:
+                written.begin_anew()
+                return written.add(versions(), gaps)
+
+
+class ArchiveSet:
+    """The documents of a folder."""
+
+    def __init__(self, target: Target, chosen: Selection, tombstones: bool) -> None:
+        self._target = target
+        self._chosen = chosen
+        self._tombstones = tombstones
+        self._number = 0
+        self._before = 0
+        self._latest = ""
+        # A database without a name is a temporary file, of which a part is in memory.
+        self._index = sqlite3.connect("")
+        self._index.execute("CREATE TABLE known (id TEXT PRIMARY KEY, mark BLOB, time TEXT) WITHOUT ROWID")
+
+    def close(self) -> None:
+        """Forget what the archives hold."""
+        self._index.close()
+
+    # -- what is there ----------------------------------------------------------------------------
+
+    def read(self) -> None:
+        """Read what the archives hold.
+
+        :raises ExportError: if one of them, or the subscription document, is not of this set
+        """
+        if self._target.path(None).exists():
+            self._head(None)
+        for number in count(1):
+            if not self._target.path(number).exists():
+                return
+            self._read_archive(number)
+
+    def begin_anew(self) -> None:
+        """Forget what the archives hold: they are all written again."""
+        self._before, self._number, self._latest = self._number, 0, ""
+        self._index.execute("DELETE FROM known")
+
+    def _read_archive(self, number: int) -> None:
+        head = self._head(number)
+        updated = comparable(head.findtext(f"{ATOM}updated"))
+        for child in head.iterchildren(self._target.form.entry.tag, DELETED_ENTRY):
+            entry_id, known = self._known(child, updated)
+            # Archives are read from the oldest on: the newest version is what counts.
+            row = (entry_id, *known)
+            self._index.execute("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", row)
+        self._number, self._latest = number, max(self._latest, updated)
+
+    def _known(self, child: _Element, updated: str) -> tuple[str, Known]:
+        if child.tag == DELETED_ENTRY:
+            return child.get("ref", ""), Known(b"", comparable(child.get("when")))
+        entry = self._target.form.entry.read(_copy(child))
+        return entry.id or "", Known(self._mark(child), comparable(entry.updated) or updated)
+
+    def _mark(self, element: _Element) -> bytes:
+        """What tells an entry from another version of it."""
+        entry = self._target.form.entry.read(_copy(element))
+        own = _copy(element)
+        # They say where the entry came from, which may change from crawl to crawl.
+        own.attrib.pop(XML_BASE, "")
+        for child in [child for child in own if child.get(STANDS_IN) is not None]:
+            own.remove(child)
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(json.dumps([getattr(entry, name) for name in READ_AGAIN]).encode())
+        digest.update(etree.tostring(own, method="c14n", exclusive=True, with_tail=False))
+        return digest.digest()
+
+    def _head(self, number: int | None) -> _Element:
+        """The element of a document that has its head section and its entries."""
+        path = self._target.path(number)
+        try:
+            root = etree.parse(path, PARSER).getroot()
+        except etree.XMLSyntaxError as error:
+            raise ExportError(f"{path} is no document of this feed: choose another folder") from error
+        head = root
+        for tag, _attributes in self._target.form.around[1:]:
+            inner = head.find(tag)
+            head = root if inner is None else inner
+        self._check(path, head, number)
+        return head
+
+    def _check(self, path: Path, head: _Element, number: int | None) -> None:
+        named = head.find(self._target.form.named)
+        links = xml.head_links(head.iterchildren(f"{ATOM}link"), "")
+        expected = self._links(number)
+        if (
+            named is None
+            or xml.line(named) != entries.cleaned(self._target.feed)
+            or (number is not None and any(links.get(rel) != url for rel, url in expected))
+            or (number is not None and head.find(f"{FH}archive") is None)
+        ):
+            raise ExportError(
+                f"{path} is of another feed, or was written for another base: choose another folder, or "
+                f"remove what is in this one"
+            )
+
+    def _links(self, number: int | None) -> list[tuple[str, str]]:
+        """The links of a document that never change, and those of the subscription document."""
+        url = self._target.url
+        links = [("self", url(number))]
+        if number is not None:
+            links.append(("current", url(None)))
+        before = self._number if number is None else number - 1
+        return [*links, ("prev-archive", url(before))] if before else links
+
+    # -- what is new ------------------------------------------------------------------------------
+
+    def add(self, versions: Iterable[StoredVersion], gaps: Sequence[_Element]) -> int:
+        """Write new archives, and the subscription document after them; the number of archives.
+
+        :raises WriteAnewError: if that would hide the newest version of an entry
+        """
+        waiting: list[Event] = []
+        for event in self._events(versions):
+            waiting.append(event)
+            if len(waiting) > self._target.size:
+                self._write_archive(waiting[: self._target.size])
+                del waiting[: self._target.size]
+        self._write(None, waiting, gaps)
+        for number in range(self._number + 1, self._before + 1):
+            self._target.path(number).unlink(missing_ok=True)
+        return self._number
+
+    def _events(self, versions: Iterable[StoredVersion]) -> Iterator[Event]:
+        for version in versions:
+            known = self._find(entries.cleaned(version.fields["id"]))
+            is_live = not version.is_deleted and self._chosen(version.fields)
+            event = self._entry(version, known) if is_live else self._deletion(version, known)
+            if event is not None:
+                yield event
+
+    def _find(self, entry_id: str) -> Known | None:
+        row = self._index.execute("SELECT mark, time FROM known WHERE id = ?", (entry_id,)).fetchone()
+        return None if row is None else Known(*row)
+
+    def _entry(self, version: StoredVersion, known: Known | None) -> Event | None:
+        element = entries.element(version.fields, version.original, self._target.form.entry)
+        if known is not None:
+            if self._mark(element) == known.mark:
+                return None
+            # RFC 5005, 4.2; RFC 6721, 4: a deletion of the same time counts as newer.
+            time = comparable(version.fields["updated"])
+            if time and (time < known.time or (time == known.time and not known.mark)):
+                raise WriteAnewError
+        return Event(element, version.time)
+
+    def _deletion(self, version: StoredVersion, known: Known | None) -> Event | None:
+        """A tombstone, where it is asked for, or where an archive still holds the entry."""
+        if (known is None and not (self._tombstones and version.is_deleted)) or (known and not known.mark):
+            return None
+        time = max(version.time, self._latest, known.time if known else "")
+        when = f"{time}Z" if time else self._target.since
+        return Event(documents.tombstone(version.fields["id"], when), version.time)
+
+    def _write_archive(self, events: list[Event]) -> None:
+        number = self._number + 1
+        self._latest = self._write(number, events)
+        if self._number:
+            self._link(self._number, number)
+        self._number = number
+
+    def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
+        """Write a document, the newest entry first; its comparable update time."""
+        latest = max(self._latest, *(event.time for event in events), "")
+        head = Head(
+            self._target.feed,
+            self._target.title,
+            f"{latest}Z" if latest else self._target.since,
+            tuple(self._links(number)),
+            () if number is None else ("archive",),
+        )
+        with places.replaced(self._target.path(number).resolve()) as file:
+            elements = (*gaps, *(event.element for event in reversed(events)))
+            documents.write(file, self._target.form, head, elements)
+        return latest
+
+    # RFC 5005, 4: "Archive documents SHOULD also have a "next-archive" link relation, unless there are no
+    # following archives available." The most recent one gets it when the next one is there, and never changes
+    # again.
+    def _link(self, number: int, following: int) -> None:
+        head = self._head(number)
+        links = list(head.iterchildren(f"{ATOM}link"))
+        if any("next-archive" in xml.relations(link) for link in links):
+            return
+        link = documents.link("next-archive", self._target.url(following))
+        link.tail = links[-1].tail
+        links[-1].addnext(link)
+        with places.replaced(self._target.path(number).resolve()) as file:
+            head.getroottree().write(file, encoding="utf-8", xml_declaration=True)
+
+
+def _copy(element: _Element) -> _Element:
+    return etree.fromstring(etree.tostring(element, with_tail=False), PARSER)

@@ -1,0 +1,161 @@
+"""Feed documents: a head section, and entries as they come."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from lxml import etree
+
+from fhcrawl.documents import atom as atom_reader
+from fhcrawl.documents.tombstones import DELETED_ENTRY
+from fhcrawl.documents.xml import ATOM, FH
+from fhcrawl.exporters import atom, rss
+from fhcrawl.exporters.entries import cleaned, leaf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from lxml.etree import _Element
+
+    from fhcrawl.exporters.entries import EntryFormat
+
+TOMBSTONES = DELETED_ENTRY[1:].partition("}")[0]
+PREFIXES: dict[str, str] = {
+    "fh": FH[1:-1],
+    "at": TOMBSTONES,
+    "fx": atom_reader.STANDS_IN[1:].partition("}")[0],
+}
+
+
+class Head(NamedTuple):
+    """A head section.
+
+    :param feed: URL of the feed that the entries are from; it names this one too
+    :param updated: the document's update time, ISO 8601 in UTC
+    :param links: relations and URLs
+    :param marks: names of empty elements of RFC 5005: `archive`, `complete`
+    """
+
+    feed: str
+    title: str | None
+    updated: str
+    links: tuple[tuple[str, str], ...] = ()
+    marks: tuple[str, ...] = ()
+
+
+class DocumentFormat(NamedTuple):
+    """A format of feed documents.
+
+    :param suffix: of files, and what `scrapy export` calls it
+    :param around: the elements around entries, the outermost first: tags, and attributes
+    :param head: the elements of a head section
+    :param named: tag of the element that has `Head.feed`
+    """
+
+    suffix: str
+    entry: EntryFormat
+    around: tuple[tuple[str, dict[str, str]], ...]
+    nsmap: dict[str, str]
+    head: Callable[[Head], list[_Element]]
+    named: str
+
+
+def write(file: IO[bytes], form: DocumentFormat, head: Head, entries: Iterable[_Element]) -> int:
+    """Write a document while its entries come; how many."""
+    count = 0
+    with etree.xmlfile(file, encoding="utf-8") as output:
+        output.write_declaration()
+        (root, attributes), *inner = form.around
+        with output.element(root, attributes, nsmap=form.nsmap):
+            if inner:
+                with output.element(inner[0][0]):
+                    count = _write_inside(output, form.head(head), entries)
+            else:
+                count = _write_inside(output, form.head(head), entries)
+    return count
+
+
+def _write_inside(
+    output: etree._IncrementalFileWriter, head: Iterable[_Element], entries: Iterable[_Element]
+) -> int:
+    for each in head:
+        _write_line(output, each)
+    count = 0
+    for count, entry in enumerate(entries, 1):  # noqa: B007
+        _write_line(output, entry)
+    output.write("\n")
+    return count
+
+
+def _write_line(output: etree._IncrementalFileWriter, each: _Element) -> None:
+    output.write("\n")
+    output.write(each, with_tail=False)
+
+
+# RFC 6721, 3: at:deleted-entry has the id of the entry that has been deleted, and when that was.
+def tombstone(entry_id: str, when: str) -> _Element:
+    """An entry that has been deleted.
+
+    :param when: ISO 8601 in UTC
+    """
+    deleted = etree.Element(DELETED_ENTRY, nsmap={"at": TOMBSTONES})
+    deleted.set("ref", cleaned(entry_id))
+    deleted.set("when", when)
+    return deleted
+
+
+def link(rel: str, href: str) -> _Element:
+    """A link of a head section, in Atom and, with Atom's namespace declared, in RSS."""
+    return leaf(f"{ATOM}link", rel=rel, href=href)
+
+
+def _extensions(head: Head) -> list[_Element]:
+    marks = [etree.Element(f"{FH}{name}", nsmap={"fh": FH[1:-1]}) for name in head.marks]
+    return [*(link(rel, href) for rel, href in head.links), *marks]
+
+
+# RFC 4287, 4.1.1: a feed has an author unless all of its entries have. This one has no name: it is not
+# known, and entries without an author have none.
+def _atom_head(head: Head) -> list[_Element]:
+    author = leaf(f"{ATOM}author")
+    author.append(leaf(f"{ATOM}name"))
+    return [
+        leaf(f"{ATOM}id", cleaned(head.feed)),
+        leaf(f"{ATOM}title", cleaned(head.title)),
+        leaf(f"{ATOM}updated", head.updated),
+        author,
+        *_extensions(head),
+    ]
+
+
+# RSS 2.0: a channel has a title, a link and a description. lastBuildDate has no fractions, but atom:updated has.
+def _rss_head(head: Head) -> list[_Element]:
+    built = rss.mail_time(f"{head.updated[:19]}Z")
+    return [
+        leaf("title", cleaned(head.title)),
+        leaf("link", cleaned(head.feed)),
+        leaf("description"),
+        *([leaf("lastBuildDate", built)] if built else []),
+        leaf(f"{ATOM}updated", head.updated),
+        *_extensions(head),
+    ]
+
+
+FORMATS = {
+    "atom": DocumentFormat(
+        "atom",
+        atom.FORM,
+        ((f"{ATOM}feed", {}),),
+        {None: ATOM[1:-1], **PREFIXES},  # type: ignore[dict-item]
+        _atom_head,
+        f"{ATOM}id",
+    ),
+    "rss": DocumentFormat(
+        "rss",
+        rss.FORM,
+        (("rss", {"version": "2.0"}), ("channel", {})),
+        {**rss.PREFIXES, **PREFIXES},
+        _rss_head,
+        "link",
+    ),
+}

@@ -1,0 +1,77 @@
+"""A feed of the store as a feed: in one document that has all of it, or as an archive set."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from fhcrawl.exporters import archives, documents, entries, gaps
+from fhcrawl.exporters.documents import Head
+from fhcrawl.exporters.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from lxml.etree import _Element
+
+    from fhcrawl.exporters.documents import DocumentFormat
+    from fhcrawl.store import Feed, Store
+
+
+class Wanted(NamedTuple):
+    """What is written of a feed.
+
+    :param gaps: a pseudo-entry for each reason of its verdict too
+    :param tombstones: the entries that have been deleted too
+    :param all_feeds: it is of all feeds in the store
+    """
+
+    chosen: Selection = Selection()
+    gaps: bool = False
+    tombstones: bool = False
+    all_feeds: bool = False
+
+
+def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Wanted) -> int:
+    """Write a complete feed (RFC 5005, 2), the newest entry first; how many elements besides its head."""
+    since, latest = store.times(feed.feed)
+    head = Head(feed.feed, feed.title, latest or since, marks=("complete",))
+    return documents.write(file, form, head, _elements(store, feed, form, wanted, latest or since))
+
+
+def write_archives(
+    folder: Path, base: str, size: int, store: Store, feed: Feed, form: DocumentFormat, wanted: Wanted
+) -> int:
+    """Write a feed's archive set (RFC 5005, 4); the number of archives.
+
+    :param base: URL of the folder, ending in a slash
+    :param size: how many entries an archive has
+    :raises ExportError: if there are other documents in the folder
+    """
+    since, _latest = store.times(feed.feed)
+    target = archives.Target(folder, base, form, feed.feed, feed.title, since, size)
+    return archives.write(
+        target,
+        lambda: store.versions(feed.feed),
+        wanted.chosen,
+        _gaps(feed, form) if wanted.gaps else [],
+        wanted.tombstones,
+    )
+
+
+def _gaps(feed: Feed, form: DocumentFormat) -> list[_Element]:
+    return [entries.element(fields, None, form.entry) for fields in gaps.entries(feed)]
+
+
+def _elements(
+    store: Store, feed: Feed, form: DocumentFormat, wanted: Wanted, otherwise: str
+) -> Iterator[_Element]:
+    if wanted.gaps:
+        yield from _gaps(feed, form)
+    for version in store.versions(feed.feed, newest_first=True):
+        if version.is_deleted:
+            if wanted.tombstones:
+                when = f"{version.time}Z" if version.time else otherwise
+                yield documents.tombstone(version.fields["id"], when)
+        elif wanted.chosen(version.fields):
+            yield entries.element(version.fields, version.original, form.entry)

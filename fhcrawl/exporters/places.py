@@ -1,0 +1,124 @@
+"""Where an export goes: a file, stdout, or one of Scrapy's feed storages (S3, FTP …)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.extensions.feedexport import BlockingFeedStorage
+from scrapy.utils.misc import build_from_crawler, load_object
+from twisted.internet.defer import Deferred
+from w3lib.url import file_uri_to_path
+
+from fhcrawl import delivery
+from fhcrawl.exceptions import ExportError
+from fhcrawl.logs import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy.settings import Settings
+
+STDOUT = frozenset({"-", "stdout:"})
+
+
+def shown(place: str) -> str:
+    """A place as people may see it: without the password of its URL."""
+    if not is_elsewhere(place):
+        return place
+    parts = urlsplit(place)
+    return printable(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl())
+
+
+def is_elsewhere(place: str) -> bool:
+    """Whether a place is neither a path nor stdout."""
+    return "://" in place and not place.startswith("file://")
+
+
+@contextlib.contextmanager
+def opened(place: str, settings: Settings) -> Iterator[IO[bytes]]:
+    """A file to write to; what is written is at its place when the block has ended without an error.
+
+    :param place: a path, a file: URL, - for stdout, or a URL that FEED_STORAGES has a class for
+    :raises ExportError: if another place cannot be written to
+    :raises OSError: if the file cannot be written
+    """
+    if place in STDOUT:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    elif is_elsewhere(place):
+        with _elsewhere(place, settings) as file:
+            yield file
+    else:
+        path = file_uri_to_path(place) if place.startswith("file://") else place
+        with replaced(Path(path).resolve()) as file:
+            yield file
+
+
+@contextlib.contextmanager
+def replaced(target: Path) -> Iterator[IO[bytes]]:
+    """A file that gets its name when it is whole; what is no regular file is written as it comes."""
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        with target.open("wb") as special:
+            yield special
+        return
+    with delivery.locked(target):
+        file, beside = delivery.open_beside(target, "wb")
+        try:
+            yield file
+            delivery.close_whole(file, beside, target)
+            os.replace(beside, target)
+        finally:
+            file.close()
+            beside.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _elsewhere(place: str, settings: Settings) -> Iterator[IO[bytes]]:
+    with _failing(place):
+        storage, file = _storage(place, settings)
+    with contextlib.closing(file):
+        yield file
+        with _failing(place):
+            _store(storage, file)
+
+
+# A storage raises what its library raises: OSError, ftplib.Error, boto3's and botocore's own, NotConfigured.
+@contextlib.contextmanager
+def _failing(place: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        reason = printable(str(error)) or type(error).__name__
+        raise ExportError(f"{shown(place)} cannot be written ({reason})") from error
+
+
+def _storage(place: str, settings: Settings) -> tuple[Any, IO[bytes]]:
+    scheme = urlsplit(place).scheme
+    known = settings.getwithbase("FEED_STORAGES").get(scheme)
+    if known is None:
+        raise ValueError(f"FEED_STORAGES has nothing for {scheme}: write a path, or s3://… or ftp://…")
+    crawler = Crawler(Spider, settings)
+    storage = build_from_crawler(load_object(known), crawler, place, feed_options={"overwrite": True})
+    return storage, storage.open(Spider.from_crawler(crawler, name="export"))
+
+
+def _store(storage: Any, file: IO[bytes]) -> None:
+    # No crawl runs, and so no reactor that could wait for a thread.
+    if isinstance(storage, BlockingFeedStorage):
+        storage._store_in_thread(file)
+        return
+    done = storage.store(file)
+    if isinstance(done, Deferred):
+        failures: list[Any] = []
+        done.addErrback(failures.append)
+        for failure in failures:
+            failure.raiseException()
+        if not done.called:
+            raise ValueError("this storage needs a running crawl: export to a path, and copy the file")
