@@ -284,12 +284,14 @@ class ArchiveSet:
     def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
         """Write a document, the newest entry first; its comparable update time."""
         latest = max(self._latest, *(event.time for event in events), "")
+        # RFC 5005, 2: as long as there is no archive, it is all of the feed.
+        alone = () if self._number else ("complete",)
         head = Head(
             self._target.feed,
             self._target.title,
             f"{latest}Z" if latest else self._target.since,
             tuple(self._links(number)),
-            () if number is None else ("archive",),
+            alone if number is None else ("archive",),
         )
         with places.replaced(self._target.path(number).resolve()) as file:
             elements = (*gaps, *(event.element for event in reversed(events)))

@@ -128,7 +128,7 @@ def _atom_head(head: Head) -> list[_Element]:
     ]
 
 
-# RSS 2.0: a channel has a title, a link and a description. lastBuildDate has no fractions, but atom:updated has.
+# RSS 2.0: a channel has a title, a link and a description. lastBuildDate has no fractions; atom:updated may.
 def _rss_head(head: Head) -> list[_Element]:
     built = rss.mail_time(f"{head.updated[:19]}Z")
     return [

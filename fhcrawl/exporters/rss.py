@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from datetime import datetime, timezone
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,8 @@ from fhcrawl.exporters import atom
 from fhcrawl.exporters.entries import EntryFormat, leaf
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lxml.etree import _Element
 
     from fhcrawl.documents import Entry

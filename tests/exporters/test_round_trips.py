@@ -1,0 +1,91 @@
+"""What `scrapy export` writes as a feed is, crawled again, the same logical feed."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import feedparser
+import pytest
+
+from fhcrawl.documents import read
+from fhcrawl.exporters.documents import FORMATS
+from fhcrawl.exporters.feeds import Wanted, write_archives
+from fhcrawl.store import Store
+from tests.crawling import read_export
+from tests.documents.test_reader import FEEDS, LOCATION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+# What says where a version came from, and what no feed of another kind can say.
+OF_THE_WAY = {"feed", "document", "document_updated", "change"}
+TYPES = {".json": "application/feed+json", ".jsonfeed": "application/feed+json"}
+TIMEOUT = 600
+
+
+def by_feed(project: Project) -> dict[str, list[dict[str, Any]]]:
+    """All logical feeds in the store, with what a round trip has to keep of each entry."""
+    assert project.scrapy("export", "-o", "all.jsonl").returncode == 0
+    found: dict[str, list[dict[str, Any]]] = {}
+    for item in sorted(read_export(project.folder / "all.jsonl"), key=lambda item: str(item["id"])):
+        kept = {name: value for name, value in item.items() if name not in OF_THE_WAY}
+        found.setdefault(item["feed"], []).append(kept)
+    return found
+
+
+def serve(server: FeedServer, folder: Path, base: str) -> list[str]:
+    """Serve what is in a folder; the names."""
+    for path in folder.iterdir():
+        server.serve(f"{base}{path.name}", path.read_bytes())
+    return sorted(path.name for path in folder.iterdir())
+
+
+def complaints(paths: Iterable[Path]) -> list[object]:
+    """What feedparser says against documents."""
+    parsed = [feedparser.parse(path.read_bytes()) for path in paths]
+    return [document.bozo_exception for document in parsed if document.bozo]
+
+
+def fixtures() -> list[Path]:
+    found = []
+    for path in FEEDS:
+        document = read(path.read_bytes(), LOCATION)
+        if document.entries and document.fault is None:
+            found.append(path)
+    return found
+
+
+@pytest.mark.timeout(TIMEOUT)
+@pytest.mark.parametrize("kind", ["atom", "rss"])
+def test_every_fixture_as_an_archive_set_is_the_same_logical_feed(
+    server: FeedServer, project: Project, kind: str
+) -> None:
+    paths = fixtures()
+    for path in paths:
+        server.serve(f"/{path.name}", path.read_bytes(), content_type=TYPES.get(path.suffix, "text/xml"))
+    # What the documents link to is asked for here, and is not there.
+    nowhere = {"http_proxy": server.root, "no_proxy": "127.0.0.1"}
+    quick = {"RETRY_ENABLED": 0, "ROBOTSTXT_OBEY": 0}
+    urls = [server.url(f"/{path.name}") for path in paths]
+    project.crawl(*urls, settings=quick, **nowhere)
+    copies = {}
+    with closing(Store.open(f"sqlite:///{project.folder}/.scrapy/fhcrawl.sqlite")) as store:
+        for number, feed in enumerate(feed for feed in store.feeds() if feed.entries):
+            folder, base = project.folder / f"copies-{number}", f"/copies/{number}/"
+            write_archives(folder, server.url(base), 2, store, feed, FORMATS[kind], Wanted())
+            serve(server, folder, base)
+            assert complaints(folder.iterdir()) == []
+            copies[feed.feed] = server.url(f"{base}index.{kind}")
+    assert len(copies) > 0.8 * len(urls)
+    run = project.crawl(*copies.values(), settings=quick)
+    # An item keeps its own words, also where they say nothing.
+    assert [warning for warning in run.warnings() if "is not a date" not in warning] == []
+    assert {feed["verdict"] for feed in project.feeds() if feed["feed"] in copies.values()} == {"complete"}
+    logical = by_feed(project)
+    for url, copy in copies.items():
+        assert logical[copy] == logical[url], url
