@@ -1,0 +1,197 @@
+"""An entry as an element says, read again, what the store has."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import feedparser
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from fhcrawl.documents import read
+from fhcrawl.exporters import documents, entries
+from fhcrawl.exporters.documents import FORMATS, Head
+from fhcrawl.items import FIELDS
+
+ATOM = "http://www.w3.org/2005/Atom"
+GEORSS = "{http://www.georss.org/georss}point"
+ITUNES = "{http://www.itunes.com/dtds/podcast-1.0.dtd}duration"
+# What readers give: no white space around it, nothing that is only white space.
+LINES = st.text(st.characters(codec="utf-8"), min_size=1).map(entries.cleaned).map(str.strip).filter(bool)
+TEXTS = st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda text: bool(text.strip()))
+MARKUP = st.sampled_from(["<p>a &amp; b</p>", "<p>cut", "a & b", "]]>", "<b>x</b> tail", "<x:y/>", "\r\n a"])
+URLS = st.sampled_from(
+    ["http://example.org/1?a=b&c=d", "https://example.org/\u00e4#x", "urn:x:1", "ftp://x/y z"]
+)
+TIMES = st.datetimes().map(lambda time: f"{time.isoformat()}Z")
+ENCLOSURES = st.fixed_dictionaries(
+    {
+        "url": URLS,
+        "type": st.none() | st.sampled_from(["audio/mpeg", "text/html; charset=x"]),
+        "length": st.none() | st.integers(0, 10**19 - 1),
+    }
+)
+FIELDS_OF_ENTRIES = st.fixed_dictionaries(
+    {
+        **{name: st.none() for name in FIELDS},
+        "feed": st.just("http://example.org/feed"),
+        "document": st.just("http://example.org/feed?page=1&x=<>"),
+        "id": LINES,
+        "title": st.none() | LINES | MARKUP.map(str.strip),
+        "link": st.none() | URLS,
+        "published": st.none() | TIMES,
+        "updated": st.none() | TIMES,
+        "authors": st.lists(LINES, max_size=3, unique=True),
+        "categories": st.lists(LINES, max_size=3, unique=True),
+        "summary": st.none() | TEXTS | MARKUP,
+        "enclosures": st.lists(ENCLOSURES, max_size=3, unique_by=lambda file: file["url"]),
+        "content": st.none() | TEXTS | MARKUP,
+    }
+)
+
+
+@st.composite
+def fields_of_entries(draw: st.DrawFn) -> dict[str, Any]:
+    fields = draw(FIELDS_OF_ENTRIES)
+    if fields["content"] is not None:
+        fields["content_type"] = draw(st.sampled_from(["text", "html", "text/markdown", "image/png;base64"]))
+    return fields
+
+
+def document(element: etree._Element, kind: str) -> bytes:
+    file = io.BytesIO()
+    head = Head("http://example.org/", "T\ufffd<&", "2003-12-13T18:30:02Z", marks=("complete",))
+    assert documents.write(file, FORMATS[kind], head, [element]) == 1
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["atom", "rss"])
+@given(fields=fields_of_entries())
+def test_fields_are_read_again_whatever_they_hold(kind: str, fields: dict[str, Any]) -> None:
+    form = FORMATS[kind].entry
+    body = document(entries.element(fields, None, form), kind)
+    [entry] = read(body, "http://elsewhere.example/").entries
+    clean = entries.cleaned(fields)
+    assert {name: getattr(entry, name) for name in entries.READ_AGAIN} == {
+        name: clean[name] for name in entries.READ_AGAIN
+    }
+    assert not feedparser.parse(body).bozo
+
+
+FOREIGN = (
+    '<itunes:duration xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd">1:02</itunes:duration>'
+    '<georss:point xmlns:georss="http://www.georss.org/georss">45.2 -71</georss:point>'
+    '<media:group xmlns:media="http://search.yahoo.com/mrss/"><media:content url="v.mp4" type="video/mp4"/>'
+    "<media:rating>adult</media:rating></media:group>"
+)
+RATING = "{http://search.yahoo.com/mrss/}group/{http://search.yahoo.com/mrss/}rating"
+ORIGINALS = {
+    "atom": f'<feed xmlns="{ATOM}"><entry xml:lang="de"><id>1</id><title type="html">a &lt;b&gt;</title>'
+    f'<updated>2003-12-13T18:30:02+01:00</updated><link href="a"/><link rel="related" href="r"/>'
+    f"<contributor><name>C</name></contributor>{FOREIGN}</entry></feed>",
+    "rss": "<rss><channel><item><guid>http://example.org/1</guid><title>t</title><comments>c</comments>"
+    f"<pubDate>Sat, 13 Dec 2003 18:30:02 +0100</pubDate>{FOREIGN}</item></channel></rss>",
+    "rdf": '<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/">'
+    f'<channel/><item r:about="http://example.org/1"><title>t</title><link>l</link>{FOREIGN}</item></r:RDF>',
+    "atom 0.3": '<feed xmlns="http://purl.org/atom/ns#"><entry><id>1</id><title>t</title>'
+    '<link rel="alternate" '
+    f'href="a"/><modified>2003-12-13T18:30:02Z</modified><content>c</content>{FOREIGN}</entry></feed>',
+    "json": '{"version": "https://jsonfeed.org/version/1.1", "items": [{"id": "1", "content_html": "<p>x"}]}',
+}
+PAGE = "http://example.org/feeds/page"
+
+
+def stored(kind: str, **changed: Any) -> tuple[dict[str, Any], str | None]:
+    """An entry's fields in the store, and its original."""
+    [entry] = read(ORIGINALS[kind].encode(), PAGE, keep_originals=True).entries
+    fields = {name: getattr(entry, name, None) for name in FIELDS}
+    return {**fields, "feed": PAGE, "document": PAGE, **changed}, entry.original
+
+
+@pytest.mark.parametrize("kind", ["atom", "rss"])
+@pytest.mark.parametrize("source", ORIGINALS)
+@pytest.mark.parametrize("changed", [{}, {"title": "<i>Other</i>", "authors": ["A", "B"], "summary": "s"}])
+def test_originals_are_written_and_updated_where_needed(
+    kind: str, source: str, changed: dict[str, Any]
+) -> None:
+    fields, original = stored(source, **changed)
+    body = document(entries.element(fields, original, FORMATS[kind].entry), kind)
+    # Under another URL: its base goes with the entry.
+    [entry] = read(body, "http://elsewhere.example/").entries
+    assert {n: getattr(entry, n) for n in entries.READ_AGAIN} == {n: fields[n] for n in entries.READ_AGAIN}
+    found = etree.fromstring(body).find(".//{*}entry" if kind == "atom" else ".//item")
+    assert found is not None
+    if source != "json":
+        assert [found.findtext(tag) for tag in (ITUNES, GEORSS, RATING)] == ["1:02", "45.2 -71", "adult"]
+    assert not feedparser.parse(body).bozo
+
+
+def test_original_of_the_format_stays_what_it_is() -> None:
+    fields, original = stored("atom")
+    element = entries.element(fields, original, FORMATS["atom"].entry)
+    assert element.findtext(f"{{{ATOM}}}updated") == "2003-12-13T18:30:02+01:00"
+    assert element.find(f"{{{ATOM}}}title[@type='html']") is not None
+    assert element.get("{http://www.w3.org/XML/1998/namespace}base") == PAGE
+    assert element.get("{http://www.w3.org/XML/1998/namespace}lang") == "de"
+    fields, original = stored("rss")
+    item = entries.element(fields, original, FORMATS["rss"].entry)
+    assert [item.findtext(name) for name in ("comments", "pubDate")] == [
+        "c",
+        "Sat, 13 Dec 2003 18:30:02 +0100",
+    ]
+
+
+def test_atom_keeps_links_and_contributors_in_rss() -> None:
+    fields, original = stored("atom")
+    item = entries.element(fields, original, FORMATS["rss"].entry)
+    assert item.find(f"{{{ATOM}}}link[@rel='related']") is not None
+    assert item.findtext(f"{{{ATOM}}}contributor/{{{ATOM}}}name") == "C"
+
+
+# RFC 4287, 4.1.2
+def test_atom_entries_have_what_they_must_without_claiming_it() -> None:
+    fields = {**dict.fromkeys(FIELDS), "id": "1", "feed": PAGE, "document": PAGE}
+    fields |= {"authors": [], "categories": [], "enclosures": []}
+    body = document(entries.element(fields, None, FORMATS["atom"].entry), "atom")
+    entry = etree.fromstring(body).find(f"{{{ATOM}}}entry")
+    assert entry is not None
+    assert {etree.QName(child).localname for child in entry} == {"id", "title", "updated", "link"}
+    [again] = read(body, PAGE).entries
+    assert (again.updated, again.link, again.title) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "content"),
+    [
+        ("xhtml", "a &lt; <b>b</b><br/> tail"),
+        ("application/xml", '<point xmlns="urn:geo">1</point>'),
+        ("text/markdown", "*a*"),
+        ("text", "<b> is no markup"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["atom", "rss"])
+def test_content_of_every_type_without_an_original(kind: str, content_type: str, content: str) -> None:
+    fields = {**stored("json")[0], "content": content, "content_type": content_type}
+    body = document(entries.element(fields, None, FORMATS[kind].entry), kind)
+    [entry] = read(body, PAGE).entries
+    assert (entry.content, entry.content_type) == (content, content_type)
+
+
+def test_xhtml_that_is_no_xml_is_html() -> None:
+    fields = {**stored("json")[0], "content": "<p>cut", "content_type": "xhtml"}
+    [entry] = read(document(entries.element(fields, None, FORMATS["atom"].entry), "atom"), PAGE).entries
+    assert (entry.content, entry.content_type) == ("<p>cut", "html")
+
+
+@pytest.mark.parametrize(
+    "original", ["<entry", "<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><a>&x;</a>"]
+)
+def test_original_that_cannot_be_used_is_left_out(original: str) -> None:
+    fields = stored("json")[0]
+    body = document(entries.element(fields, original, FORMATS["atom"].entry), "atom")
+    assert b"root:" not in body
+    [entry] = read(body, PAGE).entries
+    assert entry.id == "1"
