@@ -1,0 +1,193 @@
+"""An archive set in a folder: what its archives hold stays there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import feedparser
+import pytest
+from lxml import etree
+
+from tests.crawling import read_export
+from tests.feeds import E, atom, rss, tombstone
+
+if TYPE_CHECKING:
+
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+FH = "{http://purl.org/syndication/history/1.0}"
+DAY = "2003-01-{:02}T00:00:00Z"
+OF_THE_WAY = {"feed", "document", "document_updated", "change"}
+
+
+def day(number: int, text: str = "text", at: int | None = None) -> E:
+    """An entry whose id is a number, of that day, or of another one."""
+    return E(str(number), text, DAY.format(at or number))
+
+
+def export(project: Project, server: FeedServer, *args: str, feed: str = "/index") -> dict[str, bytes]:
+    """Write the archive set of a feed with archives of two entries, and serve it; the documents."""
+    base = server.url("/copy/")
+    args = ("--feed", server.url(feed), "--archive-size", "2", *args)
+    done = project.scrapy("export", "-o", "set/", "--base", base, *args)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "archives behind it" in done.stdout
+    written = {path.name: path.read_bytes() for path in (project.folder / "set").iterdir()}
+    for path in [path for path in server.answers if path.startswith("/copy/")]:
+        del server.answers[path]
+    for name, body in written.items():
+        server.serve(f"/copy/{name}", body)
+        assert not feedparser.parse(body).bozo
+    return written
+
+
+def logical(project: Project, feed: str) -> dict[str, dict[str, Any]]:
+    assert project.scrapy("export", "-o", "one.jsonl", "--feed", feed).returncode == 0
+    items = read_export(project.folder / "one.jsonl")
+    return {item["id"]: {n: v for n, v in item.items() if n not in OF_THE_WAY} for item in items}
+
+
+def texts(feed: dict[str, dict[str, Any]]) -> dict[str, str]:
+    return {entry_id: entry["summary"] for entry_id, entry in feed.items()}
+
+
+def head(body: bytes) -> dict[str, str]:
+    root = etree.fromstring(body)
+    holder = root if root.tag == f"{ATOM}feed" else root[0]
+    return {link.get("rel", ""): link.get("href", "") for link in holder.iterchildren(f"{ATOM}link")}
+
+
+def without_next(body: bytes) -> bytes:
+    root = etree.fromstring(body)
+    for link in root.iter(f"{ATOM}link"):
+        if link.get("rel") == "next-archive":
+            parent = link.getparent()
+            assert parent is not None
+            parent.remove(link)
+    return etree.tostring(root)
+
+
+# RFC 5005, 4
+@pytest.mark.parametrize("kind", ["atom", "rss"])
+def test_documents_of_a_set_name_each_other(server: FeedServer, project: Project, kind: str) -> None:
+    server.serve("/index", (atom if kind == "atom" else rss)([day(n) for n in range(5, 0, -1)]))
+    project.crawl(server.url("/index"))
+    written = export(project, server, "--format", kind)
+    names = [f"archive-00000{n}.{kind}" for n in (1, 2)] + [f"index.{kind}"]
+    assert sorted(written) == names
+    first, second, index = (server.url(f"/copy/{name}") for name in names)
+    assert head(written[names[0]]) == {"self": first, "current": index, "next-archive": second}
+    assert head(written[names[1]]) == {"self": second, "current": index, "prev-archive": first}
+    assert head(written[names[2]]) == {"self": index, "prev-archive": second}
+    assert [b"<fh:archive" in written[name] for name in names] == [True, True, False]
+
+
+def test_set_without_archives_is_complete(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([day(1)]))
+    project.crawl(server.url("/index"))
+    written = export(project, server)
+    assert list(written) == ["index.atom"]
+    assert b"<fh:complete" in written["index.atom"]
+
+
+@pytest.mark.parametrize("kind", ["atom", "rss"])
+def test_archives_keep_names_and_bytes_and_readers_lose_nothing(
+    server: FeedServer, project: Project, kind: str
+) -> None:
+    """New, updated and deleted entries, seen by a reader who comes each time, and by one who comes late."""
+    feed, copy = server.url("/index"), server.url(f"/copy/index.{kind}")
+    steps: list[tuple[list[E], str]] = [
+        ([day(n) for n in (1, 2, 3, 4, 5)], ""),
+        ([day(6), day(7), day(1, "again", at=8)], ""),
+        # What comes late is older than what the archives hold.
+        ([day(9), E("late", "text", "2002-01-01T00:00:00Z"), E("undated", "text", None)], ""),
+        ([day(10), day(11), day(12)], tombstone("2", DAY.format(13)) + tombstone("12", DAY.format(13))),
+        ([E("undated", "again", None), day(14)], ""),
+    ]
+    before: dict[str, bytes] = {}
+    for step, (entries, deleted) in enumerate(steps):
+        updated = DAY.format(15 + step)
+        server.serve("/index", atom(list(reversed(entries)), head=deleted, updated=updated))
+        project.crawl(feed)
+        written = export(project, server, "--format", kind)
+        archives = {name: body for name, body in before.items() if name.startswith("archive")}
+        newest = max(archives, default="")
+        for name, body in archives.items():
+            assert (without_next(written[name]) if name == newest else written[name]) == (
+                without_next(body) if name == newest else body
+            )
+        before = written
+        run = project.crawl(copy)
+        assert run.warnings() == []
+        expected = logical(project, feed)
+        assert logical(project, copy) == expected
+    assert export(project, server, "--format", kind) == before
+    assert len(before) > 5
+    assert texts(expected)["1"] == texts(expected)["undated"] == "again"
+    assert "2" not in expected
+    late = server.url(f"/copy/./index.{kind}")
+    server.answers[f"/copy/./index.{kind}"] = server.answers[f"/copy/index.{kind}"]
+    project.crawl(late)
+    assert logical(project, late) == expected
+
+
+def test_archives_that_would_hide_a_version_are_written_anew(server: FeedServer, project: Project) -> None:
+    """An entry leaves a complete feed, and comes back with an older time."""
+    complete = "<fh:complete/>"
+    feed, copy = server.url("/index"), server.url("/copy/index.atom")
+    for entries in ([4, 3, 2, 1], [4, 3, 1], [4, 3, 1]):
+        back = [E("2", "back", "2001-01-01T00:00:00Z")] if project.folder.joinpath("gone").exists() else []
+        server.serve("/index", atom([*map(day, entries), *back], head=complete))
+        project.crawl(feed)
+        written = export(project, server)
+        if entries == [4, 3, 1]:
+            project.folder.joinpath("gone").touch()
+    assert texts(logical(project, feed))["2"] == "back"
+    project.crawl(copy)
+    assert logical(project, copy) == logical(project, feed)
+    assert b"deleted-entry" not in b"".join(written.values())
+
+
+@pytest.mark.parametrize("base", ["/copy/", "/other/"])
+def test_documents_of_another_set_are_not_overwritten(
+    server: FeedServer, project: Project, base: str
+) -> None:
+    for feed in ("/index", "/other"):
+        server.serve(feed, atom([day(n) for n in (3, 2, 1)]))
+    project.crawl(server.url("/index"), server.url("/other"))
+    written = export(project, server)
+    feed = server.url("/other" if base == "/copy/" else "/index")
+    args = ("--base", server.url(base), "--archive-size", "2", "--feed", feed)
+    done = project.scrapy("export", "-o", "set/", *args)
+    assert (done.returncode, "choose another folder" in done.stderr) == (2, True)
+    assert written == {path.name: path.read_bytes() for path in (project.folder / "set").iterdir()}
+    (project.folder / "other").mkdir()
+    (project.folder / "other" / "index.atom").write_text("mine")
+    done = project.scrapy("export", "-o", "other", *args)
+    assert (done.returncode, "choose another folder" in done.stderr) == (2, True)
+    assert (project.folder / "other" / "index.atom").read_text() == "mine"
+
+
+def test_set_of_chosen_entries_forgets_those_that_are_not(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([day(n) for n in (5, 4, 3, 2, 1)]))
+    project.crawl(server.url("/index"))
+    export(project, server)
+    export(project, server, "--since", "2003-01-03")
+    project.crawl(server.url("/copy/index.atom"))
+    assert set(logical(project, server.url("/copy/index.atom"))) == {"3", "4", "5"}
+
+
+def test_tombstones_and_gaps_of_a_set(server: FeedServer, project: Project) -> None:
+    deleted = tombstone("2", DAY.format(9))
+    server.serve("/index", atom([day(n) for n in (4, 3, 1)], head=deleted, prev="/gone"))
+    project.crawl(server.url("/index"))
+    plain = export(project, server)
+    assert b"deleted-entry" not in b"".join(plain.values())
+    written = export(project, server, "--tombstones", "--gaps")
+    assert b"/gone is not there (404)" in written["index.atom"]
+    assert b"/gone" not in written["archive-000001.atom"]
+    feed = etree.fromstring(written["index.atom"])
+    [found] = feed.iter("{http://purl.org/atompub/tombstones/1.0}deleted-entry")
+    assert (found.get("ref"), found.get("when")) == ("2", DAY.format(9))
