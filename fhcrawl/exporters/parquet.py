@@ -40,7 +40,7 @@ class ParquetItemExporter(exporters.BaseItemExporter):
 
     def export_item(self, item: Any) -> None:
         """Add an item to the row group."""
-        fields = self._get_serialized_fields(item, None, True)  # type: ignore[attr-defined]
+        fields = self.get_serialized_fields(item, default_value=None, include_empty=True)
         row = dict(fields)
         self._rows.append(row)
         self._characters += sum(len(value) for value in row.values() if isinstance(value, str))

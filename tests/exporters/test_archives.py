@@ -12,7 +12,6 @@ from tests.crawling import read_export
 from tests.feeds import E, atom, rss, tombstone
 
 if TYPE_CHECKING:
-
     from tests.crawling import Project
     from tests.server import FeedServer
 

@@ -1,0 +1,180 @@
+"""`scrapy export`: what is chosen, in which format, and where it goes."""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import feedparser
+import pytest
+from lxml import etree
+from pyarrow import parquet
+
+from fhcrawl import subscriptions
+from fhcrawl.documents import read
+from fhcrawl.items import FIELDS
+from tests.crawling import read_export
+from tests.feeds import E, atom, rss, tombstone
+
+if TYPE_CHECKING:
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+FILE = '<enclosure url="http://example.org/1.mp3" length="9999999999999999999" type="audio/mpeg"/>'
+BUCKET = 'FEED_STORAGES={"bucket": "tests.extensions.test_other_places.Bucket"}'
+
+
+@pytest.fixture
+def crawled(server: FeedServer, project: Project) -> FeedServer:
+    """A whole feed of three years, with a deleted entry, and an RSS feed with a gap."""
+    entries = [E(str(year), updated=f"{year}-07-01T00:00:00.5Z") for year in (2005, 2004, 2003)]
+    server.serve("/one", atom(entries, head=f"<fh:complete/>{tombstone('0', '2003-01-01T00:00:00Z')}"))
+    body = rss([E("1", updated=None)], prev="/gone")
+    body = body.replace("</item>", f"{FILE}<category>cats</category><category>dogs</category></item>")
+    server.serve("/two", body)
+    project.crawl(server.url("/one"), server.url("/two"))
+    return server
+
+
+def ids(project: Project, *args: str) -> list[str]:
+    done = project.scrapy("export", "-o", "-:jsonl", *args)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [json.loads(line)["id"] for line in done.stdout.splitlines()]
+
+
+@pytest.mark.usefixtures("crawled")
+def test_entries_are_chosen_by_date_and_category(project: Project) -> None:
+    assert ids(project, "--since", "2004") == ["2004", "2005"]
+    # A bound is a moment, whatever fractions of a second there are.
+    assert ids(project, "--since", "2003-07-01T00:00:00Z", "--until", "2004-07-01T00:00:00.5Z") == ["2003"]
+    assert ids(project, "--category", "dogs", "--category", "birds") == ["1"]
+
+
+def test_gaps_are_entries(crawled: FeedServer, project: Project) -> None:
+    done = project.scrapy("export", "-o", "all.jsonl", "--gaps", "--since", "2005")
+    assert done.stdout == "2 entries in all.jsonl\n"
+    _entry, gap = read_export(project.folder / "all.jsonl")
+    assert list(gap) == FIELDS
+    assert (gap["feed"], gap["link"]) == (crawled.url("/two"), crawled.url("/gone"))
+    assert (gap["categories"], gap["title"]) == (["fhcrawl-gap"], "Some entries may be missing")
+    assert gap["summary"].startswith(f"{crawled.url('/gone')} is not there (404) (since 20")
+    again = project.scrapy("export", "-o", "-:jsonl", "--gaps", "--since", "2005").stdout
+    assert json.loads(again.splitlines()[1]) == gap
+
+
+def test_complete_feed_in_one_document(crawled: FeedServer, project: Project) -> None:
+    one = ("--feed", crawled.url("/one"))
+    assert project.scrapy("export", "-o", "one.rss", *one).stdout == "3 entries in one.rss\n"
+    assert project.scrapy("export", "-o", "one", "--format", "atom", "--tombstones", *one).returncode == 0
+    for name, tombstones in (("one.rss", 0), ("one", 1)):
+        body = (project.folder / name).read_bytes()
+        document = read(body, "http://example.org/")
+        assert (document.complete, document.links, document.fault) == (True, {}, None)
+        assert (document.title, document.updated) == ("Example Feed", "2005-07-01T00:00:00.5Z")
+        assert [entry.id for entry in document.entries] == ["2005", "2004", "2003"]
+        assert len(document.tombstones) == tombstones
+        assert not feedparser.parse(body).bozo
+
+
+def test_parquet_has_nested_types(crawled: FeedServer, project: Project) -> None:
+    assert project.scrapy("export", "-o", "all.parquet").stdout == "4 entries in all.parquet\n"
+    project.scrapy("export", "-o", "all.jsonl")
+    rows = parquet.read_table(project.folder / "all.parquet").to_pylist()
+    assert rows == read_export(project.folder / "all.jsonl")
+    assert rows[-1]["enclosures"][0]["length"] == 9999999999999999999
+    project.scrapy("export", "-o", "none.parquet", "--category", "none")
+    assert parquet.read_table(project.folder / "none.parquet").column_names == FIELDS
+
+
+def test_parquet_of_a_run_cannot_be_appended_to(server: FeedServer, project: Project) -> None:
+    for number, text in enumerate(("first", "second", "third")):
+        server.serve("/one", atom([E("1", text, f"200{number}-01-01T00:00:00Z")]))
+        option = "-O" if text == "third" else "-o"
+        run = project.crawl(server.url("/one"), output=None, args=(option, "run.parquet"))
+        assert run.exit_code == (1 if text == "second" else 0)
+        assert any("write -O in place of -o" in w for w in run.warnings()) == (text == "second")
+        expected = "first" if text == "second" else text
+        assert parquet.read_table(project.folder / "run.parquet").to_pylist()[0]["summary"] == expected
+
+
+def test_opml_has_verdicts_and_is_a_list_of_feeds(crawled: FeedServer, project: Project) -> None:
+    assert project.scrapy("export", "-o", "feeds.opml").stdout == "2 feeds in feeds.opml\n"
+    path = project.folder / "feeds.opml"
+    one, two = etree.parse(path).getroot().iter("outline")
+    assert dict(one.items())["fhVerdict"] == "complete"
+    assert dict(two.items()) == {
+        "type": "rss",
+        "text": "Example",
+        "title": "Example",
+        "xmlUrl": crawled.url("/two"),
+        "fhVerdict": "incomplete",
+        "fhKind": "archived",
+        "fhReasons": f"{crawled.url('/gone')} is not there (404)",
+        "fhEntries": "1",
+        "fhCrawled": two.get("fhCrawled"),
+    }
+    assert [url for url, _options in subscriptions.from_file(path)] == [
+        crawled.url("/one"),
+        crawled.url("/two"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("x.atom",), "write --feed URL"),
+        (("set/",), "--base https://example.org/feed/"),
+        (("set/", "--base", "copies"), "--base https://example.org/feed/"),
+        (("set/", "--base", "http://example.org", "--archive-size", "0"), "write 1 or more"),
+        (("x.jsonl", "--base", "http://example.org"), "-o FOLDER/"),
+        (("x.jsonl", "--since", "yesterday"), "write 2003, 2003-12-13"),
+        (("x.jsonl", "--tombstones"), "-o FILE.atom"),
+        (("x.opml", "--gaps"), "OPML has no entries"),
+        (("none://example.org/x.jsonl",), "FEED_STORAGES has nothing for none"),
+        (("x.docx",), "no format 'docx'"),
+    ],
+)
+def test_wrong_arguments_get_a_sentence(project: Project, args: tuple[str, ...], sentence: str) -> None:
+    done = project.scrapy("export", "-o", *args)
+    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+    assert "Traceback" not in done.stderr
+    assert [path for path in project.folder.iterdir() if not path.name.startswith((".", "scrapy.cfg"))] == []
+
+
+@pytest.mark.usefixtures("crawled")
+def test_feed_storages_get_whole_exports(project: Project) -> None:
+    folder = project.folder / "bucket"
+    folder.mkdir()
+    args = ("export", "-o", f"bucket://{folder}/all.jsonl", "-s", BUCKET)
+    assert project.scrapy(*args).returncode == 0
+    assert len(read_export(folder / "all.jsonl")) == 4
+    (folder / "closed").touch()
+    done = project.scrapy(*args)
+    assert (done.returncode, "cannot be written (503 Slow Down)" in done.stderr) == (2, True)
+    assert len(read_export(folder / "all.jsonl")) == 4
+
+
+@pytest.mark.usefixtures("crawled")
+@pytest.mark.parametrize("place", ["s3", "ftp"])
+def test_server_that_refuses_the_connection_gets_a_sentence(project: Project, place: str) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+    uris = {
+        "s3": "s3://key:hidden@bucket/out.jsonl",
+        "ftp": f"ftp://user:hidden@127.0.0.1:{port}/out.jsonl",
+    }
+    settings = ("-s", f"AWS_ENDPOINT_URL=http://127.0.0.1:{port}", "-s", "AWS_REGION_NAME=nowhere")
+    done = project.scrapy("export", "-o", uris[place], *settings, AWS_MAX_ATTEMPTS="1")
+    assert done.returncode == 2
+    assert f"{place}://" in done.stderr
+    assert "/out.jsonl cannot be written (" in done.stderr
+    assert "hidden" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_feed_to_stdout(crawled: FeedServer, project: Project) -> None:
+    done = project.scrapy("export", "-o", "-:atom", "--feed", crawled.url("/two"))
+    [entry] = read(done.stdout.encode(), "http://example.org/").entries
+    assert entry.categories == ["cats", "dogs"]
