@@ -1,0 +1,70 @@
+"""How much memory an export takes does not depend on how many entries there are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.crawling import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCRIPT = """
+import itertools, resource, sys
+from pathlib import Path
+from fhcrawl.exporters import ParquetItemExporter, archives, documents, entries, parquet
+from fhcrawl.exporters.documents import FORMATS, Head
+from fhcrawl.exporters.selection import Selection
+from fhcrawl.items import FIELDS
+from fhcrawl.store.rows import StoredVersion
+
+kind, path, number = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+parquet.CHARACTERS_AT_ONCE = 1_000_000
+
+
+def fields(n):
+    lists = {name: [] for name in ("authors", "categories", "enclosures")}
+    said = {"id": str(n), "feed": "http://x/", "summary": f"{n} " + "x" * 20_000}
+    return {**dict.fromkeys(FIELDS), **lists, **said}
+
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def write(many):
+    form = FORMATS["atom"]
+    if kind == "parquet":
+        with path.open("wb") as file:
+            exporter = ParquetItemExporter(file, fields_to_export=FIELDS)
+            for n in range(many):
+                exporter.export_item(fields(n))
+            exporter.finish_exporting()
+    elif kind == "atom":
+        with path.open("wb") as file:
+            elements = (entries.element(fields(n), None, form.entry) for n in range(many))
+            documents.write(file, form, Head("http://x/", "T", "2003-12-13T18:30:02Z"), elements)
+    else:
+        target = archives.Target(path, "http://x/", form, "http://x/", "T", "2003-12-13T18:30:02Z", 20)
+        versions = lambda: (StoredVersion(fields(n), None, "", False) for n in range(many))
+        archives.write(target, versions, Selection())
+
+
+write(100)
+before = peak()
+write(number)
+print(peak() - before)
+"""
+
+
+@pytest.mark.parametrize("kind", ["parquet", "atom", "archives"])
+def test_memory_does_not_grow_with_the_entries(tmp_path: Path, kind: str) -> None:
+    """60 MB of text, and at most 15 MB more than for 2 MB of it."""
+    command = [sys.executable, "-c", SCRIPT, kind, str(tmp_path / "out"), "3000"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=200)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 15
