@@ -17,6 +17,7 @@ from twisted.internet.defer import Deferred
 from w3lib.url import file_uri_to_path
 
 from fhcrawl import delivery
+from fhcrawl.addresses import without_credentials
 from fhcrawl.exceptions import ExportError
 from fhcrawl.logs import printable
 
@@ -32,8 +33,7 @@ def shown(place: str) -> str:
     """A place as people may see it: without the password of its URL."""
     if not is_elsewhere(place):
         return place
-    parts = urlsplit(place)
-    return printable(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl())
+    return printable(without_credentials(place))
 
 
 def is_elsewhere(place: str) -> bool:
