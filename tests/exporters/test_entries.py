@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import feedparser
 import pytest
@@ -15,6 +15,9 @@ from fhcrawl.documents import read
 from fhcrawl.exporters import documents, entries
 from fhcrawl.exporters.documents import FORMATS, Head
 from fhcrawl.items import FIELDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ATOM = "http://www.w3.org/2005/Atom"
 GEORSS = "{http://www.georss.org/georss}point"
@@ -89,7 +92,8 @@ FOREIGN = (
 )
 RATING = "{http://search.yahoo.com/mrss/}group/{http://search.yahoo.com/mrss/}rating"
 ORIGINALS = {
-    "atom": f'<feed xmlns="{ATOM}"><entry xml:lang="de"><id>1</id><title type="html">a &lt;b&gt;</title>'
+    "atom": f'<feed xmlns="{ATOM}" xml:base="/blog/"><entry xml:lang="de"><id>1</id>'
+    '<title type="html">a &lt;b&gt;</title>'
     f'<updated>2003-12-13T18:30:02+01:00</updated><link href="a"/><link rel="related" href="r"/>'
     f"<contributor><name>C</name></contributor>{FOREIGN}</entry></feed>",
     "rss": "<rss><channel><item><guid>http://example.org/1</guid><title>t</title><comments>c</comments>"
@@ -134,7 +138,7 @@ def test_original_of_the_format_stays_what_it_is() -> None:
     element = entries.element(fields, original, FORMATS["atom"].entry)
     assert element.findtext(f"{{{ATOM}}}updated") == "2003-12-13T18:30:02+01:00"
     assert element.find(f"{{{ATOM}}}title[@type='html']") is not None
-    assert element.get("{http://www.w3.org/XML/1998/namespace}base") == PAGE
+    assert element.get("{http://www.w3.org/XML/1998/namespace}base") == "http://example.org/blog/"
     assert element.get("{http://www.w3.org/XML/1998/namespace}lang") == "de"
     fields, original = stored("rss")
     item = entries.element(fields, original, FORMATS["rss"].entry)
@@ -142,6 +146,21 @@ def test_original_of_the_format_stays_what_it_is() -> None:
         "c",
         "Sat, 13 Dec 2003 18:30:02 +0100",
     ]
+
+
+def test_what_has_changed_leaves_the_rest_of_the_original_alone() -> None:
+    fields, original = stored("rss", title="Other")
+    item = entries.element(fields, original, FORMATS["rss"].entry)
+    assert [item.findtext(name) for name in ("title", "comments")] == ["Other", "c"]
+
+
+def test_foreign_markup_that_would_be_read_as_something_else_is_left_out() -> None:
+    fields, original = stored("atom", title=None)
+    title = '<t:title xmlns:t="http://www.itunes.com/dtds/podcast-1.0.dtd">Other</t:title></entry>'
+    original = (original or "").replace("</entry>", title)
+    item = entries.element(fields, original, FORMATS["rss"].entry)
+    assert entries.differences(item, fields, FORMATS["rss"].entry) == []
+    assert item.findtext(ITUNES) == "1:02"
 
 
 def test_atom_keeps_links_and_contributors_in_rss() -> None:
@@ -186,12 +205,17 @@ def test_xhtml_that_is_no_xml_is_html() -> None:
     assert (entry.content, entry.content_type) == ("<p>cut", "html")
 
 
-@pytest.mark.parametrize(
-    "original", ["<entry", "<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><a>&x;</a>"]
-)
-def test_original_that_cannot_be_used_is_left_out(original: str) -> None:
+@pytest.mark.parametrize("kind", ["atom", "rss"])
+def test_original_that_cannot_be_used_is_left_out(kind: str) -> None:
     fields = stored("json")[0]
-    body = document(entries.element(fields, original, FORMATS["atom"].entry), "atom")
-    assert b"root:" not in body
-    [entry] = read(body, PAGE).entries
+    [entry] = read(document(entries.element(fields, "<entry", FORMATS[kind].entry), kind), PAGE).entries
     assert entry.id == "1"
+
+
+def test_entities_of_an_original_are_not_expanded(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("hidden")
+    entity = f'<!DOCTYPE entry [<!ENTITY x SYSTEM "{(tmp_path / "secret").as_uri()}">]>'
+    original = f'{entity}<entry xmlns="{ATOM}"><id>1</id><note xmlns="urn:ours">&x;</note></entry>'
+    assert original.startswith("<")
+    body = document(entries.element(stored("json")[0], original, FORMATS["atom"].entry), "atom")
+    assert b"hidden" not in body

@@ -72,7 +72,7 @@ def test_every_fixture_as_an_archive_set_is_the_same_logical_feed(
     nowhere = {"http_proxy": server.root, "no_proxy": "127.0.0.1"}
     quick = {"RETRY_ENABLED": 0, "ROBOTSTXT_OBEY": 0}
     urls = [server.url(f"/{path.name}") for path in paths]
-    project.crawl(*urls, settings=quick, **nowhere)
+    project.crawl(*urls, settings=quick, **nowhere)  # type: ignore[arg-type]
     copies = {}
     with closing(Store.open(f"sqlite:///{project.folder}/.scrapy/fhcrawl.sqlite")) as store:
         for number, feed in enumerate(feed for feed in store.feeds() if feed.entries):
