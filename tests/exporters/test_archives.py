@@ -8,10 +8,17 @@ import feedparser
 import pytest
 from lxml import etree
 
+from fhcrawl.exporters.archives import Target, write
+from fhcrawl.exporters.documents import FORMATS
+from fhcrawl.exporters.selection import Selection
+from fhcrawl.items import FIELDS
+from fhcrawl.store.rows import StoredVersion
 from tests.crawling import read_export
 from tests.feeds import E, atom, rss, tombstone
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.crawling import Project
     from tests.server import FeedServer
 
@@ -190,3 +197,18 @@ def test_tombstones_and_gaps_of_a_set(server: FeedServer, project: Project) -> N
     feed = etree.fromstring(written["index.atom"])
     [found] = feed.iter("{http://purl.org/atompub/tombstones/1.0}deleted-entry")
     assert (found.get("ref"), found.get("when")) == ("2", DAY.format(9))
+
+
+def test_entry_that_comes_from_another_document_is_the_same(tmp_path: Path) -> None:
+    def versions(document: str) -> list[StoredVersion]:
+        lists: dict[str, Any] = {"authors": [], "categories": [], "enclosures": []}
+        said = {"feed": "http://x/", "document": f"http://x/{document}", **lists}
+        return [
+            StoredVersion({**dict.fromkeys(FIELDS), **said, "id": entry_id}, None, "", False)
+            for entry_id in "abc"
+        ]
+
+    target = Target(tmp_path, "http://x/", FORMATS["atom"], "http://x/", "T", DAY.format(1), 1)
+    assert write(target, lambda: versions("one"), Selection()) == 2
+    assert write(target, lambda: versions("two"), Selection()) == 2
+    assert b"http://x/one" in (tmp_path / "archive-000002.atom").read_bytes()
