@@ -1,4 +1,4 @@
-"""Makes the tables of a new store, and brings those of an older fhcrawl up to this one's."""
+"""Makes the tables and views of a new store, and brings those of an older fhcrawl up to this one's."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 from sqlalchemy import inspect, select, text
 
 from fhcrawl.exceptions import StoreError
-from fhcrawl.store import schema
+from fhcrawl.store import schema, views
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 # What leads from one version of the schema to the next: the first step from version 1 to 2, and so on, each a
 # few statements that SQLite and PostgreSQL both know. To change the schema, change schema.py and add a step
-# at the end; a test compares what both ways give. Steps that were released never change.
+# at the end; a test compares what both ways give. Steps that were released never change. The views
+# hold nothing: they are made anew by every migration, and a change of theirs is an empty step.
 STEPS: tuple[tuple[str, ...], ...] = (
     # 2: which runs live, and so have the leases of their feeds; the delivery that a change is part of.
     (
@@ -36,6 +37,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE feeds ADD COLUMN fresh_seconds INTEGER",
         "ALTER TABLE feeds ADD COLUMN change_seconds INTEGER",
     ),
+    # 6: the views.
+    (),
 )
 VERSION = 1 + len(STEPS)
 # Any number; it keeps apart the processes that prepare one store at the same time.
@@ -61,6 +64,7 @@ def prepare(connection: Connection) -> None:
     version = _version(connection)
     if version is None:
         schema.metadata.create_all(connection, checkfirst=False)
+        views.create(connection)
         connection.execute(schema.store.insert().values(schema_version=VERSION, runs=0))
     elif version < VERSION:
         _migrate(connection, version)
@@ -82,7 +86,9 @@ def _version(connection: Connection) -> int | None:
 
 
 def _migrate(connection: Connection, version: int) -> None:
+    views.drop(connection)
     for step in STEPS[version - 1 :]:
         for statement in step:
             connection.exec_driver_sql(statement)
+    views.create(connection)
     connection.execute(schema.store.update().values(schema_version=VERSION))

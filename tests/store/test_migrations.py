@@ -66,7 +66,7 @@ def tables(url: str) -> dict[str, Any]:
             sorted((f["constrained_columns"], f["referred_table"]) for f in found.get_foreign_keys(table)),
         )
         for table in found.get_table_names()
-    }
+    } | {view: found.get_view_definition(view) for view in found.get_view_names()}
     engine.dispose()
     return described
 
@@ -78,6 +78,7 @@ def test_migrated_store_has_the_tables_of_a_new_one(tmp_path: Path) -> None:
     Store.open(old).close()
     Store.open(new).close()
     assert tables(old) == tables(new)
+    assert "live_entries" in tables(old)
 
 
 def test_crawl_goes_on_in_a_migrated_store(server: FeedServer, project: Project) -> None:

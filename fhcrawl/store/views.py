@@ -1,0 +1,60 @@
+"""The views of the store: what people ask first who open it with sqlite3, Datasette or psql."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+LIVE_ENTRIES = """
+CREATE VIEW live_entries AS
+SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, entries.title, entries.link,
+    entries.published, entries.updated, entries.authors, entries.categories, entries.summary, entries.content,
+    entries.content_type, entries.enclosures, entries.operation, entries.document, entries.document_updated
+FROM entries JOIN feeds ON feeds.id = entries.feed_id
+WHERE entries.digest <> ''
+"""
+FEED_VERDICTS = """
+CREATE VIEW feed_verdicts AS
+SELECT feeds.url AS feed, feeds.title, feeds.kind, feeds.verdict, feeds.reasons,
+    (SELECT count(*) FROM entries WHERE entries.feed_id = feeds.id AND entries.digest <> '') AS entries,
+    (SELECT count(*) FROM documents
+        WHERE documents.feed_id = feeds.id AND documents.state = 'processed') AS documents_processed,
+    (SELECT count(*) FROM documents
+        WHERE documents.feed_id = feeds.id AND documents.state <> 'processed') AS documents_not_processed,
+    feeds.since AS first_crawled, feeds.crawled AS last_crawled
+FROM feeds
+"""
+# A paged feed, and one that says nothing of its past, have nothing in particular that is missing.
+IS_GAP = "NOT IN ('paged', 'no-history')"
+GAPS = {
+    "sqlite": f"""
+CREATE VIEW gaps AS
+SELECT feeds.url AS feed, feeds.title AS feed_title, json_extract(reason.value, '$.url') AS url,
+    json_extract(reason.value, '$.kind') AS kind, json_extract(reason.value, '$.detail') AS detail,
+    json_extract(reason.value, '$.since') AS since
+FROM feeds, json_each(feeds.reasons) AS reason
+WHERE json_extract(reason.value, '$.kind') {IS_GAP}
+""",  # noqa: S608 - no value comes from outside
+    "postgresql": f"""
+CREATE VIEW gaps AS
+SELECT feeds.url AS feed, feeds.title AS feed_title, reason.value ->> 'url' AS url,
+    reason.value ->> 'kind' AS kind, reason.value ->> 'detail' AS detail, reason.value ->> 'since' AS since
+FROM feeds, json_array_elements(CAST(feeds.reasons AS json)) AS reason (value)
+WHERE reason.value ->> 'kind' {IS_GAP}
+""",  # noqa: S608 - no value comes from outside
+}
+NAMES = ("live_entries", "feed_verdicts", "gaps")
+
+
+def drop(connection: Connection) -> None:
+    """Remove them, so that the tables below them can change."""
+    for name in NAMES:
+        connection.exec_driver_sql(f"DROP VIEW IF EXISTS {name}")
+
+
+def create(connection: Connection) -> None:
+    """Make them."""
+    for statement in (LIVE_ENTRIES, FEED_VERDICTS, GAPS[connection.dialect.name]):
+        connection.exec_driver_sql(statement.strip())
