@@ -118,6 +118,27 @@ def close_whole(file: IO[bytes], beside: Path, path: Path) -> WrittenFile:
     )
 
 
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write to, which gets its name when it is whole; what is no file (a pipe, say) is written to.
+
+    :raises OSError: if it cannot be written
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        with path.open("wb") as special:
+            yield special
+        return
+    with locked(path):
+        file, beside = open_beside(path, "wb")
+        try:
+            yield file
+            close_whole(file, beside, path)
+            os.replace(beside, path)
+        finally:
+            file.close()
+            beside.unlink(missing_ok=True)
+
+
 def deliver(store: Store, number: int, files: Iterable[WrittenFile]) -> None:
     """Put a delivery's files under their names, and let its changes count as exported.
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytest_plugins = ["tests.browser"]
+
 
 @pytest.fixture
 def server() -> Iterator[FeedServer]:

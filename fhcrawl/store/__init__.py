@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from fhcrawl.store.details import Details, Document
 from fhcrawl.store.rows import End, Feed, Step, StoredSnapshot, Subscription
 from fhcrawl.store.store import Store
 
-__all__ = ["End", "Feed", "Step", "Store", "StoredSnapshot", "Subscription"]
+__all__ = ["Details", "Document", "End", "Feed", "Step", "Store", "StoredSnapshot", "Subscription"]

@@ -18,6 +18,7 @@ from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.logical_feed import Kind, Reason, Role, verdict
 from fhcrawl.store import leases, lists, migrations, rows, schedules, schema, statements
 from fhcrawl.store.committing import Commit
+from fhcrawl.store.details import Details, details
 from fhcrawl.store.leases import Leases
 from fhcrawl.store.rows import NOT_FETCHED, End, Feed, Step, StoredVersion, Subscription
 from fhcrawl.store.schema import changes, deliveries, documents, entries, feeds
@@ -396,6 +397,16 @@ class Store:
         with self._snapshot() as connection:
             for row in _stream(connection, select(feeds).where(of_run).order_by(feeds.c.url)):
                 yield self._feed(row)
+
+    def count_feeds(self) -> int:
+        """How many feeds there are."""
+        with self._snapshot() as connection:
+            return connection.scalar(select(func.count()).select_from(feeds)) or 0
+
+    def details(self, feed: str) -> Details:
+        """What a feed's documents and entries say."""
+        with self._snapshot() as connection:
+            return details(connection, self._feed_id(connection, feed))
 
     def note_verdict(
         self, feed: str, run: int, verdict: Verdict, reasons: list[Reason], limits: Limits

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.crawling import Project
     from tests.server import FeedServer
 
-COMMANDS = ["demo", "export", "feeds", "subscribe", "unsubscribe"]
+COMMANDS = ["demo", "export", "feeds", "report", "subscribe", "unsubscribe"]
 
 
 @pytest.fixture
@@ -139,6 +139,9 @@ def test_export_replaces_the_file(project: Project) -> None:
         (("feeds", "all"), "takes no arguments"),
         (("feeds", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened"),
         (("demo", "now"), "takes no arguments"),
+        (("report",), "write scrapy report -o report.html"),
+        (("report", "-o", "/proc/none/x.html"), "cannot be written"),
+        (("report", "-o", "x.html", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened"),
     ],
 )
 def test_wrong_arguments_get_a_sentence(project: Project, args: tuple[str, ...], sentence: str) -> None:

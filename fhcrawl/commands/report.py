@@ -1,0 +1,100 @@
+"""`scrapy report`: one page of HTML on every feed in the store."""
+
+from __future__ import annotations
+
+import io
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from fhcrawl.exceptions import FhcrawlError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from fhcrawl.store import Details, Feed, Store
+
+STDOUT = "-"
+
+
+class Command(ScrapyCommand):
+    """Writes a report on the feeds in the store."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
+
+    def syntax(self) -> str:
+        """For `scrapy report --help`."""
+        return "-o FILE"
+
+    def short_desc(self) -> str:
+        """For `scrapy`."""
+        return "Write a page of HTML on the feeds in the store"
+
+    def long_desc(self) -> str:
+        """For `scrapy report --help`."""
+        return (
+            "Write one page of HTML that needs nothing else, and can be mailed: the verdict of every feed in "
+            "the store, its entries over time, its chain of documents and what is missing. The file is "
+            "replaced when the new one is whole. Examples: 'scrapy report -o report.html'; "
+            "'scrapy report -o - | gzip > report.html.gz'."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """-o."""
+        super().add_options(parser)
+        parser.add_argument("-o", "--output", metavar="FILE", help="where to; - is stdout")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Write the page.
+
+        :raises UsageError: if an argument, the store or the file cannot be used
+        """
+        from fhcrawl.extensions.store import store_url
+        from fhcrawl.store import Store
+
+        if args or not opts.output or self.settings is None:
+            raise UsageError("write scrapy report -o report.html", print_help=False)
+        try:
+            with closing(Store.open_to_read(store_url(self.settings))) as store:
+                feeds = _write(store, opts.output)
+        except OSError as error:
+            raise UsageError(
+                f"{opts.output} cannot be written ({error.strerror})", print_help=False
+            ) from error
+        except FhcrawlError as error:
+            raise UsageError(f"{opts.output} is not written: {error}", print_help=False) from error
+        if opts.output != STDOUT:
+            print(f"{feeds} feed{'' if feeds == 1 else 's'} in {opts.output}")
+
+
+def _write(store: Store, output: str) -> int:
+    from fhcrawl import delivery
+
+    if output == STDOUT:
+        return _report(store, sys.stdout.buffer)
+    with delivery.replacing(Path(output).resolve()) as file:
+        return _report(store, file)
+
+
+def _report(store: Store, file: IO[bytes]) -> int:
+    from fhcrawl.clock import now
+    from fhcrawl.report import page
+
+    text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
+    several = store.count_feeds() > page.MOST_OPEN
+    overview = page.write(_feeds(store), text, now(), several)
+    text.flush()
+    text.detach()
+    return overview.feeds
+
+
+def _feeds(store: Store) -> Iterator[tuple[Feed, Details]]:
+    for feed in store.feeds():
+        yield feed, store.details(feed.feed)

@@ -1,0 +1,113 @@
+"""A real browser for the tests: Chromium, driven by ChromeDriver.
+
+A plugin of pytest's: where there is no Chromium, the tests that are marked `browser` are left out, and a line
+says so; in CI (CI is set) they fail.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from _pytest.terminal import TerminalReporter
+
+PROGRAMS = ("chromium", "chromedriver")
+LEFT_OUT = (
+    "The tests of the report in a browser were left out: there is no chromium with chromedriver here "
+    "(Debian's packages chromium and chromium-driver)"
+)
+# So that it asks nobody on the net for anything.
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+
+
+def is_missing() -> bool:
+    """Whether there is no browser."""
+    return not all(shutil.which(program) for program in PROGRAMS)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "browser: of what is seen in Chromium")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not is_missing() or os.environ.get("CI"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("browser")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    if is_missing() and not os.environ.get("CI"):
+        terminalreporter.write_line(LEFT_OUT, yellow=True)
+
+
+class Browser:
+    """Chromium without a window."""
+
+    def __init__(self, profile: Path) -> None:
+        options = webdriver.ChromeOptions()
+        for flag in (*FLAGS, f"--user-data-dir={profile}"):
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        options.binary_location = str(shutil.which("chromium"))
+        self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+
+    def open(self, path: Path, width: int = 1100, dark: bool = False, fragment: str = "") -> None:
+        """Open a page from its file."""
+        screen = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
+        self.cdp("Emulation.setDeviceMetricsOverride", screen)
+        theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.cdp("Emulation.setEmulatedMedia", {"media": "", "features": [theme]})
+        self.driver.get("about:blank")
+        self.driver.get(f"{path.as_uri()}{fragment}")
+
+    def cdp(self, command: str, parameters: dict[str, Any]) -> Any:
+        """A command of the Chrome DevTools protocol."""
+        return self.driver.execute_cdp_cmd(command, parameters)
+
+    def run(self, script: str, *arguments: object) -> Any:
+        """What a script returns."""
+        return self.driver.execute_script(script, *arguments)
+
+    def log(self, kind: str) -> list[dict[str, Any]]:
+        """What was logged since the last call.
+
+        :param kind: browser (what the console says) or performance (what was sent)
+        """
+        # selenium gives it no types.
+        logged: list[dict[str, Any]] = self.driver.get_log(kind)  # type: ignore[no-untyped-call]
+        return logged
+
+    def pdf(self) -> bytes:
+        """The page as it is printed."""
+        return base64.b64decode(self.cdp("Page.printToPDF", {"preferCSSPageSize": True})["data"])
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if is_missing():
+        pytest.fail("There is no chromium with chromedriver, and CI has to have one")
+    opened = Browser(tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.driver.quit()

@@ -1,0 +1,82 @@
+"""What the store knows of one feed's documents and entries."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from fhcrawl.store import Details, Store
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+
+def details(project: Project, feed: str) -> Details:
+    with closing(Store.open(f"sqlite:///{project.folder / '.scrapy' / 'fhcrawl.sqlite'}")) as store:
+        return store.details(feed)
+
+
+def test_chain_goes_from_the_subscription_document_to_the_gap(server: FeedServer, project: Project) -> None:
+    server.serve("/feed", atom([E("3", updated="2004-02-01T00:00:00Z")], prev="/2"))
+    server.serve("/2", atom([E("2"), E("2 too"), E("1", updated="2003-12-01T01:00:00Z"), E(None)], prev="/1"))
+    project.crawl(server.url("/feed"))
+    found = details(project, server.url("/feed"))
+    assert [(d.url.removeprefix(server.root), d.role, d.state) for d in found.chain] == [
+        ("/feed", "subscription", "processed"),
+        ("/2", "archive", "processed"),
+        ("/1", "archive", "missing"),
+    ]
+    assert found.chain[1].lost_entries == 1
+    assert (found.chain[2].reason, found.chain[2].behind) == ("http-404", None)
+    assert found.months == {"2003-12": 3, "2004-02": 1}
+    assert (found.first, found.last) == ("2003-12-01T01:00:00Z", "2004-02-01T00:00:00Z")
+    assert found.recent == ["2004-02-01T00:00:00Z", "2003-12-13T18:30:02Z", "2003-12-01T01:00:00Z"]
+    assert (found.snapshot, found.beside) == ([], 0)
+
+
+def test_chain_that_is_a_loop_ends(server: FeedServer, project: Project) -> None:
+    server.serve("/feed", atom([E("2")], prev="/1"))
+    server.serve("/1", atom([E("1")]))
+    project.crawl(server.url("/feed"))
+    with closing(sqlite3.connect(project.folder / ".scrapy" / "fhcrawl.sqlite")) as store, store:
+        subscription = "(SELECT subscription_id FROM feeds)"
+        store.execute(f"UPDATE documents SET behind_id = {subscription} WHERE role = 'archive'")
+    assert [d.role for d in details(project, server.url("/feed")).chain] == ["subscription", "archive"]
+
+
+def test_chain_of_a_feed_that_has_moved_begins_at_its_new_place(server: FeedServer, project: Project) -> None:
+    server.serve("/feed", "", status=301, headers={"Location": "/new"})
+    server.serve("/new", atom([E("1")]))
+    for _ in range(2):
+        project.crawl(server.url("/feed"), args=("-a", "deltafetch_reset=1"))
+    found = details(project, server.url("/feed"))
+    assert [d.url.removeprefix(server.root) for d in found.chain] == ["/new"]
+
+
+def test_documents_that_nothing_leads_to_any_more_are_counted(server: FeedServer, project: Project) -> None:
+    server.serve("/feed", atom([E("2")], prev="/1"))
+    server.serve("/1", atom([E("1")]))
+    project.crawl(server.url("/feed"))
+    server.serve("/feed", atom([E("3")], prev="/other"))
+    server.serve("/other", atom([E("1")]))
+    project.crawl(server.url("/feed"))
+    found = details(project, server.url("/feed"))
+    assert [d.url.removeprefix(server.root) for d in found.chain] == ["/feed", "/other"]
+    assert found.beside == 1
+
+
+def test_feed_that_was_never_read_has_no_entries(server: FeedServer, project: Project) -> None:
+    project.crawl(server.url("/none"))
+    found = details(project, server.url("/none"))
+    assert [d.state for d in found.chain] == ["missing"]
+    assert (found.months, found.first, found.recent) == ({}, None, [])
+
+
+def test_deleted_entries_do_not_count(server: FeedServer, project: Project) -> None:
+    for entries in ([E("1"), E("2", updated=None)], [E("2", updated=None)]):
+        server.serve("/feed", atom(entries, head="<fh:complete/>", updated=None))
+        project.crawl(server.url("/feed"))
+    assert details(project, server.url("/feed")).months == {"": 1}
