@@ -14,6 +14,7 @@ from scrapy.utils.asyncio import run_in_thread
 from w3lib.url import file_uri_to_path
 
 from fhcrawl.documents.lists import URI_LIST
+from fhcrawl.logical_feed import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FolderDownloadHandler(FileDownloadHandler):
-    """Scrapy's, which can list folders, and obeys DOWNLOAD_MAXSIZE."""
+    """Scrapy's, which can list folders and read WARC files, and obeys DOWNLOAD_MAXSIZE."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -32,14 +33,24 @@ class FolderDownloadHandler(FileDownloadHandler):
     async def download_request(self, request: Request) -> Response:
         """The bytes of a file, or a list of the files below a folder (`text/uri-list`, RFC 2483, 5).
 
+        Of a WARC file, what was captured in the record whose offset is the URL's fragment.
+
         :raises DownloadCancelledError: if the file is too large
+        :raises FhcrawlError: if there is no such record
         :raises OSError: if it cannot be read
         """
+        if request.cb_kwargs.get("role") == Role.CAPTURE.value:
+            return await run_in_thread(self._capture, request.url, request.cb_kwargs["asked"])
         path = Path(file_uri_to_path(request.url))
         listing = await run_in_thread(self._look, path)
         if listing is None:
             return await super().download_request(request)
         return Response(request.url, headers={"Content-Type": URI_LIST}, body=listing)
+
+    def _capture(self, place: str, url: str) -> Response:
+        from fhcrawl.warc import captures
+
+        return captures.response(place, url, self._limit)
 
     def _look(self, path: Path) -> bytes | None:
         """What is below a folder; None for a file that may be read."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,12 +23,16 @@ if TYPE_CHECKING:
 
 SEPARATOR = "\x1f"  # no character of XML
 CLOCK_TOLERANCE_SECONDS = 24 * 60 * 60
+FIRST_WALK = 1
+EARLIEST_WALK = -(2**31)
+TO_THE_SECOND = len("2003-12-13T18:30:02")
 
 
 class Place(NamedTuple):
     """A document's place in the chain; the greater is the newer.
 
-    :param walk: number of the walk whose subscription document the chain leads from
+    :param walk: number of the walk whose subscription document the chain leads from; a capture has one before
+        FIRST_WALK
     :param step: 0 for that subscription document, -1 for the document before it, and so on
     """
 
@@ -37,6 +42,25 @@ class Place(NamedTuple):
     def before(self) -> Place:
         """The place of the document that this one's prev-archive link names."""
         return Place(self.walk, self.step - 1)
+
+
+# A capture is as if a walk before the first had read it at its time. The store's integers have 32 bits.
+def place_of_capture(date: str, depth: int) -> Place:
+    """The place of a document that a web archive has.
+
+    :param date: when it was captured, ISO 8601 in UTC
+    :param depth: how many links lead to it from a subscription document
+    """
+    moment = datetime.fromisoformat(date[:TO_THE_SECOND]).replace(tzinfo=timezone.utc)
+    return Place(min(max(int(moment.timestamp()), 0) + EARLIEST_WALK, FIRST_WALK - 1), -depth)
+
+
+def captured(place: Place) -> str | None:
+    """When a document was captured, by its place; None if a walk has read it."""
+    if place.walk >= FIRST_WALK:
+        return None
+    moment = datetime.fromtimestamp(place.walk - EARLIEST_WALK, timezone.utc)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Order(NamedTuple):
@@ -223,6 +247,8 @@ class Role(str, Enum):
     # that the feed goes on from.
     PART = "part"
     INDEX = "index"
+    # A document of the feed as a web archive has it from an earlier time; the chain knows nothing of it.
+    CAPTURE = "capture"
 
 
 class Link(NamedTuple):
@@ -332,9 +358,6 @@ def subscription_link(document: FeedDocument, oddities: Oddities = PLAIN) -> str
     if "previous" in links and "prev-archive" not in links:
         return links.get("first")
     return None
-
-
-TO_THE_SECOND = len("2003-12-13T18:30:02")
 
 
 # After a snapshot, a feed is read from entities at or after its `createdAt`. RFC 9110, 5.6.7: an HTTP-date is

@@ -70,7 +70,7 @@ def visit_of(request: Request, url: str) -> Visit:
         url=url,
         role=Role(known["role"]),
         place=Place(known["walk"], known["step"]),
-        fetched=now(),
+        fetched=known.get("fetched") or now(),
         run=known["run"],
         location=_location(request, url),
     )

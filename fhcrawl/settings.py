@@ -27,6 +27,15 @@ FHCRAWL_MAX_PAGES = 1_000
 # Whether each entry's own XML (or JSON) is kept in the store, with what fhcrawl has no field for.
 FHCRAWL_KEEP_XML_ENABLED = True
 
+# Whether the store keeps what entries were before, for `scrapy history`.
+FHCRAWL_KEEP_VERSIONS_ENABLED = False
+
+# Where responses are kept as they came, in WARC files: a path with the placeholders of FEEDS and
+# %(serial)05d, which ends in .warc.gz or .warc; None: nowhere. And after how many octets another file
+# follows; 0: never. 1 GB is what web archives use.
+FHCRAWL_WARC: str | None = None
+FHCRAWL_WARC_MAX_SIZE = 1_000_000_000
+
 # How many documents are fetched ahead of each chain at most, by the pattern of its URLs; 0 is off.
 FHCRAWL_PREFETCH = 4
 
@@ -155,6 +164,7 @@ EXTENSIONS = {
     "fhcrawl.extensions.corestats.CoreStats": 0,
     "scrapy.extensions.corestats.CoreStats": None,
     "fhcrawl.extensions.store.StoreExtension": -100,
+    "fhcrawl.extensions.warc.WarcExtension": 0,
     "fhcrawl.extensions.garbage.GarbageExtension": 0,
     # Before those that say or write something at the end: the terminal is theirs then.
     "fhcrawl.extensions.progress.ProgressExtension": -50,

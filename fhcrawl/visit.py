@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.logical_feed import Outcome, Winner, decide
+from fhcrawl.logical_feed import FIRST_WALK, Outcome, Winner, decide
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,6 +62,7 @@ class Visit:
     :param stored: the newest versions in the store of the entries that it holds, by id
     :param winners: the same, with those of this document that have won since
     :param accepted: entries to be stored, by id: their fields and the version
+    :param superseded: older versions that are to be kept, by id and digest: the version and its fields
     :param confirmed: versions that hold nothing new but are newer than the stored ones, by id
     :param parts: the documents that a list names, in the order in which they are read; None for no list
     :param replaces: if all parts are processed with this one, the snapshot that is the state from now on:
@@ -98,6 +99,7 @@ class Visit:
     stored: dict[str, Winner] = field(default_factory=dict)
     winners: dict[str, Winner] = field(default_factory=dict)
     accepted: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
+    superseded: dict[tuple[str, str], tuple[Version, dict[str, object]]] = field(default_factory=dict)
     confirmed: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
     parts: list[Listed] | None = None
     replaces: str | None = None
@@ -115,8 +117,9 @@ def bury(visit: Visit) -> None:
 
 
 def brings_news(visit: Visit) -> bool:
-    """Whether a document holds any version that would change the stored logical feed."""
-    stored = visit.stored
+    """Whether a document holds any version that would change what walks have stored of the logical feed."""
+    # That a web archive has an entry says nothing of what is behind it.
+    stored = {i: winner for i, winner in visit.stored.items() if winner.order.walk >= FIRST_WALK}
     return any(
         decide(version, stored.get(version.id)) in (Outcome.NEW, Outcome.UPDATED)
         for version in visit.versions

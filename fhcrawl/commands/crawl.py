@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from argparse import RawDescriptionHelpFormatter
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 from scrapy import signals
-from scrapy.commands import crawl
+from scrapy.commands import ScrapyHelpFormatter, crawl
 from scrapy.exceptions import UsageError
 
 from fhcrawl.documents.bounds import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 from fhcrawl.schedule import LONGEST
 from fhcrawl.subscriptions import NOTHING_SUBSCRIBED, flag
+from fhcrawl.warc import naming
 
 if TYPE_CHECKING:
     import argparse
@@ -36,18 +38,53 @@ OUR_NUMBERS = {
     "FHCRAWL_PREFETCH": None,
     "FHCRAWL_DUE_MIN_SECONDS": LONGEST,
     "FHCRAWL_DUE_MAX_SECONDS": LONGEST,
+    "FHCRAWL_WARC_MAX_SIZE": None,
 }
 OUR_SWITCHES = (
     "DELTAFETCH_ENABLED",
     "DELTAFETCH_RESET",
     "FHCRAWL_CSV_FORMULAS_ESCAPED",
     "FHCRAWL_PROGRESS_ENABLED",
+    "FHCRAWL_KEEP_VERSIONS_ENABLED",
 )
-FAILURES = ("feedexport/failed_count/", "fhcrawl/store/failed")
+FAILURES = ("feedexport/failed_count/", "fhcrawl/store/failed", "fhcrawl/warc/failed")
+
+PAGE = """\
+Crawl feeds, and say of each whether it is whole.
+
+Arguments of the spider `history` (-a NAME=VALUE):
+  feed=URL            a feed, or several, separated by spaces
+  feeds=FILE          a list of feeds: a URL a line, OPML or TOML
+  due=1               only feeds that are due; without feed and feeds, of those that are subscribed
+  snapshot=URL        the index of the snapshot that the only feed goes on from
+  warc=FILE           old captures of the feeds: WARC files, or folders of them
+  deltafetch_reset=1  fetch every document again; the entries stay
+
+Examples:
+  scrapy crawl history -a feed=https://example.org/index.atom -o entries.jsonl
+  scrapy crawl history -a feeds=subscriptions.opml -o entries.csv
+  scrapy crawl history -a feed=https://example.org/index.atom -a warc=captures/
+  scrapy crawl history -a feed=https://example.org/index.atom \\
+      -s FHCRAWL_WARC=captures/%(time)s-%(serial)05d.warc.gz
+
+What -o, -O and -s are is below; README.md has the settings."""
+
+
+class PageFormatter(RawDescriptionHelpFormatter, ScrapyHelpFormatter):
+    """Scrapy's, which would make one paragraph of a page."""
 
 
 class Command(crawl.Command):
     """Scrapy's command, with a check before the first request, and 1 if an export or the store failed."""
+
+    def long_desc(self) -> str:
+        """For `scrapy crawl --help`."""
+        return PAGE
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Scrapy's own."""
+        super().add_options(parser)
+        parser.formatter_class = PageFormatter
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the arguments and the store, then crawl.
@@ -62,6 +99,9 @@ class Command(crawl.Command):
             try:
                 check_settings(self.settings)
                 feeds = HistorySpider.check(**opts.spargs)["feeds"]
+                if self.settings["FHCRAWL_WARC"]:
+                    named = naming.Parameters(HistorySpider, opts.spargs)
+                    naming.check(self.settings["FHCRAWL_WARC"], named)
                 with closing(Store.open(store_url(self.settings))) as store:
                     store.check_writable()
                     if not feeds and not store.has_subscriptions():

@@ -12,6 +12,7 @@ from w3lib.url import file_uri_to_path
 from fhcrawl import addresses
 from fhcrawl.addresses import PORTS, AllowedHosts
 from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.logical_feed import Role
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -70,6 +71,9 @@ class GuardMiddleware:
         :raises RefusedUrl: if it may not be fetched
         """
         request.meta.pop(ANY_ADDRESS, None)
+        # No link makes one: it is in a file that the user gave.
+        if request.cb_kwargs.get("role") == Role.CAPTURE.value:
+            return
         feed = request.cb_kwargs.get("feed")
         scheme = urlsplit(request.url).scheme
         if scheme == "file" and feed is not None and urlsplit(feed).scheme == "file":

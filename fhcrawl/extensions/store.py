@@ -63,6 +63,7 @@ class StoreExtension:
         """:raises StoreError: if the store cannot be opened"""
         settings = crawler.settings
         store = Store.open(store_url(settings))
+        store.keeps_versions = settings.getbool("FHCRAWL_KEEP_VERSIONS_ENABLED")
         run = store.begin_run(settings["FHCRAWL_JOB"], settings.getint("FHCRAWL_LEASE_SECONDS"))
         recover(store)
         extension = cls(crawler, store, run)

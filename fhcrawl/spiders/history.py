@@ -7,6 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
+from scrapy import signals as scrapy_signals
+from scrapy.exceptions import DontCloseSpider
+from scrapy.utils.asyncio import run_in_thread
 
 from fhcrawl import logical_feed, reading, signals, subscriptions, wordpress
 from fhcrawl.addresses import without_credentials
@@ -20,9 +23,10 @@ from fhcrawl.logical_feed import Kind, Link, Place, Role
 from fhcrawl.logs import printable
 from fhcrawl.subscriptions import FeedOptions
 from fhcrawl.visit import Loss, State, Visit
+from fhcrawl.warc import naming
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Newer
     from fhcrawl.store import Step, Subscription
     from fhcrawl.subscriptions import Listed
+    from fhcrawl.warc.captures import Captures
 
 logger = logging.getLogger(__name__)
 
@@ -48,18 +53,27 @@ class HistorySpider(Spider):
 
     Arguments: `feed`, URLs separated by spaces; `feeds`, path of a list (a URL a line, OPML or TOML); without
     both, what is subscribed; `due`, 1 for those of them that are due; `snapshot`, URL of the index of a
-    snapshot that the feed goes on from; `deltafetch_reset`, 1 to fetch every document again.
+    snapshot that the feed goes on from; `warc`, paths of WARC files, or folders of them, with old captures of
+    the feeds; `deltafetch_reset`, 1 to fetch every document again.
     """
 
     name = "history"
 
     def __init__(
-        self, feeds: Listed, due: bool = False, deltafetch_reset: bool = False, **kwargs: Any
+        self,
+        feeds: Listed,
+        due: bool = False,
+        deltafetch_reset: bool = False,
+        warc: Sequence[str] = (),
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self._given = feeds
         self._due = due
         self.deltafetch_reset = deltafetch_reset
+        self.warc = warc
+        self._captures: Captures | None = None
+        self._has_asked = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -67,7 +81,10 @@ class HistorySpider(Spider):
 
         :raises ArgumentError: if one cannot be used
         """
-        return super().from_crawler(crawler, *args, **cls.check(**kwargs))
+        spider = super().from_crawler(crawler, *args, **cls.check(**kwargs))
+        if spider.warc:
+            crawler.signals.connect(spider.read_captures, signal=scrapy_signals.spider_idle)
+        return spider
 
     @staticmethod
     def check(
@@ -76,6 +93,7 @@ class HistorySpider(Spider):
         snapshot: str | None = None,
         due: str | bool = False,
         deltafetch_reset: str | bool = False,
+        warc: str | None = None,
         **others: Any,
     ) -> dict[str, Any]:
         """The arguments, read.
@@ -85,7 +103,8 @@ class HistorySpider(Spider):
         listed = subscriptions.from_arguments(feed, feeds, snapshot)
         reset = subscriptions.flag(str(deltafetch_reset), "-a deltafetch_reset")
         only_due = subscriptions.flag(str(due), "-a due")
-        return {**others, "feeds": listed, "due": only_due, "deltafetch_reset": reset}
+        files = naming.files(warc) if warc is not None else []
+        return {**others, "feeds": listed, "due": only_due, "deltafetch_reset": reset, "warc": files}
 
     @cached_property
     def feeds(self) -> Listed:
@@ -113,6 +132,8 @@ class HistorySpider(Spider):
             return
         if not feeds:
             logger.info("No feed is due" if self._due else subscriptions.NOTHING_SUBSCRIBED)
+        if self.warc:
+            await self._open_captures()
         for feed, options in feeds.items():
             try:
                 known = extension.store.begin_walk(feed, extension.run, now())
@@ -180,7 +201,7 @@ class HistorySpider(Spider):
         # Scrapy's duplicate filter would drop an archive that two feeds share, and end a loop silently.
         return Request(
             url,
-            callback=self.parse_part if role is Role.PART else self.parse,
+            callback=self._callbacks.get(role, self.parse),
             errback=self.lose,
             headers={**(headers or {}), **reading.own_headers(feed, url, options)},
             meta=meta,
@@ -197,6 +218,10 @@ class HistorySpider(Spider):
                 **kwargs,
             },
         )
+
+    @cached_property
+    def _callbacks(self) -> dict[Role, Callable[..., Any]]:
+        return {Role.PART: self.parse_part, Role.CAPTURE: self.parse_capture}
 
     def parse(
         self,
@@ -308,6 +333,88 @@ class HistorySpider(Spider):
         else:
             yield self._part(visit.feed, step, known["options"], known["documents"] + 1)
 
+    # -- captures -----------------------------------------------------------------------------------
+
+    async def _open_captures(self) -> None:
+        from fhcrawl.warc.captures import Captures
+
+        self._captures = Captures(self.warc)
+        count = await run_in_thread(self._captures.build)
+        logger.info("Captures in the WARC files: %d", count)
+
+    def read_captures(self) -> None:
+        """Begin to read the captures of each feed, when all walks have ended.
+
+        :raises DontCloseSpider: if there are any
+        """
+        if self._captures is None or self._has_asked:
+            return
+        self._has_asked = True
+        requests = self._first_captures(self._captures)
+        for request in requests:
+            self.crawler.engine.crawl(request)
+        if requests:
+            raise DontCloseSpider
+
+    def _first_captures(self, captures: Captures) -> list[Request]:
+        extension = StoreExtension.of(self.crawler)
+        try:
+            for feed in self.feeds:
+                if feed not in extension.left:
+                    self._want_captures(captures, feed)
+        except StoreError as error:
+            extension.fail(error)
+            return []
+        return [request for feed in self.feeds for request in self._next_capture(feed)]
+
+    def closed(self, reason: str) -> None:
+        """Remove what is known of the WARC files."""
+        if self._captures is not None:
+            self._captures.close()
+
+    def _want_captures(self, captures: Captures, feed: str) -> None:
+        store = StoreExtension.of(self.crawler).store
+        # RFC 5005, 2: what is not in the document is not part of the feed, whenever it was.
+        if store.kind_of(feed) is Kind.COMPLETE:
+            logger.info("%s is a complete feed: no capture of it is read", printable(feed))
+            return
+        for url, role in store.urls_of(feed):
+            captures.want(feed, url, int(role is not Role.SUBSCRIPTION))
+
+    def _next_capture(self, feed: str) -> Iterator[Request]:
+        found = None if self._captures is None else self._captures.next(feed)
+        if found is None:
+            return
+        request = self._request(
+            Role.CAPTURE,
+            found.url,
+            feed=feed,
+            place=logical_feed.place_of_capture(found.date, found.depth),
+            options=self.feeds[feed].plain(),
+            meta={"deltafetch_key": found.place, "deltafetch_enabled": False},
+            fetched=found.date,
+        )
+        yield request.replace(url=found.place)
+
+    def parse_capture(self, response: Response, **kwargs: Any) -> Iterator[Request | EntryVersion]:
+        """Read a document of a web archive: yields the request for the next one, then its entries."""
+        visit = reading.visit_of(reading.asked(response), response.url)
+        try:
+            document = reading.read(response, self._keeps_originals(), self._most)
+        except NotAFeedError as error:
+            self._lose(visit, self._no_feed(error))
+            yield from self._next_capture(visit.feed)
+            return
+        entries = reading.fill(visit, response, document, self._most)
+        if visit.behind is not None and self._captures is not None:
+            self._captures.want(visit.feed, visit.behind.url, 1 - visit.place.step)
+        # The chain of that time is none of the feed's.
+        visit.behind = None
+        reading.report(visit, document)
+        self._send(signals.document_read, visit=visit, response=response)
+        yield from self._next_capture(visit.feed)
+        yield from entries
+
     def _keeps_originals(self) -> bool:
         return self.settings.getbool("FHCRAWL_KEEP_XML_ENABLED")
 
@@ -386,6 +493,8 @@ class HistorySpider(Spider):
         visit, loss = reading.visit_of(request, request.url), loss_of(failure)
         reading.note_wait(visit, wait_of(failure))
         self._lose(visit, loss)
+        if visit.role is Role.CAPTURE and loss.state is not State.KNOWN:
+            return list(self._next_capture(visit.feed))
         if visit.role is not Role.PART or loss.state is State.KNOWN:
             return []
         return list(self._next_part(visit, request.cb_kwargs))

@@ -19,10 +19,16 @@ if TYPE_CHECKING:
     from fhcrawl.visit import Visit
 
 
+IDS_AT_ONCE = 500
+
+
 class Commit:
     """The writing of one visit."""
 
-    def __init__(self, connection: Connection, upserts: Upserts, feed_id: int, visit: Visit) -> None:
+    def __init__(
+        self, connection: Connection, upserts: Upserts, feed_id: int, visit: Visit, keeps_versions: bool
+    ) -> None:
+        self._keeps_versions = keeps_versions
         self._connection = connection
         self._upserts = upserts
         self._feed_id = feed_id
@@ -105,6 +111,11 @@ class Commit:
 
     def _write_entries(self) -> None:
         visit, feed_id = self._visit, self._feed_id
+        self._keep([entry_id for entry_id in visit.accepted if entry_id in visit.stored])
+        self._upserts.version.execute(
+            self._connection,
+            [rows.entry_row(feed_id, version, fields) for version, fields in visit.superseded.values()],
+        )
         self._upserts.entry.execute(
             self._connection,
             [rows.entry_row(feed_id, version, fields) for version, fields in visit.accepted.values()],
@@ -118,6 +129,14 @@ class Commit:
                 if not self._is_superseded(version)
             ],
         )
+
+    def _keep(self, ids: list[str]) -> None:
+        """Copy stored entries that are about to be replaced or deleted, if versions are to be kept."""
+        if not self._keeps_versions:
+            return
+        for begin in range(0, len(ids), IDS_AT_ONCE):
+            some = {"b_feed_id": self._feed_id, "b_ids": ids[begin : begin + IDS_AT_ONCE]}
+            self._connection.execute(self._upserts.superseded, some)
 
     def _is_superseded(self, version: Version) -> bool:
         """Whether it would confirm another content than its own."""
@@ -177,6 +196,7 @@ class Commit:
         if self._visit.present is not None and self._visit.loss is None:
             deletions += self._absences({v.id for v in deletions})
         known = {v.id: self._stored[v.id] for v in deletions if v.id in self._stored}
+        self._keep([entry_id for entry_id, winner in known.items() if winner.digest])
         unseen = [v for v in deletions if v.id not in known]
         self._upserts.entry.execute(self._connection, [rows.tombstone_row(self._feed_id, v) for v in unseen])
         self._execute(

@@ -39,6 +39,18 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
     # 6: the views.
     (),
+    # 7: what is in WARC files; what entries were before.
+    (
+        "CREATE TABLE captures (url TEXT NOT NULL UNIQUE, digest TEXT NOT NULL, record TEXT NOT NULL,"
+        " date TEXT NOT NULL, file TEXT NOT NULL, file_id TEXT NOT NULL)",
+        "CREATE INDEX captures_by_digest ON captures (digest)",
+        "CREATE TABLE versions (feed_id INTEGER NOT NULL REFERENCES feeds (id), id TEXT NOT NULL, title TEXT,"
+        " link TEXT, published TEXT, updated TEXT, authors TEXT, categories TEXT, summary TEXT, content TEXT,"
+        " content_type TEXT, enclosures TEXT, operation TEXT, document TEXT, document_updated TEXT,"
+        " digest TEXT NOT NULL, order_time TEXT NOT NULL, order_tombstone INTEGER NOT NULL,"
+        " order_document_time TEXT NOT NULL, order_walk INTEGER NOT NULL, order_step INTEGER NOT NULL,"
+        " order_position INTEGER NOT NULL, original TEXT, UNIQUE (feed_id, id, digest))",
+    ),
 )
 VERSION = 1 + len(STEPS)
 # Any number; it keeps apart the processes that prepare one store at the same time.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fhcrawl.logical_feed import Order, Place, Role, Winner
+from fhcrawl.logical_feed import Order, Place, Role, Winner, captured
 from fhcrawl.store.statements import CONTENT, ENTRIES_COLUMNS, FIND_DOCUMENT, ORDER, TIMES
 from fhcrawl.visit import Loss, State
 
@@ -77,6 +77,24 @@ class End(NamedTuple):
         if row.state == State.PROCESSED.value:
             return cls(None, loop=False)
         return cls(Step.of(row), loop=False)
+
+
+class Capture(NamedTuple):
+    """A response in a WARC file, as its record says.
+
+    :param digest: WARC-Payload-Digest
+    :param record: WARC-Record-ID
+    :param date: WARC-Date
+    :param file: absolute path; while it is written, its name ends in `.open`
+    :param file_id: WARC-Record-ID of its warcinfo record, which tells it from another one of that name
+    """
+
+    url: str
+    digest: str
+    record: str
+    date: str
+    file: str
+    file_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +185,29 @@ class StoredVersion(NamedTuple):
         """Of a row of `VERSIONS`."""
         fields = exported_fields(row[: len(ENTRIES_COLUMNS)])
         return cls(fields, row.original, row.order_time, not row.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptVersion:
+    """What an entry is, or was.
+
+    :param state: `current`, `superseded` or `deleted`
+    :param captured: when a web archive captured the document that it comes from; None if a walk read it
+    :param fields: the entry's, with those of the document that it comes from
+    """
+
+    state: str
+    captured: str | None
+    fields: dict[str, Any]
+
+
+def kept_version(row: Row[Any], is_current: bool) -> KeptVersion:
+    """Of a row of entries or versions."""
+    state = "deleted" if not row.digest else "current" if is_current else "superseded"
+    fields = {name: getattr(row, name) for name in ("id", *TIMES, *CONTENT)}
+    for name in JSON_FIELDS:
+        fields[name] = list(_from_json(fields[name]))
+    return KeptVersion(state, captured(Place(row.order_walk, row.order_step)), fields)
 
 
 def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | None:

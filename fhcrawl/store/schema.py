@@ -113,6 +113,15 @@ entries = Table(
     UniqueConstraint("feed_id", "id"),
 )
 
+# What entries were before, with FHCRAWL_KEEP_VERSIONS_ENABLED; a content that comes again is kept once.
+versions = Table(
+    "versions",
+    metadata,
+    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    *(Column(c.name, c.type, nullable=c.nullable) for c in entries.c if c.name != "feed_id"),
+    UniqueConstraint("feed_id", "id", "digest"),
+)
+
 changes = Table(
     "changes",
     metadata,
@@ -131,4 +140,17 @@ deliveries = Table(
     Column("files", Text, nullable=False, comment="JSON: a delivery.WrittenFile each"),
 )
 
+# What is in WARC files: the last time that each URL was kept whole.
+captures = Table(
+    "captures",
+    metadata,
+    Column("url", Text, nullable=False, unique=True),
+    Column("digest", Text, nullable=False, comment="of its body: WARC-Payload-Digest"),
+    Column("record", Text, nullable=False, comment="WARC-Record-ID"),
+    Column("date", Text, nullable=False, comment="WARC-Date"),
+    Column("file", Text, nullable=False, comment="path of the WARC file"),
+    Column("file_id", Text, nullable=False, comment="WARC-Record-ID of its warcinfo record"),
+)
+
 Index("feeds_by_run", feeds.c.run)
+Index("captures_by_digest", captures.c.digest)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import CTE, Select, bindparam, case, func, null, select
 
 from fhcrawl.logical_feed import Role
-from fhcrawl.store.schema import changes, documents, entries, feeds
+from fhcrawl.store.schema import captures, changes, documents, entries, feeds, versions
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
@@ -61,6 +61,17 @@ ENTRIES = select(
 
 ENTRIES_COLUMNS = [str(name) for name in ENTRIES.selected_columns.keys()]  # noqa: SIM118 - a collection of columns
 VERSIONS = ENTRIES.add_columns(entries.c.original, entries.c.order_time)
+
+STORED_ENTRIES = select(entries).where(
+    entries.c.feed_id == bindparam("b_feed_id"), entries.c.id.in_(bindparam("b_ids", expanding=True))
+)
+
+ENTRY = select(entries).where(entries.c.feed_id == bindparam("feed_id"), entries.c.id == bindparam("id"))
+VERSIONS = (
+    select(versions)
+    .where(versions.c.feed_id == bindparam("feed_id"), versions.c.id == bindparam("id"))
+    .order_by(*(versions.c[name].desc() for name in ORDER))
+)
 
 CONFIRM_ENTRY = (
     entries.update()
@@ -174,6 +185,11 @@ class Upserts:
         self.known_document = self._known_document(insert(documents))
         self.part = self._known_document(insert(documents), "url", "behind_id")
         self.document = self._document(insert(documents))
+        once = ("feed_id", "id", "digest")
+        version = insert(versions).on_conflict_do_nothing(index_elements=once)
+        self.version = Prepared(version, dialect)
+        self.superseded = version.from_select(versions.columns.keys(), STORED_ENTRIES)
+        self.capture = self._overwrite(insert(captures), captures, ("url",))
 
     @staticmethod
     def _overwrite(statement: Any, table: Table, key: tuple[str, ...]) -> Any:

@@ -20,8 +20,8 @@ from fhcrawl.store import leases, lists, migrations, rows, schedules, schema, st
 from fhcrawl.store.committing import Commit
 from fhcrawl.store.details import Details, details
 from fhcrawl.store.leases import Leases
-from fhcrawl.store.rows import NOT_FETCHED, End, Feed, Step, StoredVersion, Subscription
-from fhcrawl.store.schema import changes, deliveries, documents, entries, feeds
+from fhcrawl.store.rows import NOT_FETCHED, Capture, End, Feed, KeptVersion, Step, StoredVersion, Subscription
+from fhcrawl.store.schema import captures, changes, deliveries, documents, entries, feeds
 from fhcrawl.store.statements import ORDER
 from fhcrawl.visit import State
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from sqlalchemy import URL, Connection, Engine, Row, Select
+    from sqlalchemy import URL, ColumnElement, Connection, Engine, Row, Select
 
     from fhcrawl.documents.lists import Listed
     from fhcrawl.logical_feed import Verdict, Winner
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 500
 IDS_AT_ONCE = 500
+CHAIN = (Role.SUBSCRIPTION, Role.ARCHIVE, Role.PAGE)
 FEEDS_REMEMBERED = 10_000
 # How long another process's transaction is waited for; `timeout` in the URL says otherwise.
 BUSY_SECONDS = 30
@@ -58,7 +59,8 @@ OTHER_ADVICE = "mend it, or set FHCRAWL_STORE_URL to another place"
 class Store:
     """A database with the tables of `fhcrawl.store.schema`.
 
-    Every method raises `StoreError` if the database fails.
+    Every method raises `StoreError` if the database fails. With `keeps_versions`, what entries were before
+    is kept too.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -68,6 +70,7 @@ class Store:
         self._feed_ids: dict[str, int] = {}
         self._leases: Leases | None = None
         self._file: tuple[int, int] | None = None
+        self.keeps_versions = False
 
     @classmethod
     def open_to_read(cls, url: str) -> Store:
@@ -265,6 +268,29 @@ class Store:
             found: str | None = connection.scalar(statements.FRONT_OF, parameters)
         return found
 
+    def has_feed(self, feed: str) -> bool:
+        """Whether the store knows a feed."""
+        with self._snapshot() as connection:
+            return connection.scalar(select(feeds.c.id).where(feeds.c.url == feed)) is not None
+
+    def kind_of(self, feed: str) -> Kind | None:
+        """What a feed was when it was last read; None if it never was."""
+        with self._snapshot() as connection:
+            kind = connection.scalar(select(feeds.c.kind).where(feeds.c.url == feed))
+        return None if kind is None else Kind(kind)
+
+    def urls_of(self, feed: str) -> Iterator[tuple[str, Role]]:
+        """Where the documents of a feed's chain are, and what they are; the subscription document first."""
+        with self._snapshot() as connection:
+            feed_id = self._feed_id(connection, feed)
+            yield feed, Role.SUBSCRIPTION
+            polled = select(feeds.c.location).where(feeds.c.id == feed_id)
+            yield connection.execute(polled).scalar_one(), Role.SUBSCRIPTION
+            of_chain = documents.c.role.in_(role.value for role in CHAIN)
+            chain = select(documents.c.url, documents.c.role).where(documents.c.feed_id == feed_id, of_chain)
+            for row in _stream(connection, chain):
+                yield row.url, Role(row.role)
+
     # -- documents --------------------------------------------------------------------------------
 
     def winners(self, feed: str, ids: list[str]) -> dict[str, Winner]:
@@ -276,6 +302,14 @@ class Store:
                 parameters = {"feed_id": feed_id, "ids": some}
                 found |= rows.winners(connection, statements.WINNERS_AMONG, parameters)
         return found
+
+    def versions_of(self, feed: str, entry_id: str) -> list[KeptVersion]:
+        """All that is kept of an entry: what it is, then what it was, the newest first."""
+        with self._snapshot() as connection:
+            parameters = {"feed_id": self._feed_id(connection, feed), "id": entry_id}
+            now = connection.execute(statements.ENTRY, parameters).all()
+            before = connection.execute(statements.VERSIONS, parameters).all()
+        return [rows.kept_version(row, number == 0) for number, row in enumerate([*now, *before])]
 
     def commit(self, visit: Visit) -> int:
         """Store what a visit brought, and mark its document, in one transaction.
@@ -295,7 +329,28 @@ class Store:
             self._commit(connection, visit).write_loss()
 
     def _commit(self, connection: Connection, visit: Visit) -> Commit:
-        return Commit(connection, self._upserts, self._own_feed_id(connection, visit.feed), visit)
+        feed_id = self._own_feed_id(connection, visit.feed)
+        return Commit(connection, self._upserts, feed_id, visit, self.keeps_versions)
+
+    # -- WARC files -------------------------------------------------------------------------------
+
+    def capture_of(self, url: str) -> Capture | None:
+        """The last capture of a URL; None if there is none."""
+        return self._capture(captures.c.url == url)
+
+    def capture_with(self, digest: str) -> Capture | None:
+        """A capture whose body has a digest; None if there is none."""
+        return self._capture(captures.c.digest == digest)
+
+    def _capture(self, where: ColumnElement[bool]) -> Capture | None:
+        with self._snapshot() as connection:
+            row = connection.execute(select(captures).where(where).limit(1)).first()
+        return None if row is None else Capture(*row)
+
+    def note_capture(self, capture: Capture) -> None:
+        """Note what a WARC file has."""
+        with self._transaction() as connection:
+            connection.execute(self._upserts.capture, capture._asdict())
 
     # -- exports ----------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.crawling import Project
     from tests.server import FeedServer
 
-COMMANDS = ["demo", "export", "feeds", "report", "subscribe", "unsubscribe"]
+COMMANDS = ["crawl", "demo", "export", "feeds", "history", "report", "subscribe", "unsubscribe"]
 
 
 @pytest.fixture
@@ -138,6 +138,8 @@ def test_export_replaces_the_file(project: Project) -> None:
         (("export", "-o", "x.jsonl", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened"),
         (("feeds", "all"), "takes no arguments"),
         (("feeds", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened"),
+        (("history",), "write scrapy history FEED ID"),
+        (("history", "http://example.org/", "1"), "`scrapy feeds` lists what is"),
         (("demo", "now"), "takes no arguments"),
         (("report",), "write scrapy report -o report.html"),
         (("report", "-o", "/proc/none/x.html"), "cannot be written"),

@@ -1,0 +1,106 @@
+"""`scrapy history`: what an entry is and was, and where each version came from."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from fhcrawl.exceptions import FhcrawlError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from fhcrawl.store.rows import KeptVersion
+
+LINE = "{:<10}  {:<20}  {}"
+SETTING = "FHCRAWL_KEEP_VERSIONS_ENABLED"
+
+
+class Command(ScrapyCommand):
+    """Lists the versions of an entry."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
+
+    def syntax(self) -> str:
+        """For `scrapy history --help`."""
+        return "[--json] FEED ID"
+
+    def short_desc(self) -> str:
+        """For `scrapy`."""
+        return "Show all versions of an entry that the store has, and where each came from"
+
+    def long_desc(self) -> str:
+        """For `scrapy history --help`."""
+        return (
+            "Show what an entry of a feed is, and what it was: the newest version first, each with the "
+            f"document that it came from. Only crawls with {SETTING}=1 keep what an entry was. Examples: "
+            "'scrapy crawl history -a feed=https://example.org/index.atom -s "
+            f"{SETTING}=1'; 'scrapy history https://example.org/index.atom tag:example.org,2003:1'; "
+            "'scrapy history --json https://example.org/index.atom tag:example.org,2003:1 | jq .content'."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """--json."""
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="print a JSON object a line, with all fields")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Print the versions.
+
+        :raises UsageError: if the arguments or the store cannot be used, or there is no such entry
+        """
+        from fhcrawl.extensions.store import store_url
+        from fhcrawl.store import Store
+
+        if len(args) != 2 or self.settings is None:  # noqa: PLR2004
+            raise UsageError(
+                "write scrapy history FEED ID: the feed's URL and the entry's id", print_help=False
+            )
+        feed, entry_id = args
+        try:
+            with closing(Store.open_to_read(store_url(self.settings))) as store:
+                if not store.has_feed(feed):
+                    raise UsageError(
+                        f"{feed}: not in the store; `scrapy feeds` lists what is", print_help=False
+                    )
+                versions = store.versions_of(feed, entry_id)
+        except FhcrawlError as error:
+            raise UsageError(str(error), print_help=False) from error
+        if not versions:
+            raise UsageError(
+                f"{feed} has no entry {entry_id}: ids are compared character by character; "
+                f"scrapy export --feed {feed} -o -:jsonl has them all",
+                print_help=False,
+            )
+        for line in (as_json if opts.json else as_text)(feed, versions):
+            print(line)
+
+
+def as_json(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
+    """A JSON object a version."""
+    from fhcrawl.logs import json_escaped
+
+    for version in versions:
+        said = {"state": version.state, "feed": feed, **version.fields, "captured": version.captured}
+        yield json_escaped(json.dumps(said, ensure_ascii=False))
+
+
+def as_text(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
+    """Two lines a version, for people."""
+    from fhcrawl.logs import printable
+
+    for version in versions:
+        fields = version.fields
+        time = fields["updated"] or fields["published"] or fields["document_updated"] or "-"
+        yield LINE.format(version.state, time, printable(fields["title"] or "(no title)"))
+        captured = f", captured {version.captured}" if version.captured else ""
+        yield LINE.format("", "", f"from {printable(fields['document'] or '-')}{captured}")
+    if len(versions) == 1:
+        yield f"No other version is kept; with {SETTING}=1, crawls keep what they find from then on"

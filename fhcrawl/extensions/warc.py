@@ -1,0 +1,117 @@
+"""Keeps every response as it came, in WARC files (FHCRAWL_WARC)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+
+from fhcrawl.exceptions import StoreError
+from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.warc import naming
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+    from fhcrawl.store.rows import Capture
+    from fhcrawl.warc.writing import WarcFiles
+
+logger = logging.getLogger(__name__)
+
+OK = 200
+SCHEMES = ("http://", "https://")
+FAILED = "fhcrawl/warc/failed"
+
+
+class WarcExtension:
+    """Writes each response when it comes from the net: before it is decompressed, and before any middleware.
+
+    What is fetched ahead is in, and what comes from Scrapy's HTTP cache is not.
+    """
+
+    def __init__(self, crawler: Crawler, files: WarcFiles) -> None:
+        self._crawler = crawler
+        self._files: WarcFiles | None = files
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Read the settings.
+
+        :raises ArgumentError: if FHCRAWL_WARC cannot be used
+        """
+        settings = crawler.settings
+        path = settings["FHCRAWL_WARC"]
+        if not path or crawler.spider is None:
+            raise NotConfigured
+        named = naming.Parameters(crawler.spider)
+        naming.check(path, named)
+        from fhcrawl.warc import writing
+
+        info = writing.info(settings["USER_AGENT"], settings.getbool("ROBOTSTXT_OBEY"))
+        largest = settings.getint("FHCRAWL_WARC_MAX_SIZE")
+        extension = cls(crawler, writing.WarcFiles(naming.template_of(path), named, largest, info))
+        crawler.signals.connect(extension.response_downloaded, signal=signals.response_downloaded)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def response_downloaded(self, response: Response, request: Request) -> None:
+        """Write a response and its request."""
+        if self._files is None or not response.url.startswith(SCHEMES):
+            return
+        from fhcrawl.warc import writing
+
+        earlier = self._earlier(response)
+        headers = writing.record_headers(response, earlier)
+        try:
+            capture = self._files.append(response, request, headers)
+        except OSError as error:
+            self._give_up(error)
+            return
+        is_revisit = "WARC-Profile" in headers
+        self._crawler.stats.inc_value(f"fhcrawl/warc/{'revisit' if is_revisit else 'response'}")
+        if response.status == OK and not is_revisit and "dataloss" not in response.flags:
+            self._note(capture)
+
+    def _earlier(self, response: Response) -> Capture | None:
+        """What this response is the same as; None if its body has to be kept."""
+        from fhcrawl.warc import writing
+
+        store = StoreExtension.of(self._crawler).store
+        try:
+            if response.status == writing.NOT_MODIFIED:
+                return store.capture_of(writing.target(response.url))
+            # A file that is gone, or elsewhere, may be lost.
+            same = store.capture_with(writing.digest(response.body)) if response.body else None
+        except StoreError:
+            return None
+        return same if same is not None and writing.is_kept(same) else None
+
+    def _note(self, capture: Capture) -> None:
+        extension = StoreExtension.of(self._crawler)
+        try:
+            extension.store.note_capture(capture)
+        except StoreError as error:
+            extension.fail(error)
+
+    def _give_up(self, error: OSError) -> None:
+        self._crawler.stats.inc_value(FAILED)
+        logger.error("No more of this crawl is in WARC files: they cannot be written (%s)", error.strerror)
+        self._close()
+
+    def spider_closed(self) -> None:
+        """Give the last file its name."""
+        self._close()
+
+    def _close(self) -> None:
+        files, self._files = self._files, None
+        try:
+            if files is not None:
+                files.close()
+        except OSError as error:
+            self._crawler.stats.inc_value(FAILED)
+            logger.error("A WARC file keeps its name for unfinished ones (%s)", error.strerror)

@@ -1,0 +1,98 @@
+"""Where WARC files are: FHCRAWL_WARC, and the spider's argument `warc`."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fhcrawl.exceptions import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy import Spider
+
+SERIAL = re.compile(r"%\(serial\)")
+ENDING = re.compile(r"(\.warc(?:\.gz)?)$")
+READ = re.compile(r"\.w?arc(?:\.gz)?(?:\.open)?$")
+NEEDED = "needs warcio: write pip install 'fhcrawl[warc]'"
+
+
+def check_library(what: str) -> None:
+    """Check that warcio is there.
+
+    :param what: the setting or argument that needs it
+    :raises ArgumentError: if it is not
+    """
+    if importlib.util.find_spec("warcio") is None:
+        raise ArgumentError(f"{what} {NEEDED}")
+
+
+class Parameters(dict[str, Any]):
+    """What the placeholders of FHCRAWL_WARC can name: as in Scrapy's FEEDS, and `serial`.
+
+    The spider's attributes are asked for when they are needed: some of them ask the store.
+    """
+
+    def __init__(self, spider: Spider | type[Spider], more: Mapping[str, Any] | None = None) -> None:
+        time = datetime.now(timezone.utc).replace(microsecond=0)
+        super().__init__({**(more or {}), "time": time.isoformat().replace(":", "-"), "serial": 1})
+        self._spider = spider
+
+    def __missing__(self, name: str) -> Any:
+        """An attribute of the spider."""
+        try:
+            return getattr(self._spider, name)
+        except AttributeError as error:
+            raise KeyError(name) from error
+
+
+def template_of(path: str) -> str:
+    """FHCRAWL_WARC, with a placeholder for the serial number before its ending if it has none.
+
+    :raises ArgumentError: if it does not end in .warc or .warc.gz
+    """
+    if not ENDING.search(path):
+        raise ArgumentError(f"FHCRAWL_WARC is {path!r}: write a path that ends in .warc.gz, or in .warc")
+    return path if SERIAL.search(path) else ENDING.sub(r"-%(serial)05d\1", path)
+
+
+def check(path: str, named: Parameters) -> None:
+    """Check FHCRAWL_WARC, and that warcio is there.
+
+    :param named: what its placeholders can name
+    :raises ArgumentError: if it cannot be used
+    """
+    check_library("FHCRAWL_WARC")
+    template = template_of(path)
+    try:
+        template % named
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"FHCRAWL_WARC is {path!r}, which has a placeholder that there is not ({error}): "
+            f"write captures/%(name)s-%(time)s-%(serial)05d.warc.gz"
+        ) from error
+
+
+def files(argument: str) -> list[str]:
+    """The files that `-a warc` names: paths of files and folders, separated by white space; or one path.
+
+    :raises ArgumentError: if there is none
+    """
+    check_library("-a warc")
+    given = [argument] if Path(argument).exists() else argument.split()
+    found = [str(file) for path in given for file in _files(Path(path))]
+    if not found:
+        raise ArgumentError("-a warc names no file: write -a warc=captures.warc.gz, or a folder")
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise ArgumentError(f"-a warc: there is no {path}; write the path of a WARC file, or a folder")
+    return sorted(file for file in path.rglob("*") if READ.search(file.name) and file.is_file())

@@ -1,0 +1,247 @@
+"""Writes what was fetched to WARC files."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http
+import os
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from warcio.archiveiterator import ArchiveIterator
+from warcio.exceptions import ArchiveLoadFailed
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from fhcrawl import __version__
+from fhcrawl.logs import printable
+from fhcrawl.store.rows import Capture
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from scrapy import Request
+    from scrapy.http import Headers, Response
+
+OPEN = ".open"
+VERSION = "WARC/1.1"
+PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
+NOT_MODIFIED = 304
+# No other header of a request is written: it could be a credential.
+HARMLESS = frozenset(
+    b"Accept Accept-Encoding Accept-Language If-Modified-Since If-None-Match User-Agent".split()
+)
+SECRET = frozenset({b"Set-Cookie", b"Set-Cookie2"})
+
+
+class WarcFile:
+    """One WARC file; until it is closed, its name ends in `.open`.
+
+    Each response is one append: a process that dies leaves records that can be read.
+    """
+
+    def __init__(self, path: Path, info: dict[str, str]) -> None:
+        """:raises OSError: if it cannot be made"""
+        self.path = path
+        self._open = Path(f"{path}{OPEN}")
+        self._file = self._open.open("xb", buffering=0)
+        self._buffer = BytesIO()
+        self._writer = WARCWriter(self._buffer, gzip=path.suffix == ".gz", warc_version=VERSION)
+        record = self._writer.create_warcinfo_record(path.name, info)
+        self._id = record.rec_headers.get_header("WARC-Record-ID")
+        self._writer.write_record(record)
+        self._flush()
+
+    @property
+    def size(self) -> int:
+        """In octets."""
+        return self._file.tell()
+
+    def append(self, response: Response, request: Request, headers: dict[str, str]) -> Capture:
+        """Write a response and its request.
+
+        :param headers: of the WARC record; with a WARC-Profile it is a revisit, and the body is left out
+        :raises OSError: if it cannot be written; then nothing of it is
+        """
+        record_type = "revisit" if "WARC-Profile" in headers else "response"
+        body = b"" if record_type == "revisit" else response.body
+        url, of_file = target(response.url), {"WARC-Warcinfo-ID": self._id}
+        create = self._writer.create_warc_record
+        kept = create(
+            url,
+            record_type,
+            payload=BytesIO(body),
+            length=len(body),
+            http_headers=_answer(response),
+            warc_headers_dict={**headers, **of_file},
+        )
+        asked = create(url, "request", http_headers=_question(request), warc_headers_dict=of_file)
+        self._writer.write_request_response_pair(asked, kept)
+        self._flush()
+        said = kept.rec_headers.get_header
+        payload, record = said("WARC-Payload-Digest", ""), said("WARC-Record-ID")
+        return Capture(url, payload, record, said("WARC-Date"), str(self.path), self._id)
+
+    def _flush(self) -> None:
+        """Append what is in the buffer, or nothing of it."""
+        written, begin = memoryview(self._buffer.getvalue()), self.size
+        try:
+            while written:
+                written = written[self._file.write(written) :]
+        except OSError:
+            self._file.truncate(begin)
+            raise
+        self._buffer.seek(0)
+        self._buffer.truncate()
+
+    def close(self) -> None:
+        """Give the file its name.
+
+        :raises OSError: if it cannot be closed
+        """
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._open.rename(self.path)
+
+
+class WarcFiles:
+    """A series of WARC files, each begun when it is needed.
+
+    :param template: path with placeholders, of `template_of`
+    :param largest: octets after which a file is followed by another; 0 is no limit
+    """
+
+    def __init__(self, template: str, named: dict[str, Any], largest: int, info: dict[str, str]) -> None:
+        self._template = template
+        self._named = named
+        self._largest = largest
+        self._info = info
+        self._serial = 0
+        self._file: WarcFile | None = None
+
+    def append(self, response: Response, request: Request, headers: dict[str, str]) -> Capture:
+        """Write a response and its request; parameters and errors are those of `WarcFile.append`."""
+        if self._file is None:
+            self._file = self._next()
+        capture = self._file.append(response, request, headers)
+        if self._largest and self._file.size >= self._largest:
+            self.close()
+        return capture
+
+    def close(self) -> None:
+        """Close the file that is being written.
+
+        :raises OSError: if it cannot be closed
+        """
+        if self._file is not None:
+            file, self._file = self._file, None
+            file.close()
+
+    def _next(self) -> WarcFile:
+        """A file under the first serial number that nobody has used."""
+        while True:
+            self._serial += 1
+            self._named["serial"] = self._serial
+            path = Path(self._template % self._named).absolute()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.exists():
+                continue
+            try:
+                return WarcFile(path, self._info)
+            except FileExistsError:
+                continue
+
+
+def info(user_agent: str, robots: bool) -> dict[str, str]:
+    """What a WARC file says of how it was made."""
+    return {
+        "software": f"fhcrawl/{__version__}",
+        "format": "WARC File Format 1.1",
+        "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+        "robots": "obey" if robots else "ignore",
+        "http-header-user-agent": printable(user_agent),
+    }
+
+
+def digest(body: bytes) -> str:
+    """As WARC-Payload-Digest has it."""
+    return f"sha1:{base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode('ascii')}"
+
+
+def is_kept(capture: Capture) -> bool:
+    """Whether the file that a capture is in is still there, and no other one of its name."""
+    return any(_file_id(Path(f"{capture.file}{ending}")) == capture.file_id for ending in ("", OPEN))
+
+
+def _file_id(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            record = next(ArchiveIterator(file), None)
+    except (OSError, ArchiveLoadFailed):
+        return None
+    return None if record is None else record.rec_headers.get_header("WARC-Record-ID")
+
+
+def record_headers(response: Response, earlier: Capture | None) -> dict[str, str]:
+    """The headers of a response's WARC record.
+
+    :param earlier: an earlier capture that this one has the body of
+    """
+    headers = {}
+    if response.ip_address is not None:
+        headers["WARC-IP-Address"] = str(response.ip_address)
+    if "dataloss" in response.flags:
+        headers["WARC-Truncated"] = "disconnect"
+    if response.status == NOT_MODIFIED:
+        headers["WARC-Profile"] = f"{PROFILES}server-not-modified"
+    elif earlier is not None:
+        headers["WARC-Profile"] = f"{PROFILES}identical-payload-digest"
+    if earlier is not None:
+        headers["WARC-Refers-To"] = earlier.record
+        headers["WARC-Refers-To-Target-URI"] = earlier.url
+        headers["WARC-Refers-To-Date"] = earlier.date
+        headers["WARC-Payload-Digest"] = earlier.digest
+    return headers
+
+
+def target(url: str) -> str:
+    """A URL without the password that may be in it, and without its fragment."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
+
+
+class HttpHeaders(StatusAndHeaders):  # type: ignore[misc]
+    """warcio's, which would change what is not ASCII."""
+
+    def to_ascii_bytes(self, filter_func: Any = None) -> bytes:
+        """The headers as they came."""
+        written: bytes = self.to_bytes(filter_func, "latin-1")
+        return written
+
+
+# Scrapy has no reason phrase, and headers under other names: neither their order nor their case is kept.
+def _answer(response: Response) -> HttpHeaders:
+    try:
+        phrase = http.HTTPStatus(response.status).phrase
+    except ValueError:
+        phrase = ""
+    protocol = response.protocol if response.protocol in ("HTTP/1.0", "HTTP/1.1") else "HTTP/1.1"
+    names = [name for name in response.headers if name not in SECRET]
+    return HttpHeaders(f"{response.status} {phrase}", _lines(response.headers, names), protocol)
+
+
+def _question(request: Request) -> HttpHeaders:
+    parts = urlsplit(target(request.url))
+    asked = parts._replace(scheme="", netloc="").geturl() or "/"
+    names = [name for name in request.headers if name in HARMLESS]
+    lines = [("Host", parts.netloc), *_lines(request.headers, names)]
+    return HttpHeaders(f"{request.method} {asked} HTTP/1.1", lines, is_http_request=True)
+
+
+def _lines(headers: Headers, names: Collection[bytes]) -> list[tuple[str, str]]:
+    return [
+        (name.decode("latin-1"), value.decode("latin-1")) for name in names for value in headers.getlist(name)
+    ]

@@ -1,0 +1,100 @@
+"""`scrapy history`, and the versions that FHCRAWL_KEEP_VERSIONS_ENABLED keeps."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from fhcrawl.logical_feed import captured, place_of_capture
+from tests.feeds import E, atom, tombstone
+
+if TYPE_CHECKING:
+    from tests.crawling import Project, Run
+    from tests.server import FeedServer
+
+
+def crawl(server: FeedServer, project: Project, **settings: object) -> Run:
+    kept = {"FHCRAWL_KEEP_VERSIONS_ENABLED": 1, **settings}
+    run = project.crawl(server.url("/feed"), settings=kept)
+    assert run.exit_code == 0, run.log
+    return run
+
+
+def history(server: FeedServer, project: Project, entry_id: str = "1") -> list[dict[str, Any]]:
+    done = project.scrapy("history", "--json", server.url("/feed"), entry_id)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def said(versions: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(version["state"], version["summary"]) for version in versions]
+
+
+def entry(text: str, year: int) -> E:
+    return E("1", text, f"{year}-01-01T00:00:00Z", title=text.upper())
+
+
+def test_what_a_crawl_replaces_and_what_archives_have_is_kept(server: FeedServer, project: Project) -> None:
+    server.serve("/feed", atom([entry("b", 2010)], prev="/1"))
+    server.serve("/1", atom([entry("a", 2009), E("2")]))
+    crawl(server, project)
+    server.serve("/feed", atom([entry("c", 2011)], prev="/1"))
+    run = crawl(server, project)
+    assert run.changes == {"1": "updated"}
+    versions = history(server, project)
+    assert said(versions) == [("current", "c"), ("superseded", "b"), ("superseded", "a")]
+    assert [version["document"] for version in versions] == [
+        server.url(path) for path in ("/feed", "/feed", "/1")
+    ]
+    assert list(versions[0])[:3] == ["state", "feed", "id"]
+    done = project.scrapy("history", server.url("/feed"), "1")
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["current", "2011-01-01T00:00:00Z", "C"]
+    assert lines[5].split() == ["from", server.url("/1")]
+    # What has come again is kept once.
+    crawl(server, project, DELTAFETCH_RESET=1)
+    assert history(server, project) == versions
+    assert len(project.logical_feed()) == 2
+
+
+def test_deleted_entry_has_its_past(server: FeedServer, project: Project) -> None:
+    server.serve("/feed", atom([entry("a", 2009)]))
+    crawl(server, project)
+    server.serve("/feed", atom([], head=tombstone("1", "2010-01-01T00:00:00Z")))
+    crawl(server, project)
+    assert [version["state"] for version in history(server, project)] == ["deleted", "superseded"]
+    server.serve("/feed", atom([entry("b", 2011)]))
+    crawl(server, project)
+    states = [version["state"] for version in history(server, project)]
+    assert states == ["current", "deleted", "superseded"]
+
+
+def test_nothing_is_kept_unless_it_is_asked_for(server: FeedServer, project: Project) -> None:
+    for text, year in (("a", 2009), ("b", 2010)):
+        server.serve("/feed", atom([entry(text, year)]))
+        crawl(server, project, FHCRAWL_KEEP_VERSIONS_ENABLED=0)
+    assert said(history(server, project)) == [("current", "b")]
+    done = project.scrapy("history", server.url("/feed"), "1")
+    assert "FHCRAWL_KEEP_VERSIONS_ENABLED=1" in done.stdout
+
+
+def test_entry_that_is_not_there_gets_a_sentence(server: FeedServer, project: Project) -> None:
+    server.serve("/feed", atom([entry("a", 2009)]))
+    crawl(server, project)
+    done = project.scrapy("history", server.url("/feed"), "none")
+    assert (done.returncode, "has no entry none" in done.stderr) == (2, True)
+
+
+def test_titles_drive_no_terminal(server: FeedServer, project: Project) -> None:
+    server.serve("/feed", atom([E("1", title="One\x85feed")]))
+    crawl(server, project)
+    assert "One\\x85feed" in project.scrapy("history", server.url("/feed"), "1").stdout
+
+
+def test_place_of_a_capture_says_when_it_was() -> None:
+    for date in ("1970-01-01T00:00:00Z", "2009-02-03T04:05:06Z", "2038-01-19T03:14:06Z"):
+        assert captured(place_of_capture(date, 3)) == date
+    assert captured(place_of_capture("2009-02-03T04:05:06.5Z", 0)) == "2009-02-03T04:05:06Z"
+    # What does not fit is still before the first walk, and in the store's 32 bits.
+    for date in ("1900-01-01T00:00:00Z", "2100-01-01T00:00:00Z"):
+        assert -(2**31) <= place_of_capture(date, 0).walk < 1

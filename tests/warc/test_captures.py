@@ -1,0 +1,276 @@
+"""Crawls that complete feeds with what web archives have of them."""
+
+from __future__ import annotations
+
+import gzip
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.crawling import Project, Run
+    from tests.server import FeedServer
+
+REVISIT = "http://netpreserve.org/warc/1.0/revisit/"
+
+
+class Archive:
+    """A web archive's file."""
+
+    def __init__(self, path: Path, *, compressed: bool = True) -> None:
+        self.path = path
+        self._buffer = BytesIO()
+        self._writer = WARCWriter(self._buffer, gzip=compressed)
+
+    def add(self, url: str, date: str, body: str | bytes, **more: Any) -> None:
+        body = body.encode() if isinstance(body, str) else body
+        kind, status = more.get("kind", "response"), more.get("status", "200 OK")
+        lines = list({"Content-Type": "application/atom+xml", **more.get("http", {})}.items())
+        record = self._writer.create_warc_record(
+            url,
+            kind,
+            payload=BytesIO(body),
+            length=len(body),
+            http_headers=None if kind == "resource" else StatusAndHeaders(status, lines, "HTTP/1.1"),
+            warc_headers_dict={"WARC-Date": date, **more.get("warc", {})},
+        )
+        self._writer.write_record(record)
+        self.path.write_bytes(self._buffer.getvalue())
+
+
+def read(project: Project, *urls: str, path: str = "old.warc.gz", **kwargs: Any) -> Run:
+    run = project.crawl(*urls, args=("-a", f"warc={path}"), **kwargs)
+    assert run.exit_code == 0, run.log
+    return run
+
+
+@pytest.fixture
+def archive(project: Project) -> Archive:
+    return Archive(project.folder / "old.warc.gz")
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_old_captures_complete_a_feed_and_leave_its_verdict(
+    server: FeedServer, project: Project, compressed: bool
+) -> None:
+    archive = Archive(project.folder / "old.warc.gz", compressed=compressed)
+    feed = server.url("/feed")
+    archive.add(feed, "2009-01-01T00:00:00Z", atom([E("1", updated="2009-01-01T00:00:00Z")]))
+    archive.add(server.url("/other"), "2009-01-01T00:00:00Z", atom([E("other")]))
+    archive.add(feed, "2010-01-01T00:00:00Z", b"<html>gone</html>", status="404 Not Found")
+    archive.add(
+        # Of an earlier time, when it was not yet https:, say.
+        feed.replace("http:", "https:"),
+        "2011-01-01T00:00:00Z",
+        gzip.compress(atom([E("2", updated="2011-01-01T00:00:00Z")]).encode()),
+        http={"Content-Encoding": "gzip"},
+    )
+    server.serve("/feed", atom([E("3", updated="2024-01-01T00:00:00Z")]))
+    run = read(project, feed)
+    assert run.changes == {"1": "new", "2": "new", "3": "new"}
+    assert {item["document"] for item in run.items} == {feed, feed.replace("http:", "https:")}
+    assert server.asked() == ["/feed"]
+    assert run.stats["fhcrawl/document/processed"] == 3
+    assert project.verdict() == ("unknown", ["no-history"])
+    # Once more, it is the same.
+    assert read(project, feed).items == []
+
+
+def test_feed_that_is_gone_is_read_from_an_archive(
+    server: FeedServer, project: Project, archive: Archive
+) -> None:
+    archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("1")], prev="/old"))
+    archive.add(server.url("/old"), "2008-01-01T00:00:00Z", atom([E("0")], prev="/older"))
+    archive.add(server.url("/older"), "2008-06-01T00:00:00Z", atom([E("-1")]), kind="resource")
+    run = read(project, server.url("/feed"))
+    assert set(run.changes) == {"1", "0", "-1"}
+    assert server.asked() == ["/feed"]
+    assert project.verdict() == ("unknown", ["http-404"])
+
+
+def test_capture_of_a_missing_archive_gives_its_entries_and_the_gap_stays(
+    server: FeedServer, project: Project, archive: Archive
+) -> None:
+    server.serve("/feed", atom([E("2")], prev="/1"))
+    archive.add(server.url("/1"), "2009-01-01T00:00:00Z", atom([E("1")]))
+    assert set(read(project, server.url("/feed")).changes) == {"1", "2"}
+    assert project.verdict() == ("incomplete", ["http-404"])
+
+
+def test_capture_that_is_broken_is_no_reason(server: FeedServer, project: Project, archive: Archive) -> None:
+    server.serve("/feed", atom([E("2")], prev="/1"))
+    server.serve("/1", atom([E("1")]))
+    archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", "<html>parked</html>")
+    archive.add(server.url("/feed"), "2010-01-01T00:00:00Z", atom([E("0")])[:-5])
+    assert set(read(project, server.url("/feed")).changes) == {"0", "1", "2"}
+    assert project.verdict() == ("complete", [])
+
+
+def test_time_is_judged_by_the_date_of_the_capture(
+    server: FeedServer, project: Project, archive: Archive
+) -> None:
+    # In 2009, 2012 was the future: that clock was wrong.
+    archive.add(
+        server.url("/feed"),
+        "2009-01-01T00:00:00Z",
+        atom([E("1", "wrong clock", "2012-01-01T00:00:00Z")], updated=None),
+    )
+    server.serve("/feed", atom([E("1", "right", "2010-01-01T00:00:00Z")], updated="2010-01-01T00:00:00Z"))
+    assert read(project, server.url("/feed")).texts == {"1": "right"}
+
+
+def test_live_document_is_newer_than_a_capture_and_a_later_capture_than_an_earlier_one(
+    server: FeedServer, project: Project, archive: Archive
+) -> None:
+    archive.add(server.url("/feed"), "2011-01-01T00:00:00Z", atom([E("1", "b"), E("2", "b")]))
+    server.serve("/feed", atom([E("1", "live")]))
+    assert read(project, server.url("/feed")).texts == {"1": "live", "2": "b"}
+    # Whichever comes first.
+    earlier = Archive(project.folder / "earlier.warc.gz")
+    earlier.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("1", "a"), E("2", "a")]))
+    assert read(project, server.url("/feed"), path="earlier.warc.gz").items == []
+
+
+def test_archive_captured_with_the_subscription_document_is_the_older_one(
+    server: FeedServer, project: Project, archive: Archive
+) -> None:
+    archive.add(server.url("/feed"), "2009-01-01T00:00:00.1Z", atom([E("1", "new")], prev="/1"))
+    archive.add(server.url("/1"), "2009-01-01T00:00:00.9Z", atom([E("1", "old")]))
+    assert read(project, server.url("/feed")).texts == {"1": "new"}
+
+
+def test_revisits_are_resolved_where_that_is_possible(
+    server: FeedServer, project: Project, archive: Archive
+) -> None:
+    feed, same = server.url("/feed"), f"{REVISIT}identical-payload-digest"
+    other = Archive(project.folder / "other.warc.gz")
+    other.add(server.url("/mirror"), "2008-01-01T00:00:00Z", atom([E("1", "a", "2009-01-01T00:00:00Z")]))
+    other.add("dns:example.org", "2008-01-01T00:00:00Z", "x", kind="resource")
+    digest = next(
+        line
+        for line in gzip.decompress(other.path.read_bytes()).decode().splitlines()
+        if "Payload-Digest" in line
+    ).partition(": ")[2]
+    payload = {"WARC-Profile": same, "WARC-Payload-Digest": digest}
+    archive.add(feed, "2010-01-01T00:00:00Z", "", kind="revisit", warc=payload)
+    # Not what it was: it refers to what is in no file.
+    unknown = {**payload, "WARC-Payload-Digest": "sha1:" + "A" * 32}
+    archive.add(feed, "2011-01-01T00:00:00Z", "", kind="revisit", warc=unknown)
+    archive.add(feed, "2012-01-01T00:00:00Z", atom([E("2", "b", "2015-01-01T00:00:00Z")], updated=None))
+    # In 2016 it was still the same: then 2015 was no future any more.
+    unchanged = {"WARC-Profile": f"{REVISIT}server-not-modified"}
+    archive.add(feed, "2016-01-01T00:00:00Z", "", kind="revisit", warc=unchanged, status="304 Not Modified")
+    archive.add(feed, "2017-01-01T00:00:00Z", atom([E("2", "c", "2014-01-01T00:00:00Z")]))
+    keeps = {"FHCRAWL_KEEP_VERSIONS_ENABLED": 1}
+    run = read(project, feed, path="old.warc.gz other.warc.gz", settings=keeps)
+    assert run.texts == {"1": "a", "2": "b"}
+    kept = project.scrapy("history", feed, "2").stdout.splitlines()
+    assert [line.split()[-1] for line in kept[1::2]] == ["2016-01-01T00:00:00Z", "2017-01-01T00:00:00Z"]
+    assert any("at 2011-01-01T00:00:00Z: what it refers to is in no file" in w for w in run.warnings())
+
+
+def test_complete_feed_has_no_entries_of_earlier_times(
+    server: FeedServer, project: Project, archive: Archive
+) -> None:
+    archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("left")]))
+    server.serve("/feed", atom([E("1")], head="<fh:complete/>"))
+    for _ in range(2):
+        read(project, server.url("/feed"))
+    assert set(project.logical_feed()) == {"1"}
+    assert project.verdict() == ("complete", [])
+
+
+def test_page_whose_entries_an_archive_has_does_not_end_the_walk(
+    server: FeedServer, project: Project, archive: Archive
+) -> None:
+    server.serve("/feed", atom([E("1")], links={"next": "/2"}))
+    server.serve("/2", atom([E("0")]))
+    project.crawl(server.url("/feed"))
+    later = atom([E("9")], links={"next": "/2"})
+    archive.add(server.url("/feed"), "2020-01-01T00:00:00Z", later)
+    server.answers["/feed"].status = 503
+    read(project, server.url("/feed"), settings={"RETRY_TIMES": 0})
+    server.serve("/feed", later)
+    server.serve("/2", atom([E("8")]))
+    assert set(project.crawl(server.url("/feed")).changes) == {"8"}
+
+
+def test_what_a_crawl_has_kept_is_the_same_feed(server: FeedServer, project: Project) -> None:
+    server.serve("/feed", atom([E("4")], prev="/3"))
+    server.serve(
+        "/3", gzip.compress(atom([E("3")], prev="/2").encode()), headers={"Content-Encoding": "gzip"}
+    )
+    server.serve("/2", atom([E("2"), E("1")]))
+    kept = {"FHCRAWL_WARC": "kept/%(serial)02d.warc.gz", "FHCRAWL_WARC_MAX_SIZE": 1000}
+    project.crawl(server.url("/feed"), settings=kept)
+    server.serve("/feed", atom([E("5")], prev="/3"))
+    project.crawl(server.url("/feed"), settings=kept)
+    live = project.logical_feed()
+    server.answers = {}
+    (project.folder / ".scrapy" / "fhcrawl.sqlite").unlink()
+    read(project, server.url("/feed"), path="kept")
+    assert project.logical_feed() == live
+    assert len(live) == 5
+
+
+def test_arc_files_are_read(server: FeedServer, project: Project) -> None:
+    http = b"HTTP/1.0 200 OK\r\nContent-Type: application/atom+xml\r\n\r\n" + atom([E("1")]).encode()
+    head = b"2 0 Archive\nURL IP-address Archive-date Content-type Archive-length\n"
+    url = server.url("/feed")
+    (project.folder / "old.arc").write_bytes(
+        f"filedesc://old.arc 0.0.0.0 20050101000000 text/plain {len(head)}\n".encode()
+        + head
+        + f"\n{url} 127.0.0.1 20050101000000 application/atom+xml {len(http)}\n".encode()
+        + http
+        + b"\n"
+    )
+    assert set(read(project, url, path="old.arc").changes) == {"1"}
+
+
+def test_damaged_file_is_read_as_far_as_it_goes(
+    server: FeedServer, project: Project, archive: Archive
+) -> None:
+    archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("1")]))
+    with archive.path.open("ab") as file:
+        file.write(b"\x1f\x8b\x08\x00broken, and no WARC record at all")
+    run = read(project, server.url("/feed"))
+    assert set(run.changes) == {"1"}
+    assert "Traceback" not in run.log
+
+
+def test_captured_document_has_the_bound_of_others(
+    server: FeedServer, project: Project, archive: Archive
+) -> None:
+    archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("1", "x" * 5000)]))
+    archive.add(server.url("/feed"), "2010-01-01T00:00:00Z", atom([E("2")]))
+    assert set(read(project, server.url("/feed"), settings={"DOWNLOAD_MAXSIZE": 4000}).changes) == {"2"}
+
+
+def test_link_in_a_feed_leads_to_no_warc_file(server: FeedServer, project: Project, archive: Archive) -> None:
+    archive.add(server.url("/secret"), "2009-01-01T00:00:00Z", atom([E("secret")]))
+    server.serve("/feed", atom([E("1")], prev=f"{archive.path.as_uri()}#0"))
+    assert set(read(project, server.url("/feed")).changes) == {"1"}
+    assert project.verdict() == ("incomplete", ["refused-url"])
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("-a", "warc=none.warc.gz"), "there is no none.warc.gz"),
+        (("-a", "warc=."), "-a warc names no file"),
+    ],
+)
+def test_files_that_are_not_there_get_a_sentence(
+    project: Project, args: tuple[str, ...], sentence: str
+) -> None:
+    run = project.crawl("http://feeds.invalid/", args=args)
+    assert run.exit_code == 2
+    assert sentence in run.log
+    assert "Traceback" not in run.log
