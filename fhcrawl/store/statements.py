@@ -67,7 +67,7 @@ STORED_ENTRIES = select(entries).where(
 )
 
 ENTRY = select(entries).where(entries.c.feed_id == bindparam("feed_id"), entries.c.id == bindparam("id"))
-VERSIONS = (
+VERSIONS_BEFORE = (
     select(versions)
     .where(versions.c.feed_id == bindparam("feed_id"), versions.c.id == bindparam("id"))
     .order_by(*(versions.c[name].desc() for name in ORDER))

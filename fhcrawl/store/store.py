@@ -308,7 +308,7 @@ class Store:
         with self._snapshot() as connection:
             parameters = {"feed_id": self._feed_id(connection, feed), "id": entry_id}
             now = connection.execute(statements.ENTRY, parameters).all()
-            before = connection.execute(statements.VERSIONS, parameters).all()
+            before = connection.execute(statements.VERSIONS_BEFORE, parameters).all()
         return [rows.kept_version(row, number == 0) for number, row in enumerate([*now, *before])]
 
     def commit(self, visit: Visit) -> int:
