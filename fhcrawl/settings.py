@@ -5,6 +5,8 @@ Settings of fhcrawl's own begin with FHCRAWL_; README.md lists them.
 
 from __future__ import annotations
 
+import os
+
 from fhcrawl import __version__
 from fhcrawl.items import FIELDS
 
@@ -14,8 +16,9 @@ NEWSPIDER_MODULE = "fhcrawl.spiders"
 COMMANDS_MODULE = "fhcrawl.commands"
 ADDONS = {"fhcrawl.addons.SwitchedOff": 0, "fhcrawl.addons.Secrets": 0}
 
-# Where the logical feeds are kept, as an SQLAlchemy URL; None: .scrapy/fhcrawl.sqlite in the project.
-FHCRAWL_STORE_URL: str | None = None
+# Where the logical feeds are kept, as an SQLAlchemy URL; None: .scrapy/fhcrawl.sqlite in the project. A URL
+# may have a password, which the environment keeps and the list of processes shows.
+FHCRAWL_STORE_URL = os.environ.get("FHCRAWL_STORE_URL")
 # How long (seconds) a crawl that is no longer heard of keeps others from its feeds.
 FHCRAWL_LEASE_SECONDS = 300
 # Names the job that this process is part of: its processes may work on the same feeds. None: it shares none.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
 import os
 import resource
 import shutil
-import sqlite3
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -17,6 +15,8 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy.statscollectors import StatsCollector
+
+from tests.databases import Database
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,10 +77,15 @@ class Run:
 
 
 class Project:
-    """A folder with scrapy.cfg, and so a data directory of its own."""
+    """A folder with scrapy.cfg, and so a data directory of its own.
 
-    def __init__(self, folder: Path) -> None:
+    :param store_url: None for the store of that directory; else a database on PostgreSQL
+    """
+
+    def __init__(self, folder: Path, store_url: str | None = None) -> None:
         self.folder = folder
+        self._deployment = "embedded" if store_url is None else "postgres"
+        self.database = Database(store_url or f"sqlite:///{folder / '.scrapy' / 'fhcrawl.sqlite'}")
         shutil.copy(ROOT / "scrapy.cfg", folder)
 
     def command(self, *args: str) -> list[str]:
@@ -90,6 +95,8 @@ class Project:
         return {
             **os.environ,
             "PYTHONPATH": str(ROOT),
+            "SCRAPY_PROJECT": self._deployment,
+            "FHCRAWL_STORE_URL": "" if self._deployment == "embedded" else self.database.url,
             STATS_FILE: str(self.folder / "stats.json"),
             "COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml"),
             **extra,
@@ -147,8 +154,7 @@ class Project:
 
     def states(self) -> dict[str, str]:
         """The documents in the store: their states, by path."""
-        with contextlib.closing(sqlite3.connect(self.folder / ".scrapy" / "fhcrawl.sqlite")) as store:
-            rows = store.execute("SELECT url, state FROM documents").fetchall()
+        rows = self.database.rows("SELECT url, state FROM documents")
         return {urlsplit(url).path: state for url, state in rows}
 
     def feeds(self) -> list[dict[str, Any]]:

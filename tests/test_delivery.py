@@ -18,15 +18,16 @@ from tests.feeds import E, atom
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.databases import Database
+
 FEED = "http://example.org/index"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(database: Database) -> Iterator[Store]:
     """A store with one change to be exported."""
-    url = f"sqlite:///{tmp_path / 'store.sqlite'}"
-    opened = Store.open(url)
-    Engine(url, {FEED: atom([E("1")])}).crawl_only(FEED)
+    opened = Store.open(database.url)
+    Engine(database.url, {FEED: atom([E("1")])}).crawl_only(FEED)
     yield opened
     opened.close()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import literal
 
 from fhcrawl.logical_feed import Role, absence
 from fhcrawl.store import lists, rows, schedules, statements
-from fhcrawl.store.schema import documents, feeds
+from fhcrawl.store.schema import Keyed, documents, feeds
 from fhcrawl.visit import brings_news
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from fhcrawl.logical_feed import Version
+    from fhcrawl.logical_feed import Version, Winner
     from fhcrawl.store.statements import Upserts
     from fhcrawl.visit import Visit
 
@@ -22,88 +24,119 @@ if TYPE_CHECKING:
 IDS_AT_ONCE = 500
 
 
+class Before(NamedTuple):
+    """What a commit has to know of the store.
+
+    :param whole: the newest versions of all entries of the feed, by id, if the document is a complete feed's
+    :param unlisted: numbers of the documents that a list named earlier, and names no more
+    """
+
+    feed_id: int
+    whole: dict[str, Winner]
+    unlisted: list[int]
+
+    @classmethod
+    def read(cls, connection: Connection, feed_id: int, visit: Visit) -> Before:
+        """Read it; nothing, for most documents."""
+        whole, unlisted = {}, []
+        if visit.present is not None and visit.loss is None:
+            whole = rows.winners(connection, statements.WINNERS, {"feed_id": feed_id})
+        if visit.parts is not None:
+            unlisted = lists.unlisted(connection, feed_id, visit.parts)
+        return cls(feed_id, whole, unlisted)
+
+
 class Commit:
-    """The writing of one visit."""
+    """The writing of one visit.
+
+    None of the statements needs another one's result, so that they go to the database together; but for what
+    a snapshot replaces.
+    """
 
     def __init__(
-        self, connection: Connection, upserts: Upserts, feed_id: int, visit: Visit, keeps_versions: bool
+        self, connection: Connection, upserts: Upserts, before: Before, visit: Visit, keeps_versions: bool
     ) -> None:
         self._keeps_versions = keeps_versions
         self._connection = connection
         self._upserts = upserts
-        self._feed_id = feed_id
+        self._feed_id, whole, self._unlisted = before
         self._visit = visit
-        self._stored = visit.stored
+        self._stored = {**whole, **visit.stored}
 
     def write(self) -> int:
         """Write all; how many entries have been deleted."""
-        document_id = self._write_document()
+        self._write_document()
         self._write_entries()
         if self._visit.present is not None:
-            self._forget_chain(document_id)
+            self._forget_chain()
         if self._visit.role is Role.INDEX:
-            lists.forget_others(self._connection, self._feed_id, document_id)
+            lists.forget_others(self._connection, self._feed_id, self._visit)
         deleted = self._delete() + lists.replace(self._connection, self._feed_id, self._visit)
-        self._write_feed(document_id, has_news=bool(self._visit.accepted) or deleted > 0)
+        self._write_feed(has_news=bool(self._visit.accepted) or deleted > 0)
         return deleted
 
-    def _write_feed(self, document_id: int, has_news: bool) -> None:
+    def _write_feed(self, has_news: bool) -> None:
         news = {"news": self._visit.fetched} if has_news else {}
         if self._visit.role is Role.SUBSCRIPTION:
-            self._update_feed({**self._subscription_row(document_id), **news})
+            self._write_subscription({**self._subscription_row(), **news})
         elif self._visit.role is Role.PART and news:
             self._update_feed(news)
 
     def write_loss(self) -> None:
         """Write that the document could not be had; a feed is what its last subscription document was."""
-        document_id = self._write_document()
-        values: dict[str, object] = {}
+        self._write_document()
         if self._visit.retry_after is not None:
-            values["retry_after"] = self._visit.retry_after
+            self._update_feed({"retry_after": self._visit.retry_after})
         if self._visit.role is Role.SUBSCRIPTION:
-            values |= {"subscription_id": document_id, "polled": self._visit.fetched}
-        if values:
-            self._update_feed(values)
+            self._write_subscription({"polled": self._visit.fetched})
 
     def _update_feed(self, values: Mapping[str, object]) -> None:
         self._connection.execute(feeds.update().where(feeds.c.id == self._feed_id).values(values))
 
+    def _write_subscription(self, values: Mapping[str, object]) -> None:
+        """Write it of the feed, and that the document is its subscription document."""
+        self._connection.execute(statements.WRITE_SUBSCRIPTION.values(values), self._numbers())
+
     # A complete feed has no archives. If it gets some later, they bring back what it has deleted: they have
     # to be read, at new places.
-    def _forget_chain(self, document_id: int) -> None:
-        of_feed = (documents.c.feed_id == self._feed_id) & (documents.c.id != document_id)
-        self._connection.execute(documents.delete().where(of_feed))
+    def _forget_chain(self) -> None:
+        others = Keyed(documents.c.key) != Keyed(literal(self._visit.key))
+        self._connection.execute(documents.delete().where(documents.c.feed_id == self._feed_id, others))
 
-    def _write_document(self) -> int:
-        """Write the document and its link; the document's number."""
+    def _write_document(self) -> None:
+        """Write the document and its link."""
         row = rows.document_row(self._feed_id, self._visit, self._write_behind())
-        return int(self._connection.execute(self._upserts.document, row).scalar_one())
+        self._connection.execute(self._upserts.document, row)
+        self._unread_page()
 
     # Pages move on, under the same URLs: what has been read behind a page says nothing any more when that
     # brings news. It counts as unread at once, so that a run that dies here hides nothing from the next one.
-    def _write_behind(self) -> int | None:
-        behind_id = self._link_behind()
+    def _unread_page(self) -> None:
         visit = self._visit
+        if visit.behind is None and visit.loss is None:
+            return
         is_archive = visit.behind is not None and visit.behind.role is Role.ARCHIVE
-        if behind_id is not None and not is_archive and (visit.left_over or brings_news(visit)):
-            parameters = {"b_id": behind_id, **rows.unread_row(visit)}
+        if not is_archive and (visit.left_over or brings_news(visit)):
+            parameters = {**self._numbers(), **rows.unread_row(visit)}
             self._connection.execute(statements.UNREAD_PAGE, parameters)
-        return behind_id
 
-    def _link_behind(self) -> int | None:
+    def _write_behind(self) -> str | None:
+        """Write the document behind it, or the documents of a list; what names the next one."""
         visit = self._visit
         if visit.parts is not None:
-            return lists.write(self._connection, self._upserts.part, self._feed_id, visit)
+            self._execute(self._upserts.part, lists.part_rows(self._feed_id, visit))
+            self._execute(statements.FORGET_DOCUMENT, [{"b_id": number} for number in self._unlisted])
+            return visit.parts[0].key if visit.parts else None
         if visit.behind is None:
-            # What a document said before it was lost still holds, and what a list said of it.
-            return self._behind_before() if visit.loss or visit.role is Role.PART else None
+            return None
         key = visit.behind_key or visit.behind.url
         row = rows.known_document_row(self._feed_id, visit, key, visit.behind.url, visit.behind.role)
-        return int(self._connection.execute(self._upserts.known_document, row).scalar_one())
+        self._connection.execute(self._upserts.known_document, row)
+        return key
 
-    def _behind_before(self) -> int | None:
-        row = rows.find_document(self._connection, self._feed_id, self._visit.key)
-        return None if row is None else row.behind_id
+    def _numbers(self) -> dict[str, object]:
+        """What finds the document's number."""
+        return {"b_feed_id": self._feed_id, "b_key": self._visit.key}
 
     def _execute(self, statement: Any, parameters: list[dict[str, object]]) -> None:
         if parameters:
@@ -174,7 +207,7 @@ class Commit:
     def _settle_changes(self, ids: list[str]) -> None:
         self._execute(statements.SETTLE_CHANGE, [{"b_feed_id": self._feed_id, "b_id": i} for i in ids])
 
-    def _subscription_row(self, document_id: int) -> dict[str, object]:
+    def _subscription_row(self) -> dict[str, object]:
         visit = self._visit
         etag, last_modified, body_digest = visit.validators or (None, None, None)
         return {
@@ -186,7 +219,6 @@ class Commit:
             "etag": etag,
             "last_modified": last_modified,
             "body_digest": body_digest,
-            "subscription_id": document_id,
             **schedules.answer_row(visit),
         }
 
@@ -215,10 +247,8 @@ class Commit:
     # RFC 5005, 2: "any entry not actually in the feed document SHOULD NOT be considered part of that feed."
     def _absences(self, buried: set[str]) -> list[Version]:
         present = (self._visit.present or frozenset()) | buried
-        whole = rows.winners(self._connection, statements.WINNERS, {"feed_id": self._feed_id})
-        self._stored = {**whole, **self._stored}
         return [
             absence(entry_id, self._visit.place)
-            for entry_id, winner in whole.items()
+            for entry_id, winner in self._stored.items()
             if winner.digest and entry_id not in present
         ]

@@ -13,16 +13,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Integer, cast, exists, extract, func, select
+from sqlalchemy import case, cast, exists, extract, func, null, select
 
 from fhcrawl.exceptions import LeaseError
-from fhcrawl.store.schema import deliveries, feeds, runs
+from fhcrawl.store.schema import Number, deliveries, feeds, runs
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
-NOW = cast(extract("epoch", func.now()), Integer)
+NOW = cast(extract("epoch", func.now()), Number)
 SECONDS = 300
+TAKEN_OVER = "another crawl has taken it over, because this one was silent for too long"
 # Renewed when a third of it has passed, so that two renewals may fail.
 RENEWALS = 3
 PROC = Path("/proc")
@@ -90,8 +91,24 @@ class Leases:
         """
         holder = connection.execute(HOLDER.where(feeds.c.id == feed_id)).first()
         if holder is None or holder.owner != self.owner:
-            raise LeaseError("another crawl has taken it over, because this one was silent for too long")
+            raise LeaseError(TAKEN_OVER)
         self.renew(connection)
+
+    def fence(self, connection: Connection, feed_id: int) -> None:
+        """The same without a result: PostgreSQL fails, in a way that `explain` knows."""
+        is_held = exists().where(runs.c.id == feeds.c.run, runs.c.owner == self.owner)
+        kept = feeds.update().where(feeds.c.id == feed_id)
+        connection.execute(kept.values(run=case((is_held, feeds.c.run), else_=null())))
+        self.renew(connection)
+
+
+def explain(error: BaseException) -> None:
+    """
+    :raises LeaseError: if an error of PostgreSQL's is that of a fence
+    """
+    found = getattr(getattr(error, "orig", error), "diag", None)
+    if found is not None and (found.table_name, found.column_name) == (feeds.name, feeds.c.run.name):
+        raise LeaseError(TAKEN_OVER) from error
 
 
 def is_over(connection: Connection, run: int) -> bool:

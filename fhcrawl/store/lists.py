@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import exists, func, literal, select
 
 from fhcrawl.documents.snapshot import NAMESPACE
-from fhcrawl.logical_feed import Place, Role, absence
+from fhcrawl.logical_feed import Role, absence
 from fhcrawl.store import rows, statements
 from fhcrawl.store.rows import End, Step, StoredSnapshot
-from fhcrawl.store.schema import changes, documents, entries, feeds
+from fhcrawl.store.schema import Keyed, changes, documents, entries, feeds
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
@@ -21,24 +21,26 @@ if TYPE_CHECKING:
     from fhcrawl.documents.lists import Listed
     from fhcrawl.visit import Visit
 
-KEYS_AT_ONCE = 500
+_index = documents.alias("snapshot_index")
 
 
-def write(connection: Connection, upsert: Any, feed_id: int, visit: Visit) -> int | None:
-    """Write the documents that a list names, and forget those that it does not; the first one's number."""
+def part_rows(feed_id: int, visit: Visit) -> list[dict[str, object]]:
+    """The rows of the documents that a list names, the last one first: each names the one behind it."""
     parts = visit.parts or []
-    behind: int | None = None
+    written: list[dict[str, object]] = []
+    behind: str | None = None
     for number, (key, url) in reversed(list(enumerate(parts, 1))):
         row = rows.known_document_row(feed_id, visit, key, url, Role.PART)
-        place = Place(visit.place.walk, visit.place.step - number)
-        row |= {"walk": place.walk, "step": place.step, "behind_id": behind}
-        behind = int(connection.execute(upsert, row).scalar_one())
+        place = {"walk": visit.place.walk, "step": visit.place.step - number}
+        written.append({**row, **place, "b_feed_id": feed_id, "b_behind_key": behind})
+        behind = key
+    return written
+
+
+def unlisted(connection: Connection, feed_id: int, parts: list[Listed]) -> list[int]:
+    """The numbers of the documents that a feed's list named, and names no more."""
     listed = {part.key for part in parts}
-    stale = [row.id for row in connection.execute(_parts(feed_id)) if row.key not in listed]
-    for begin in range(0, len(stale), KEYS_AT_ONCE):
-        of_list = documents.c.id.in_(stale[begin : begin + KEYS_AT_ONCE])
-        connection.execute(documents.delete().where(of_list))
-    return behind
+    return [row.id for row in connection.execute(_parts(feed_id)) if row.key not in listed]
 
 
 def _parts(feed_id: int) -> Any:
@@ -61,15 +63,9 @@ def unread(connection: Connection, number: int | None) -> Step | None:
 
 def first_unread(connection: Connection, feed_id: int, parts: list[Listed]) -> int:
     """The position of the first part that is not processed; how many they are, if none is."""
-    for begin in range(0, len(parts), KEYS_AT_ONCE):
-        keys = [part.key for part in parts[begin : begin + KEYS_AT_ONCE]]
-        done = documents.c.state == State.PROCESSED.value
-        found = _parts(feed_id).where(done, documents.c.key.in_(keys))
-        read = {row.key for row in connection.execute(found)}
-        for position, key in enumerate(keys, begin):
-            if key not in read:
-                return position
-    return len(parts)
+    processed = _parts(feed_id).where(documents.c.state == State.PROCESSED.value)
+    read = {row.key for row in connection.execute(processed)}
+    return next((position for position, part in enumerate(parts) if part.key not in read), len(parts))
 
 
 def snapshot(connection: Connection, feed_id: int) -> StoredSnapshot | None:
@@ -82,28 +78,24 @@ def snapshot(connection: Connection, feed_id: int) -> StoredSnapshot | None:
     return StoredSnapshot(index.key, is_read, index.updated, unread(connection, index.behind_id))
 
 
-def forget_others(connection: Connection, feed_id: int, number: int) -> None:
+def forget_others(connection: Connection, feed_id: int, visit: Visit) -> None:
     """Forget the indexes of other snapshots, when one has been read.
 
     If that is older than another one, the feed has to be read further back.
     """
-    of_feed = documents.c.feed_id == feed_id
-    indexes = connection.execute(select(documents).where(of_feed, documents.c.role == Role.INDEX.value)).all()
-    new = next(row for row in indexes if row.id == number)
-    others = [row for row in indexes if row.id != number]
-    if any((row.updated or "") > (new.updated or "") for row in others):
-        archives = documents.c.role == Role.ARCHIVE.value
-        unread_again = {"reason": State.KNOWN.value, "detail": rows.NOT_FETCHED, "since": new.fetched}
-        connection.execute(
-            documents.update().where(of_feed, archives).values(state=State.KNOWN.value, **unread_again)
-        )
-        connection.execute(
-            feeds.update()
-            .where(feeds.c.id == feed_id)
-            .values(dict.fromkeys(("etag", "last_modified", "body_digest")))
-        )
-    for row in others:
-        connection.execute(documents.delete().where(documents.c.id == row.id))
+    others = (
+        (_index.c.feed_id == feed_id)
+        & (_index.c.role == Role.INDEX.value)
+        & (Keyed(_index.c.key) != Keyed(literal(visit.key)))
+    )
+    is_older = exists().where(others, _index.c.updated > (visit.updated or ""))
+    archives = (documents.c.feed_id == feed_id) & (documents.c.role == Role.ARCHIVE.value)
+    state = State.KNOWN.value
+    unread_again = {"state": state, "reason": state, "detail": rows.NOT_FETCHED, "since": visit.fetched}
+    connection.execute(documents.update().where(archives, is_older).values(unread_again))
+    validators = dict.fromkeys(("etag", "last_modified", "body_digest"))
+    connection.execute(feeds.update().where(feeds.c.id == feed_id, is_older).values(validators))
+    connection.execute(documents.delete().where(documents.c.id.in_(select(_index.c.id).where(others))))
 
 
 # Snapshot: it is the whole state. A later one has another id, and so have all its entities: what is only in
@@ -114,14 +106,12 @@ def replace(connection: Connection, feed_id: int, visit: Visit) -> int:
         return 0
     earlier = _earlier(feed_id, visit.replaces)
     live = earlier & (entries.c.digest != "")
-    pending = select(changes.c.id).where(changes.c.feed_id == feed_id)
+    is_pending = exists().where(statements.CHANGE_OF_ENTRY)
     # What was deleted, and exported as deleted, in an earlier run never comes back.
-    connection.execute(entries.delete().where(earlier, entries.c.digest == "", entries.c.id.not_in(pending)))
-    begun = select(entries.c.feed_id, entries.c.id, entries.c.digest).where(
-        live, entries.c.id.not_in(pending)
-    )
+    connection.execute(entries.delete().where(earlier, entries.c.digest == "", ~is_pending))
+    begun = select(entries.c.feed_id, entries.c.id, entries.c.digest).where(live, ~is_pending)
     connection.execute(changes.insert().from_select(["feed_id", "id", "exported_digest"], begun))
-    never_exported = changes.c.exported_digest.is_(None) & changes.c.id.in_(select(entries.c.id).where(live))
+    never_exported = changes.c.exported_digest.is_(None) & exists().where(live, statements.CHANGE_OF_ENTRY)
     connection.execute(changes.delete().where(changes.c.feed_id == feed_id, never_exported))
     order = dict(zip(statements.ORDER, absence("", visit.place).order, strict=True))
     return connection.execute(entries.update().where(live).values(digest="", **order)).rowcount

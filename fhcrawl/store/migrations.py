@@ -97,10 +97,14 @@ def _version(connection: Connection) -> int | None:
     return version
 
 
+def _in_words_of(database: str, statement: str) -> str:
+    return statement.replace(" TEXT", ' TEXT COLLATE "C"') if database == schema.POSTGRESQL else statement
+
+
 def _migrate(connection: Connection, version: int) -> None:
     views.drop(connection)
     for step in STEPS[version - 1 :]:
         for statement in step:
-            connection.exec_driver_sql(statement)
+            connection.exec_driver_sql(_in_words_of(connection.dialect.name, statement))
     views.create(connection)
     connection.execute(schema.store.update().values(schema_version=VERSION))

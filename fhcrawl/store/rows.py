@@ -225,8 +225,11 @@ def winners(
     }
 
 
-def document_row(feed_id: int, visit: Visit, behind_id: int | None) -> dict[str, object]:
-    """The row of a visit's document."""
+def document_row(feed_id: int, visit: Visit, behind_key: str | None) -> dict[str, object]:
+    """The row of a visit's document.
+
+    :param behind_key: names the document behind it, whose number the row gets
+    """
     loss = visit.loss or Loss(State.PROCESSED, "", "")
     return {
         "feed_id": feed_id,
@@ -236,7 +239,8 @@ def document_row(feed_id: int, visit: Visit, behind_id: int | None) -> dict[str,
         "state": loss.state.value,
         "walk": visit.place.walk,
         "step": visit.place.step,
-        "behind_id": behind_id,
+        "b_feed_id": feed_id,
+        "b_behind_key": behind_key,
         "run": visit.run,
         "updated": visit.updated,
         "lost_entries": visit.lost_entries,

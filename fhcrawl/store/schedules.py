@@ -12,6 +12,7 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.schedule import Poll, interval
 from fhcrawl.schedule import next_due as due_of
 from fhcrawl.store.schema import feeds
+from fhcrawl.store.statements import is_of, is_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +33,7 @@ def subscribe(connection: Connection, listed: dict[str, dict[str, Any]], now: st
 
 
 def _subscribe(connection: Connection, feed: str, options: dict[str, Any], now: str) -> bool:
-    row = connection.execute(select(feeds).where(feeds.c.url == feed).with_for_update()).one()
+    row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).one()
     said = json.dumps(options, ensure_ascii=False, sort_keys=True) if options else None
     values = {"subscribed": row.subscribed or now, "options": said}
     if said != row.options:
@@ -46,7 +47,7 @@ def unsubscribe(connection: Connection, feed: str) -> None:
 
     :raises StoreError: if it is not subscribed
     """
-    mine = (feeds.c.url == feed) & feeds.c.subscribed.is_not(None)
+    mine = is_of(feed) & feeds.c.subscribed.is_not(None)
     if connection.execute(feeds.delete().where(mine, feeds.c.run == NO_RUN)).rowcount:
         return
     if not connection.execute(feeds.update().where(mine).values(subscribed=None, options=None)).rowcount:
@@ -69,7 +70,7 @@ def has_subscriptions(connection: Connection) -> bool:
 
 def next_due(connection: Connection, urls: list[str]) -> dict[str, str | None]:
     """When feeds of some URLs are due, those that are known; None: now."""
-    rows = connection.execute(select(feeds.c.url, feeds.c.due).where(feeds.c.url.in_(urls)))
+    rows = connection.execute(select(feeds.c.url, feeds.c.due).where(is_one_of(urls)))
     return {url: due for url, due in rows}  # noqa: C416 - a row is no pair for mypy
 
 

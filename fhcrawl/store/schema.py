@@ -2,18 +2,56 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from sqlalchemy import (
+    BigInteger,
     Column,
     ForeignKey,
     Index,
     Integer,
     MetaData,
     Table,
-    Text,
     UniqueConstraint,
 )
+from sqlalchemy import Text as AnyText
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+
+if TYPE_CHECKING:
+    from sqlalchemy.sql.compiler import SQLCompiler
+
+SQLITE, POSTGRESQL = "sqlite", "postgresql"
+
+# Strings are compared character by character, as SQLite does, and not in the order of some language.
+Text = AnyText().with_variant(AnyText(collation="C"), POSTGRESQL)
+# A million feeds may have more documents than 32 bits count; SQLite's Integer has 64.
+Number = BigInteger().with_variant(Integer, SQLITE)
 
 metadata = MetaData()
+
+
+class Keyed(FunctionElement[str]):
+    """What an index holds of a string, and what the string is looked up by: in SQLite, the string itself.
+
+    A row of PostgreSQL's indexes has room for 2,704 octets. There, long strings have their beginning and a
+    digest; whoever makes two ids that collide loses an entry of a feed of their own.
+    """
+
+    type = AnyText()
+    inherit_cache = True
+
+
+@compiles(Keyed)
+def _keyed(element: Keyed, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(element.clauses, **options)
+
+
+@compiles(Keyed, POSTGRESQL)
+def _keyed_postgresql(element: Keyed, compiler: SQLCompiler, **options: Any) -> str:
+    string = compiler.process(element.clauses, **options)
+    return f"(CASE WHEN length({string}) <= 500 THEN {string} ELSE left({string}, 500) || md5({string}) END)"
+
 
 store = Table(
     "store",
@@ -27,14 +65,14 @@ runs = Table(
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False, comment="number of the crawl"),
     Column("owner", Text, nullable=False, comment="a process, or the job that it is part of"),
-    Column("expires", Integer, nullable=False, comment="it counts as living until then; seconds since 1970"),
+    Column("expires", Number, nullable=False, comment="it counts as living until then; seconds since 1970"),
 )
 
 feeds = Table(
     "feeds",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("url", Text, nullable=False, unique=True, comment="as the user gave it"),
+    Column("url", Text, nullable=False, comment="as the user gave it"),
     Column("location", Text, nullable=False, comment="where the subscription document is polled"),
     Column("title", Text),
     Column("kind", Text, comment="archived, complete, paged or single"),
@@ -47,25 +85,26 @@ feeds = Table(
     Column("etag", Text),
     Column("last_modified", Text),
     Column("body_digest", Text, comment="of the subscription document's bytes"),
-    Column("subscription_id", Integer, comment="the subscription document's row in documents"),
+    Column("subscription_id", Number, comment="the subscription document's row in documents"),
     Column("verdict", Text, comment="when its last crawl ended; NULL while one is under way, or if it died"),
     Column("reasons", Text, comment="of the verdict: a JSON list of {kind, url, detail, since}"),
     Column("subscribed", Text, comment="since when; NULL if it is not"),
     Column("options", Text, comment="what the user says of a subscribed feed: a JSON object"),
     Column("polled", Text, comment="when the subscription document was last asked for"),
-    Column("fresh_seconds", Integer, comment="for how long its server calls it fresh"),
+    Column("fresh_seconds", Number, comment="for how long its server calls it fresh"),
     Column("retry_after", Text, comment="before which its server wants no request"),
     Column("rhythm", Text, comment="what it says of when it changes: a JSON object"),
     Column("news", Text, comment="when it last brought any"),
     Column("changed", Text, comment="the same, as far as change_seconds counts it"),
-    Column("change_seconds", Integer, comment="between its changes, on average"),
+    Column("change_seconds", Number, comment="between its changes, on average"),
     Column("due", Text, comment="when it is due again; NULL: now"),
+    UniqueConstraint("url").ddl_if(SQLITE),
 )
 
 documents = Table(
     "documents",
     metadata,
-    Column("id", Integer, primary_key=True),
+    Column("id", Number, primary_key=True),
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
     Column("key", Text, nullable=False, comment="the URL as asked for, or the deltafetch_key"),
     Column("url", Text, nullable=False, comment="as asked for"),
@@ -73,7 +112,7 @@ documents = Table(
     Column("state", Text, nullable=False, comment="known, processed, missing, failed, …"),
     Column("walk", Integer, nullable=False, comment="place in the chain: from which walk"),
     Column("step", Integer, nullable=False, comment="place in the chain: 0, -1 before it, …"),
-    Column("behind_id", Integer, comment="the document that its prev-archive or next link names"),
+    Column("behind_id", Number, comment="the document that its prev-archive or next link names"),
     Column("run", Integer, comment="the last crawl that read it, or tried to"),
     Column("updated", Text, comment="its own update time"),
     Column("lost_entries", Integer, nullable=False, comment="entries that could not be kept"),
@@ -81,7 +120,7 @@ documents = Table(
     Column("detail", Text, comment="the same in words"),
     Column("since", Text, comment="since when"),
     Column("fetched", Text, comment="when it was last read"),
-    UniqueConstraint("feed_id", "key"),
+    UniqueConstraint("feed_id", "key").ddl_if(SQLITE),
 )
 
 entries = Table(
@@ -110,7 +149,7 @@ entries = Table(
     Column("order_step", Integer, nullable=False),
     Column("order_position", Integer, nullable=False),
     Column("original", Text, comment="the entry's own XML or JSON; NULL if it is not kept"),
-    UniqueConstraint("feed_id", "id"),
+    UniqueConstraint("feed_id", "id").ddl_if(SQLITE),
 )
 
 # What entries were before, with FHCRAWL_KEEP_VERSIONS_ENABLED; a content that comes again is kept once.
@@ -119,7 +158,7 @@ versions = Table(
     metadata,
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
     *(Column(c.name, c.type, nullable=c.nullable) for c in entries.c if c.name != "feed_id"),
-    UniqueConstraint("feed_id", "id", "digest"),
+    UniqueConstraint("feed_id", "id", "digest").ddl_if(SQLITE),
 )
 
 changes = Table(
@@ -129,7 +168,7 @@ changes = Table(
     Column("id", Text, nullable=False, comment="of the entry"),
     Column("exported_digest", Text, comment="what was last exported; NULL if nothing ever was"),
     Column("delivery", Integer, comment="the delivery that it is part of"),
-    UniqueConstraint("feed_id", "id"),
+    UniqueConstraint("feed_id", "id").ddl_if(SQLITE),
 )
 
 deliveries = Table(
@@ -144,13 +183,25 @@ deliveries = Table(
 captures = Table(
     "captures",
     metadata,
-    Column("url", Text, nullable=False, unique=True),
+    Column("url", Text, nullable=False),
     Column("digest", Text, nullable=False, comment="of its body: WARC-Payload-Digest"),
     Column("record", Text, nullable=False, comment="WARC-Record-ID"),
     Column("date", Text, nullable=False, comment="WARC-Date"),
     Column("file", Text, nullable=False, comment="path of the WARC file"),
     Column("file_id", Text, nullable=False, comment="WARC-Record-ID of its warcinfo record"),
+    UniqueConstraint("url").ddl_if(SQLITE),
 )
 
 Index("feeds_by_run", feeds.c.run)
 Index("captures_by_digest", captures.c.digest)
+
+# What is UNIQUE in SQLite.
+for _name, _columns in {
+    "feeds_by_url": (Keyed(feeds.c.url),),
+    "documents_by_key": (documents.c.feed_id, Keyed(documents.c.key)),
+    "entries_by_id": (entries.c.feed_id, Keyed(entries.c.id)),
+    "versions_by_id": (versions.c.feed_id, Keyed(versions.c.id), versions.c.digest),
+    "changes_by_id": (changes.c.feed_id, Keyed(changes.c.id)),
+    "captures_by_url": (Keyed(captures.c.url),),
+}.items():
+    Index(_name, *_columns, unique=True).ddl_if(POSTGRESQL)

@@ -5,16 +5,41 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import CTE, Select, bindparam, case, func, null, select
+from sqlalchemy import (
+    CTE,
+    Integer,
+    ScalarSelect,
+    Select,
+    Text,
+    any_,
+    bindparam,
+    case,
+    func,
+    literal,
+    null,
+    select,
+    true,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from fhcrawl.logical_feed import Role
-from fhcrawl.store.schema import captures, changes, documents, entries, feeds, versions
+from fhcrawl.store.schema import (
+    POSTGRESQL,
+    SQLITE,
+    Keyed,
+    captures,
+    changes,
+    documents,
+    entries,
+    feeds,
+    versions,
+)
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Dialect, Table
+    from sqlalchemy import Column, ColumnElement, Connection, Dialect
 
-DATABASES = ("sqlite", "postgresql")
+DATABASES = (SQLITE, POSTGRESQL)
 
 CONTENT = (
     "title",
@@ -37,6 +62,19 @@ ORDER = (
     "order_position",
 )
 
+
+def is_of(url: str) -> ColumnElement[bool]:
+    """That a feed has a URL."""
+    return Keyed(feeds.c.url) == Keyed(literal(url))
+
+
+def is_one_of(urls: list[str]) -> ColumnElement[bool]:
+    """That a feed has one of some URLs."""
+    return Keyed(feeds.c.url).in_([Keyed(literal(url)) for url in urls])
+
+
+CHANGE_OF_ENTRY = (changes.c.feed_id == entries.c.feed_id) & (Keyed(changes.c.id) == Keyed(entries.c.id))
+
 WINNERS = (
     select(
         entries.c.id,
@@ -45,10 +83,25 @@ WINNERS = (
         changes.c.id.is_not(None),
         changes.c.exported_digest,
     )
-    .outerjoin(changes, (changes.c.feed_id == entries.c.feed_id) & (changes.c.id == entries.c.id))
+    .outerjoin(changes, CHANGE_OF_ENTRY)
     .where(entries.c.feed_id == bindparam("feed_id"))
 )
-WINNERS_AMONG = WINNERS.where(entries.c.id.in_(bindparam("ids", expanding=True)))
+
+
+def winners_among(dialect: Dialect) -> Select[Any]:
+    """The statement of `WINNERS` for some ids, in the words of one database."""
+    return WINNERS.where(_is_among(entries.c.id, "ids", dialect))
+
+
+def _is_among(column: Any, names: str, dialect: Dialect) -> ColumnElement[bool]:
+    if dialect.name == SQLITE:
+        among: ColumnElement[bool] = column.in_(bindparam(names, expanding=True))
+        return among
+    # One parameter, however many there are, so that there is one statement.
+    wanted = func.unnest(bindparam(names, type_=ARRAY(Text))).column_valued("wanted")
+    keys = func.array(select(Keyed(wanted)).scalar_subquery())
+    return Keyed(column) == any_(keys)
+
 
 ENTRIES = select(
     feeds.c.url.label("feed"),
@@ -62,20 +115,27 @@ ENTRIES = select(
 ENTRIES_COLUMNS = [str(name) for name in ENTRIES.selected_columns.keys()]  # noqa: SIM118 - a collection of columns
 VERSIONS = ENTRIES.add_columns(entries.c.original, entries.c.order_time)
 
-STORED_ENTRIES = select(entries).where(
-    entries.c.feed_id == bindparam("b_feed_id"), entries.c.id.in_(bindparam("b_ids", expanding=True))
-)
 
-ENTRY = select(entries).where(entries.c.feed_id == bindparam("feed_id"), entries.c.id == bindparam("id"))
+def _stored_entries(dialect: Dialect) -> Select[Any]:
+    of_feed = entries.c.feed_id == bindparam("b_feed_id", type_=Integer())
+    return select(entries).where(of_feed, _is_among(entries.c.id, "b_ids", dialect))
+
+
+ENTRY = select(entries).where(
+    entries.c.feed_id == bindparam("feed_id"), Keyed(entries.c.id) == Keyed(bindparam("id", type_=Text()))
+)
 VERSIONS_BEFORE = (
     select(versions)
-    .where(versions.c.feed_id == bindparam("feed_id"), versions.c.id == bindparam("id"))
+    .where(
+        versions.c.feed_id == bindparam("feed_id"),
+        Keyed(versions.c.id) == Keyed(bindparam("id", type_=Text())),
+    )
     .order_by(*(versions.c[name].desc() for name in ORDER))
 )
 
 CONFIRM_ENTRY = (
     entries.update()
-    .where(entries.c.feed_id == bindparam("b_feed_id"), entries.c.id == bindparam("b_id"))
+    .where(entries.c.feed_id == bindparam("b_feed_id"), Keyed(entries.c.id) == Keyed(bindparam("b_id")))
     .values(
         {
             **{name: bindparam(name) for name in (*TIMES, *ORDER)},
@@ -86,17 +146,32 @@ CONFIRM_ENTRY = (
 
 DELETE_ENTRY = (
     entries.update()
-    .where(entries.c.feed_id == bindparam("b_feed_id"), entries.c.id == bindparam("b_id"))
+    .where(entries.c.feed_id == bindparam("b_feed_id"), Keyed(entries.c.id) == Keyed(bindparam("b_id")))
     .values(digest="", **{name: bindparam(name) for name in ORDER})
 )
 
 SETTLE_CHANGE = changes.delete().where(
-    changes.c.feed_id == bindparam("b_feed_id"), changes.c.id == bindparam("b_id")
+    changes.c.feed_id == bindparam("b_feed_id"), Keyed(changes.c.id) == Keyed(bindparam("b_id"))
 )
 
 
 FIND_DOCUMENT = select(documents).where(
-    documents.c.feed_id == bindparam("feed_id"), documents.c.key == bindparam("key")
+    documents.c.feed_id == bindparam("feed_id"), Keyed(documents.c.key) == Keyed(bindparam("key"))
+)
+
+
+def _number(key: str) -> ScalarSelect[Any]:
+    """The number of the document whose feed and key are parameters; NULL if the key is NULL."""
+    known = documents.alias("known")
+    wanted = Keyed(bindparam(key, type_=Text()))
+    found = (known.c.feed_id == bindparam("b_feed_id")) & (Keyed(known.c.key) == wanted)
+    return select(known.c.id).where(found).scalar_subquery()
+
+
+DOCUMENT_KEY = (documents.c.feed_id, Keyed(documents.c.key))
+
+WRITE_SUBSCRIPTION = (
+    feeds.update().where(feeds.c.id == bindparam("b_feed_id")).values(subscription_id=_number("b_key"))
 )
 
 _front = documents.alias("front")
@@ -106,16 +181,26 @@ FRONT_OF = (
     .where(
         _front.c.feed_id == bindparam("feed_id"),
         documents.c.feed_id == bindparam("feed_id"),
-        documents.c.key == bindparam("key"),
+        Keyed(documents.c.key) == Keyed(bindparam("key")),
     )
 )
 
 
-# Only of pages: an archive that has been read stays read.
+FORGET_DOCUMENT = documents.delete().where(documents.c.id == bindparam("b_id"))
+
+_before = documents.alias("before")
+# What is behind a document; only pages: an archive that has been read stays read.
 UNREAD_PAGE = (
     documents.update()
     .where(
-        documents.c.id == bindparam("b_id"),
+        documents.c.id
+        == select(_before.c.behind_id)
+        .where(
+            _before.c.feed_id == bindparam("b_feed_id"),
+            Keyed(_before.c.key) == Keyed(bindparam("b_key")),
+            _before.c.behind_id != _before.c.id,
+        )
+        .scalar_subquery(),
         documents.c.role == Role.PAGE.value,
         documents.c.state == State.PROCESSED.value,
     )
@@ -152,20 +237,12 @@ class Prepared:
     """
 
     def __init__(self, statement: Any, dialect: Dialect) -> None:
-        self._columns = statement.table.columns.keys()
-        compiled = statement.compile(dialect=dialect, column_keys=self._columns)
-        self._sql = str(compiled)
-        self._is_positional = compiled.positiontup == self._columns
+        self._sql = str(statement.compile(dialect=dialect, column_keys=statement.table.columns.keys()))
 
     def execute(self, connection: Connection, rows: list[tuple[object, ...]]) -> None:
         """Execute it for rows that have a value for every column, in the order of the columns."""
-        if not rows:
-            return
-        if self._is_positional:
+        if rows:
             connection.exec_driver_sql(self._sql, rows)
-            return
-        named = [dict(zip(self._columns, row, strict=True)) for row in rows]
-        connection.exec_driver_sql(self._sql, named)
 
 
 class Upserts:
@@ -174,31 +251,34 @@ class Upserts:
     def __init__(self, dialect: Dialect) -> None:
         # The other database's dialect is large, and need not be loaded.
         insert = import_module(f"sqlalchemy.dialects.{dialect.name}").insert
-        entry = self._overwrite(insert(entries), entries, ("feed_id", "id"))
+        entry = self._overwrite(insert(entries), entries.c.id, entries.c.feed_id)
         self.entry = Prepared(entry, dialect)
         # What changes again while it is delivered is not what is delivered.
         change = insert(changes).on_conflict_do_update(
-            index_elements=("feed_id", "id"), set_={"delivery": null()}
+            index_elements=(changes.c.feed_id, Keyed(changes.c.id)), set_={"delivery": null()}
         )
         self.change = Prepared(change, dialect)
-        self.feed = insert(feeds).on_conflict_do_nothing(index_elements=("url",))
-        self.known_document = self._known_document(insert(documents))
-        self.part = self._known_document(insert(documents), "url", "behind_id")
-        self.document = self._document(insert(documents))
-        once = ("feed_id", "id", "digest")
-        version = insert(versions).on_conflict_do_nothing(index_elements=once)
+        self.feed = insert(feeds).on_conflict_do_nothing(index_elements=(Keyed(feeds.c.url),))
+        self.known_document = self._known_document(insert(documents).inline())
+        part = insert(documents).inline().values(behind_id=_number("b_behind_key"))
+        self.part = self._known_document(part, "url", "behind_id")
+        self.document = self._document(insert(documents).inline())
+        once = (versions.c.feed_id, Keyed(versions.c.id), versions.c.digest)
+        version = insert(versions).inline().on_conflict_do_nothing(index_elements=once)
         self.version = Prepared(version, dialect)
-        self.superseded = version.from_select(versions.columns.keys(), STORED_ENTRIES)
-        self.capture = self._overwrite(insert(captures), captures, ("url",))
+        self.superseded = version.from_select(versions.columns.keys(), _stored_entries(dialect))
+        self.capture = self._overwrite(insert(captures), captures.c.url)
 
     @staticmethod
-    def _overwrite(statement: Any, table: Table, key: tuple[str, ...]) -> Any:
-        updated = {c.name: statement.excluded[c.name] for c in table.c if c.name not in key}
-        return statement.on_conflict_do_update(index_elements=key, set_=updated)
+    def _overwrite(statement: Any, key: Column[str], *also: Column[Any]) -> Any:
+        """A row of a key, which is unique together with other columns."""
+        columns = statement.table.c
+        updated = {c.name: statement.excluded[c.name] for c in columns if c not in {key, *also}}
+        return statement.on_conflict_do_update(index_elements=(*also, Keyed(key)), set_=updated)
 
     @staticmethod
     def _known_document(statement: Any, *also: str) -> Any:
-        """What a link names, or a list; the row's number.
+        """What a link names, or a list.
 
         :param also: what is as new as the link in any case
 
@@ -209,24 +289,28 @@ class Upserts:
         columns = ("role", "state", "walk", "step", "reason", "detail", "since")
         changed = {name: case((other, new[name]), else_=documents.c[name]) for name in columns}
         changed |= {name: new[name] for name in also}
-        statement = statement.on_conflict_do_update(index_elements=("feed_id", "key"), set_=changed)
-        return statement.returning(documents.c.id)
+        return statement.on_conflict_do_update(index_elements=DOCUMENT_KEY, set_=changed)
 
     @staticmethod
     def _document(statement: Any) -> Any:
+        statement = statement.values(behind_id=_number("b_behind_key"))
         new = statement.excluded
+        # What a document said before it was lost still holds, and what a list said of it.
+        holds = (new.state != State.PROCESSED.value) | (new.role == Role.PART.value)
         # An archive keeps the place that the chain once gave it; what is read again in each walk moves.
         moves = new.role != Role.ARCHIVE.value
         same_reason = documents.c.reason.is_not_distinct_from(new.reason)
         return statement.on_conflict_do_update(
-            index_elements=("feed_id", "key"),
+            index_elements=DOCUMENT_KEY,
             set_={
                 "url": new.url,
                 "role": new.role,
                 "state": new.state,
                 "walk": case((moves, new.walk), else_=documents.c.walk),
                 "step": case((moves, new.step), else_=documents.c.step),
-                "behind_id": new.behind_id,
+                "behind_id": case(
+                    (holds, func.coalesce(new.behind_id, documents.c.behind_id)), else_=new.behind_id
+                ),
                 "run": new.run,
                 "updated": new.updated,
                 "lost_entries": new.lost_entries,
@@ -235,15 +319,31 @@ class Upserts:
                 "since": case((same_reason, documents.c.since), else_=new.since),
                 "fetched": new.fetched,
             },
-        ).returning(documents.c.id)
+        )
 
 
 CHAIN_ENDS = chain_ends(documents.c.id == bindparam("start"))
 
 
+def _end_of() -> Select[Any]:
+    """The document of a key, as `start_role` and `start_run`, and where the chain from there ends."""
+    start = documents.alias("start")
+    feed: ColumnElement[int] = bindparam("feed_id", type_=Integer())
+    key = Keyed(bindparam("key", type_=Text()))
+    ends = chain_ends((documents.c.feed_id == feed) & (Keyed(documents.c.key) == key)).subquery("ends")
+    return (
+        select(start.c.role.label("start_role"), start.c.run.label("start_run"), ends)
+        .join_from(start, ends, true(), isouter=True)
+        .where(start.c.feed_id == feed, Keyed(start.c.key) == key)
+    )
+
+
+END_OF = _end_of()
+
+
 def losing_entries(start: Any, feed_id: int) -> Select[Any]:
     """The documents of a chain, and the parts of lists, that had entries which could not be kept."""
     links = chain(start)
-    is_part = (documents.c.feed_id == feed_id) & (documents.c.role == Role.PART.value)
-    losing = select(documents).where(documents.c.id.in_(select(links.c.id)) | is_part)
-    return losing.where(documents.c.lost_entries > 0).order_by(documents.c.id)
+    is_listed = documents.c.id.in_(select(links.c.id)) | (documents.c.role == Role.PART.value)
+    losing = select(documents).where(documents.c.feed_id == feed_id, documents.c.lost_entries > 0, is_listed)
+    return losing.order_by(documents.c.id)

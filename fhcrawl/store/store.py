@@ -9,19 +9,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import create_engine, event, func, select, true
+from sqlalchemy import create_engine, event, func, literal, select, true
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError as UrlError
 from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.logical_feed import Kind, Reason, Role, verdict
-from fhcrawl.store import leases, lists, migrations, rows, schedules, schema, statements
-from fhcrawl.store.committing import Commit
+from fhcrawl.store import copying, leases, lists, migrations, rows, schedules, schema, statements
+from fhcrawl.store.committing import Before, Commit
 from fhcrawl.store.details import Details, details
 from fhcrawl.store.leases import Leases
 from fhcrawl.store.rows import NOT_FETCHED, Capture, End, Feed, KeptVersion, Step, StoredVersion, Subscription
-from fhcrawl.store.schema import captures, changes, deliveries, documents, entries, feeds
+from fhcrawl.store.schema import Keyed, captures, changes, deliveries, documents, entries, feeds
 from fhcrawl.store.statements import ORDER
 from fhcrawl.visit import State
 
@@ -54,6 +54,7 @@ ADVICE = {
     "unable to open": "make its folder, or set FHCRAWL_STORE_URL to another place",
 }
 OTHER_ADVICE = "mend it, or set FHCRAWL_STORE_URL to another place"
+POSTGRESQL_DRIVER = "postgresql+psycopg"
 
 
 class Store:
@@ -66,6 +67,8 @@ class Store:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._writer = engine.execution_options(**{WRITES: True})
+        self._reader = _reader(engine)
+        self._winners_among = statements.winners_among(engine.dialect)
         self._upserts = statements.Upserts(engine.dialect)
         self._feed_ids: dict[str, int] = {}
         self._leases: Leases | None = None
@@ -115,21 +118,64 @@ class Store:
             self._engine.dispose()
 
     def _prepare(self) -> None:
-        with self._engine.begin() as connection:
-            is_current = migrations.is_current(connection)
-        if not is_current:
-            with self._writer.begin() as connection:
-                migrations.prepare(connection)
+        try:
+            with self._engine.begin() as connection:
+                is_current = migrations.is_current(connection)
+            if not is_current:
+                with self._writer.begin() as connection:
+                    migrations.prepare(connection)
+        except BaseException:
+            self._engine.dispose()
+            raise
 
     @contextmanager
-    def _transaction(self, engine: Engine | None = None) -> Iterator[Connection]:
+    def _sentences(self) -> Iterator[None]:
+        """Let what the database raises, or its driver at the end of a pipeline, be a StoreError."""
         if self._file != _identity(self._engine):
             raise StoreError("The store is gone: somebody has moved or replaced its file; bring it back")
         try:
-            with (engine or self._writer).begin() as connection:
-                yield connection
-        except SQLAlchemyError as error:
+            yield
+        except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:
             raise StoreError(f"The store failed: {_cause(error)}; {_advice(error)}") from error
+
+    @contextmanager
+    def _transaction(self, engine: Engine | None = None) -> Iterator[Connection]:
+        with self._sentences(), (engine or self._writer).begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _lookup(self) -> Iterator[Connection]:
+        """For a statement that only reads, without the round trips that begin and end a transaction."""
+        with self._sentences(), self._reader.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _one_by_one(self, feed_id: int) -> Iterator[Connection]:
+        """A transaction for a feed of this run."""
+        with self._transaction() as connection:
+            self._living().check(connection, feed_id)
+            yield connection
+
+    @contextmanager
+    def _together(self, feed_id: int) -> Iterator[Connection]:
+        """A transaction for a feed of this run, whose statements go to the database in one round trip.
+
+        None of them has a result.
+        """
+        with self._sentences(), self._reader.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            try:
+                with driver.pipeline():
+                    # psycopg's own would wait for the answer.
+                    connection.exec_driver_sql("BEGIN")
+                    self._living().fence(connection, feed_id)
+                    yield connection
+                    connection.exec_driver_sql("COMMIT")
+            except BaseException as error:
+                # The transaction may still be open; without its connection, the server rolls it back.
+                connection.invalidate()
+                leases.explain(error)
+                raise
 
     def _snapshot(self) -> AbstractContextManager[Connection]:
         """A transaction that only reads, and waits for no writer."""
@@ -139,6 +185,17 @@ class Store:
         """Write something that changes nothing."""
         with self._transaction() as connection:
             connection.execute(schema.store.update().values(runs=schema.store.c.runs))
+
+    def copy_to(self, target: Store) -> dict[str, int]:
+        """Copy everything to a store that is empty; how many rows, by table.
+
+        :raises StoreError: if there is nothing here, or something there
+        """
+        source = self._engine
+        if source.dialect.name == schema.POSTGRESQL:
+            source = source.execution_options(isolation_level="REPEATABLE READ")
+        with self._transaction(source) as connection, target._transaction() as other:
+            return copying.copy(connection, other)
 
     # -- runs and walks ---------------------------------------------------------------------------
 
@@ -175,7 +232,7 @@ class Store:
         with self._transaction() as connection:
             new = {"url": feed, "location": feed, "walk": 0, "run": run, "since": now}
             connection.execute(self._upserts.feed, new)
-            row = connection.execute(select(feeds).where(feeds.c.url == feed).with_for_update()).one()
+            row = connection.execute(select(feeds).where(statements.is_of(feed)).with_for_update()).one()
             self._living().claim(connection, row.run)
             begun = dict.fromkeys(("verdict", "reasons", "retry_after", "due")) | {"run": run}
             connection.execute(feeds.update().where(feeds.c.id == row.id).values(begun))
@@ -201,7 +258,7 @@ class Store:
 
         :raises LeaseError: if another crawl is at work on it
         """
-        known = select(feeds.c.id).where(feeds.c.url == feed).scalar_subquery()
+        known = select(feeds.c.id).where(statements.is_of(feed)).scalar_subquery()
         unread = {
             "state": State.KNOWN.value,
             "reason": State.KNOWN.value,
@@ -209,7 +266,7 @@ class Store:
             "since": now,
         }
         with self._transaction() as connection:
-            run = connection.scalar(select(feeds.c.run).where(feeds.c.url == feed))
+            run = connection.scalar(select(feeds.c.run).where(statements.is_of(feed)))
             if run is not None:
                 self._living().claim(connection, run)
             connection.execute(documents.update().where(documents.c.feed_id == known).values(unread))
@@ -236,34 +293,35 @@ class Store:
         :param run: number of this crawl: a chain that comes to the subscription document read in it is a loop
         :return: None if the store does not know that document, or knows it as something else
         """
-        with self._snapshot() as connection:
-            row = rows.find_document(connection, self._feed_id(connection, feed), key)
-            if row is None:
-                return None
-            if row.role != role.value:
-                return End(None, loop=True) if row.run == run else None
-            return End.of(connection.execute(statements.CHAIN_ENDS, {"start": row.id}).first())
+        with self._lookup() as connection:
+            names = {"feed_id": self._feed_id(connection, feed), "key": key}
+            row = connection.execute(statements.END_OF, names).first()
+        if row is None:
+            return None
+        if row.start_role != role.value:
+            return End(None, loop=True) if row.start_run == run else None
+        return End.of(None if row.state is None else row)
 
     def step(self, feed: str, key: str) -> Step | None:
         """A document of a feed; None if it is not known."""
-        with self._snapshot() as connection:
+        with self._lookup() as connection:
             row = rows.find_document(connection, self._feed_id(connection, feed), key)
         return None if row is None else Step.of(row)
 
     def first_unread(self, feed: str, parts: list[Listed]) -> int:
         """The position of the first document of a list that is not processed; if none is, their number."""
-        with self._transaction() as connection:
+        with self._lookup() as connection:
             return lists.first_unread(connection, self._feed_id(connection, feed), parts)
 
     def part_behind(self, feed: str, key: str) -> Step | None:
         """The first document behind one of a list that is not processed; None if all are."""
-        with self._transaction() as connection:
+        with self._lookup() as connection:
             row = rows.find_document(connection, self._feed_id(connection, feed), key)
             return None if row is None else lists.unread(connection, row.behind_id)
 
     def front_of(self, feed: str, key: str) -> str | None:
         """URL of a document whose link leads to another one of the feed; None if the store knows none."""
-        with self._transaction() as connection:
+        with self._lookup() as connection:
             parameters = {"feed_id": self._feed_id(connection, feed), "key": key}
             found: str | None = connection.scalar(statements.FRONT_OF, parameters)
         return found
@@ -271,12 +329,12 @@ class Store:
     def has_feed(self, feed: str) -> bool:
         """Whether the store knows a feed."""
         with self._snapshot() as connection:
-            return connection.scalar(select(feeds.c.id).where(feeds.c.url == feed)) is not None
+            return connection.scalar(select(feeds.c.id).where(statements.is_of(feed))) is not None
 
     def kind_of(self, feed: str) -> Kind | None:
         """What a feed was when it was last read; None if it never was."""
         with self._snapshot() as connection:
-            kind = connection.scalar(select(feeds.c.kind).where(feeds.c.url == feed))
+            kind = connection.scalar(select(feeds.c.kind).where(statements.is_of(feed)))
         return None if kind is None else Kind(kind)
 
     def urls_of(self, feed: str) -> Iterator[tuple[str, Role]]:
@@ -296,11 +354,11 @@ class Store:
     def winners(self, feed: str, ids: list[str]) -> dict[str, Winner]:
         """The newest versions of some entries of a feed, by id."""
         found: dict[str, Winner] = {}
-        with self._snapshot() as connection:
+        with self._lookup() as connection:
             feed_id = self._feed_id(connection, feed)
             for some in _some_at_once(ids):
                 parameters = {"feed_id": feed_id, "ids": some}
-                found |= rows.winners(connection, statements.WINNERS_AMONG, parameters)
+                found |= rows.winners(connection, self._winners_among, parameters)
         return found
 
     def versions_of(self, feed: str, entry_id: str) -> list[KeptVersion]:
@@ -317,26 +375,32 @@ class Store:
         :return: how many entries have been deleted, because a complete feed no longer has them
         :raises LeaseError: if another crawl has taken the feed over
         """
-        with self._transaction() as connection:
-            return self._commit(connection, visit).write()
+        with self._committing(visit) as commit:
+            return commit.write()
 
     def lose(self, visit: Visit) -> None:
         """Note that a document could not be had; what was behind it stays known.
 
         :raises LeaseError: if another crawl has taken the feed over
         """
-        with self._transaction() as connection:
-            self._commit(connection, visit).write_loss()
+        with self._committing(visit) as commit:
+            commit.write_loss()
 
-    def _commit(self, connection: Connection, visit: Visit) -> Commit:
-        feed_id = self._own_feed_id(connection, visit.feed)
-        return Commit(connection, self._upserts, feed_id, visit, self.keeps_versions)
+    @contextmanager
+    def _committing(self, visit: Visit) -> Iterator[Commit]:
+        with self._lookup() as connection:
+            before = Before.read(connection, self._feed_id(connection, visit.feed), visit)
+        # What a snapshot replaces depends on what is in the store at the very end.
+        one_by_one = self._engine.dialect.name == schema.SQLITE or visit.replaces is not None
+        transaction = self._one_by_one if one_by_one else self._together
+        with transaction(before.feed_id) as connection:
+            yield Commit(connection, self._upserts, before, visit, self.keeps_versions)
 
     # -- WARC files -------------------------------------------------------------------------------
 
     def capture_of(self, url: str) -> Capture | None:
         """The last capture of a URL; None if there is none."""
-        return self._capture(captures.c.url == url)
+        return self._capture(Keyed(captures.c.url) == Keyed(literal(url)))
 
     def capture_with(self, digest: str) -> Capture | None:
         """A capture whose body has a digest; None if there is none."""
@@ -371,17 +435,15 @@ class Store:
     def entries(self, urls: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
         """The live entries of some feeds, or of all: feed by feed, oldest first."""
         chosen = list(urls)
-        of_feeds = feeds.c.url.in_(chosen) if chosen else true()
+        of_feeds = statements.is_one_of(chosen) if chosen else true()
         yield from self._entries((entries.c.digest != "") & of_feeds, only_changed=False)
 
     def versions(self, feed: str, newest_first: bool = False) -> Iterator[StoredVersion]:
         """The newest version of each entry of a feed, those that are deleted too, oldest first."""
         order = [entries.c[name] for name in (*ORDER, "id")]
         statement = (
-            statements.VERSIONS.outerjoin(
-                changes, (changes.c.feed_id == entries.c.feed_id) & (changes.c.id == entries.c.id)
-            )
-            .where(feeds.c.url == feed)
+            statements.VERSIONS.outerjoin(changes, statements.CHANGE_OF_ENTRY)
+            .where(statements.is_of(feed))
             .order_by(*(column.desc() if newest_first else column for column in order))
         )
         with self._snapshot() as connection:
@@ -391,18 +453,14 @@ class Store:
     def times(self, feed: str) -> tuple[str, str]:
         """When a feed was first crawled, and the newest time of its entries; '' for none. ISO 8601 in UTC."""
         latest = select(func.max(entries.c.order_time)).where(entries.c.feed_id == feeds.c.id)
-        statement = select(feeds.c.since, latest.scalar_subquery()).where(feeds.c.url == feed)
+        statement = select(feeds.c.since, latest.scalar_subquery()).where(statements.is_of(feed))
         with self._snapshot() as connection:
             since, newest = connection.execute(statement).one()
         return since, f"{newest}Z" if newest else ""
 
     def _entries(self, where: Any, only_changed: bool) -> Iterator[dict[str, Any]]:
         statement = (
-            statements.ENTRIES.join(
-                changes,
-                (changes.c.feed_id == entries.c.feed_id) & (changes.c.id == entries.c.id),
-                isouter=not only_changed,
-            )
+            statements.ENTRIES.join(changes, statements.CHANGE_OF_ENTRY, isouter=not only_changed)
             .where(where)
             .order_by(entries.c.feed_id, *(entries.c[name] for name in ORDER), entries.c.id)
         )
@@ -448,7 +506,7 @@ class Store:
         """The feeds of a run, or some of them, or all, by URL, with their verdicts."""
         of_run = true() if run is None else feeds.c.run == run
         if chosen := list(urls):
-            of_run &= feeds.c.url.in_(chosen)
+            of_run &= statements.is_one_of(chosen)
         with self._snapshot() as connection:
             for row in _stream(connection, select(feeds).where(of_run).order_by(feeds.c.url)):
                 yield self._feed(row)
@@ -471,7 +529,7 @@ class Store:
         :param limits: of when it is
         """
         said = json.dumps([dataclasses.asdict(reason) for reason in reasons], ensure_ascii=False)
-        of_run = (feeds.c.url == feed) & (feeds.c.run == run)
+        of_run = statements.is_of(feed) & (feeds.c.run == run)
         with self._transaction() as connection:
             row = connection.execute(select(feeds).where(of_run).with_for_update()).first()
             if row is not None:
@@ -572,7 +630,7 @@ class Store:
     def _feed_id(self, connection: Connection, feed: str) -> int:
         if (known := self._feed_ids.get(feed)) is not None:
             return known
-        found: int | None = connection.scalar(select(feeds.c.id).where(feeds.c.url == feed))
+        found: int | None = connection.scalar(select(feeds.c.id).where(statements.is_of(feed)))
         if found is None:
             raise StoreError(f"The store does not know the feed {feed}")
         if len(self._feed_ids) >= FEEDS_REMEMBERED:
@@ -607,13 +665,24 @@ def _parsed(url: str | URL) -> URL:
 
 
 def _engine(url: URL) -> Engine:
-    if url.get_backend_name() != "sqlite":
-        return create_engine(url)
-    patience = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
-    engine = create_engine(url, connect_args=patience)
-    event.listen(engine, "connect", _configure_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
+    if url.get_backend_name() == schema.SQLITE:
+        patience = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
+        engine = create_engine(url, connect_args=patience)
+        event.listen(engine, "connect", _configure_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    # Parameters by position, as SQLite has them; nothing of ours is a hstore, which would be looked for.
+    options = {"paramstyle": "format", "use_native_hstore": False}
+    engine = create_engine(url.set(drivername=POSTGRESQL_DRIVER), **options)
+    event.listen(engine, "connect", _configure_postgresql)
     return engine
+
+
+def _reader(engine: Engine) -> Engine:
+    """For single statements: in PostgreSQL, a transaction around one would take two round trips more."""
+    if engine.dialect.name == schema.SQLITE:
+        return engine
+    return engine.execution_options(isolation_level="AUTOCOMMIT")
 
 
 def _configure_sqlite(connection: Any, record: Any) -> None:
@@ -657,6 +726,21 @@ def _immutable(url: URL) -> URL | None:
         return None
     # https://www.sqlite.org/wal.html#read_only_databases: else its index would have to be written beside it.
     return url.set(database=path.as_uri(), query={"immutable": "1", "uri": "true"})
+
+
+def _configure_postgresql(connection: Any, record: Any) -> None:
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        connection.close()
+        raise StoreError(f"The database has the encoding {encoding}: create one with ENCODING 'UTF8'")
+    with connection.cursor() as cursor:
+        cursor.execute("SET client_encoding = 'UTF8'")
+        cursor.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'")
+        # All is looked up by indexes. A planner that has no statistics yet, as in the first crawl of a feed,
+        # would rather read whole feeds.
+        for way in ("enable_seqscan", "enable_hashjoin", "enable_mergejoin"):
+            cursor.execute(f"SET {way} = off")
+    connection.commit()
 
 
 def _cause(error: BaseException) -> str:

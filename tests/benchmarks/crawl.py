@@ -13,16 +13,19 @@ import os
 import platform
 import shutil
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
+from tests import postgresql
 from tests.benchmarks.measuring import ROOT, Cost, measure
 from tests.benchmarks.server import serving
+from tests.databases import Database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
 HERE = Path(__file__).parent
 OUTPUT = "out.jsonl"
@@ -33,8 +36,9 @@ CONTESTANTS = {
     "b": "fhcrawl, first run",
     "c": "fhcrawl, nothing new",
     "d": "urllib and feedparser",
+    "e": "(b) with PostgreSQL",
 }
-TARGETS = {("b", "a"): 1.25, ("b", "d"): 0.2, ("c", "a"): 0.35}
+TARGETS = {("b", "a"): 1.25, ("b", "d"): 0.2, ("c", "a"): 0.35, ("e", "b"): 1.5}
 
 Round = dict[str, Cost]
 
@@ -53,7 +57,8 @@ class Written(NamedTuple):
 def main() -> None:
     options = _options()
     print(_conditions(options), flush=True)
-    with serving(options.archives, options.entries) as url:
+    with serving(options.archives, options.entries) as url, _server(options) as database:
+        options.database = database
         rounds = [_round(url, options, number) for number in range(1, options.rounds + 1)]
     print(_table(rounds))
     print(_ratios(rounds), flush=True)
@@ -72,7 +77,13 @@ def _options() -> argparse.Namespace:
         default=True,
         help=f"compare the peak memory with that of a chain {LONGER} times as long",
     )
+    parser.add_argument("--postgres", action="store_true", help="compare SQLite with PostgreSQL, too")
     return parser.parse_args()
+
+
+def _server(options: argparse.Namespace) -> AbstractContextManager[str | None]:
+    """A PostgreSQL server on loopback, as it is installed; the URL of its database."""
+    return postgresql.serving() if options.postgres else nullcontext()
 
 
 def _conditions(options: argparse.Namespace) -> str:
@@ -96,11 +107,23 @@ def _round(url: str, options: argparse.Namespace, number: int) -> Round:
         of_second_run = _expect("c", project, expected)
         costs |= {"d": measure([str(HERE / "feedparser_loop.py"), url, OUTPUT], loop)}
         _expect("d", loop, expected)
+    if options.database is not None:
+        costs |= {"e": _with_postgresql(url, options.database, f"round_{number}", of_fhcrawl)}
     if not of_plain.digest == of_fhcrawl.digest == of_second_run.digest:
         raise SystemExit("a, b and c have not written the same entries")
     times = ", ".join(f"{name} {cost.wall:.2f} s" for name, cost in costs.items())
     print(f"round {number}: {times}", flush=True)
     return costs
+
+
+def _with_postgresql(url: str, database: str, schema: str, expected: Written) -> Cost:
+    Database(database).execute(f"CREATE SCHEMA {schema}")
+    store = f"FHCRAWL_STORE_URL={database}?options=-csearch_path%3D{schema}"
+    with _folder() as folder:
+        cost = measure([*_fhcrawl(url), "-s", store], _project(folder))
+        if _written(folder / OUTPUT) != expected:
+            raise SystemExit("e has not written what b has")
+    return cost
 
 
 def _plain_spider(url: str) -> list[str]:
@@ -158,7 +181,9 @@ def _table(rounds: list[Round]) -> str:
     head = f"{'':26}{'wall s':^16}{'CPU s':^16}{'peak MiB':^16}".rstrip()
     columns = " " * 26 + f"{'median':>8}{'min':>8}" * 3
     lines = [
-        f"{name}  {what:23}{_columns([each[name] for each in rounds])}" for name, what in CONTESTANTS.items()
+        f"{name}  {what:23}{_columns([each[name] for each in rounds])}"
+        for name, what in CONTESTANTS.items()
+        if name in rounds[0]
     ]
     return "\n".join(["", head, columns, *lines, ""])
 
@@ -173,6 +198,8 @@ def _ratios(rounds: list[Round]) -> str:
     head = f"{'ratio':26}{'wall':>8}{'CPU':>8}   target (of wall)"
     lines = []
     for (one, other), target in TARGETS.items():
+        if one not in rounds[0]:
+            continue
         wall = median(each[one].wall / each[other].wall for each in rounds)
         cpu = median(each[one].cpu / each[other].cpu for each in rounds)
         lines.append(f"{one + '/' + other:26}{wall:8.3f}{cpu:8.3f}   at most {target}")

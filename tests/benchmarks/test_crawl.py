@@ -4,6 +4,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from tests.benchmarks.chain import Chain
 from tests.benchmarks.measuring import ROOT
 
@@ -23,6 +25,14 @@ def test_benchmark_reports_all_costs_and_ratios() -> None:
     ratios = re.findall(r"^(\S+) +[\d.]+ +[\d.]+   at most ([\d.]+)$", done.stdout, re.MULTILINE)
     assert ratios == [("b/a", "1.25"), ("b/d", "0.2"), ("c/a", "0.35")]
     assert re.search(r"^b, memory +[\d.]+ +at most 1\.15 \(.* with 30 archives", done.stdout, re.MULTILINE)
+
+
+@pytest.mark.postgresql_only
+def test_ratio_of_postgresql_to_sqlite_is_reported() -> None:
+    done = run(*TINY, "--no-long", "--postgres")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^e  \(b\) with PostgreSQL(?: +[\d.]+){6}$", done.stdout, re.MULTILINE)
+    assert re.search(r"^e/b +[\d.]+ +[\d.]+   at most 1\.5$", done.stdout, re.MULTILINE)
 
 
 def test_long_chain_can_be_left_out() -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.crawling import Project
     from tests.server import FeedServer
 
-COMMANDS = ["crawl", "demo", "export", "feeds", "history", "report", "subscribe", "unsubscribe"]
+COMMANDS = ["copystore", "crawl", "demo", "export", "feeds", "history", "report", "subscribe", "unsubscribe"]
 
 
 @pytest.fixture
@@ -136,6 +136,8 @@ def test_export_replaces_the_file(project: Project) -> None:
         (("export", "-o", "x.jsonl", "--feed", "http://example.org/"), "`scrapy feeds` lists what is"),
         (("export", "-o", "/proc/none/x.jsonl"), "cannot be written"),
         (("export", "-o", "x.jsonl", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened"),
+        (("copystore",), "write scrapy copystore postgresql:///fhcrawl"),
+        (("copystore", "mysql://x/y"), "names a database that fhcrawl does not know, mysql"),
         (("feeds", "all"), "takes no arguments"),
         (("feeds", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened"),
         (("history",), "write scrapy history FEED ID"),

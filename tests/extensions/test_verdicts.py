@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,8 +16,7 @@ if TYPE_CHECKING:
 
 def stored(project: Project) -> dict[str, tuple[str | None, list[dict[str, str]] | None]]:
     """The verdicts in the database, and their reasons, by the last part of the feed's URL."""
-    with closing(sqlite3.connect(project.folder / ".scrapy" / "fhcrawl.sqlite")) as store:
-        rows = store.execute("SELECT url, verdict, reasons FROM feeds").fetchall()
+    rows = project.database.rows("SELECT url, verdict, reasons FROM feeds")
     return {
         url.rpartition("/")[2]: (verdict, reasons and json.loads(reasons)) for url, verdict, reasons in rows
     }

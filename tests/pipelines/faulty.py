@@ -43,6 +43,13 @@ class DropsUnwanted:
         return item
 
 
+class Nul:
+    def process_item(self, item: Any) -> Any:
+        if item.id == "nul":
+            item.summary = "\0"
+        return item
+
+
 class Enriches:
     async def process_item(self, item: Any) -> Any:
         item.categories = [*item.categories, "enriched"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,10 +17,10 @@ from tests.pipelines import faulty
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from fhcrawl.store import Feed
     from tests.crawling import Project
+    from tests.databases import Database
     from tests.server import FeedServer
 
 INDEX, A1, A0 = (f"http://example.org/{name}" for name in ("index", "a1", "a0"))
@@ -78,56 +77,47 @@ class TestErrorInTheMiddleOfADocument:
         assert project.crawl(server.url("/index")).changes == {"1": "new"}
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store.sqlite"
-
-
 class Locking(dict[str, "str | int"]):
     """Documents; while one of them is read, another connection holds the store's write lock."""
 
-    def __init__(self, path: Path, locked: str) -> None:
+    def __init__(self, database: Database, locked: str) -> None:
         super().__init__(DOCUMENTS)
+        self._database = database
         self._locked = locked
-        self._other = sqlite3.connect(path, isolation_level=None)
+        self._lock = ExitStack()
 
     def __getitem__(self, url: str) -> str | int:
-        if self._other.in_transaction:
-            self._other.execute("ROLLBACK")
+        self.close()
         if url == self._locked:
-            self._other.execute("BEGIN IMMEDIATE")
+            self._lock.enter_context(self._database.locked())
         return super().__getitem__(url)
 
     def close(self) -> None:
-        self._other.close()
+        self._lock.close()
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores that do not wait long for a lock."""
-    configure = store_module._configure_sqlite
+    of_sqlite, of_postgresql = store_module._configure_sqlite, store_module._configure_postgresql
 
-    def configure_impatient(connection: Any, record: Any) -> None:
-        configure(connection, record)
+    def configure_sqlite(connection: Any, record: Any) -> None:
+        of_sqlite(connection, record)
         connection.execute("PRAGMA busy_timeout = 20")
 
-    monkeypatch.setattr(store_module, "_configure_sqlite", configure_impatient)
+    def configure_postgresql(connection: Any, record: Any) -> None:
+        of_postgresql(connection, record)
+        connection.execute("SET lock_timeout = 20")
+        connection.commit()
+
+    monkeypatch.setattr(store_module, "_configure_sqlite", configure_sqlite)
+    monkeypatch.setattr(store_module, "_configure_postgresql", configure_postgresql)
 
 
-def execute(path: Path, statement: str) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(statement)
-
-
-def break_store(path: Path, table: str, condition: str) -> None:
+def break_store(database: Database, table: str, condition: str) -> None:
     """Let the store fail to write some rows."""
-    Store.open(f"sqlite:///{path}").close()
-    fails = "BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
-    execute(path, f"CREATE TRIGGER broken BEFORE INSERT ON {table} WHEN {condition} {fails}")
-
-
-def mend_store(path: Path) -> None:
-    execute(path, "DROP TRIGGER IF EXISTS broken")
+    Store.open(database.url).close()
+    database.refuse(table, condition, "the disk is full")
 
 
 def fail_for(broken: object, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,28 +131,28 @@ def fail_for(broken: object, original: Callable[..., Any]) -> Callable[..., Any]
     return method
 
 
-def crawl(path: Path, documents: dict[str, Any]) -> tuple[dict[str, str], Engine]:
+def crawl(database: Database, documents: dict[str, Any]) -> tuple[dict[str, str], Engine]:
     """A crawl; what it exports, by id."""
-    engine = Engine(f"sqlite:///{path}", documents)
+    engine = Engine(database.url, documents)
     changes = engine.crawl(INDEX)
     assert changes is not None
     return {change["id"]: change["change"] for change in changes}, engine
 
 
-def stored(path: Path) -> tuple[set[str], Feed]:
+def stored(database: Database) -> tuple[set[str], Feed]:
     """What the store has of the feed."""
-    store = Store.open(f"sqlite:///{path}")
+    store = Store.open(database.url)
     ids = {entry["id"] for entry in store.entries()}
     [feed] = store.feeds()
     store.close()
     return ids, feed
 
 
-def assert_a1_heals(path: Path) -> None:
-    changes, engine = crawl(path, DOCUMENTS)
+def assert_a1_heals(database: Database) -> None:
+    changes, engine = crawl(database, DOCUMENTS)
     assert engine.asked == [INDEX, A1]
     assert changes == {"2": "new", "1": "new", "0": "deleted"}
-    ids, feed = stored(path)
+    ids, feed = stored(database)
     assert ids == {"3", "2", "1"}
     assert feed.verdict is Verdict.COMPLETE
 
@@ -170,24 +160,24 @@ def assert_a1_heals(path: Path) -> None:
 class TestStoreThatFails:
     @pytest.fixture(params=["when it is asked for the entries", "when it commits"])
     def mend(
-        self, request: pytest.FixtureRequest, path: Path, monkeypatch: pytest.MonkeyPatch
+        self, request: pytest.FixtureRequest, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> Callable[[], None]:
         """A store that fails for the archive a1, and what mends it."""
         if request.param == "when it commits":
-            break_store(path, "entries", "NEW.id = '1'")
+            break_store(database, "entries", "NEW.id = '1'")
         else:
             monkeypatch.setattr(Store, "winners", fail_for("1", Store.winners))
 
         def mended() -> None:
-            mend_store(path)
+            database.mend("entries")
             monkeypatch.undo()
 
         return mended
 
     def test_nothing_of_the_document_is_stored_and_the_walk_goes_on(
-        self, path: Path, mend: Callable[[], None]
+        self, database: Database, mend: Callable[[], None]
     ) -> None:
-        changes, engine = crawl(path, DOCUMENTS)
+        changes, engine = crawl(database, DOCUMENTS)
         assert engine.asked == [INDEX, A1, A0]
         assert changes == {"3": "new", "0": "new"}
         documents = {n: count for n, count in engine.stats.items() if "/document/" in n or "/feed/" in n}
@@ -198,50 +188,52 @@ class TestStoreThatFails:
         }
         assert "fhcrawl/entry/deleted" not in engine.stats
         assert engine.stats["fhcrawl/entry/new"] == 2
-        ids, feed = stored(path)
+        ids, feed = stored(database)
         assert ids == {"3", "0"}
         assert feed.verdict is Verdict.INCOMPLETE
         assert [(reason.kind, reason.url) for reason in feed.reasons] == [("store-error", A1)]
         mend()
-        assert_a1_heals(path)
+        assert_a1_heals(database)
 
     def test_entries_that_cannot_be_compared_do_not_reach_the_pipelines(
-        self, path: Path, monkeypatch: pytest.MonkeyPatch
+        self, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(Store, "winners", fail_for("1", Store.winners))
-        _, engine = crawl(path, DOCUMENTS)
+        _, engine = crawl(database, DOCUMENTS)
         entries = {name: count for name, count in engine.stats.items() if "/entry/" in name}
         assert entries == {"fhcrawl/entry/new": 2}
 
     @pytest.mark.usefixtures("impatient")
-    def test_lock_that_another_process_holds_for_long_ends_the_walk_for_this_run(self, path: Path) -> None:
-        Store.open(f"sqlite:///{path}").close()
-        with closing(Locking(path, A1)) as documents:
-            changes, engine = crawl(path, documents)
+    def test_lock_that_another_process_holds_for_long_ends_the_walk_for_this_run(
+        self, database: Database
+    ) -> None:
+        Store.open(database.url).close()
+        with closing(Locking(database, A1)) as documents:
+            changes, engine = crawl(database, documents)
         assert changes == {"3": "new"}
         assert engine.stats["fhcrawl/feed/incomplete"] == 1
         assert engine.stats["fhcrawl/store/failed"] == 2
-        ids, feed = stored(path)
+        ids, feed = stored(database)
         assert ids == {"3"}
         assert feed.verdict is Verdict.INCOMPLETE
-        changes, engine = crawl(path, DOCUMENTS)
+        changes, engine = crawl(database, DOCUMENTS)
         assert engine.asked == [INDEX, A1, A0]
         assert changes == {"2": "new", "1": "new"}
-        assert stored(path)[1].verdict is Verdict.COMPLETE
+        assert stored(database)[1].verdict is Verdict.COMPLETE
 
     def test_failure_while_the_link_is_followed_leaves_the_document_unmarked(
-        self, path: Path, monkeypatch: pytest.MonkeyPatch
+        self, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(Store, "end_of", fail_for(A0, Store.end_of))
-        changes, _ = crawl(path, DOCUMENTS)
+        changes, _ = crawl(database, DOCUMENTS)
         assert changes == {"3": "new"}
-        _, feed = stored(path)
+        _, feed = stored(database)
         assert [(reason.kind, reason.url) for reason in feed.reasons] == [("store-error", A1)]
         monkeypatch.undo()
-        changes, engine = crawl(path, DOCUMENTS)
+        changes, engine = crawl(database, DOCUMENTS)
         assert engine.asked == [INDEX, A1, A0]
         assert changes == {"2": "new", "1": "new"}
-        assert stored(path)[1].verdict is Verdict.COMPLETE
+        assert stored(database)[1].verdict is Verdict.COMPLETE
 
     @pytest.mark.parametrize(
         ("answer", "detail"),
@@ -255,21 +247,21 @@ class TestStoreThatFails:
         ids=["a new document", "404"],
     )
     def test_loss_that_cannot_be_stored_is_told_by_the_runs_verdict(
-        self, path: Path, caplog: pytest.LogCaptureFixture, answer: str | int, detail: str
+        self, database: Database, caplog: pytest.LogCaptureFixture, answer: str | int, detail: str
     ) -> None:
-        crawl(path, DOCUMENTS)
-        assert stored(path)[1].verdict is Verdict.COMPLETE
-        break_store(path, "documents", "NEW.role = 'subscription' AND NEW.state <> 'known'")
+        crawl(database, DOCUMENTS)
+        assert stored(database)[1].verdict is Verdict.COMPLETE
+        break_store(database, "documents", "NEW.role = 'subscription' AND NEW.state <> 'known'")
         caplog.clear()
-        changes, engine = crawl(path, {**DOCUMENTS, INDEX: answer})
+        changes, engine = crawl(database, {**DOCUMENTS, INDEX: answer})
         assert changes == {}
         verdicts = {name: count for name, count in engine.stats.items() if "/feed/" in name}
         assert verdicts == {"fhcrawl/feed/incomplete": 1}
         [said] = [r.getMessage() for r in caplog.records if "entries: " in r.getMessage()]
         assert said.startswith(f"{INDEX}: incomplete")
         assert detail in said
-        mend_store(path)
-        changes, engine = crawl(path, {**DOCUMENTS, INDEX: atom([E("4")], prev=A1)})
+        database.mend("documents")
+        changes, engine = crawl(database, {**DOCUMENTS, INDEX: atom([E("4")], prev=A1)})
         assert changes == {"4": "new"}
         assert engine.stats["fhcrawl/feed/complete"] == 1
 
@@ -278,11 +270,7 @@ def test_feed_that_the_store_refuses_loses_only_itself(server: FeedServer, proje
     for name in ("one", "refused", "three"):
         server.serve(f"/{name}", atom([E(name)]))
     project.crawl(server.url("/one"))
-    with closing(sqlite3.connect(project.folder / ".scrapy" / "fhcrawl.sqlite")) as store, store:
-        store.execute(
-            "CREATE TRIGGER refuse BEFORE INSERT ON feeds WHEN NEW.url LIKE '%/refused'"
-            " BEGIN SELECT RAISE(ABORT, 'refused by a trigger'); END"
-        )
+    project.database.refuse("feeds", "NEW.url LIKE '%/refused'", "refused by a trigger")
     run = project.crawl(server.url("/refused"), server.url("/three"))
     assert set(run.changes) == {"three"}
     assert any("refused by a trigger" in line and "unknown" in line for line in run.warnings())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hypothesis import HealthCheck, event, example, given, settings
@@ -16,6 +14,7 @@ from fhcrawl.logical_feed import Version as LogicalVersion
 from fhcrawl.logical_feed import order as logical_order
 from fhcrawl.store import Store
 from fhcrawl.visit import Visit, bury
+from tests.databases import new_database
 from tests.engine import Engine
 from tests.feeds import E, atom, tombstone
 
@@ -205,8 +204,8 @@ BURIED = Document([E("b", "x", TIMES[1])], TIMES[1], [("a", TIMES[3])])
     )
 )
 def test_any_runs_interruptions_and_gaps_give_the_oracles_feed(history: History) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        crawled = Crawled(history, f"sqlite:///{Path(folder) / 'store.sqlite'}")
+    with new_database() as database:
+        crawled = Crawled(history, database.url)
         for number, publication in enumerate(history.publications):
             crawled.run(number, publication)
             opened = Store.open(crawled.store)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.store import Store
+from tests.databases import new_database
 from tests.engine import Engine
 from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from tests.databases import Database
 
 SIZE = 2
 INDEX = "http://example.org/index"
@@ -66,13 +68,13 @@ def url(number: int) -> str:
 @example([Run(6), Run(4, cuts=frozenset({1}))])
 @example([Run(6), Run(6, life=2), Run(4, life=4), Run(2, life=4)])
 def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(history: list[Run]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        store, count = f"sqlite:///{Path(folder) / 'store.sqlite'}", 0
+    count = 0
+    with new_database() as database:
         for run in history:
             count += run.added
-            Engine(store, pages(count, run.gaps, run.cuts), run.life).crawl(INDEX)
-        Engine(store, pages(count)).crawl(INDEX)
-        opened = Store.open(store)
+            Engine(database.url, pages(count, run.gaps, run.cuts), run.life).crawl(INDEX)
+        Engine(database.url, pages(count)).crawl(INDEX)
+        opened = Store.open(database.url)
         found = {entry["id"] for entry in opened.entries()}
         [feed] = opened.feeds()
         opened.close()
@@ -80,12 +82,10 @@ def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(history: list[
     assert [reason.kind for reason in feed.reasons] == ["paged"]
 
 
-def test_walk_of_pages_that_nothing_interrupts_ends_where_nothing_is_new() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        store = f"sqlite:///{Path(folder) / 'store.sqlite'}"
-        asked = []
-        for count in (10, 10, 12, 12):
-            engine = Engine(store, pages(count))
-            engine.crawl(INDEX)
-            asked.append(len(engine.asked))
+def test_walk_of_pages_that_nothing_interrupts_ends_where_nothing_is_new(database: Database) -> None:
+    asked = []
+    for count in (10, 10, 12, 12):
+        engine = Engine(database.url, pages(count))
+        engine.crawl(INDEX)
+        asked.append(len(engine.asked))
     assert asked == [5, 1, 2, 1]

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from tests.crawling import Project
     from tests.server import FeedServer
 
+# Files that are locked, read-only, damaged or gone are SQLite's.
+pytestmark = pytest.mark.sqlite_only
+
 NO_MOUNT = "a disk of its own needs the right to mount"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import sqlite3
 import threading
 import time
 from contextlib import closing
@@ -78,8 +77,7 @@ def held(server: FeedServer, project: Project) -> Iterator[Held]:
 
 
 def expiry(project: Project) -> int:
-    with closing(sqlite3.connect(project.folder / ".scrapy" / "fhcrawl.sqlite")) as store:
-        [[seconds]] = store.execute("SELECT expires FROM runs WHERE id = 1")
+    [[seconds]] = project.database.rows("SELECT expires FROM runs WHERE id = 1")
     return int(seconds)
 
 

@@ -12,8 +12,9 @@ from tests.feeds import E, atom, tombstone
 from tests.pipelines import faulty
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Any
+
+    from tests.databases import Database
 
 FEED = "http://example.org/index"
 COMPLETE = "<fh:complete/>"
@@ -21,8 +22,8 @@ YEARS = {year: f"{year}-01-01T00:00:00Z" for year in range(2002, 2007)}
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'store.sqlite'}"
+def url(database: Database) -> str:
+    return database.url
 
 
 def crawl(url: str, document: str, **more: Any) -> tuple[dict[str, str], dict[str, int]]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,35 +20,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.databases import Database
+
 FEED = "http://example.org/index"
 NOW = "2004-01-01T00:00:00Z"
 FIELDS: dict[str, object] = {**dict.fromkeys(items.FIELDS), "authors": [], "categories": [], "enclosures": []}
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store.sqlite"
+def one(database: Database) -> Iterator[Store]:
+    yield from opened(database)
 
 
 @pytest.fixture
-def one(path: Path) -> Iterator[Store]:
-    yield from opened(path)
+def two(database: Database) -> Iterator[Store]:
+    yield from opened(database)
 
 
-@pytest.fixture
-def two(path: Path) -> Iterator[Store]:
-    yield from opened(path)
-
-
-def opened(path: Path) -> Iterator[Store]:
-    store = Store.open(f"sqlite:///{path}")
+def opened(database: Database) -> Iterator[Store]:
+    store = Store.open(database.url)
     yield store
     store.close()
-
-
-def execute(path: Path, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(statement, values)
 
 
 def visit(run: int, *contents: str) -> Visit:
@@ -75,11 +65,13 @@ def test_feed_belongs_to_one_run_until_that_has_ended(one: Store, two: Store) ->
     assert two.begin_walk(FEED, second, NOW).feed == FEED
 
 
-def test_run_whose_feed_was_taken_over_writes_nothing_more(one: Store, two: Store, path: Path) -> None:
+def test_run_whose_feed_was_taken_over_writes_nothing_more(
+    one: Store, two: Store, database: Database
+) -> None:
     first, second = one.begin_run(), two.begin_run()
     one.begin_walk(FEED, first, NOW)
     one.commit(visit(first, "before"))
-    execute(path, "UPDATE runs SET expires = 1 WHERE id = ?", first)
+    database.execute(f"UPDATE runs SET expires = 1 WHERE id = {first}")
     two.begin_walk(FEED, second, NOW)
     for write in (one.commit, one.lose, one.confirm):
         with pytest.raises(LeaseError, match="has taken it over"):
@@ -91,43 +83,44 @@ def test_run_whose_feed_was_taken_over_writes_nothing_more(one: Store, two: Stor
     assert list(one.pending(one.begin_delivery(first))) == []
 
 
-def test_run_that_was_silent_goes_on_if_nobody_has_taken_its_feed(one: Store, path: Path) -> None:
+def test_run_that_was_silent_goes_on_if_nobody_has_taken_its_feed(one: Store, database: Database) -> None:
     run = one.begin_run()
     one.begin_walk(FEED, run, NOW)
-    execute(path, "UPDATE runs SET expires = 1")
+    database.execute("UPDATE runs SET expires = 1")
     one.commit(visit(run, "after"))
     assert [entry["title"] for entry in one.entries()] == ["after"]
 
 
-def test_processes_of_one_job_share_feeds(one: Store, two: Store, path: Path) -> None:
+def test_processes_of_one_job_share_feeds(one: Store, two: Store, database: Database) -> None:
     first, second = one.begin_run(job="night"), two.begin_run(job="night")
     one.begin_walk(FEED, first, NOW)
     two.begin_walk(FEED, second, NOW)
     one.commit(visit(first, "a"))
     two.close()
     one.commit(visit(first, "b"))
-    for three in opened(path):
+    for three in opened(database):
         other = three.begin_run(job="day")
         with pytest.raises(LeaseError, match="job night"):
             three.begin_walk(FEED, other, NOW)
 
 
-def test_lease_is_renewed_when_it_is_due(one: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lease_is_renewed_when_it_is_due(
+    one: Store, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def expires() -> int:
-        with closing(sqlite3.connect(path)) as connection:
-            [[seconds]] = connection.execute("SELECT expires FROM runs")
+        [[seconds]] = database.rows("SELECT expires FROM runs")
         return int(seconds)
 
     one.begin_walk(FEED, run := one.begin_run(lease_seconds=90), NOW)
     assert one.pause == 30
-    execute(path, "UPDATE runs SET expires = 1")
+    database.execute("UPDATE runs SET expires = 1")
     one.renew()
     assert expires() == 1
     later = time.monotonic() + 31
     monkeypatch.setattr("fhcrawl.store.leases.time.monotonic", lambda: later)
     one.renew()
     assert expires() > 1
-    execute(path, "UPDATE runs SET expires = 1")
+    database.execute("UPDATE runs SET expires = 1")
     later += 31
     one.commit(visit(run))
     assert expires() > 1
@@ -159,11 +152,11 @@ def gone() -> str:
     ids=["ended", "number used again", "living", "of another machine", "a job"],
 )
 def test_lease_of_a_process_that_is_gone_is_free_at_once(
-    one: Store, two: Store, path: Path, owner: str, is_free: bool
+    one: Store, two: Store, database: Database, owner: str, is_free: bool
 ) -> None:
     one.begin_walk(FEED, one.begin_run(), NOW)
     one.begin_delivery(1)
-    execute(path, "UPDATE runs SET owner = ?", owner)
+    database.execute(f"UPDATE runs SET owner = '{owner}'")
     run = two.begin_run()
     if is_free:
         assert two.begin_walk(FEED, run, NOW).walk == 1
@@ -171,7 +164,7 @@ def test_lease_of_a_process_that_is_gone_is_free_at_once(
         with pytest.raises(LeaseError):
             two.begin_walk(FEED, run, NOW)
     assert bool(two.dead_deliveries()) is is_free
-    execute(path, "UPDATE runs SET expires = 1 WHERE id = 1")
+    database.execute("UPDATE runs SET expires = 1 WHERE id = 1")
     assert two.begin_walk(FEED, run, NOW).walk == 1
     assert two.dead_deliveries()
 
@@ -191,13 +184,13 @@ def test_delivery_of_a_living_run_is_its_own(one: Store, two: Store, tmp_path: P
 
 
 def test_delivery_that_was_taken_for_dead_delivers_nothing(
-    one: Store, two: Store, path: Path, tmp_path: Path
+    one: Store, two: Store, database: Database, tmp_path: Path
 ) -> None:
     first = one.begin_run()
     one.begin_walk(FEED, first, NOW)
     one.commit(visit(first, "a"))
     number = one.begin_delivery(first)
-    execute(path, "UPDATE runs SET expires = 1")
+    database.execute("UPDATE runs SET expires = 1")
     second = two.begin_run()
     delivery.recover(two)
     two.begin_walk(FEED, second, NOW)
@@ -220,13 +213,12 @@ def test_change_that_is_committed_during_a_delivery_is_delivered_later(one: Stor
     assert [entry["title"] for entry in one.pending(one.begin_delivery(first))] == ["b"]
 
 
-def test_runs_that_nothing_belongs_to_are_forgotten(one: Store, path: Path) -> None:
+def test_runs_that_nothing_belongs_to_are_forgotten(one: Store, database: Database) -> None:
     for _ in range(3):
         one.begin_walk(FEED, one.begin_run(), NOW)
         one.close()
     one.begin_run()
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT id FROM runs ORDER BY id").fetchall() == [(3,), (4,)]
+    assert database.rows("SELECT id FROM runs ORDER BY id") == [(3,), (4,)]
 
 
 def test_store_without_a_run_writes_nothing(one: Store) -> None:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tests.crawling import Project
     from tests.server import FeedServer
 
+# The stores of earlier versions are SQLite's.
+pytestmark = pytest.mark.sqlite_only
+
 VERSION_1 = Path(__file__).parent.parent / "data" / "store" / "version-1.sql"
 # Opens a store in some processes at the very same time.
 AT_ONCE = """

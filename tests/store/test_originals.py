@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,8 +23,7 @@ def feed(entry: E, note: str) -> str:
 
 def notes(project: Project) -> list[str | None]:
     """What the kept XML says of the entries; None where none is kept."""
-    with closing(sqlite3.connect(project.folder / ".scrapy" / "fhcrawl.sqlite")) as store:
-        kept = [original for (original,) in store.execute("SELECT original FROM entries ORDER BY id")]
+    kept = [original for (original,) in project.database.rows("SELECT original FROM entries ORDER BY id")]
     return [None if xml is None else etree.fromstring(xml).findtext(OURS) for xml in kept]
 
 

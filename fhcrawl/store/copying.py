@@ -1,0 +1,55 @@
+"""All that is in a store, written to another one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select
+
+from fhcrawl.exceptions import StoreError
+from fhcrawl.store import schema
+from fhcrawl.store.statements import Prepared
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Table
+
+ROWS_AT_ONCE = 500
+
+
+def copy(source: Connection, target: Connection) -> dict[str, int]:
+    """Copy every row as it is; how many there are, by table.
+
+    :param source: in a transaction that sees one state of the store
+    :raises StoreError: if there is nothing to copy, or something in the target
+    """
+    if not _has_feeds(source):
+        raise StoreError("There are no feeds to copy: FHCRAWL_STORE_URL is the store to copy from")
+    # Whoever begins a crawl there waits from here on.
+    target.execute(schema.store.update().values(runs=source.scalar(select(schema.store.c.runs))))
+    if _has_feeds(target):
+        raise StoreError("The store to copy to has feeds: name an empty one")
+    tables = [table for table in schema.metadata.sorted_tables if table is not schema.store]
+    return {table.name: _copy_table(source, target, table) for table in tables}
+
+
+def _has_feeds(connection: Connection) -> bool:
+    return connection.execute(select(schema.feeds.c.id).limit(1)).first() is not None
+
+
+def _copy_table(source: Connection, target: Connection, table: Table) -> int:
+    insertion = Prepared(table.insert().inline(), target.dialect)
+    count = 0
+    found = source.execution_options(yield_per=ROWS_AT_ONCE).execute(select(table))
+    for rows in found.partitions():
+        insertion.execute(target, [tuple(row) for row in rows])
+        count += len(rows)
+    if target.dialect.name == schema.POSTGRESQL and table.autoincrement_column is not None:
+        _count_on(target, table.autoincrement_column)
+    return count
+
+
+def _count_on(target: Connection, number: Any) -> None:
+    """Let the next row get the number after those that are there."""
+    sequence = func.pg_get_serial_sequence(number.table.name, number.name)
+    greatest = func.max(number)
+    target.execute(select(func.setval(sequence, func.coalesce(greatest, 1), greatest.is_not(None))))

@@ -1,0 +1,98 @@
+"""The databases that tests keep a store in: SQLite's, or with `--store=postgresql` a PostgreSQL server's."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import NullPool, create_engine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+# URL of the server that this run of the tests has started; in the environment, for the workers.
+SERVER = "TEST_POSTGRESQL_URL"
+DRIVER = "postgresql+psycopg"
+LOCKS = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "LOCK TABLE documents IN EXCLUSIVE MODE"}
+
+_numbers = itertools.count(1)
+
+
+def on_postgresql() -> bool:
+    """Whether stores are on PostgreSQL."""
+    return SERVER in os.environ
+
+
+@dataclass
+class Database:
+    """An empty database, and what a store never does to it.
+
+    :param url: SQLAlchemy's, as FHCRAWL_STORE_URL has it
+    """
+
+    url: str
+
+    @contextlib.contextmanager
+    def connected(self, **options: Any) -> Iterator[Connection]:
+        engine = create_engine(self.url.replace("postgresql:", f"{DRIVER}:"), poolclass=NullPool)
+        with engine.execution_options(no_parameters=True, **options).connect() as connection:
+            yield connection
+        engine.dispose()
+
+    def execute(self, *statements: str) -> None:
+        with self.connected() as connection, connection.begin():
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        with self.connected() as connection:
+            return [tuple(row) for row in connection.exec_driver_sql(statement)]
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep others from writing documents."""
+        with self.connected(isolation_level="AUTOCOMMIT") as connection:
+            if on_postgresql():
+                connection.exec_driver_sql("BEGIN")
+            connection.exec_driver_sql(LOCKS[connection.dialect.name])
+            yield
+            connection.exec_driver_sql("ROLLBACK")
+
+    def refuse(self, table: str, condition: str, sentence: str) -> None:
+        """Let every insertion of some rows fail."""
+        if not on_postgresql():
+            fails = f"BEGIN SELECT RAISE(ABORT, '{sentence}'); END"
+            self.execute(f"CREATE TRIGGER broken BEFORE INSERT ON {table} WHEN {condition} {fails}")
+            return
+        self.execute(
+            "CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE EXCEPTION '{sentence}'; END $$",
+            f"CREATE TRIGGER broken BEFORE INSERT ON {table} FOR EACH ROW WHEN ({condition}) "
+            "EXECUTE FUNCTION broken()",
+        )
+
+    def mend(self, table: str) -> None:
+        """Let them succeed again."""
+        if on_postgresql():
+            self.execute(f"DROP TRIGGER IF EXISTS broken ON {table}", "DROP FUNCTION IF EXISTS broken")
+        else:
+            self.execute("DROP TRIGGER IF EXISTS broken")
+
+
+@contextlib.contextmanager
+def new_database() -> Iterator[Database]:
+    """A database that is empty: a file, or a schema of its own on the server."""
+    if not on_postgresql():
+        with tempfile.TemporaryDirectory(prefix="fhcrawl-test-") as folder:
+            yield Database(f"sqlite:///{Path(folder) / 'store.sqlite'}")
+        return
+    server, schema = os.environ[SERVER], f"test_{os.getpid()}_{next(_numbers)}"
+    Database(server).execute(f"CREATE SCHEMA {schema}")
+    yield Database(f"{server}?options=-csearch_path%3D{schema}")

@@ -1,0 +1,98 @@
+"""A store that is copied to another database, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.databases import new_database
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+
+@pytest.fixture
+def crawled(server: FeedServer, project: Project) -> list[str]:
+    """Feeds: whole, with a gap, complete with a deletion; some changes are not exported yet."""
+    server.serve("/whole", atom([E("2"), E("1")], prev="/whole1"))
+    server.serve("/whole1", atom([E("0", "é ☃", "2001-01-01T00:00:00Z")]))
+    server.serve("/gap", atom([E("1")], prev="/gone"))
+    server.serve("/complete", atom([E("1"), E("2")], head="<fh:complete/>"))
+    feeds = [server.url(f"/{name}") for name in ("whole", "gap", "complete")]
+    project.crawl(*feeds)
+    server.serve("/complete", atom([E("2")], head="<fh:complete/>"))
+    server.serve("/whole", atom([E("3"), E("2"), E("1")], prev="/whole1"))
+    project.crawl(*feeds, output=None)
+    return feeds
+
+
+def told(project: Project, *options: str) -> tuple[str, str]:
+    """All that can be had of a store."""
+    exported = project.scrapy("export", "-o", "-:jsonl", *options)
+    assert exported.returncode == 0, exported.stderr
+    return project.scrapy("feeds", "--json", *options).stdout, exported.stdout
+
+
+def test_copy_there_and_back_has_the_same_feeds(
+    server: FeedServer, project: Project, crawled: list[str]
+) -> None:
+    before = told(project)
+    assert [len(before[0]) > 100, before[1].count("\n")] == [True, 6]
+    there = f"sqlite:///{project.folder / 'there.sqlite'}"
+    done = project.scrapy("copystore", there)
+    assert (done.returncode, done.stdout) == (0, "3 feeds, 5 documents, 7 entries copied\n"), done.stderr
+    assert told(project, "-s", f"FHCRAWL_STORE_URL={there}") == before
+    with new_database() as back:
+        done = project.scrapy("copystore", back.url, "-s", f"FHCRAWL_STORE_URL={there}")
+        assert done.returncode == 0, done.stderr
+        store = {"FHCRAWL_STORE_URL": back.url}
+        assert told(project, "-s", f"FHCRAWL_STORE_URL={back.url}") == before
+        # New rows get numbers of their own, nothing is fetched again, and what was pending is exported.
+        server.serve("/gone", atom([E("0")]))
+        server.serve("/new", atom([E("1")], prev="/new1"))
+        server.serve("/new1", atom([E("0")]))
+        server.asked()
+        run = project.crawl(*crawled, server.url("/new"), settings=store)
+    assert sorted(server.asked()) == ["/complete", "/gap", "/gone", "/new", "/new1", "/whole"]
+    assert run.stats["fhcrawl/feed/complete"] == 4
+    changes = sorted((item["feed"].rpartition("/")[2], item["id"], item["change"]) for item in run.items)
+    assert changes == [
+        ("complete", "1", "deleted"),
+        ("gap", "0", "new"),
+        ("new", "0", "new"),
+        ("new", "1", "new"),
+        ("whole", "3", "new"),
+    ]
+
+
+@pytest.mark.usefixtures("crawled")
+def test_store_that_has_feeds_is_not_written_over(project: Project) -> None:
+    there = f"sqlite:///{project.folder / 'there.sqlite'}"
+    assert project.scrapy("copystore", there).returncode == 0
+    before = told(project, "-s", f"FHCRAWL_STORE_URL={there}")
+    done = project.scrapy("copystore", there)
+    assert done.returncode == 2
+    assert "The store to copy to has feeds: name an empty one" in done.stderr
+    assert told(project, "-s", f"FHCRAWL_STORE_URL={there}") == before
+
+
+def test_store_without_feeds_is_not_copied(project: Project) -> None:
+    done = project.scrapy("copystore", f"sqlite:///{project.folder / 'there.sqlite'}")
+    assert done.returncode == 2
+    assert "There are no feeds to copy" in done.stderr
+
+
+@pytest.mark.usefixtures("crawled")
+def test_copy_that_fails_leaves_nothing(project: Project) -> None:
+    with new_database() as there:
+        assert project.scrapy("feeds", "--json", "-s", f"FHCRAWL_STORE_URL={there.url}").returncode == 0
+        there.refuse("changes", "NEW.id = '3'", "the disk is full")
+        done = project.scrapy("copystore", there.url)
+        assert done.returncode == 2
+        assert "The store failed: the disk is full" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert there.rows("SELECT id FROM entries") == []
+        assert there.rows("SELECT runs FROM store") == [(0,)]

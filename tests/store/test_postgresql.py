@@ -1,0 +1,216 @@
+"""What differs on PostgreSQL."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fhcrawl import signals
+from fhcrawl.documents.lists import Listed
+from fhcrawl.exceptions import StoreError
+from fhcrawl.logical_feed import Place, Role, Verdict
+from fhcrawl.store import End, Store
+from fhcrawl.visit import Loss, State, Visit
+from tests.engine import Engine
+from tests.feeds import E, atom, tombstone
+from tests.pipelines import faulty
+from tests.store.test_migrations import AT_ONCE
+from tests.store.wire import Wire, wire_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.crawling import Project
+    from tests.databases import Database
+    from tests.server import FeedServer
+
+pytestmark = pytest.mark.postgresql_only
+
+INDEX, A1, A0 = (f"http://example.org/{name}" for name in ("index", "a1", "a0"))
+NOW = "2004-01-01T00:00:00Z"
+GONE = Loss(State.MISSING, "http-404", "is not there (404)")
+# Random, since indexes are compressed.
+LONG = "".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(128))
+
+
+@pytest.fixture
+def wired(database: Database) -> Iterator[tuple[Wire, str]]:
+    with wire_to(database.url) as made:
+        yield made
+
+
+class Watched(dict[str, "str | int"]):
+    """Documents, and what happens when one is read."""
+
+    def __init__(self, documents: dict[str, str]) -> None:
+        super().__init__(documents)
+        self.reads: dict[str, Callable[[], None]] = {}
+
+    def __getitem__(self, url: str) -> str | int:
+        self.reads.get(url, lambda: None)()
+        return super().__getitem__(url)
+
+
+def ids(url: str) -> set[str]:
+    """Of the live entries."""
+    store = Store.open(url)
+    found = {entry["id"] for entry in store.entries()}
+    store.close()
+    return found
+
+
+class TestRoundTrips:
+    """One for each thing that is done for a document, however many entries it has."""
+
+    @pytest.mark.parametrize("entries", [1, 300])
+    def test_entries_are_looked_up_in_one_and_written_in_one(
+        self, wired: tuple[Wire, str], entries: int
+    ) -> None:
+        wire, url = wired
+        archive = [E(f"{number}") for number in range(entries)]
+        revised = E("0", "revised", "2005-01-01T00:00:00Z")
+        buried = tombstone("new", "2005-01-01T00:00:00Z")
+        documents = Watched(
+            {
+                INDEX: atom([E("new"), E("0")], prev=A1),
+                A1: atom([*archive, revised], prev=A0, head=buried),
+                A0: atom([E("old")]),
+            }
+        )
+        documents.reads[A1] = wire.hold
+        engine = Engine(url, documents)
+        trips: list[int] = []
+
+        def count(visit: Visit) -> None:
+            wire.holds = False
+            trips.append(wire.trips - wire.before)
+
+        engine._crawler.signals.connect(count, signal=signals.document_committed)
+        assert engine.crawl(INDEX)
+        # What the store has of its entries, where the chain behind it ends, the commit.
+        assert trips[1] == 3
+        assert ids(url) == {*(entry.id for entry in archive), "old"}
+
+    def test_losing_a_document_takes_one(self, wired: tuple[Wire, str]) -> None:
+        wire, url = wired
+        store = Store.open(url)
+        store.begin_walk(INDEX, store.begin_run(), NOW)
+        store.winners(INDEX, [])
+        wire.hold()
+        store.lose(Visit(INDEX, A1, A1, A1, Role.ARCHIVE, Place(1, -1), NOW, loss=GONE))
+        assert wire.trips - wire.before == 1
+        store.close()
+
+    def test_committing_a_list_takes_two(self, wired: tuple[Wire, str]) -> None:
+        """What the list no longer names, the commit."""
+        wire, url = wired
+        store = Store.open(url)
+        store.begin_walk(INDEX, store.begin_run(), NOW)
+        store.winners(INDEX, [])
+        visit = Visit(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, Place(1, 0), NOW)
+        for names in ("abc", "bd"):
+            visit.parts = [Listed(name, f"http://example.org/{name}") for name in names]
+            wire.hold()
+            store.commit(visit)
+            wire.holds = False
+            assert wire.trips - wire.before == 2
+        steps = [store.step(INDEX, name) for name in "abcd"]
+        assert [step and step.place for step in steps] == [None, Place(1, -2), None, Place(1, -2)]
+        behind = store.part_behind(INDEX, "b")
+        assert behind == steps[3]
+        store.close()
+
+
+def test_ids_and_urls_may_be_longer_than_a_row_of_an_index(database: Database) -> None:
+    feed, archive = (f"http://example.org/{name}?{LONG}" for name in ("index", "a"))
+    one, other = E(f"urn:{LONG}:1"), E(f"urn:{LONG}:2")
+    documents = {feed: atom([one], prev=archive), archive: atom([other])}
+    changes = Engine(database.url, documents).crawl(feed)
+    assert [change["id"] for change in changes or ()] == [other.id, one.id]
+    revised = E(one.id, "revised", "2005-01-01T00:00:00Z")
+    engine = Engine(database.url, {**documents, feed: atom([revised], prev=archive)})
+    assert [change["change"] for change in engine.crawl(feed) or ()] == ["updated"]
+    assert engine.asked == [feed]
+    store = Store.open(database.url)
+    assert [found.verdict for found in store.feeds()] == [Verdict.COMPLETE]
+    assert len(list(store.entries([feed]))) == 2
+    assert store.end_of(feed, archive, Role.ARCHIVE, 9) == End(None, loop=False)
+    store.close()
+
+
+def test_times_are_compared_character_by_character(database: Database) -> None:
+    """Other collations leave out punctuation at first."""
+    Store.open(database.url).close()
+    for name in ("entries.order_time", "entries.id", "feeds.url", "documents.key"):
+        table, _, column = name.partition(".")
+        found = database.rows(
+            "SELECT collation_name FROM information_schema.columns "
+            f"WHERE table_schema = current_schema AND table_name = '{table}' AND column_name = '{column}'"
+        )
+        assert found == [("C",)], name
+
+
+def test_processes_that_prepare_one_store_at_once_do_not_race(database: Database) -> None:
+    command = [sys.executable, "-c", AT_ONCE, database.url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.split() == ["1", "2", "3", "4", "5", "6"], done.stderr
+
+
+def test_database_of_another_encoding_is_refused(database: Database) -> None:
+    with database.connected(isolation_level="AUTOCOMMIT") as connection:
+        name = database.url.rpartition("%3D")[2]
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'")
+    url = database.url.partition("?")[0].rpartition("/")[0]
+    with pytest.raises(StoreError, match="has the encoding LATIN1: create one with ENCODING 'UTF8'"):
+        Store.open(f"{url}/{name}")
+
+
+def test_character_that_postgresql_does_not_know_loses_one_document(database: Database) -> None:
+    """Pipelines may change entries to what no feed can say."""
+    more = faulty.settings("Nul")
+    engine = Engine(database.url, {INDEX: atom([E("2")], prev=A1), A1: atom([E("nul")])}, more=more)
+    assert [change["id"] for change in engine.crawl(INDEX) or ()] == ["2"]
+    store = Store.open(database.url)
+    [feed] = store.feeds()
+    assert [(reason.kind, reason.url) for reason in feed.reasons] == [("store-error", A1)]
+    assert "NUL" in feed.reasons[0].detail
+    store.close()
+
+
+class TestConnectionThatIsLost:
+    def test_document_in_the_middle_is_read_again_by_the_next_run(self, wired: tuple[Wire, str]) -> None:
+        wire, url = wired
+
+        documents = {INDEX: atom([E("3")], prev=A1), A1: atom([E("2")], prev=A0), A0: atom([E("1")])}
+        watched = Watched(documents)
+        watched.reads[A1] = wire.drop
+        engine = Engine(url, watched)
+        assert {change["id"] for change in engine.crawl(INDEX) or ()} == {"3", "1"}
+        assert engine.stats["fhcrawl/feed/incomplete"] == 1
+        engine = Engine(url, documents)
+        assert {change["id"] for change in engine.crawl(INDEX) or ()} == {"2"}
+        assert engine.asked == [INDEX, A1]
+        assert engine.stats["fhcrawl/feed/complete"] == 1
+
+    def test_server_that_is_gone_is_said_and_nothing_is_lost(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        server.serve("/index", atom([E("3")], prev="/a1"))
+        server.serve("/a1", atom([E("2")], prev="/a0"))
+        server.serve("/a0", atom([E("1")]))
+        feed = server.url("/index")
+        with wire_to(project.database.url) as (wire, url):
+            server.on_request = lambda path: wire.cut() if path == "/a1" else None
+            run = project.crawl(feed, FHCRAWL_STORE_URL=url)
+        assert run.exit_code == 1
+        assert run.items == []
+        assert any("The store failed" in line for line in run.warnings())
+        assert any("Nothing counts as exported" in line for line in run.warnings())
+        assert "secret" not in run.log
+        run = project.crawl(feed)
+        assert run.changes == {"3": "new", "2": "new", "1": "new"}
+        assert project.verdict() == ("complete", [])

@@ -1,0 +1,146 @@
+"""The wire between a store and PostgreSQL: counts round trips, and can be cut."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from typing import TYPE_CHECKING
+
+from sqlalchemy import make_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# https://www.postgresql.org/docs/current/protocol-message-formats.html
+PARSE, QUERY, SYNC = b"P", b"Q", b"S"
+PATIENCE_SECONDS = 20
+
+
+class Wire:
+    """Passes on what clients at `port` say to a server and back.
+
+    :param before: trips when `hold` was called
+
+    :param trips: round trips so far: statements by themselves, and transactions
+    :param holds: while this is set, the answers to a transaction's statements wait for its COMMIT, and who
+        waits for one before has no luck
+    """
+
+    def __init__(self, server: tuple[str, int]) -> None:
+        self.trips = 0
+        self.before = 0
+        self.holds = False
+        self._may_answer = threading.Event()
+        self._may_answer.set()
+        self._is_within = False
+        self._server = server
+        self._ends: list[socket.socket] = []
+        self._listening: socket.socket | None = None
+        self.port = 0
+        self.mend()
+
+    def hold(self) -> None:
+        """Hold answers from now on, and remember how many trips there were."""
+        self.holds = True
+        self.before = self.trips
+
+    def mend(self) -> None:
+        """Accept connections."""
+        self._listening = socket.create_server(("127.0.0.1", self.port))
+        self.port = self._listening.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self._listening,), daemon=True).start()
+
+    def cut(self) -> None:
+        """End all connections, and accept no more."""
+        if self._listening is not None:
+            # Closed alone, it would go on accepting until the thread's call returns.
+            with contextlib.suppress(OSError):
+                self._listening.shutdown(socket.SHUT_RDWR)
+            self._listening.close()
+        self.drop()
+
+    def drop(self) -> None:
+        """End all connections."""
+        for end in self._ends:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+        self._ends.clear()
+
+    def _accept(self, listening: socket.socket) -> None:
+        while True:
+            try:
+                client, _ = listening.accept()
+            except OSError:
+                return
+            server = socket.create_connection(self._server)
+            self._ends += (client, server)
+            threading.Thread(target=self._questions, args=(client, server), daemon=True).start()
+            threading.Thread(target=self._answers, args=(server, client), daemon=True).start()
+
+    def _questions(self, client: socket.socket, server: socket.socket) -> None:
+        with contextlib.suppress(OSError, EOFError):
+            # The first message has no type.
+            server.sendall(_message(client, b""))
+            while True:
+                kind = _exactly(client, 1)
+                message = _message(client, kind)
+                self._note(kind, message)
+                server.sendall(message)
+        _close(client, server)
+
+    def _note(self, kind: bytes, message: bytes) -> None:
+        if kind == PARSE and b"\0BEGIN" in message:
+            self._is_within = True
+            if self.holds:
+                self._may_answer.clear()
+        elif kind == PARSE and b"\0COMMIT" in message:
+            self._is_within = False
+            self._may_answer.set()
+        elif kind == QUERY or (kind == SYNC and not self._is_within):
+            self.trips += 1
+
+    def _answers(self, server: socket.socket, client: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while part := server.recv(1 << 16):
+                if not self._may_answer.wait(PATIENCE_SECONDS):
+                    break
+                client.sendall(part)
+        _close(client, server)
+
+
+def _exactly(end: socket.socket, size: int) -> bytes:
+    received = b""
+    while len(received) < size:
+        part = end.recv(size - len(received))
+        if not part:
+            raise EOFError
+        received += part
+    return received
+
+
+def _message(end: socket.socket, kind: bytes) -> bytes:
+    length = _exactly(end, 4)
+    return kind + length + _exactly(end, struct.unpack("!i", length)[0] - 4)
+
+
+def _close(*ends: socket.socket) -> None:
+    for end in ends:
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def wire_to(url: str) -> Iterator[tuple[Wire, str]]:
+    """A wire to a database, and the URL that leads over it."""
+    parsed = make_url(url)
+    assert parsed.host is not None
+    assert parsed.port is not None
+    wire = Wire((parsed.host, parsed.port))
+    over = parsed.set(port=wire.port).update_query_dict({"sslmode": "disable", "gssencmode": "disable"})
+    try:
+        yield wire, over.render_as_string(hide_password=False)
+    finally:
+        wire.cut()
