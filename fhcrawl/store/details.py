@@ -84,7 +84,7 @@ def _months(
 ) -> tuple[dict[str, int], str | None, str | None]:
     time = func.coalesce(entries.c.published, entries.c.updated, entries.c.order_time)
     month = func.substr(time, 1, TO_THE_MONTH).label("month")
-    counted = select(month, func.count(), func.min(time), func.max(time)).where(live).group_by(month)
+    counted = select(month, func.count(), func.min(time), func.max(time)).where(live).group_by(month.name)
     rows = sorted(tuple(row) for row in connection.execute(counted))
     dated = [row for row in rows if row[0]]
     first, last = (dated[0][2], dated[-1][3]) if dated else (None, None)

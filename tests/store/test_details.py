@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def details(project: Project, feed: str) -> Details:
-    with closing(Store.open(f"sqlite:///{project.folder / '.scrapy' / 'fhcrawl.sqlite'}")) as store:
+    with closing(Store.open(project.database.url)) as store:
         return store.details(feed)
 
 
@@ -41,9 +40,8 @@ def test_chain_that_is_a_loop_ends(server: FeedServer, project: Project) -> None
     server.serve("/feed", atom([E("2")], prev="/1"))
     server.serve("/1", atom([E("1")]))
     project.crawl(server.url("/feed"))
-    with closing(sqlite3.connect(project.folder / ".scrapy" / "fhcrawl.sqlite")) as store, store:
-        subscription = "(SELECT subscription_id FROM feeds)"
-        store.execute(f"UPDATE documents SET behind_id = {subscription} WHERE role = 'archive'")
+    subscription = "(SELECT subscription_id FROM feeds)"
+    project.database.execute(f"UPDATE documents SET behind_id = {subscription} WHERE role = 'archive'")
     assert [d.role for d in details(project, server.url("/feed")).chain] == ["subscription", "archive"]
 
 

@@ -14,15 +14,16 @@ from fhcrawl.store.schema import feeds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from tests.databases import Database
 
 URL = "http://example.org/"
 THEN, DUE, BEFORE = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-01T23:59:59Z"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path / 'store.sqlite'}")
+def store(database: Database) -> Iterator[Store]:
+    opened = Store.open(database.url)
     yield opened
     opened.close()
 

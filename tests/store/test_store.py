@@ -67,7 +67,7 @@ def test_password_of_the_url_is_not_shown() -> None:
 
 
 def test_failing_database_is_a_store_error(store: Store, database: Database) -> None:
-    database.execute("DROP TABLE documents")
+    database.execute("ALTER TABLE documents RENAME TO elsewhere")
     with pytest.raises(StoreError, match=r"The store failed: .*documents"):
         store.commit(visit("a1"))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,8 +27,7 @@ def crawled(server: FeedServer, project: Project) -> FeedServer:
 
 
 def query(project: Project, sql: str) -> list[tuple[object, ...]]:
-    with closing(sqlite3.connect(project.folder / ".scrapy" / "fhcrawl.sqlite")) as store:
-        return store.execute(sql).fetchall()
+    return project.database.rows(sql)
 
 
 def test_views_answer_what_one_asks_first(crawled: FeedServer, project: Project) -> None:
