@@ -250,7 +250,7 @@ def test_spider_that_is_closed_leaves_nothing_behind(server: FeedServer, project
     run = project.crawl(feed, settings={**EIGHT, "CLOSESPIDER_ITEMCOUNT": 12})
     assert run.exit_code == 0
     assert run.all_stats["finish_reason"] == "closespider_itemcount"
-    [warning] = run.warnings()
+    [warning, _what_to_do] = run.warnings()
     assert "has not been fetched yet" in warning
     assert "Task was destroyed" not in run.log
     assert "Traceback" not in run.log
@@ -341,7 +341,12 @@ def break_chain(server: FeedServer, ending: str, paths: list[str], path: str) ->
 def whole(project: Project, run: Run) -> tuple[Any, ...]:
     """All that a user can see."""
     feeds = [
-        {**feed, "crawled": None, "reasons": [{**reason, "since": None} for reason in feed["reasons"]]}
+        {
+            **feed,
+            "crawled": None,
+            "due": None,
+            "reasons": [{**reason, "since": None} for reason in feed["reasons"]],
+        }
         for feed in project.feeds()
     ]
     stats = {name: value for name, value in run.stats.items() if "prefetch" not in name}
