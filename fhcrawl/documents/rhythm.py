@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from fhcrawl.documents import xml
@@ -29,6 +30,8 @@ def read(head: Head, namespace: str) -> Rhythm | None:
 
     :param namespace: of RSS's own names
     """
+    if head.keys().isdisjoint(_names(namespace)):
+        return None
     period = _period(head)
     rhythm = Rhythm(
         ttl=_number(xml.line_of(head, f"{namespace}ttl")),
@@ -38,6 +41,12 @@ def read(head: Head, namespace: str) -> Rhythm | None:
         skip_days=sorted(set(_days(head, namespace))),
     )
     return None if rhythm == NOTHING else rhythm
+
+
+@cache
+def _names(namespace: str) -> frozenset[str]:
+    own = (f"{namespace}{name}" for name in ("ttl", "skipHours", "skipDays"))
+    return frozenset({PERIOD, FREQUENCY, BASE, *own})
 
 
 def _number(text: str | None) -> int | None:
