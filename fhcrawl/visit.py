@@ -51,7 +51,7 @@ class Visit:
     :param location: where it is from now on, after permanent redirects; None: where it was asked for
     :param behind: the document behind it in the chain, None at its end
     :param behind_key: what names that one in the store
-    :param left_over: a page that an earlier walk has left unread
+    :param left_over: a page that an earlier walk has left unread, or one behind it
     :param loss: why the document does not count as processed, if it does not
     :param validators: ETag, Last-Modified and body digest of a subscription document
     :param fresh: for how many seconds the server calls a subscription document fresh

@@ -112,7 +112,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             # A list names all its documents: the store has been asked for the first one already.
             return request
         if request.cb_kwargs["role"] == Role.PAGE.value:
-            return self._follow_page(request, visit, key, run)
+            return self._follow_page(request, response, visit, key, run)
         end = self._store.end_of(request.cb_kwargs["feed"], key, Role.ARCHIVE, run)
         if end is None:
             return request
@@ -128,15 +128,20 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         return _request(request, step, via)
 
     # A page may change, and those behind it move: a processed one says nothing. Only a page that brought
-    # nothing, before pages that have all been read, ends the walk. And not if an earlier walk has left it
-    # unread: then what was new at that time goes on behind it.
-    def _follow_page(self, request: Request, visit: Visit | None, key: str, run: int) -> Request | None:
+    # nothing, before pages that have all been read, ends the walk. And not behind one that an earlier walk
+    # has left unread: what was new at that time has moved on since, nobody knows how far.
+    def _follow_page(
+        self, request: Request, response: Response, visit: Visit | None, key: str, run: int
+    ) -> Request | None:
         feed = request.cb_kwargs["feed"]
         if _is_read(self._store.step(feed, key), visit, run):
             return self._loop(request, visit)
         if visit is not None:
-            visit.left_over = _is_left_over(self._store.step(feed, visit.key), visit)
-            if visit.left_over or brings_news(visit):
+            before = self._store.step(feed, visit.key)
+            visit.left_over = response.cb_kwargs.get("left_over", False) or _is_left_over(before, visit)
+            if visit.left_over:
+                return request.replace(cb_kwargs={**request.cb_kwargs, "left_over": True})
+            if brings_news(visit):
                 return request
         end = self._store.end_of(feed, key, Role.PAGE, run)
         if end is None or end.loop or end.step is not None:

@@ -67,6 +67,7 @@ def url(number: int) -> str:
 @example([Run(6), Run(4, cuts=frozenset({0}))])
 @example([Run(6), Run(4, cuts=frozenset({1}))])
 @example([Run(6), Run(6, life=2), Run(4, life=4), Run(2, life=4)])
+@example([Run(5, cuts=frozenset({0})), Run(2), Run(3, gaps=frozenset({1})), Run(4)])
 def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(history: list[Run]) -> None:
     count = 0
     with new_database() as database:
