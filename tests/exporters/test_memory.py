@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SCRIPT = """
-import itertools, resource, sys
+import itertools, sys
 from pathlib import Path
 from fhcrawl.exporters import ParquetItemExporter, archives, documents, entries, parquet
 from fhcrawl.exporters.documents import FORMATS, Head
 from fhcrawl.exporters.selection import Selection
 from fhcrawl.items import FIELDS
 from fhcrawl.store.rows import StoredVersion
+from tests.crawling import peak_memory
 
 kind, path, number = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 parquet.CHARACTERS_AT_ONCE = 1_000_000
@@ -33,7 +34,7 @@ def fields(n):
 
 
 def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return peak_memory() // 1024
 
 
 def write(many):
