@@ -144,8 +144,7 @@ class Engine:
             response = TextResponse(request.url, body=document.encode(), request=request)
             try:
                 await self._scrape(spider, response, requests)
-            except Exception:
-                # As Scrapy's scraper: a bug in one callback is logged, and the crawl goes on.
+            except Exception:  # as Scrapy's scraper: a bug in one callback is logged, and the crawl goes on
                 logger.exception("Spider error processing %s", request)
 
     async def _scrape(self, spider: HistorySpider, response: TextResponse, requests: deque[Request]) -> None:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import create_engine, event, func, literal, select, true
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError as UrlError
+from sqlalchemy import func, literal, select, true
 from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.logical_feed import Kind, Reason, Role, verdict
-from fhcrawl.store import copying, leases, lists, migrations, rows, schedules, schema, statements
+from fhcrawl.store import copying, leases, lists, migrations, opening, rows, schedules, schema, statements
 from fhcrawl.store.committing import Before, Commit
 from fhcrawl.store.details import Details, details
 from fhcrawl.store.leases import Leases
@@ -40,21 +36,6 @@ ROWS_AT_ONCE = 500
 IDS_AT_ONCE = 500
 CHAIN = (Role.SUBSCRIPTION, Role.ARCHIVE, Role.PAGE)
 FEEDS_REMEMBERED = 10_000
-# How long another process's transaction is waited for; `timeout` in the URL says otherwise.
-BUSY_SECONDS = 30
-WRITES = "fhcrawl_writes"
-# What to do, by SQLite's words: https://www.sqlite.org/rescode.html
-ADVICE = {
-    "is locked": "another process writes to it: wait until it has ended",
-    "readonly": "let its file and its folder be written to, or set FHCRAWL_STORE_URL to another place",
-    "is full": "make room on its disk",
-    "disk I/O error": "make room on its disk, and check it",
-    "not a database": "bring back a copy of it, or remove it and crawl anew",
-    "malformed": "bring back a copy of it, or remove it and crawl anew",
-    "unable to open": "make its folder, or set FHCRAWL_STORE_URL to another place",
-}
-OTHER_ADVICE = "mend it, or set FHCRAWL_STORE_URL to another place"
-POSTGRESQL_DRIVER = "postgresql+psycopg"
 
 
 class Store:
@@ -66,8 +47,8 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._writer = engine.execution_options(**{WRITES: True})
-        self._reader = _reader(engine)
+        self._writer = engine.execution_options(**{opening.WRITES: True})
+        self._reader = opening.reader(engine)
         self._winners_among = statements.winners_among(engine.dialect)
         self._upserts = statements.Upserts(engine.dialect)
         self._feed_ids: dict[str, int] = {}
@@ -84,7 +65,7 @@ class Store:
         try:
             return cls.open(url)
         except StoreError:
-            still = _immutable(_parsed(url))
+            still = opening.immutable(opening.parsed(url))
             if still is None:
                 raise
             return cls.open(still)
@@ -95,15 +76,15 @@ class Store:
 
         :raises StoreError: if it cannot be opened, or was written by a newer fhcrawl
         """
-        parsed = _parsed(url)
+        parsed = opening.parsed(url)
         try:
-            store = cls(_engine(parsed))
+            store = cls(opening.engine(parsed))
             store._prepare()
-            store._file = _identity(store._engine)
+            store._file = opening.identity(store._engine)
         except (SQLAlchemyError, ImportError) as error:
             shown = parsed.difference_update_query(("password", "sslpassword")).render_as_string()
             raise StoreError(
-                f"The store cannot be opened: {shown} ({_cause(error)}); {_advice(error)}"
+                f"The store cannot be opened: {shown} ({opening.cause(error)}); {opening.advice(error)}"
             ) from error
         return store
 
@@ -131,12 +112,12 @@ class Store:
     @contextmanager
     def _sentences(self) -> Iterator[None]:
         """Let what the database raises, or its driver at the end of a pipeline, be a StoreError."""
-        if self._file != _identity(self._engine):
+        if self._file != opening.identity(self._engine):
             raise StoreError("The store is gone: somebody has moved or replaced its file; bring it back")
         try:
             yield
         except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:
-            raise StoreError(f"The store failed: {_cause(error)}; {_advice(error)}") from error
+            raise StoreError(f"The store failed: {opening.cause(error)}; {opening.advice(error)}") from error
 
     @contextmanager
     def _transaction(self, engine: Engine | None = None) -> Iterator[Connection]:
@@ -643,113 +624,6 @@ class Store:
 def _some_at_once(values: list[str]) -> Iterator[list[str]]:
     for begin in range(0, len(values), IDS_AT_ONCE):
         yield values[begin : begin + IDS_AT_ONCE]
-
-
-def _parsed(url: str | URL) -> URL:
-    try:
-        parsed = make_url(url)
-    except (UrlError, ValueError) as error:
-        raise StoreError(
-            "FHCRAWL_STORE_URL is not a database URL: write something like "
-            "sqlite:////var/lib/fhcrawl/store.sqlite"
-        ) from error
-    # What is taken for the host is named when it cannot be found, and may be half of a password.
-    if "@" in (parsed.host or ""):
-        raise StoreError("FHCRAWL_STORE_URL has more than one @: write those of the password as %40")
-    if parsed.get_backend_name() not in statements.DATABASES:
-        raise StoreError(
-            f"FHCRAWL_STORE_URL names a database that fhcrawl does not know, "
-            f"{parsed.get_backend_name()}: write sqlite:///PATH or postgresql://…"
-        )
-    return parsed
-
-
-def _engine(url: URL) -> Engine:
-    if url.get_backend_name() == schema.SQLITE:
-        patience = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
-        engine = create_engine(url, connect_args=patience)
-        event.listen(engine, "connect", _configure_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-        return engine
-    # Parameters by position, as SQLite has them; nothing of ours is a hstore, which would be looked for.
-    options = {"paramstyle": "format", "use_native_hstore": False}
-    engine = create_engine(url.set(drivername=POSTGRESQL_DRIVER), **options)
-    event.listen(engine, "connect", _configure_postgresql)
-    return engine
-
-
-def _reader(engine: Engine) -> Engine:
-    """For single statements: in PostgreSQL, a transaction around one would take two round trips more."""
-    if engine.dialect.name == schema.SQLITE:
-        return engine
-    return engine.execution_options(isolation_level="AUTOCOMMIT")
-
-
-def _configure_sqlite(connection: Any, record: Any) -> None:
-    # The module would begin transactions by itself, and not before a change of the schema.
-    connection.isolation_level = None
-    # Entries are rows of one or two thousand bytes: most of a page of 4096 would be wasted.
-    connection.execute("PRAGMA page_size = 16384")
-    # https://www.sqlite.org/wal.html: readers do not wait for the writer, and a commit survives a
-    # process that dies.
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("PRAGMA wal_autocheckpoint = 1000")
-
-
-# https://www.sqlite.org/lang_transaction.html: a transaction that has read and begins to write fails at once,
-# without a wait, if another process has written meanwhile; one that begins with IMMEDIATE waits.
-def _begin_sqlite(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(WRITES)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-# SQLite would go on in a file that has no name any more, and all of it would be lost.
-def _identity(engine: Engine) -> tuple[int, int] | None:
-    """Of a SQLite file, as long as it is there."""
-    if engine.dialect.name != "sqlite" or not engine.url.database:
-        return None
-    try:
-        found = Path(engine.url.database.removeprefix("file://")).stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _immutable(url: URL) -> URL | None:
-    """Of a SQLite file in a folder where nothing can be written; None if it is none, or is being written."""
-    if url.get_backend_name() != "sqlite" or not url.database:
-        return None
-    path = Path(url.database).resolve()
-    log = path.with_name(f"{path.name}-wal")
-    if os.access(path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
-        return None
-    # https://www.sqlite.org/wal.html#read_only_databases: else its index would have to be written beside it.
-    return url.set(database=path.as_uri(), query={"immutable": "1", "uri": "true"})
-
-
-def _configure_postgresql(connection: Any, record: Any) -> None:
-    encoding = connection.info.parameter_status("server_encoding")
-    if encoding != "UTF8":
-        connection.close()
-        raise StoreError(f"The database has the encoding {encoding}: create one with ENCODING 'UTF8'")
-    with connection.cursor() as cursor:
-        cursor.execute("SET client_encoding = 'UTF8'")
-        cursor.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'")
-        # All is looked up by indexes. A planner that has no statistics yet, as in the first crawl of a feed,
-        # would rather read whole feeds.
-        for way in ("enable_seqscan", "enable_hashjoin", "enable_mergejoin"):
-            cursor.execute(f"SET {way} = off")
-    connection.commit()
-
-
-def _cause(error: BaseException) -> str:
-    return str(getattr(error, "orig", None) or error).splitlines()[0]
-
-
-def _advice(error: BaseException) -> str:
-    cause = _cause(error)
-    return next((advice for words, advice in ADVICE.items() if words in cause), OTHER_ADVICE)
 
 
 def _stream(connection: Connection, statement: Select[Any]) -> Iterable[Row[Any]]:

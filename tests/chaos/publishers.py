@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ class Answer:
 
 
 @dataclass
-class Publisher:
+class Publisher(ABC):
     """A feed.
 
     :param root: of its URLs
@@ -75,21 +76,21 @@ class Publisher:
         """By which one sees which revision has been read."""
         return f"{self.name}, revision {self.revision}"
 
+    @abstractmethod
     def begin(self) -> None:
         """Publish what is there before anybody asks."""
-        raise NotImplementedError
 
+    @abstractmethod
     def document(self, path: str) -> Document | None:
         """The document at a path, but for the subscription document's moves."""
-        raise NotImplementedError
 
+    @abstractmethod
     def place(self, version: Version) -> None:
         """Put a version into the documents."""
-        raise NotImplementedError
 
+    @abstractmethod
     def events(self) -> list[str]:
         """Names of the methods that change something."""
-        raise NotImplementedError
 
     # -- changes ----------------------------------------------------------------------------------
 

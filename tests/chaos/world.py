@@ -89,7 +89,8 @@ class World:
 
     def _populate(self) -> None:
         roots = [self.hosts.start(address) for address in ADDRESSES]
-        kinds = [Archived, Paged, Complete, Archived][: self.rng.randint(2, 4)]
+        kinds: list[type[Archived | Paged | Complete]] = [Archived, Paged, Complete, Archived]
+        kinds = kinds[: self.rng.randint(2, 4)]
         for number, kind in enumerate(kinds):
             root = roots[number % len(roots)]
             elsewhere = self.rng.choice(roots) if self.rng.random() < 0.3 else root

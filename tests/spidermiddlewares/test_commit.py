@@ -9,8 +9,7 @@ import pytest
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Verdict
-from fhcrawl.store import Store
-from fhcrawl.store import store as store_module
+from fhcrawl.store import Store, opening
 from tests.engine import Engine
 from tests.feeds import E, atom, tombstone
 from tests.pipelines import faulty
@@ -99,7 +98,7 @@ class Locking(dict[str, "str | int"]):
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores that do not wait long for a lock."""
-    of_sqlite, of_postgresql = store_module._configure_sqlite, store_module._configure_postgresql
+    of_sqlite, of_postgresql = opening._configure_sqlite, opening._configure_postgresql
 
     def configure_sqlite(connection: Any, record: Any) -> None:
         of_sqlite(connection, record)
@@ -110,8 +109,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         connection.execute("SET lock_timeout = 20")
         connection.commit()
 
-    monkeypatch.setattr(store_module, "_configure_sqlite", configure_sqlite)
-    monkeypatch.setattr(store_module, "_configure_postgresql", configure_postgresql)
+    monkeypatch.setattr(opening, "_configure_sqlite", configure_sqlite)
+    monkeypatch.setattr(opening, "_configure_postgresql", configure_postgresql)
 
 
 def break_store(database: Database, table: str, condition: str) -> None:

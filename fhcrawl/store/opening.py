@@ -1,0 +1,147 @@
+"""Opens databases: URLs, connections as the store needs them, and what their faults mean."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError as UrlError
+
+from fhcrawl.exceptions import StoreError
+from fhcrawl.store import schema, statements
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL, Connection, Engine
+
+# How long another process's transaction is waited for; `timeout` in the URL says otherwise.
+BUSY_SECONDS = 30
+WRITES = "fhcrawl_writes"
+# What to do, by SQLite's words: https://www.sqlite.org/rescode.html
+ADVICE = {
+    "is locked": "another process writes to it: wait until it has ended",
+    "readonly": "let its file and its folder be written to, or set FHCRAWL_STORE_URL to another place",
+    "is full": "make room on its disk",
+    "disk I/O error": "make room on its disk, and check it",
+    "not a database": "bring back a copy of it, or remove it and crawl anew",
+    "malformed": "bring back a copy of it, or remove it and crawl anew",
+    "unable to open": "make its folder, or set FHCRAWL_STORE_URL to another place",
+}
+OTHER_ADVICE = "mend it, or set FHCRAWL_STORE_URL to another place"
+POSTGRESQL_DRIVER = "postgresql+psycopg"
+
+
+def parsed(url: str | URL) -> URL:
+    """An SQLAlchemy URL, read.
+
+    :raises StoreError: if it cannot be used
+    """
+    try:
+        parsed = make_url(url)
+    except (UrlError, ValueError) as error:
+        raise StoreError(
+            "FHCRAWL_STORE_URL is not a database URL: write something like "
+            "sqlite:////var/lib/fhcrawl/store.sqlite"
+        ) from error
+    # What is taken for the host is named when it cannot be found, and may be half of a password.
+    if "@" in (parsed.host or ""):
+        raise StoreError("FHCRAWL_STORE_URL has more than one @: write those of the password as %40")
+    if parsed.get_backend_name() not in statements.DATABASES:
+        raise StoreError(
+            f"FHCRAWL_STORE_URL names a database that fhcrawl does not know, "
+            f"{parsed.get_backend_name()}: write sqlite:///PATH or postgresql://…"
+        )
+    return parsed
+
+
+def engine(url: URL) -> Engine:
+    """What opens connections to a database, configured as the store needs them."""
+    if url.get_backend_name() == schema.SQLITE:
+        patience = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
+        engine = create_engine(url, connect_args=patience)
+        event.listen(engine, "connect", _configure_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    # Parameters by position, as SQLite has them; nothing of ours is a hstore, which would be looked for.
+    options = {"paramstyle": "format", "use_native_hstore": False}
+    engine = create_engine(url.set(drivername=POSTGRESQL_DRIVER), **options)
+    event.listen(engine, "connect", _configure_postgresql)
+    return engine
+
+
+def reader(engine: Engine) -> Engine:
+    """For single statements: in PostgreSQL, a transaction around one would take two round trips more."""
+    if engine.dialect.name == schema.SQLITE:
+        return engine
+    return engine.execution_options(isolation_level="AUTOCOMMIT")
+
+
+def _configure_sqlite(connection: Any, record: Any) -> None:
+    # The module would begin transactions by itself, and not before a change of the schema.
+    connection.isolation_level = None
+    # Entries are rows of one or two thousand bytes: most of a page of 4096 would be wasted.
+    connection.execute("PRAGMA page_size = 16384")
+    # https://www.sqlite.org/wal.html: readers do not wait for the writer, and a commit survives a
+    # process that dies.
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA wal_autocheckpoint = 1000")
+
+
+# https://www.sqlite.org/lang_transaction.html: a transaction that has read and begins to write fails at once,
+# without a wait, if another process has written meanwhile; one that begins with IMMEDIATE waits.
+def _begin_sqlite(connection: Connection) -> None:
+    writes = connection.get_execution_options().get(WRITES)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+# SQLite would go on in a file that has no name any more, and all of it would be lost.
+def identity(engine: Engine) -> tuple[int, int] | None:
+    """Of a SQLite file, as long as it is there."""
+    if engine.dialect.name != "sqlite" or not engine.url.database:
+        return None
+    try:
+        found = Path(engine.url.database.removeprefix("file://")).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def immutable(url: URL) -> URL | None:
+    """Of a SQLite file in a folder where nothing can be written; None if it is none, or is being written."""
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return None
+    path = Path(url.database).resolve()
+    log = path.with_name(f"{path.name}-wal")
+    if os.access(path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
+        return None
+    # https://www.sqlite.org/wal.html#read_only_databases: else its index would have to be written beside it.
+    return url.set(database=path.as_uri(), query={"immutable": "1", "uri": "true"})
+
+
+def _configure_postgresql(connection: Any, record: Any) -> None:
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        connection.close()
+        raise StoreError(f"The database has the encoding {encoding}: create one with ENCODING 'UTF8'")
+    with connection.cursor() as cursor:
+        cursor.execute("SET client_encoding = 'UTF8'")
+        cursor.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'")
+        # All is looked up by indexes. A planner that has no statistics yet, as in the first crawl of a feed,
+        # would rather read whole feeds.
+        for way in ("enable_seqscan", "enable_hashjoin", "enable_mergejoin"):
+            cursor.execute(f"SET {way} = off")
+    connection.commit()
+
+
+def cause(error: BaseException) -> str:
+    """What the database says, in one line."""
+    return str(getattr(error, "orig", None) or error).splitlines()[0]
+
+
+def advice(error: BaseException) -> str:
+    """What to do about it."""
+    words = cause(error)
+    return next((what for fault, what in ADVICE.items() if fault in words), OTHER_ADVICE)
