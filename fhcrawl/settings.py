@@ -16,7 +16,10 @@ NEWSPIDER_MODULE = "fhcrawl.spiders"
 COMMANDS_MODULE = "fhcrawl.commands"
 ADDONS = {"fhcrawl.addons.SwitchedOff": 0, "fhcrawl.addons.Secrets": 0}
 
-# Where the logical feeds are kept, as an SQLAlchemy URL; None: .scrapy/fhcrawl.sqlite in the project. A URL
+# The folder of what fhcrawl keeps, as an absolute path; None: .scrapy in the project; where there is none, as
+# on Scrapyd, the user's folder for data (~/.local/share/fhcrawl).
+FHCRAWL_DATA_DIR = os.environ.get("FHCRAWL_DATA_DIR")
+# Where the logical feeds are kept, as an SQLAlchemy URL; None: fhcrawl.sqlite in the data directory. A URL
 # may have a password, which the environment keeps and the list of processes shows.
 FHCRAWL_STORE_URL = os.environ.get("FHCRAWL_STORE_URL")
 # How long (seconds) a crawl that is no longer heard of keeps others from its feeds.

@@ -64,12 +64,15 @@ NAMES = {f.name for f in fields(FeedOptions)}
 Listed = dict[str, FeedOptions]
 
 
-def from_arguments(feed: str | None, feeds: str | None, snapshot: str | None = None) -> Listed:
+def from_arguments(
+    feed: str | None, feeds: str | None, snapshot: str | None = None, base: Path = Path()
+) -> Listed:
     """The feeds that the spider's arguments name, each once, in their order; none without arguments.
 
     :param feed: URLs, separated by white space
     :param feeds: path of a list
     :param snapshot: URL of the index of a snapshot that the only feed goes on from
+    :param base: what the path is relative to
     :raises ArgumentError: if they name none, if one is no URL, or if the list cannot be read
     """
     if feed is None and feeds is None and not snapshot:
@@ -83,7 +86,7 @@ def from_arguments(feed: str | None, feeds: str | None, snapshot: str | None = N
             "No feed to crawl: write -a feed=https://example.org/index.atom, or -a feeds=subscriptions.txt"
         )
     listed: Listed = {_checked(url, "-a feed"): FeedOptions() for url in (feed or "").split()}
-    for url, options in from_file(Path(feeds)) if feeds else ():
+    for url, options in from_file(base / feeds) if feeds else ():
         if url not in listed or options != FeedOptions():
             listed[url] = options
     if not listed:

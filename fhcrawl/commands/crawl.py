@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from argparse import RawDescriptionHelpFormatter
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+logger = logging.getLogger(__name__)
 
 SHORTEST_LEASE = 3
 # And the most that each can be; None is without a bound.
@@ -98,7 +100,7 @@ class Command(crawl.Command):
         if args == [HistorySpider.name] and self.settings is not None:
             try:
                 check_settings(self.settings)
-                feeds = HistorySpider.check(**opts.spargs)["feeds"]
+                feeds = HistorySpider.check(self.settings, **opts.spargs)["feeds"]
                 if self.settings["FHCRAWL_WARC"]:
                     named = naming.Parameters(HistorySpider, opts.spargs)
                     naming.check(self.settings["FHCRAWL_WARC"], named)
@@ -107,6 +109,9 @@ class Command(crawl.Command):
                     if not feeds and not store.has_subscriptions():
                         raise ArgumentError(NOTHING_SUBSCRIBED)
             except FhcrawlError as error:
+                # Who reads the log of a job of Scrapyd's does not see what it prints.
+                if self.settings["LOG_FILE"]:
+                    logger.error("%s", error)
                 raise UsageError(str(error), print_help=False) from error
         super().run(args, opts)
 

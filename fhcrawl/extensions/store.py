@@ -6,10 +6,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
-from scrapy.utils.project import data_path
 
+from fhcrawl.datadir import data_dir
 from fhcrawl.delivery import recover
 from fhcrawl.exceptions import ArgumentError, StoreError
 from fhcrawl.logs import printable
@@ -32,14 +31,11 @@ FAILED = "fhcrawl/store/failed"
 
 
 def store_url(settings: BaseSettings) -> str:
-    """SQLAlchemy URL of the store: FHCRAWL_STORE_URL, else a SQLite file in the project's data directory."""
-    url = settings.get("FHCRAWL_STORE_URL")
-    if url:
-        return str(url)
-    try:
-        return f"sqlite:///{data_path(FILE, createdir=False)}"
-    except NotConfigured as error:
-        raise ArgumentError("There is no project here: set FHCRAWL_STORE_URL") from error
+    """SQLAlchemy URL of the store: FHCRAWL_STORE_URL, else a SQLite file in the data directory.
+
+    :raises ArgumentError: if there is no data directory
+    """
+    return str(settings.get("FHCRAWL_STORE_URL") or f"sqlite:///{data_dir(settings) / FILE}")
 
 
 class StoreExtension:

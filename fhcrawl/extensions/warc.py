@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from fhcrawl.datadir import base_of
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.warc import naming
@@ -54,7 +55,9 @@ class WarcExtension:
 
         info = writing.info(settings["USER_AGENT"], settings.getbool("ROBOTSTXT_OBEY"))
         largest = settings.getint("FHCRAWL_WARC_MAX_SIZE")
-        extension = cls(crawler, writing.WarcFiles(naming.template_of(path), named, largest, info))
+        base = base_of(settings, vars(crawler.spider))
+        files = writing.WarcFiles(naming.template_of(path), named, largest, info, base)
+        extension = cls(crawler, files)
         crawler.signals.connect(extension.response_downloaded, signal=signals.response_downloaded)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         return extension

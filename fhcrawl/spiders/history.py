@@ -14,6 +14,7 @@ from scrapy.utils.asyncio import run_in_thread
 from fhcrawl import logical_feed, reading, signals, subscriptions, wordpress
 from fhcrawl.addresses import without_credentials
 from fhcrawl.clock import now
+from fhcrawl.datadir import base_of
 from fhcrawl.documents import bounds, snapshot
 from fhcrawl.documents.html import feed_links
 from fhcrawl.exceptions import LeaseError, NotAFeedError, StoreError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
     from typing_extensions import Self
 
@@ -81,13 +83,14 @@ class HistorySpider(Spider):
 
         :raises ArgumentError: if one cannot be used
         """
-        spider = super().from_crawler(crawler, *args, **cls.check(**kwargs))
+        spider = super().from_crawler(crawler, *args, **cls.check(crawler.settings, **kwargs))
         if spider.warc:
             crawler.signals.connect(spider.read_captures, signal=scrapy_signals.spider_idle)
         return spider
 
     @staticmethod
     def check(
+        settings: BaseSettings,
         feed: str | None = None,
         feeds: str | None = None,
         snapshot: str | None = None,
@@ -100,10 +103,11 @@ class HistorySpider(Spider):
 
         :raises ArgumentError: if one cannot be used
         """
-        listed = subscriptions.from_arguments(feed, feeds, snapshot)
+        base = base_of(settings, others)
+        listed = subscriptions.from_arguments(feed, feeds, snapshot, base)
         reset = subscriptions.flag(str(deltafetch_reset), "-a deltafetch_reset")
         only_due = subscriptions.flag(str(due), "-a due")
-        files = naming.files(warc) if warc is not None else []
+        files = naming.files(warc, base) if warc is not None else []
         return {**others, "feeds": listed, "due": only_due, "deltafetch_reset": reset, "warc": files}
 
     @cached_property

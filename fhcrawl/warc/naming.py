@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib.util
 import re
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.exceptions import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from scrapy import Spider
 
@@ -77,14 +77,15 @@ def check(path: str, named: Parameters) -> None:
         ) from error
 
 
-def files(argument: str) -> list[str]:
+def files(argument: str, base: Path) -> list[str]:
     """The files that `-a warc` names: paths of files and folders, separated by white space; or one path.
 
+    :param base: what they are relative to
     :raises ArgumentError: if there is none
     """
     check_library("-a warc")
-    given = [argument] if Path(argument).exists() else argument.split()
-    found = [str(file) for path in given for file in _files(Path(path))]
+    given = [argument] if (base / argument).exists() else argument.split()
+    found = [str(file) for path in given for file in _files(base / path)]
     if not found:
         raise ArgumentError("-a warc names no file: write -a warc=captures.warc.gz, or a folder")
     return found

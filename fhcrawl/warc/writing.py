@@ -112,13 +112,22 @@ class WarcFiles:
 
     :param template: path with placeholders, of `template_of`
     :param largest: octets after which a file is followed by another; 0 is no limit
+    :param base: what the path is relative to
     """
 
-    def __init__(self, template: str, named: dict[str, Any], largest: int, info: dict[str, str]) -> None:
+    def __init__(
+        self,
+        template: str,
+        named: dict[str, Any],
+        largest: int,
+        info: dict[str, str],
+        base: Path = Path(),
+    ) -> None:
         self._template = template
         self._named = named
         self._largest = largest
         self._info = info
+        self._base = base
         self._serial = 0
         self._file: WarcFile | None = None
 
@@ -145,7 +154,7 @@ class WarcFiles:
         while True:
             self._serial += 1
             self._named["serial"] = self._serial
-            path = Path(self._template % self._named).absolute()
+            path = (self._base / (self._template % self._named)).absolute()
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.exists():
                 continue
