@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
+from zipfile import ZipFile
 
 from tests.crawling import ROOT, USER_AGENT
 
@@ -35,7 +36,7 @@ http_port = {port}
 items_dir = items
 poll_interval = 0.2
 """
-OF_THIS_PROJECT = ("PYTHONPATH", "SCRAPY_PROJECT", "SCRAPY_SETTINGS_MODULE", "FHCRAWL_STORE_URL", "XDG_DATA_HOME")
+OURS = ("FHCRAWL_", "PYTHONPATH", "SCRAPY", "XDG_")
 
 
 @dataclass
@@ -51,6 +52,9 @@ class Job:
     @property
     def log(self) -> str:
         return self.scrapyd.get(f"/logs/fhcrawl/history/{self.id}.log")
+
+    def has_items(self) -> bool:
+        return self.path("items", "jl").exists()
 
     @property
     def items(self) -> list[dict[str, Any]]:
@@ -74,9 +78,9 @@ class Job:
         wait_for(self.is_finished, "the end of a job")
         return self
 
-    def cancel(self) -> str:
+    def cancel(self, **signal: str) -> str:
         """Ask Scrapyd to end it; in which state it was."""
-        answer = self.scrapyd.post("cancel.json", project="fhcrawl", job=self.id)
+        answer = self.scrapyd.post("cancel.json", project="fhcrawl", job=self.id, **signal)
         state: str = answer["prevstate"]
         return state
 
@@ -103,22 +107,23 @@ class Scrapyd:
         return self.home / ".local" / "share" / "fhcrawl"
 
     def environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if name not in OF_THIS_PROJECT}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
         return {**kept, "HOME": str(self.home)}
 
     @contextlib.contextmanager
-    def running(self, **environment: str) -> Iterator[None]:
+    def running(self) -> Iterator[None]:
         with (self.folder / "scrapyd.log").open("ab") as log:
             server = subprocess.Popen(
                 [sys.executable, "-m", "scrapyd"],
                 cwd=self.folder,
-                env={**self.environment(), **environment},
+                env=self.environment(),
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
         try:
-            wait_for(self._answers, "Scrapyd")
+            wait_for(lambda: server.poll() is not None or self._answers(), "Scrapyd")
+            assert server.poll() is None, self.log
             yield
         finally:
             # Its jobs too.
@@ -148,12 +153,12 @@ class Scrapyd:
         assert answer["status"] == "ok", answer
         return answer
 
-    def client(self, *command: str) -> str:
-        """A command of scrapyd-client's, in the folder of the project."""
+    def command(self, *command: str, **environment: str) -> str:
+        """What a command prints, in the folder of the project."""
         done = subprocess.run(
             [str(Path(sys.executable).with_name(command[0])), *command[1:]],
             cwd=self.project,
-            env=self.environment(),
+            env={**self.environment(), **environment},
             capture_output=True,
             text=True,
             timeout=PATIENCE_SECONDS,
@@ -162,13 +167,16 @@ class Scrapyd:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def egg(self) -> list[str]:
+        """The names of what has been deployed."""
+        [egg] = (self.folder / "eggs" / "fhcrawl").iterdir()
+        return ZipFile(egg).namelist()
+
     def schedule(self, settings: dict[str, object] | None = None, **arguments: str) -> Job:
         """A job, by schedule.json."""
         given = {"USER_AGENT": f"fhcrawl/{VERSION} {USER_AGENT}"} | (settings or {})
         setting = [f"{name}={value}" for name, value in given.items()]
-        answer = self.post(
-            "schedule.json", project="fhcrawl", spider="history", setting=setting, **arguments
-        )
+        answer = self.post("schedule.json", project="fhcrawl", spider="history", setting=setting, **arguments)
         return Job(self, answer["jobid"])
 
 

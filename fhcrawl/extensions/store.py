@@ -76,7 +76,8 @@ class StoreExtension:
         return extension
 
     def engine_started(self) -> None:
-        """Say from now on that the run lives, however slow the servers are."""
+        """Say where the store is, and from now on that the run lives, however slow the servers are."""
+        logger.info("Store: %s", printable(self.store.place))
         self._renewals = create_looping_call(self._renew)
         self._renewals.start(self.store.pause, now=False)
 

@@ -136,6 +136,11 @@ def _configure_postgresql(connection: Any, record: Any) -> None:
     connection.commit()
 
 
+def shown(url: URL) -> str:
+    """An SQLAlchemy URL, without passwords."""
+    return url.difference_update_query(("password", "sslpassword")).render_as_string()
+
+
 def cause(error: BaseException) -> str:
     """What the database says, in one line."""
     return str(getattr(error, "orig", None) or error).splitlines()[0]

@@ -82,11 +82,16 @@ class Store:
             store._prepare()
             store._file = opening.identity(store._engine)
         except (SQLAlchemyError, ImportError) as error:
-            shown = parsed.difference_update_query(("password", "sslpassword")).render_as_string()
             raise StoreError(
-                f"The store cannot be opened: {shown} ({opening.cause(error)}); {opening.advice(error)}"
+                f"The store cannot be opened: {opening.shown(parsed)} "
+                f"({opening.cause(error)}); {opening.advice(error)}"
             ) from error
         return store
+
+    @property
+    def place(self) -> str:
+        """Its URL, without passwords."""
+        return opening.shown(self._engine.url)
 
     def close(self) -> None:
         """End the run, if one has begun, and close all connections."""

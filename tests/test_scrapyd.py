@@ -1,0 +1,215 @@
+"""fhcrawl on a real Scrapyd: deployed with scrapyd-deploy, scheduled, cancelled."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fhcrawl.items import FIELDS
+from tests.crawling import read_export
+from tests.feeds import E, atom
+from tests.scrapyd_server import PATIENCE_SECONDS, VERSION, Job, Scrapyd, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.server import FeedServer
+
+pytestmark = pytest.mark.sqlite_only
+# The newest of an archived feed's documents is the subscription document.
+ARCHIVES = 8
+HELD = "/archive-5"
+GRACEFULLY = "shutting down gracefully"
+
+
+@pytest.fixture(scope="module")
+def scrapyd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrapyd]:
+    server = Scrapyd(tmp_path_factory.mktemp("scrapyd"))
+    with server.running():
+        server.command("scrapyd-deploy")
+        yield server
+
+
+def serve_chain(server: FeedServer) -> None:
+    """Each archive has an entry of its own, and an old version of one that the subscription document has."""
+    for number in range(ARCHIVES):
+        old = E("moved", f"version {number}", f"2003-01-0{number + 1}T00:00:00Z")
+        entries = [E(str(number), updated=f"2003-01-0{number + 1}T00:00:00Z"), old]
+        prev = f"/archive-{number - 1}" if number else None
+        server.serve(f"/archive-{number}", atom(entries, prev=prev, updated=None))
+    newest = [E("newest"), E("moved", "newest version")]
+    server.serve("/index", atom(newest, prev=f"/archive-{ARCHIVES - 1}"))
+
+
+def test_egg_holds_the_whole_project(scrapyd: Scrapyd) -> None:
+    names = scrapyd.egg()
+    packages = {
+        name.partition("/")[0] for name in names if name.endswith(".py") and not name.startswith("EGG")
+    }
+    assert packages == {"fhcrawl", "pipelines_config"}
+    assert {"pipelines_config/embedded.py", "fhcrawl/report/templates/page.html"} <= set(names)
+
+
+def test_second_job_serves_what_has_changed_since_the_first(scrapyd: Scrapyd, server: FeedServer) -> None:
+    serve_chain(server)
+    feed = server.url("/index")
+    printed = scrapyd.command(
+        "scrapyd-client", "schedule", "-p", "fhcrawl", "history", "--arg", f"feed={feed}"
+    )
+    first = Job(scrapyd, printed.split()[-1]).wait()
+    everything = {str(number): "new" for number in range(ARCHIVES)}
+    assert first.changes == {**everything, "newest": "new", "moved": "new"}
+    assert all(tuple(item) == tuple(FIELDS) for item in first.items)
+    # It is the egg's code that has run, not what is installed beside Scrapyd.
+    assert server.headers[-1]["User-Agent"].startswith(f"fhcrawl/{VERSION} ")
+
+    server.asked()
+    server.serve("/index", atom([E("newest", "changed", "2003-12-14T00:00:00Z")], prev="/archive-7"))
+    second = scrapyd.schedule(feed=feed).wait()
+    assert second.changes == {"newest": "updated"}
+    assert server.asked() == ["/index"]
+    assert (scrapyd.data / "fhcrawl.sqlite").exists()
+    assert scrapyd.schedule(feed=feed).wait().items == []
+
+
+def test_log_of_a_job_says_what_was_done(scrapyd: Scrapyd, server: FeedServer) -> None:
+    serve_chain(server)
+    log = scrapyd.schedule(feed=server.url("/index")).wait().log
+    assert f"Store: sqlite:///{scrapyd.data}/fhcrawl.sqlite\n" in log
+    assert "Feeds: 1 of 1 done, 0 under way; documents: 9 (" in log
+    assert f"{server.url('/index')}: complete, entries: 10\n" in log
+    assert "\n  Example Feed  archived        9        0   10 " in log
+    assert "Stored jsonlines feed (10 items) in: file:///" in log
+    # Nothing that drives a terminal.
+    assert log.replace("\n", "").isprintable()
+    assert not [line for line in log.splitlines() if "] WARNING" in line or "] ERROR" in line]
+
+
+def test_arguments_and_settings_pass_through(scrapyd: Scrapyd, server: FeedServer, tmp_path: Path) -> None:
+    serve_chain(server)
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists" / "subscriptions.txt").write_text(server.url("/index"))
+    settings = {
+        "FHCRAWL_DATA_DIR": tmp_path,
+        "FHCRAWL_MAX_ARCHIVES": 2,
+        "FHCRAWL_WARC": "captures/%(name)s.warc.gz",
+    }
+    run = scrapyd.schedule(settings, feeds="lists/subscriptions.txt").wait()
+    assert run.changes.keys() == {"newest", "moved", "7", "6"}
+    assert (tmp_path / "fhcrawl.sqlite").exists()
+    assert (tmp_path / "captures" / "history-00001.warc.gz").exists()
+    server.asked()
+    again = scrapyd.schedule(settings, feeds="lists/subscriptions.txt", deltafetch_reset="1").wait()
+    assert again.items == []
+    assert server.asked() == ["/index", "/archive-7", "/archive-6"]
+    more = scrapyd.schedule(settings, feeds="lists/subscriptions.txt", warc="captures").wait()
+    assert "Captures in the WARC files: " in more.log
+
+
+def test_subscriptions_are_crawled_when_they_are_due(
+    scrapyd: Scrapyd, server: FeedServer, tmp_path: Path
+) -> None:
+    serve_chain(server)
+    scrapyd.command("scrapy", "subscribe", server.url("/index"), FHCRAWL_DATA_DIR=str(tmp_path))
+    settings = {"FHCRAWL_DATA_DIR": tmp_path}
+    assert len(scrapyd.schedule(settings, due="1").wait().items) == ARCHIVES + 2
+    server.asked()
+    assert "No feed is due" in scrapyd.schedule(settings, due="1").wait().log
+    assert server.asked() == []
+
+
+def test_wrong_argument_is_a_sentence_in_the_log_of_its_job(scrapyd: Scrapyd, tmp_path: Path) -> None:
+    settings = {"FHCRAWL_DATA_DIR": tmp_path}
+    log = scrapyd.schedule(settings, feeds="nowhere.txt").wait().log
+    assert (
+        f"ERROR: The list of feeds cannot be read: {tmp_path}/nowhere.txt (No such file or directory)" in log
+    )
+
+
+def test_password_in_an_argument_is_not_logged(scrapyd: Scrapyd) -> None:
+    job = scrapyd.schedule(feed="http://user:verysecret@127.0.0.1/index").wait()
+    assert "ERROR: -a feed: the URL of a feed is what names it" in job.log
+    assert "verysecret" not in job.log
+    # Scrapyd itself logs how it starts its jobs.
+    ours = [line for line in scrapyd.log.splitlines() if "verysecret" in line and " args=[" not in line]
+    assert ours == []
+
+
+@pytest.mark.parametrize("signal", [{}, {"signal": "TERM"}], ids=["INT", "TERM"])
+def test_cancelled_job_has_exported_what_it_found_and_the_next_goes_on(
+    scrapyd: Scrapyd, server: FeedServer, tmp_path: Path, signal: dict[str, str]
+) -> None:
+    serve_chain(server)
+    settings = {"FHCRAWL_DATA_DIR": tmp_path, "FHCRAWL_PREFETCH": 0}
+    with held(server) as asked:
+        cancelled = scrapyd.schedule(settings, feed=server.url("/index"))
+        assert asked.wait(PATIENCE_SECONDS)
+        assert cancelled.cancel(**signal) == "running"
+        wait_for(lambda: GRACEFULLY in cancelled.log, "the signal")
+    cancelled.wait()
+    # The document that is under way is read to its end.
+    assert cancelled.changes.keys() == {"newest", "moved", "7", "6", "5"}
+    assert f"{server.url('/index')}: incomplete, entries: 5" in cancelled.log
+
+    server.asked()
+    following = scrapyd.schedule(settings, feed=server.url("/index")).wait()
+    assert server.asked() == ["/index", "/archive-4", "/archive-3", "/archive-2", "/archive-1", "/archive-0"]
+    assert following.changes == dict.fromkeys("01234", "new")
+    assert by_id(cancelled.items + following.items) == logical_feed(scrapyd, tmp_path)
+
+
+@pytest.mark.parametrize("signals", [[{}, {}], [{"signal": "KILL"}]], ids=["twice", "KILL"])
+def test_what_a_killed_job_found_is_among_the_items_of_the_next(
+    scrapyd: Scrapyd, server: FeedServer, tmp_path: Path, signals: list[dict[str, str]]
+) -> None:
+    serve_chain(server)
+    settings = {"FHCRAWL_DATA_DIR": tmp_path, "FHCRAWL_PREFETCH": 0}
+    with held(server) as asked:
+        killed = scrapyd.schedule(settings, feed=server.url("/index"))
+        assert asked.wait(PATIENCE_SECONDS)
+        for signal in signals:
+            killed.cancel(**signal)
+            wait_for(lambda: GRACEFULLY in killed.log or killed.is_finished(), "the signal")
+        killed.wait()
+    assert not killed.has_items()
+
+    server.asked()
+    following = scrapyd.schedule(settings, feed=server.url("/index")).wait()
+    assert server.asked()[:2] == ["/index", HELD]
+    assert len(following.items) == ARCHIVES + 2
+    assert by_id(following.items) == logical_feed(scrapyd, tmp_path)
+
+
+@contextlib.contextmanager
+def held(server: FeedServer) -> Iterator[threading.Event]:
+    """Let a document's answer wait; the event is that it is asked for."""
+    asked, goes_on = threading.Event(), threading.Event()
+
+    def hold(path: str) -> None:
+        if path == HELD:
+            asked.set()
+            goes_on.wait(PATIENCE_SECONDS)
+
+    server.on_request = hold
+    try:
+        yield asked
+    finally:
+        server.on_request = None
+        goes_on.set()
+
+
+def by_id(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Items in the order of their ids; one that is there twice stays twice."""
+    return sorted(items, key=itemgetter("id"))
+
+
+def logical_feed(scrapyd: Scrapyd, data: Path) -> list[dict[str, Any]]:
+    """What `scrapy export` writes of the store in a data directory."""
+    scrapyd.command("scrapy", "export", "-o", "whole.jsonl", FHCRAWL_DATA_DIR=str(data))
+    entries = read_export(scrapyd.project / "whole.jsonl")
+    return by_id([{**entry, "change": "new"} for entry in entries])
