@@ -22,32 +22,36 @@ SCRAPYD_JOB = "_job"
 
 
 def data_dir(settings: BaseSettings) -> Path:
-    """FHCRAWL_DATA_DIR; else the project's; outside projects, as on Scrapyd, the user's. Made if need be.
+    """FHCRAWL_DATA_DIR; else the project's; outside projects, as on Scrapyd, the user's.
 
-    :raises ArgumentError: if it is no absolute path, or cannot be made
+    :raises ArgumentError: if FHCRAWL_DATA_DIR is no absolute path
     """
-    path = _data_dir(settings["FHCRAWL_DATA_DIR"])
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ArgumentError(
-            f"The data directory cannot be made: {printable(str(path))} ({error.strerror}); "
-            "set FHCRAWL_DATA_DIR to another place"
-        ) from error
-    return path
-
-
-def _data_dir(given: str | None) -> Path:
+    given = settings["FHCRAWL_DATA_DIR"]
     if given:
-        path = Path(given)
-        if not path.is_absolute():
+        if not Path(given).is_absolute():
             shown = printable(given)
             raise ArgumentError(f"FHCRAWL_DATA_DIR is {shown}: write an absolute path, like /var/lib/fhcrawl")
-        return path
+        return Path(given)
     try:
         return Path(project_data_dir())
     except NotConfigured:
         return user_data_path("fhcrawl", appauthor=False)
+
+
+def data_file(settings: BaseSettings, name: str) -> Path:
+    """A file in the data directory, which is made if need be.
+
+    :raises ArgumentError: as `data_dir`, and if it cannot be made
+    """
+    folder = data_dir(settings)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(
+            f"The data directory cannot be made: {printable(str(folder))} ({error.strerror}); "
+            "set FHCRAWL_DATA_DIR to another place"
+        ) from error
+    return folder / name
 
 
 def base_of(settings: BaseSettings, arguments: Mapping[str, object]) -> Path:

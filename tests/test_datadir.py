@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
-from fhcrawl.datadir import base_of, data_dir
+from fhcrawl.datadir import base_of, data_dir, data_file
 from fhcrawl.exceptions import ArgumentError
 from tests.crawling import ROOT
 
@@ -30,7 +30,7 @@ def settings(data: str | None = None) -> Settings:
 
 
 def test_data_are_where_the_setting_says(home: Path) -> None:
-    assert data_dir(settings(f"{home}/some/where")) == home / "some" / "where"
+    assert data_file(settings(f"{home}/some/where"), "x") == home / "some" / "where" / "x"
     assert (home / "some" / "where").is_dir()
 
 
@@ -55,7 +55,7 @@ def test_data_at_a_relative_path_are_refused(home: Path) -> None:
 def test_data_directory_that_cannot_be_made_is_a_sentence(home: Path) -> None:
     (home / "file").touch()
     with pytest.raises(ArgumentError, match=r"/file/data \(Not a directory\); set FHCRAWL_DATA_DIR to"):
-        data_dir(settings(f"{home}/file/data"))
+        data_file(settings(f"{home}/file/data"), "x")
 
 
 def test_relative_paths_are_relative_to_the_data_in_a_job_of_scrapyds(home: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
-from fhcrawl.datadir import data_dir
+from fhcrawl.datadir import data_file
 from fhcrawl.delivery import recover
 from fhcrawl.exceptions import ArgumentError, StoreError
 from fhcrawl.logs import printable
@@ -35,7 +35,7 @@ def store_url(settings: BaseSettings) -> str:
 
     :raises ArgumentError: if there is no data directory
     """
-    return str(settings.get("FHCRAWL_STORE_URL") or f"sqlite:///{data_dir(settings) / FILE}")
+    return str(settings.get("FHCRAWL_STORE_URL") or f"sqlite:///{data_file(settings, FILE)}")
 
 
 class StoreExtension:
