@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fhcrawl.items import FIELDS
-from tests.crawling import read_export
+from tests.crawling import ROOT, read_export
 from tests.feeds import E, atom
 from tests.scrapyd_server import PATIENCE_SECONDS, VERSION, Job, Scrapyd, wait_for
 
@@ -31,8 +32,17 @@ GRACEFULLY = "shutting down gracefully"
 def scrapyd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrapyd]:
     server = Scrapyd(tmp_path_factory.mktemp("scrapyd"))
     with server.running():
-        server.command("scrapyd-deploy")
+        # It exits with 0 whatever Scrapyd says.
+        assert '"spiders": 1, "status": "ok"' in server.command(*documented("scrapyd-deploy"))
         yield server
+
+
+def documented(program: str, feed: str = "") -> list[str]:
+    """The command that README has, with a feed in the place of its example."""
+    [line] = re.findall(
+        rf"^    ({program}\b.*)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return str(line).replace("https://example.org/index.atom", feed).split()
 
 
 def serve_chain(server: FeedServer) -> None:
@@ -58,9 +68,7 @@ def test_egg_holds_the_whole_project(scrapyd: Scrapyd) -> None:
 def test_second_job_serves_what_has_changed_since_the_first(scrapyd: Scrapyd, server: FeedServer) -> None:
     serve_chain(server)
     feed = server.url("/index")
-    printed = scrapyd.command(
-        "scrapyd-client", "schedule", "-p", "fhcrawl", "history", "--arg", f"feed={feed}"
-    )
+    printed = scrapyd.command(*documented("scrapyd-client", feed))
     first = Job(scrapyd, printed.split()[-1]).wait()
     everything = {str(number): "new" for number in range(ARCHIVES)}
     assert first.changes == {**everything, "newest": "new", "moved": "new"}
