@@ -104,6 +104,7 @@ class Project:
             **os.environ,
             "PYTHONPATH": str(ROOT),
             "SCRAPY_PROJECT": self._deployment,
+            "FHCRAWL_DATA_DIR": "",
             "FHCRAWL_STORE_URL": "" if self._deployment == "embedded" else self.database.url,
             STATS_FILE: str(self.folder / "stats.json"),
             "COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml"),

@@ -21,7 +21,7 @@ from zipfile import ZipFile
 from tests.crawling import ROOT, USER_AGENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 PROJECT = ("fhcrawl", "pipelines_config", "setup.py", "pyproject.toml", "scrapy.cfg", "README.md", "LICENSE")
 TARGET = "http://localhost:6800"
@@ -172,9 +172,9 @@ class Scrapyd:
         [egg] = (self.folder / "eggs" / "fhcrawl").iterdir()
         return ZipFile(egg).namelist()
 
-    def schedule(self, settings: dict[str, object] | None = None, **arguments: str) -> Job:
+    def schedule(self, settings: Mapping[str, object] | None = None, **arguments: str) -> Job:
         """A job, by schedule.json."""
-        given = {"USER_AGENT": f"fhcrawl/{VERSION} {USER_AGENT}"} | (settings or {})
+        given = {"USER_AGENT": f"fhcrawl/{VERSION} {USER_AGENT}", **(settings or {})}
         setting = [f"{name}={value}" for name, value in given.items()]
         answer = self.post("schedule.json", project="fhcrawl", spider="history", setting=setting, **arguments)
         return Job(self, answer["jobid"])
