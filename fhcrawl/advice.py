@@ -41,6 +41,7 @@ ADVICE = {
     "loop": "tell its publisher, whose links lead back; what is behind the loop cannot be known",
     "repeats": "nothing, if its pages end there; else tell its publisher",
     "limit": "run it again, or raise the setting that it names",
+    "moved": "run it again: the next run sees whether the chain still leads there",
     "known": "run it again: the next run goes on there",
     "pipeline-error": OURS,
     "store-error": "make room for the store or mend it, then run again",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 from fhcrawl.documents import Problem
 from fhcrawl.documents.dates import shift
@@ -345,6 +346,25 @@ def behind(document: FeedDocument, own: tuple[str, ...] = (), oddities: Oddities
     return None
 
 
+# RFC 5005, 4: "The set of entries contained in an archive document published at a particular URI SHOULD NOT
+# change over time. Likewise, the URI for a particular archive document SHOULD NOT change over time." Where it
+# has changed, archives may have been cut anew since the subscription document was read: what this one held
+# can be in a newer one by now, which the walk has passed by. That the chain goes on well from there says
+# nothing of that; only a subscription document that is read later, and leads there too, does.
+def may_be_another(document: FeedDocument, asked: str, reached: str) -> bool:
+    """Whether the document that a redirect has led to may be another one than the archive that was asked for.
+
+    :param asked: URL before the redirect
+    :param reached: URL after it; the same path on another host, or with another scheme, is the same document
+    """
+    return document.links.get("self") != asked and _path(asked) != _path(reached)
+
+
+def _path(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.path.rstrip("/"), parts.query
+
+
 def subscription_link(document: FeedDocument, oddities: Oddities = PLAIN) -> str | None:
     """Where the subscription document is, if this document says that it is not it."""
     links = relations(document, oddities)
@@ -441,6 +461,7 @@ class Verdict(str, Enum):
 
 
 SAYS_NOTHING = "says nothing of entries older than those it shows"
+HAS_MOVED = "leads to another document: the publisher may have moved its archives while they were walked"
 IS_PAGED = "is a paged feed, whose pages change while they are read (RFC 5005, 3)"
 
 

@@ -259,6 +259,7 @@ def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds)
     visit.kind = logical_feed.kind(document, says).value
     visit.updated = document.updated
     visit.behind = logical_feed.behind(document, (visit.asked, visit.url), says)
+    visit.moved_to = _moved_to(visit, response, document)
     visit.loss = _beyond(document, most) or _loss(visit, document, says)
     _compare(visit, response, document)
     if visit.role is not Role.PART and (since := response.cb_kwargs["options"].get("since")):
@@ -273,6 +274,13 @@ def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds)
     if visit.role is Role.SUBSCRIPTION:
         _fill_subscription(visit, response, document)
     return [_item(visit, version, entry) for version, entry in versions]
+
+
+def _moved_to(visit: Visit, response: Response, document: FeedDocument) -> str | None:
+    redirected = asked(response).meta.get("redirect_urls")
+    if visit.role is not Role.ARCHIVE or not redirected:
+        return None
+    return visit.url if logical_feed.may_be_another(document, redirected[0], visit.url) else None
 
 
 def _compare(visit: Visit, response: Response, document: FeedDocument) -> None:

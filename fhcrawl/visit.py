@@ -49,6 +49,7 @@ class Visit:
     :param fetched: when, ISO 8601 in UTC
     :param run: number of the crawl
     :param location: where it is from now on, after permanent redirects; None: where it was asked for
+    :param moved_to: where a redirect has led from an archive, if another one may be there
     :param behind: the document behind it in the chain, None at its end
     :param behind_key: what names that one in the store
     :param left_over: a page that an earlier walk has left unread, or one behind it
@@ -85,6 +86,7 @@ class Visit:
     title: str | None = None
     kind: str | None = None
     updated: str | None = None
+    moved_to: str | None = None
     behind: Link | None = None
     behind_key: str | None = None
     left_over: bool = False

@@ -27,6 +27,7 @@ from fhcrawl.logical_feed import (
     is_before,
     kind,
     latest_time,
+    may_be_another,
     order,
     reaches,
     subscription_link,
@@ -217,6 +218,25 @@ class TestLinks:
         assert subscription_link(document(links={"first": "/f", relation: "/p"})) == "/f"
         assert subscription_link(document(links={**self.LINKS, relation: "/p"})) is None
         assert subscription_link(document(links={"first": "/f", "next": "/p"})) is None
+
+
+class TestRedirects:
+    ASKED = "http://example.org/2003/11"
+
+    @pytest.mark.parametrize(
+        "reached",
+        ["https://example.org/2003/11", "http://archive.example.org/2003/11", "http://example.org/2003/11/"],
+    )
+    def test_same_path_is_the_same_document(self, reached: str) -> None:
+        assert not may_be_another(document(), self.ASKED, reached)
+
+    @pytest.mark.parametrize("reached", ["http://example.org/2003/12", "http://example.org/2003/11?part=2"])
+    def test_another_path_or_query_may_be_another_document_unless_it_says_what_it_is(
+        self, reached: str
+    ) -> None:
+        assert may_be_another(document(), self.ASKED, reached)
+        assert may_be_another(document(links={"self": reached}), self.ASKED, reached)
+        assert not may_be_another(document(links={"self": self.ASKED}), self.ASKED, reached)
 
 
 class TestVerdict:

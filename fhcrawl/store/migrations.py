@@ -51,6 +51,11 @@ STEPS: tuple[tuple[str, ...], ...] = (
         " order_document_time TEXT NOT NULL, order_walk INTEGER NOT NULL, order_step INTEGER NOT NULL,"
         " order_position INTEGER NOT NULL, original TEXT, UNIQUE (feed_id, id, digest))",
     ),
+    # 8: archives that have moved.
+    (
+        "ALTER TABLE documents ADD COLUMN moved_to TEXT",
+        "ALTER TABLE documents ADD COLUMN moved_walk INTEGER",
+    ),
 )
 VERSION = 1 + len(STEPS)
 # Any number; it keeps apart the processes that prepare one store at the same time.

@@ -248,6 +248,7 @@ def document_row(feed_id: int, visit: Visit, behind_key: str | None) -> dict[str
         "detail": loss.detail or None,
         "since": visit.fetched if visit.loss else None,
         "fetched": visit.fetched,
+        "moved_to": visit.moved_to,
     }
 
 

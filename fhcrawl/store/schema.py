@@ -120,6 +120,8 @@ documents = Table(
     Column("detail", Text, comment="the same in words"),
     Column("since", Text, comment="since when"),
     Column("fetched", Text, comment="when it was last read"),
+    Column("moved_to", Text, comment="where a redirect led from an archive, if another one may be there"),
+    Column("moved_walk", Integer, comment="the walk that first was led there"),
     UniqueConstraint("feed_id", "key").ddl_if(SQLITE),
 )
 

@@ -168,6 +168,9 @@ def _number(key: str) -> ScalarSelect[Any]:
     return select(known.c.id).where(found).scalar_subquery()
 
 
+# Of the subscription document that the feed has been walked from.
+WALK = select(feeds.c.walk).where(feeds.c.id == bindparam("b_feed_id")).scalar_subquery()
+
 DOCUMENT_KEY = (documents.c.feed_id, Keyed(documents.c.key))
 
 WRITE_SUBSCRIPTION = (
@@ -293,12 +296,13 @@ class Upserts:
 
     @staticmethod
     def _document(statement: Any) -> Any:
-        statement = statement.values(behind_id=_number("b_behind_key"))
+        statement = statement.values(behind_id=_number("b_behind_key"), moved_walk=WALK)
         new = statement.excluded
         # What a document said before it was lost still holds, and what a list said of it.
         holds = (new.state != State.PROCESSED.value) | (new.role == Role.PART.value)
         # An archive keeps the place that the chain once gave it; what is read again in each walk moves.
         moves = new.role != Role.ARCHIVE.value
+        same_target = documents.c.moved_to.is_not_distinct_from(new.moved_to)
         same_reason = documents.c.reason.is_not_distinct_from(new.reason)
         return statement.on_conflict_do_update(
             index_elements=DOCUMENT_KEY,
@@ -318,6 +322,8 @@ class Upserts:
                 "detail": new.detail,
                 "since": case((same_reason, documents.c.since), else_=new.since),
                 "fetched": new.fetched,
+                "moved_to": new.moved_to,
+                "moved_walk": case((same_target, documents.c.moved_walk), else_=new.moved_walk),
             },
         )
 
@@ -339,6 +345,19 @@ def _end_of() -> Select[Any]:
 
 
 END_OF = _end_of()
+
+
+def moved(walk: int) -> ColumnElement[bool]:
+    """That a redirect led from a document elsewhere in a walk, and in none before it."""
+    return documents.c.moved_to.is_not(None) & (documents.c.moved_walk == walk)
+
+
+def moved_archives(start: Any, walk: int) -> Select[Any]:
+    """The documents of a chain that have moved since its subscription document was read."""
+    links = chain(start)
+    return (
+        select(documents).where(documents.c.id.in_(select(links.c.id)), moved(walk)).order_by(documents.c.id)
+    )
 
 
 def losing_entries(start: Any, feed_id: int) -> Select[Any]:

@@ -11,7 +11,7 @@ from sqlalchemy import func, literal, select, true
 from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import LeaseError, StoreError
-from fhcrawl.logical_feed import Kind, Reason, Role, verdict
+from fhcrawl.logical_feed import HAS_MOVED, Kind, Reason, Role, verdict
 from fhcrawl.store import copying, leases, lists, migrations, opening, rows, schedules, schema, statements
 from fhcrawl.store.committing import Before, Commit
 from fhcrawl.store.details import Details, details
@@ -227,7 +227,11 @@ class Store:
             if document is None or document.state != State.PROCESSED.value:
                 return Subscription(feed, row.location, row.walk + 1, crawled=row.crawled, snapshot=snapshot)
             behind = lists.unread(connection, document.behind_id)
-        return Subscription(
+            of_feed = select(documents.c.id).where(documents.c.feed_id == row.id)
+            has_moved = (
+                connection.execute(of_feed.where(statements.moved(row.walk)).limit(1)).first() is not None
+            )
+        known = Subscription(
             feed,
             row.location,
             row.walk + 1,
@@ -238,6 +242,8 @@ class Store:
             row.crawled,
             snapshot,
         )
+        # That it has not changed would not say that it still leads to where its archives are now.
+        return known.anew() if has_moved else known
 
     def forget(self, feed: str, now: str) -> None:
         """Let every document of a feed count as not processed; its entries stay.
@@ -656,6 +662,8 @@ def _gaps(connection: Connection, feed: Row[Any]) -> Iterator[Reason]:
         yield Reason(State.KNOWN.value, feed.url, NOT_FETCHED, feed.since)
     elif not ends:
         yield Reason("loop", feed.url, "has a chain that is a loop", feed.since)
+    if (archive := connection.execute(statements.moved_archives(start, feed.walk)).first()) is not None:
+        yield Reason("moved", archive.url, HAS_MOVED, archive.fetched)
     for row in connection.execute(statements.losing_entries(start, feed.id)):
         detail = f"has entries that cannot be kept: {row.lost_entries}"
         yield Reason("entries-lost", row.url, detail, row.fetched)

@@ -32,6 +32,85 @@ def test_subscription_document_that_becomes_an_archive_is_read_again(
     assert project.verdict() == ("complete", [])
 
 
+LATER = "2004-01-02T00:00:00Z"
+
+
+def test_archives_that_are_cut_anew_while_they_are_walked_leave_the_feed_incomplete_until_the_next_run(
+    server: FeedServer, project: Project
+) -> None:
+    """The revised entry is in no archive any more; the old ones lead to the new ones."""
+
+    def cut_anew(path: str) -> None:
+        if path == "/a2":
+            server.serve("/index", atom([E("1", "revised", LATER), E("3")], prev="/b2", updated=LATER))
+            server.serve("/a1", "", status=301, headers={"Location": "/b1"})
+
+    server.serve("/index", atom([E("3")], prev="/a2"))
+    server.serve("/a2", archive([E("2")], prev="/a1"))
+    server.serve("/a1", archive([E("0"), E("1")]))
+    server.serve("/b2", archive([E("2")], prev="/b1"))
+    server.serve("/b1", archive([E("0")]))
+    server.on_request = cut_anew
+    run = project.crawl(server.url("/index"))
+    assert set(run.changes) == {"3", "2", "0"}
+    assert project.verdict() == ("incomplete", ["moved"])
+    assert f"{server.url('/a1')} leads to another document" in run.log
+    server.on_request = None
+    assert project.crawl(server.url("/index")).changes == {"1": "new"}
+    assert project.verdict() == ("complete", [])
+
+
+@pytest.mark.parametrize("settings", [{}, {"DELTAFETCH_ENABLED": 0}], ids=["deltafetch", "no deltafetch"])
+def test_archive_that_has_moved_for_good_counts_when_a_later_subscription_document_leads_there(
+    server: FeedServer, project: Project, settings: dict[str, int]
+) -> None:
+    server.serve("/index", atom([E("2")], prev="/a1"))
+    server.serve("/a1", "", status=301, headers={"Location": "/b1"})
+    server.serve("/b1", archive([E("1")]))
+    project.crawl(server.url("/index"), settings=settings)
+    assert project.verdict() == ("incomplete", ["moved"])
+    # That nothing has changed is no answer.
+    run = project.crawl(server.url("/index"), settings=settings)
+    assert "fhcrawl/document/unchanged" not in run.stats
+    assert project.verdict() == ("complete", [])
+    run = project.crawl(server.url("/index"), settings=settings)
+    assert ("fhcrawl/document/unchanged" in run.stats) is (not settings)
+    assert project.verdict() == ("complete", [])
+    server.serve("/a1", "", status=301, headers={"Location": "/c1"})
+    server.serve("/c1", archive([E("1")]))
+    project.crawl(server.url("/index"), settings={"DELTAFETCH_RESET": 1})
+    assert project.verdict() == ("incomplete", ["moved"])
+
+
+def test_subscription_document_that_cannot_be_read_does_not_vouch_for_archives_that_have_moved(
+    server: FeedServer, project: Project
+) -> None:
+    index = atom([E("2")], prev="/a1")
+    server.serve("/index", index)
+    server.serve("/a1", "", status=301, headers={"Location": "/b1"})
+    server.serve("/b1", archive([E("1")]))
+    project.crawl(server.url("/index"))
+    server.serve("/index", "", status=304)
+    project.crawl(server.url("/index"))
+    assert project.verdict() == ("incomplete", ["http-304"])
+    server.serve("/index", index)
+    project.crawl(server.url("/index"))
+    assert project.verdict() == ("complete", [])
+
+
+@pytest.mark.parametrize(
+    ("target", "links"), [("/a1/", {}), ("/b1", {"self": "/a1"})], ids=["slash", "says that it is the same"]
+)
+def test_redirect_to_the_same_archive_elsewhere_is_nothing_to_wait_for(
+    server: FeedServer, project: Project, target: str, links: dict[str, str]
+) -> None:
+    server.serve("/index", atom([E("2")], prev="/a1"))
+    server.serve("/a1", "", status=301, headers={"Location": target})
+    server.serve(target, atom([E("1")], links=links, head="<fh:archive/>"))
+    project.crawl(server.url("/index"))
+    assert project.verdict() == ("complete", [])
+
+
 def test_page_that_becomes_an_archive_is_read_again(server: FeedServer, project: Project) -> None:
     feed = server.url("/index")
     server.serve("/index", atom([E("9")], links={"next": "/p2"}))
