@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from tests.chaos.moments import Moment
+
 PRELOADED = (
     "scrapy.core.downloader.handlers.http11",
     "scrapy.core.engine",
@@ -29,6 +31,7 @@ PRELOADED = (
     "fhcrawl.extensions.verdicts",
     "fhcrawl.spidermiddlewares.deltafetch",
     "fhcrawl.spiders.history",
+    "tests.chaos.moments",
 )
 
 
@@ -49,11 +52,14 @@ class Forge:
     def __exit__(self, *exception: object) -> None:
         self._server.communicate()
 
-    def start(self, args: list[str], folder: Path, log: Path) -> Forged:
-        """Start `scrapy` in a folder; what it says goes to a log."""
+    def start(self, args: list[str], folder: Path, log: Path, moment: Moment | None = None) -> Forged:
+        """Start `scrapy` in a folder; what it says goes to a log.
+
+        :param moment: it is killed right before that
+        """
         if self._server.stdin is None:
             raise RuntimeError("not entered")
-        order = {"args": args, "folder": str(folder), "log": str(log)}
+        order = {"args": args, "folder": str(folder), "log": str(log), "moment": moment}
         self._server.stdin.write(json.dumps(order) + "\n")
         return Forged(self._server, int(self._answer()))
 
@@ -109,6 +115,10 @@ def serve() -> None:
 def _become(order: dict[str, Any]) -> None:
     from scrapy import cmdline
 
+    from tests.chaos.moments import Moment, die_before
+
+    if order["moment"] is not None:
+        die_before(Moment(*order["moment"]))
     os.chdir(order["folder"])
     log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     nothing = os.open(os.devnull, os.O_RDWR)

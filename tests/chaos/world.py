@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fhcrawl.store import Store
 from tests.chaos.documents import Style
 from tests.chaos.forge import Forge
+from tests.chaos.moments import COMMIT, COMMIT_AFTER_RENAME, RENAME, Moment
 from tests.chaos.oracle import (
     BrokenPromise,
     Reader,
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
 ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 RUN_SECONDS = 120
-POLL_SECONDS = 0.001
+# How many of a run's moments can be its last one; most runs have fewer commits.
+MOMENTS = {COMMIT: 25, RENAME: 1, COMMIT_AFTER_RENAME: 3}
 EXPORT = "all.jsonl"
 
 
@@ -42,14 +44,15 @@ class Round:
     """A run of the crawl.
 
     :param output: file of its export; None: it exports nothing
-    :param kill_at_file: it is killed so many seconds after its export is begun (`.part`) or has its name
+    :param kill: it is killed at a request
+    :param moment: it is killed right before that, if it lives so long
     """
 
     settings: dict[str, object]
     output: str | None
     plan: Plan = QUIET
     kill: Kill | None = None
-    kill_at_file: tuple[str, float] | None = None
+    moment: Moment | None = None
 
 
 def seeded(seed: object) -> random.Random:
@@ -82,9 +85,12 @@ class World:
             self._populate()
             for _ in range(self.rng.randint(2, 4)):
                 self._change_meanwhile()
-                self._run(self._drawn())
+                is_killed = self._run(self._drawn())
+                # What a later change hides shows if nothing changes before the next run.
+                if is_killed and self.rng.random() < 0.5:
+                    self._run(self._calm())
             self._change_meanwhile()
-            self._run(Round({"DOWNLOAD_TIMEOUT": 60, "RETRY_TIMES": 1}, self._output()))
+            self._run(self._calm())
             self._check_whole()
 
     def _populate(self) -> None:
@@ -113,15 +119,19 @@ class World:
     def _output(self) -> str:
         return EXPORT if self.appends else f"run{self.number}.jsonl"
 
+    def _calm(self) -> Round:
+        return Round({"DOWNLOAD_TIMEOUT": 60, "RETRY_TIMES": 1}, self._output())
+
     def _drawn(self) -> Round:
         rng = self.rng
-        kill, at_file = None, None
+        kill, moment = None, None
         if rng.random() < 0.5:
             kill = Kill(
                 rng.randint(1, 20), rng.choice(("before", "amid", "after")), rng.choice((0, 0, 0.005, 0.03))
             )
-        if rng.random() < 0.4:
-            at_file = (rng.choice((".part", "name")), rng.choice((0, 0, 0.001, 0.003)))
+        if rng.random() < 0.7:
+            what = rng.choice((COMMIT, COMMIT, COMMIT, RENAME, COMMIT_AFTER_RENAME))
+            moment = Moment(what, rng.randint(1, MOMENTS[what]))
         settings: dict[str, object] = {
             "DOWNLOAD_TIMEOUT": 1,
             "RETRY_TIMES": rng.choice((0, 0, 1)),
@@ -132,15 +142,16 @@ class World:
         if rng.random() < 0.1:
             settings["DELTAFETCH_RESET"] = 1
         plan = Plan(rng.choice((0, 0.1, 0.3, 0.6)), rng.choice((0, 0.1, 0.3)))
-        return Round(settings, None if rng.random() < 0.15 else self._output(), plan, kill, at_file)
+        return Round(settings, None if rng.random() < 0.15 else self._output(), plan, kill, moment)
 
     # -- runs -------------------------------------------------------------------------------------
 
-    def _run(self, drawn: Round) -> None:
+    def _run(self, drawn: Round) -> bool:
+        """Run a crawl; whether it was killed."""
         self.number += 1
         self.hosts.lines.append(f"-- run {self.number}: {drawn}")
         log, began = self.folder / f"run{self.number}.log", time.monotonic()
-        crawl = self.forge.start(self._arguments(drawn), self.folder, log)
+        crawl = self.forge.start(self._arguments(drawn), self.folder, log, drawn.moment)
         self.hosts.begin(drawn.plan, drawn.kill, crawl.kill)
         try:
             self._wait(crawl, drawn)
@@ -151,9 +162,10 @@ class World:
         self.hosts.lines.append(f"-- ended with {crawl.code} after {took}")
         said = log.read_text(errors="replace")
         demand("Traceback" not in said, "no traceback", log)
-        if crawl.code != -signal.SIGKILL:
-            demand(crawl.code == 0, "a run ends well", crawl.code, log)
-        self._check_claims(said if crawl.code == 0 else None)
+        is_killed = crawl.code == -signal.SIGKILL
+        demand(is_killed or crawl.code == 0, "a run ends well", crawl.code, log)
+        self._check_claims(None if is_killed else said)
+        return is_killed
 
     def _arguments(self, drawn: Round) -> list[str]:
         feeds = " ".join(publisher.feed for publisher in self.hosts.publishers.values())
@@ -164,22 +176,8 @@ class World:
 
     def _wait(self, crawl: Forged, drawn: Round) -> None:
         end = time.monotonic() + RUN_SECONDS
-        looks = self._look(drawn)
-        while crawl.wait(POLL_SECONDS if drawn.kill_at_file else 1) is None:
+        while crawl.wait(1) is None:
             demand(time.monotonic() < end, "a run ends", drawn)
-            if drawn.kill_at_file is not None and self._look(drawn) != looks:
-                time.sleep(drawn.kill_at_file[1])
-                self.hosts.lines.append("-- killed at its export")
-                crawl.kill()
-
-    def _look(self, drawn: Round) -> object:
-        """What changes when the export is begun, or when it gets its name."""
-        if drawn.kill_at_file is None or drawn.output is None:
-            return None
-        if drawn.kill_at_file[0] == ".part":
-            return len(list(self.folder.glob(".*.part")))
-        path = self.folder / drawn.output
-        return path.stat().st_ino if path.exists() else None
 
     # -- what must hold ---------------------------------------------------------------------------
 

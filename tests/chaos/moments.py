@@ -1,0 +1,55 @@
+"""Moments at which something is brought to the disk for good: a process is killed right before one of them.
+
+What a process that dies leaves behind changes at these moments alone. Most of them lie so near to each other
+that nobody who kills it from outside hits what is between them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections import Counter
+from typing import NamedTuple
+
+from sqlalchemy import Connection, Engine, event
+
+from fhcrawl.store.opening import WRITES
+
+COMMIT, RENAME, COMMIT_AFTER_RENAME = "commit", "rename", "commit after rename"
+EXPORTS = ".jsonl"
+
+
+class Moment(NamedTuple):
+    """A moment of a process.
+
+    :param what: the store commits, or an export gets its name
+    :param number: how many of these it is, from 1
+    """
+
+    what: str
+    number: int
+
+
+def die_before(moment: Moment) -> None:
+    """Let this process be killed with SIGKILL right before a moment."""
+    passed: Counter[str] = Counter()
+
+    def reach(what: str) -> None:
+        passed[what] += 1
+        if passed[moment.what] == moment.number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def commit(connection: Connection) -> None:
+        if not connection.get_execution_options().get(WRITES):
+            return
+        if passed[RENAME]:
+            reach(COMMIT_AFTER_RENAME)
+        reach(COMMIT)
+
+    def audit(name: str, args: tuple[object, ...]) -> None:
+        if name == "os.rename" and str(args[1]).endswith(EXPORTS):
+            reach(RENAME)
+
+    event.listen(Engine, "commit", commit)
+    sys.addaudithook(audit)
