@@ -11,10 +11,11 @@ from tests.chaos.world import live
 if TYPE_CHECKING:
     from pathlib import Path
 
-SEEDS = 24
+# The last ones have found something: archives that are cut anew while the oldest of them is read.
+SEEDS = (*range(24), 5017)
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_whatever_goes_wrong_nothing_is_lost_and_nothing_is_claimed_that_is_not_so(
     seed: int, tmp_path: Path
 ) -> None:
