@@ -352,12 +352,11 @@ def moved(walk: int) -> ColumnElement[bool]:
     return documents.c.moved_to.is_not(None) & (documents.c.moved_walk == walk)
 
 
-def moved_archives(start: Any, walk: int) -> Select[Any]:
-    """The documents of a chain that have moved since its subscription document was read."""
+def moved_archive(start: Any, walk: int) -> Select[Any]:
+    """The first document of a chain that has moved since its subscription document was read."""
     links = chain(start)
-    return (
-        select(documents).where(documents.c.id.in_(select(links.c.id)), moved(walk)).order_by(documents.c.id)
-    )
+    is_linked = documents.c.id.in_(select(links.c.id))
+    return select(documents).where(is_linked, moved(walk)).order_by(documents.c.id).limit(1)
 
 
 def losing_entries(start: Any, feed_id: int) -> Select[Any]:

@@ -227,10 +227,7 @@ class Store:
             if document is None or document.state != State.PROCESSED.value:
                 return Subscription(feed, row.location, row.walk + 1, crawled=row.crawled, snapshot=snapshot)
             behind = lists.unread(connection, document.behind_id)
-            of_feed = select(documents.c.id).where(documents.c.feed_id == row.id)
-            has_moved = (
-                connection.execute(of_feed.where(statements.moved(row.walk)).limit(1)).first() is not None
-            )
+            has_moved = _has_moved(connection, row)
         known = Subscription(
             feed,
             row.location,
@@ -646,6 +643,13 @@ def _document(connection: Connection, number: int | None) -> Row[Any] | None:
     return connection.execute(select(documents).where(documents.c.id == number)).first()
 
 
+def _has_moved(connection: Connection, feed: Row[Any]) -> bool:
+    """Whether an archive of a feed has moved since its subscription document was read."""
+    of_feed = documents.c.feed_id == feed.id
+    found = select(documents.c.id).where(of_feed, statements.moved(feed.walk)).limit(1)
+    return connection.scalar(found) is not None
+
+
 def _gaps(connection: Connection, feed: Row[Any]) -> Iterator[Reason]:
     """What is missing of a feed: the end of its chain that is none, and entries that were lost."""
     start = documents.c.id == feed.subscription_id
@@ -662,7 +666,7 @@ def _gaps(connection: Connection, feed: Row[Any]) -> Iterator[Reason]:
         yield Reason(State.KNOWN.value, feed.url, NOT_FETCHED, feed.since)
     elif not ends:
         yield Reason("loop", feed.url, "has a chain that is a loop", feed.since)
-    if (archive := connection.execute(statements.moved_archives(start, feed.walk)).first()) is not None:
+    if (archive := connection.execute(statements.moved_archive(start, feed.walk)).first()) is not None:
         yield Reason("moved", archive.url, HAS_MOVED, archive.fetched)
     for row in connection.execute(statements.losing_entries(start, feed.id)):
         detail = f"has entries that cannot be kept: {row.lost_entries}"
