@@ -129,3 +129,12 @@ def brings_news(visit: Visit) -> bool:
         version.id in stored and stored[version.id].digest and version.order > stored[version.id].order
         for version in visit.deletions
     )
+
+
+# While pages are read, entries move on to later ones. A page of nothing but what the walk has just stored
+# from the pages before it shows that, and says nothing of what is behind it.
+def leads_on(visit: Visit) -> bool:
+    """Whether what is behind a page is to be read, even if an earlier walk has read all of it."""
+    walks = [visit.stored[v.id].order.walk for v in visit.versions if v.id in visit.stored]
+    joins_earlier_walk = any(FIRST_WALK <= walk < visit.place.walk for walk in walks)
+    return brings_news(visit) or (bool(walks) and not joins_earlier_walk)

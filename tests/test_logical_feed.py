@@ -33,7 +33,7 @@ from fhcrawl.logical_feed import (
     subscription_link,
     verdict,
 )
-from fhcrawl.visit import Visit, brings_news
+from fhcrawl.visit import Visit, brings_news, leads_on
 
 LATEST = latest_time("2006-01-01T00:00:00Z")
 OLD, NEW = "2003-01-01T00:00:00Z", "2004-01-01T00:00:00Z"
@@ -192,6 +192,15 @@ class TestDecide:
         assert not brings_news(visit)
         visit.stored = {}
         assert brings_news(visit)
+
+    def test_page_of_what_its_own_walk_has_stored_leads_on(self) -> None:
+        visit = Visit("f", "k", "k", "k", Role.PAGE, Place(2, -3), OLD, versions=[version("a")])
+        visit.stored = {"1": Winner(version("a").order._replace(walk=2, step=-2), "a")}
+        assert leads_on(visit)
+        visit.stored = {"1": Winner(version("a").order._replace(walk=1), "a")}
+        assert not leads_on(visit)
+        visit.versions = []
+        assert not leads_on(visit)
 
 
 class TestLinks:

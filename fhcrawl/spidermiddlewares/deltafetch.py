@@ -16,7 +16,7 @@ from fhcrawl.exceptions import LeaseError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
 from fhcrawl.logs import printable
-from fhcrawl.visit import Loss, State, brings_news
+from fhcrawl.visit import Loss, State, leads_on
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -127,9 +127,9 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         via = known.get("via") if step.key == key else self._store.front_of(known["feed"], step.key)
         return _request(request, step, via)
 
-    # A page may change, and those behind it move: a processed one says nothing. Only a page that brought
-    # nothing, before pages that have all been read, ends the walk. And not behind one that an earlier walk
-    # has left unread: what was new at that time has moved on since, nobody knows how far.
+    # A page may change, and those behind it move: a processed one says nothing. Only a page of what earlier
+    # walks have brought, before pages that have all been read, ends the walk. And not behind one that an
+    # earlier walk has left unread: what was new at that time has moved on since, nobody knows how far.
     def _follow_page(
         self, request: Request, response: Response, visit: Visit | None, key: str, run: int
     ) -> Request | None:
@@ -141,7 +141,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             visit.left_over = response.cb_kwargs.get("left_over", False) or _is_left_over(before, visit)
             if visit.left_over:
                 return request.replace(cb_kwargs={**request.cb_kwargs, "left_over": True})
-            if brings_news(visit):
+            if leads_on(visit):
                 return request
         end = self._store.end_of(feed, key, Role.PAGE, run)
         if end is None or end.loop or end.step is not None:

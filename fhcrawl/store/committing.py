@@ -9,7 +9,7 @@ from sqlalchemy import literal
 from fhcrawl.logical_feed import Role, absence
 from fhcrawl.store import lists, rows, schedules, statements
 from fhcrawl.store.schema import Keyed, documents, feeds
-from fhcrawl.visit import brings_news
+from fhcrawl.visit import leads_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,7 +116,7 @@ class Commit:
         if visit.behind is None and visit.loss is None:
             return
         is_archive = visit.behind is not None and visit.behind.role is Role.ARCHIVE
-        if not is_archive and (visit.left_over or brings_news(visit)):
+        if not is_archive and (visit.left_over or leads_on(visit)):
             parameters = {**self._numbers(), **rows.unread_row(visit)}
             self._connection.execute(statements.UNREAD_PAGE, parameters)
 

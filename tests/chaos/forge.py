@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,8 @@ class Forged:
 
     def __init__(self, server: subprocess.Popen[str], pid: int) -> None:
         self._server = server
-        self._handle = os.pidfd_open(pid)
+        self._handle: int | None = os.pidfd_open(pid)
+        self._lock = threading.Lock()
         self.code: int | None = None
 
     def wait(self, seconds: float) -> int | None:
@@ -87,15 +89,19 @@ class Forged:
 
     def kill(self) -> None:
         """End it with SIGKILL, if it has not ended; nothing else is killed, whoever has its number since."""
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._handle, signal.SIGKILL)  # type: ignore[attr-defined,unused-ignore]
+        with self._lock, contextlib.suppress(ProcessLookupError):
+            if self._handle is not None:
+                signal.pidfd_send_signal(self._handle, signal.SIGKILL)  # type: ignore[attr-defined,unused-ignore]
 
     def close(self) -> None:
         """Kill it, and forget it."""
         self.kill()
         while self.wait(1) is None:
             pass
-        os.close(self._handle)
+        with self._lock:
+            handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
 
 
 def serve() -> None:

@@ -11,8 +11,9 @@ from tests.chaos.world import live
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The last ones have found something: archives that are cut anew while the oldest of them is read.
-SEEDS = (*range(24), 5017)
+# The last ones have found something: archives that are cut anew while the oldest of them is read; entries
+# that move on by a whole page while pages are read.
+SEEDS = (*range(24), 5017, 6066)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -124,6 +124,26 @@ def test_page_that_becomes_an_archive_is_read_again(server: FeedServer, project:
     assert project.verdict() == ("complete", [])
 
 
+def serve_pages(server: FeedServer, newest: int) -> None:
+    """Entries from the newest to the first, two on a page."""
+    for page, number in enumerate(range(newest, 0, -2), 1):
+        links = {"next": f"/index?page={page + 1}"} if number > 2 else {}
+        path = "/index" if page == 1 else f"/index?page={page}"
+        server.serve(path, atom([E(str(number)), E(str(number - 1))], links=links))
+
+
+def test_page_that_shows_again_what_the_walk_has_just_read_does_not_end_it(
+    server: FeedServer, project: Project
+) -> None:
+    """While the first page is read, as much is published as the page holds: all others move on by one."""
+    serve_pages(server, 6)
+    project.crawl(server.url("/index"))
+    serve_pages(server, 10)
+    server.on_request = lambda path: serve_pages(server, 12) if path == "/index" else None
+    run = project.crawl(server.url("/index"))
+    assert set(run.changes) == {"10", "9", "8", "7"}
+
+
 @pytest.mark.parametrize("time", ["2003-12-13T18:30:02Z", None])
 def test_feed_that_was_complete_for_a_while_has_its_archives_back(
     server: FeedServer, project: Project, time: str | None
