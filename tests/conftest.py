@@ -2,21 +2,27 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests import postgresql
-from tests.crawling import Project
-from tests.databases import SERVER, Database, new_database, on_postgresql
+from tests import crawling, databases, postgresql
+from tests.databases import SERVER
 from tests.server import FeedServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.crawling import NewProject, Project
+    from tests.databases import Database, NewDatabase
+
 pytest_plugins = ["tests.browser"]
 STORES = ("sqlite", "postgresql")
+NO_STORE = "keep no store"
+# How many tests are left out, by the reason; a worker of pytest-xdist tells it at its end.
+LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,8 +30,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "sqlite_only: of what only SQLite does")
-    config.addinivalue_line("markers", "postgresql_only: of what only PostgreSQL does")
+    config.addinivalue_line("markers", "sqlite_only(why): of what only SQLite does")
+    config.addinivalue_line("markers", "postgresql_only(why): of what only PostgreSQL does")
+    config.stash[LEFT_OUT] = Counter()
     # The processes of pytest-xdist share the server, by the environment.
     if config.getoption("--store") == "sqlite" or hasattr(config, "workerinput"):
         return
@@ -40,16 +47,44 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     store = config.getoption("--store")
-    others = "; --store=postgresql runs those of the store on PostgreSQL" if store == "sqlite" else ""
+    others = "; --store=postgresql runs those that keep one on PostgreSQL" if store == "sqlite" else ""
     return f"stores: {store}{others}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     here = config.getoption("--store")
+    whys = {item: why for item in items if (why := _why_not(item, here)) is not None}
+    config.stash[LEFT_OUT].update(whys.values())
+    config.hook.pytest_deselected(items=list(whys))
+    items[:] = [item for item in items if item not in whys]
+
+
+def _why_not(item: pytest.Item, here: str) -> str | None:
+    """Why a test does not run with this store; None if it does."""
     [elsewhere] = [store for store in STORES if store != here]
-    left_out = [item for item in items if item.get_closest_marker(f"{elsewhere}_only")]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    if marker := item.get_closest_marker(f"{elsewhere}_only"):
+        return f"{elsewhere} only: {marker.args[0]}"
+    # What is not about stores need not run twice.
+    if here == "sqlite" or item.get_closest_marker(f"{here}_only"):
+        return None
+    return None if "new_database" in getattr(item, "fixturenames", ()) else NO_STORE
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        left_out = session.config.stash[LEFT_OUT]
+        session.config.workeroutput["left_out"] = dict(left_out)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    # Each worker has collected all.
+    node.config.stash[LEFT_OUT] |= Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for why, number in sorted(config.stash[LEFT_OUT].items()):
+        terminalreporter.write_line(f"left out: {number} ({why})")
 
 
 @pytest.fixture
@@ -58,16 +93,25 @@ def server() -> Iterator[FeedServer]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def new_database() -> NewDatabase:
+    """Makes empty databases. A test that has this, or a fixture that has it, runs on PostgreSQL too."""
+    return databases.new_database
+
+
 @pytest.fixture
-def database() -> Iterator[Database]:
+def database(new_database: NewDatabase) -> Iterator[Database]:
     with new_database() as made:
         yield made
 
 
+@pytest.fixture(scope="session")
+def new_project(new_database: object) -> NewProject:
+    """Makes projects in folders, each with an empty store."""
+    return crawling.new_project
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    if not on_postgresql():
-        yield Project(tmp_path)
-        return
-    with new_database() as made:
-        yield Project(tmp_path, made.url)
+def project(tmp_path: Path, new_project: NewProject) -> Iterator[Project]:
+    with new_project(tmp_path) as made:
+        yield made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -16,10 +17,13 @@ from urllib.parse import urlsplit
 
 from scrapy.statscollectors import StatsCollector
 
-from tests.databases import Database
+from tests.databases import Database, new_database, on_postgresql
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    NewProject = Callable[[Path], AbstractContextManager["Project"]]
 
 ROOT = Path(__file__).parent.parent
 STATS_FILE = "TEST_STATS_FILE"
@@ -99,13 +103,18 @@ class Project:
     def command(self, *args: str) -> list[str]:
         return [sys.executable, "-m", "scrapy", *args]
 
+    @property
+    def deployment(self) -> dict[str, str]:
+        """What says in the environment where the store is."""
+        url = "" if self._deployment == "embedded" else self.database.url
+        return {"SCRAPY_PROJECT": self._deployment, "FHCRAWL_STORE_URL": url}
+
     def environment(self, **extra: str) -> dict[str, str]:
         return {
             **os.environ,
             "PYTHONPATH": str(ROOT),
-            "SCRAPY_PROJECT": self._deployment,
             "FHCRAWL_DATA_DIR": "",
-            "FHCRAWL_STORE_URL": "" if self._deployment == "embedded" else self.database.url,
+            **self.deployment,
             STATS_FILE: str(self.folder / "stats.json"),
             "COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml"),
             **extra,
@@ -186,6 +195,16 @@ class Project:
         by_id = {item["id"]: item for item in items}
         assert len(by_id) == len(items)
         return by_id
+
+
+@contextlib.contextmanager
+def new_project(folder: Path) -> Iterator[Project]:
+    """A project in a folder, with an empty store: that of its data directory, or one on the server."""
+    if not on_postgresql():
+        yield Project(folder)
+        return
+    with new_database() as made:
+        yield Project(folder, made.url)
 
 
 def read_export(path: Path) -> list[dict[str, Any]]:

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import NullPool, create_engine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    NewDatabase = Callable[[], AbstractContextManager["Database"]]
 
     from sqlalchemy import Connection
 
@@ -38,6 +41,10 @@ class Database:
     """
 
     url: str
+
+    def exists(self) -> bool:
+        """Whether it is there; SQLite's is made by who opens it first."""
+        return on_postgresql() or Path(self.url.removeprefix("sqlite:///")).exists()
 
     @contextlib.contextmanager
     def connected(self, **options: Any) -> Iterator[Connection]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import brotli
 import pytest
 
-from tests.crawling import Project
 from tests.feeds import E, atom
 from tests.server import Answer, FeedServer
 
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from io import BufferedIOBase
     from pathlib import Path
+
+    from tests.crawling import NewProject, Project
 
 MIB = 1024**2
 LARGEST = 20 * MIB
@@ -162,14 +163,14 @@ BOMBS: dict[str, tuple[Callable[[], Answer], str, str]] = {
 
 
 @pytest.fixture(scope="module")
-def allowed_peak(tmp_path_factory: pytest.TempPathFactory) -> float:
+def allowed_peak(tmp_path_factory: pytest.TempPathFactory, new_project: NewProject) -> float:
     """What the largest allowed document costs: one whose entries all have to be mended."""
     entry = FIRST.format("<summary>" + "a & b " * 250 + "</summary>")
     entries = "".join(entry.replace("first", str(n)) for n in range(LARGEST // len(entry)))
     folder: Path = tmp_path_factory.mktemp("allowed")
-    with FeedServer() as server:
+    with FeedServer() as server, new_project(folder) as project:
         server.serve("/index", HEAD + entries[: LARGEST - 1000].rpartition("<entry>")[0] + "</feed>")
-        run = Project(folder).crawl(server.url("/index"), settings=SETTINGS)
+        run = project.crawl(server.url("/index"), settings=SETTINGS)
     assert run.stats["fhcrawl/entry/new"] > 10_000
     return run.peak
 

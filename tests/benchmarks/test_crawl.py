@@ -27,7 +27,7 @@ def test_benchmark_reports_all_costs_and_ratios() -> None:
     assert re.search(r"^b, memory +[\d.]+ +at most 1\.15 \(.* with 30 archives", done.stdout, re.MULTILINE)
 
 
-@pytest.mark.postgresql_only
+@pytest.mark.postgresql_only("its server")
 def test_ratio_of_postgresql_to_sqlite_is_reported() -> None:
     done = run(*TINY, "--no-long", "--postgres")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import shutil
 import sys
 import tempfile
@@ -10,7 +12,9 @@ import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
+from tests import postgresql
 from tests.chaos.world import live
+from tests.databases import SERVER
 
 
 def main() -> int:
@@ -20,7 +24,16 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first one (0)")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")
     parser.add_argument("--keep", type=Path, help="where the folders are (a new one for temporary files)")
+    parser.add_argument("--postgresql", action="store_true", help="keep the stores on PostgreSQL")
     given = parser.parse_args()
+    with contextlib.ExitStack() as server:
+        if given.postgresql:
+            os.environ[SERVER] = server.enter_context(postgresql.serving("fsync=off", "max_connections=200"))
+        return live_all(given)
+
+
+def live_all(given: argparse.Namespace) -> int:
+    """Live through what is asked for."""
     kept = given.keep or Path(tempfile.mkdtemp(prefix="fhcrawl-chaos-"))
     began, failed = time.monotonic(), 0
     with ProcessPoolExecutor(given.jobs) as pool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tests.crawling import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from typing_extensions import Self
@@ -33,11 +34,18 @@ PRELOADED = (
     "fhcrawl.spidermiddlewares.deltafetch",
     "fhcrawl.spiders.history",
     "tests.chaos.moments",
+    "psycopg",
 )
 
 
 class Forge:
-    """Starts one process after the other."""
+    """Starts one process after the other.
+
+    :param environment: what they have of their own
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = {**os.environ, **environment}
 
     def __enter__(self) -> Self:
         self._server = subprocess.Popen(
@@ -47,6 +55,7 @@ class Forge:
             text=True,
             bufsize=1,
             cwd=ROOT,
+            env=self._environment,
         )
         return self
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SEEDS = (*range(24), 5017, 6066)
 
 
+@pytest.mark.usefixtures("new_project")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_whatever_goes_wrong_nothing_is_lost_and_nothing_is_claimed_that_is_not_so(
     seed: int, tmp_path: Path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import shutil
 import signal
 import time
 from dataclasses import dataclass
@@ -25,13 +24,14 @@ from tests.chaos.oracle import (
 )
 from tests.chaos.publishers import Archived, Complete, Paged
 from tests.chaos.server import QUIET, Hosts, Kill, Plan
-from tests.crawling import ROOT, read_export
+from tests.crawling import new_project, read_export
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fhcrawl.store import Feed
     from tests.chaos.forge import Forged
+    from tests.crawling import Project
 
 ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 RUN_SECONDS = 120
@@ -71,14 +71,13 @@ def seeded(seed: object) -> random.Random:
 class World:
     """What a seed gives."""
 
-    def __init__(self, seed: int, folder: Path) -> None:
+    def __init__(self, seed: int, project: Project) -> None:
         self.seed = seed
-        self.folder = folder
-        folder.mkdir(parents=True)
+        self.folder = project.folder
         self.rng = seeded(seed)
-        shutil.copy(ROOT / "scrapy.cfg", folder)
+        self.database = project.database
         self.hosts = Hosts()
-        self.forge = Forge()
+        self.forge = Forge(project.deployment)
         self.reader = Reader()
         self.appends = self.rng.random() < 0.3
         self.number = 0
@@ -190,9 +189,9 @@ class World:
     # -- what must hold ---------------------------------------------------------------------------
 
     def _state(self) -> tuple[dict[str, Feed], dict[str, dict[str, dict[str, Any]]]]:
-        if not (self.folder / ".scrapy" / "fhcrawl.sqlite").exists():
+        if not self.database.exists():
             return {}, {}
-        store = Store.open(f"sqlite:///{self.folder / '.scrapy' / 'fhcrawl.sqlite'}")
+        store = Store.open(self.database.url)
         feeds = {feed.feed: feed for feed in store.feeds()}
         entries: dict[str, dict[str, dict[str, Any]]] = {url: {} for url in feeds}
         for entry in store.entries():
@@ -243,11 +242,13 @@ class World:
 
 def live(seed: int, folder: Path) -> str | None:
     """Live through a seed in a folder that is made; what did not hold, None if all did."""
-    world = World(seed, folder)
-    try:
-        world.run()
-    except BrokenPromise as broken:
-        return str(broken)
-    finally:
-        world.write()
+    folder.mkdir(parents=True)
+    with new_project(folder) as project:
+        world = World(seed, project)
+        try:
+            world.run()
+        except BrokenPromise as broken:
+            return str(broken)
+        finally:
+            world.write()
     return None

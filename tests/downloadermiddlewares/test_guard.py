@@ -19,6 +19,7 @@ from scrapy.utils.request import request_from_dict
 
 from fhcrawl.addresses import AllowedHosts
 from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, GuardMiddleware, RefusedUrl
+from fhcrawl.store import schema
 from tests.feeds import E, atom
 from tests.resolver import NEVER, names
 from tests.server import FeedServer
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tests.crawling import Project, Run
 
 STUB = {"TWISTED_DNS_RESOLVER": "tests.resolver.StubResolver", "RETRY_TIMES": 0}
+TABLES = list(schema.metadata.tables)
 PUBLIC = "93.184.216.34"
 
 
@@ -344,8 +346,7 @@ class TestCredentials:
         assert project.verdict() == ("complete", [])
         assert {item["document"] for item in run.items} == {server.url("/feed"), server.url("/a1")}
         assert not any("Authorization" in headers for headers in server.headers)
-        store = b"".join(path.read_bytes() for path in (project.folder / ".scrapy").glob("fhcrawl.sqlite*"))
-        assert b"s3cret" not in store
+        assert "s3cret" not in str([project.database.rows(f"SELECT * FROM {table}") for table in TABLES])
         assert "s3cret" not in run.log
 
     def test_headers_do_not_follow_a_redirect_to_another_host(

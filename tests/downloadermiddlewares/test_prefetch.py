@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.crawling import Project
 from tests.feeds import E, atom
 from tests.server import Answer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.crawling import Run
+    from tests.crawling import NewProject, Project, Run
     from tests.server import FeedServer
 
 # More than one request at a time, so that all that may be fetched ahead is.
@@ -355,7 +354,9 @@ def whole(project: Project, run: Run) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_results_are_the_same_as_without(server: FeedServer, tmp_path: Path, seed: int) -> None:
+def test_results_are_the_same_as_without(
+    server: FeedServer, tmp_path: Path, new_project: NewProject, seed: int
+) -> None:
     random = Random(seed)  # noqa: S311
     feeds = [serve_any_chain(server, f"feed-{letter}", random) for letter in "abcdefghijklmnopqrst"]
     settings = {
@@ -367,10 +368,10 @@ def test_results_are_the_same_as_without(server: FeedServer, tmp_path: Path, see
     runs, seen = [], []
     for folder, more in (("with", {}), ("without", OFF)):
         (tmp_path / folder).mkdir()
-        project = Project(tmp_path / folder)
-        run = project.crawl(*feeds, settings={**settings, **more})
-        runs.append(run)
-        seen.append((whole(project, run), Counter(server.asked())))
+        with new_project(tmp_path / folder) as project:
+            run = project.crawl(*feeds, settings={**settings, **more})
+            runs.append(run)
+            seen.append((whole(project, run), Counter(server.asked())))
     (found, asked), (expected, needed) = seen
     assert found == expected
     hits, misses = prefetched(runs[0])

@@ -8,13 +8,11 @@ import json
 import os
 import pty
 import re
-import sqlite3
 import struct
 import subprocess
 import sys
 import termios
 import threading
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pyte
@@ -263,10 +261,7 @@ def test_feed_that_the_store_refuses_is_done(server: FeedServer, project: Projec
     server.serve("/one", atom([E("1")]))
     server.serve("/two", atom([E("2")]))
     project.crawl(server.url("/one"))
-    with closing(sqlite3.connect(project.folder / ".scrapy" / "fhcrawl.sqlite")) as store, store:
-        store.execute(
-            f"CREATE TRIGGER refuse BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'refused'); END"
-        )
+    project.database.refuse(table, "1 = 1", "refused")
     run = project.crawl(server.url("/one"), server.url("/two"))
     [line] = [line for line in run.log.splitlines() if "INFO: Feeds: 2 of 2 done, 0 under way; " in line]
     assert ("problems: 1" in line) is (table == "entries")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import create_engine
-
 from fhcrawl.store import Store, schema
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from tests.databases import Database
 
 CRAWLED = "2026-03-01T04:05:06Z"
 HOSTILE = (
@@ -19,23 +17,19 @@ HOSTILE = (
 NEVER = {"etag": None, "last_modified": None, "body_digest": None, "verdict": None, "reasons": None}
 
 
-def many_feeds(path: Path, count: int, archives: int = 12, long_chain: int = 2000) -> str:
-    """A store with feeds of all kinds; its URL.
+def many_feeds(database: Database, count: int, archives: int = 12, long_chain: int = 2000) -> None:
+    """Fill a store with feeds of all kinds.
 
     Of seven feeds, one has a gap, one is paged, one says nothing of its past, and one was never read. The
     first has a long chain with two gaps' worth of lost entries, and a title that would like to be markup.
     """
-    url = f"sqlite:///{path}"
-    Store.open(url).close()
-    engine = create_engine(url)
-    with engine.begin() as connection:
+    Store.open(database.url).close()
+    with database.connected(no_parameters=False) as connection, connection.begin():
         for number in range(count):
             length = long_chain if number == 0 else archives
             for table, rows in _feed(number + 1, length).items():
                 if rows:
                     connection.execute(schema.metadata.tables[table].insert(), rows)
-    engine.dispose()
-    return url
 
 
 def _feed(number: int, archives: int) -> dict[str, list[dict[str, Any]]]:

@@ -10,7 +10,6 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from tests.crawling import Project
 from tests.feeds import E, atom
 from tests.report.stores import many_feeds
 from tests.server import FeedServer
@@ -19,21 +18,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.browser import Browser
+    from tests.crawling import NewProject, Project
 
 pytestmark = pytest.mark.browser
 
 
-def report(project: Project, *args: str) -> Path:
-    done = project.scrapy("report", "-o", "report.html", *args)
+def report(project: Project) -> Path:
+    done = project.scrapy("report", "-o", "report.html")
     assert done.returncode == 0, done.stderr
     return project.folder / "report.html"
 
 
 @pytest.fixture(scope="module")
-def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def few(tmp_path_factory: pytest.TempPathFactory, new_project: NewProject) -> Path:
     """Of three feeds that were crawled."""
-    project = Project(tmp_path_factory.mktemp("few"))
-    with FeedServer() as server:
+    with FeedServer() as server, new_project(tmp_path_factory.mktemp("few")) as project:
         months = [f"2003-{month:02}-01T00:00:00Z" for month in range(1, 13)]
         for number, month in enumerate(months):
             prev = f"/{number - 1}" if number else None
@@ -42,19 +41,19 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
         server.serve("/gap", atom([E("1")], prev="/gone", title="Gap"))
         server.serve("/plain", atom([E("1")], title="<b>Plain</b>"))
         project.crawl(*(server.url(path) for path in ("/11", "/gap", "/plain")))
-    return report(project)
+        return report(project)
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def many(tmp_path_factory: pytest.TempPathFactory, new_project: NewProject) -> Path:
     """Of 500 feeds, one of which would like to write the page itself."""
-    project = Project(tmp_path_factory.mktemp("many"))
-    url = many_feeds(project.folder / "store.sqlite", 500)
-    return report(project, "-s", f"FHCRAWL_STORE_URL={url}")
+    with new_project(tmp_path_factory.mktemp("many")) as project:
+        many_feeds(project.database, 500)
+        return report(project)
 
 
 @pytest.fixture(params=["few", "many"])
-def page(request: pytest.FixtureRequest) -> Path:
+def page(request: pytest.FixtureRequest, new_project: NewProject) -> Path:
     path: Path = request.getfixturevalue(request.param)
     return path
 

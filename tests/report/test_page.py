@@ -6,8 +6,6 @@ import base64
 import hashlib
 import itertools
 import re
-import sqlite3
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +19,7 @@ from tests.report.stores import HOSTILE, many_feeds
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.crawling import Project
+    from tests.crawling import NewProject, Project
     from tests.server import FeedServer
 
 STYLE = page._read("style.css")
@@ -30,15 +28,13 @@ TEXT_COLOURS = ("ink", "quiet", "link", "complete", "incomplete", "lossy", "unkn
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def many(tmp_path_factory: pytest.TempPathFactory, new_project: NewProject) -> Path:
     """The report on 500 feeds."""
-    from tests.crawling import Project
-
-    folder = tmp_path_factory.mktemp("many")
-    url = many_feeds(folder / "store.sqlite", 500)
-    done = Project(folder).scrapy("report", "-o", "report.html", "-s", f"FHCRAWL_STORE_URL={url}")
+    with new_project(tmp_path_factory.mktemp("many")) as project:
+        many_feeds(project.database, 500)
+        done = project.scrapy("report", "-o", "report.html")
     assert done.stdout == "500 feeds in report.html\n", done.stderr
-    return folder / "report.html"
+    return project.folder / "report.html"
 
 
 @pytest.fixture(scope="module")
@@ -88,10 +84,7 @@ def test_report_to_stdout_is_nothing_but_the_page(project: Project) -> None:
 def test_report_that_fails_leaves_the_old_one(server: FeedServer, project: Project) -> None:
     server.serve("/feed", atom([E("1")]))
     project.crawl(server.url("/feed"))
-    with closing(sqlite3.connect(project.folder / ".scrapy" / "fhcrawl.sqlite")) as store, store:
-        store.execute("DROP VIEW live_entries")
-        store.execute("DROP VIEW feed_verdicts")
-        store.execute("DROP TABLE entries")
+    project.database.execute("DROP VIEW live_entries", "DROP VIEW feed_verdicts", "DROP TABLE entries")
     old = project.folder / "report.html"
     old.write_text("old")
     failed = project.scrapy("report", "-o", "report.html")

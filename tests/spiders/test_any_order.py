@@ -14,12 +14,13 @@ from fhcrawl.logical_feed import Version as LogicalVersion
 from fhcrawl.logical_feed import order as logical_order
 from fhcrawl.store import Store
 from fhcrawl.visit import Visit, bury
-from tests.databases import new_database
 from tests.engine import Engine
 from tests.feeds import E, atom, tombstone
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from tests.databases import NewDatabase
 
 INDEX = "http://example.org/index"
 NOW = "2026-01-01T00:00:00Z"
@@ -203,7 +204,9 @@ BURIED = Document([E("b", "x", TIMES[1])], TIMES[1], [("a", TIMES[3])])
         [Publication(3, BURIED, None, gaps=frozenset({2})), Publication(3, BURIED, None)],
     )
 )
-def test_any_runs_interruptions_and_gaps_give_the_oracles_feed(history: History) -> None:
+def test_any_runs_interruptions_and_gaps_give_the_oracles_feed(
+    new_database: NewDatabase, history: History
+) -> None:
     with new_database() as database:
         crawled = Crawled(history, database.url)
         for number, publication in enumerate(history.publications):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from fhcrawl.documents.dates import elapsed
+from fhcrawl.clock import now
+from fhcrawl.documents.dates import elapsed, shift
 from tests.crawling import ROOT, read_export
 from tests.feeds import E, atom, rss
 
@@ -25,7 +24,7 @@ DUE = ("-a", "due=1")
 # A feed that nobody says anything of is due at once.
 AT_ONCE = {"FHCRAWL_DUE_MIN_SECONDS": 0}
 SY = ' xmlns:sy="http://purl.org/rss/1.0/modules/syndication/"'
-IS_DUE = "subscribed IS NOT NULL AND (due IS NULL OR due <= strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))"
+DUE_ROWS = "SELECT url, due FROM feeds WHERE subscribed IS NOT NULL ORDER BY due"
 
 
 def subscribe(project: Project, server: FeedServer, *paths: str) -> None:
@@ -39,15 +38,10 @@ def crawl_due(project: Project, **settings: object) -> Run:
     return run
 
 
-def sql(project: Project, statement: str, *parameters: object) -> list[Any]:
-    with closing(sqlite3.connect(project.folder / ".scrapy" / "fhcrawl.sqlite")) as store, store:
-        return store.execute(statement, parameters).fetchall()
-
-
 def row(project: Project) -> dict[str, Any]:
     """The row of the only feed."""
     names = ("polled", "due", "retry_after", "fresh_seconds", "news", "changed", "change_seconds")
-    [values] = sql(project, f"SELECT {', '.join(names)} FROM feeds")
+    [values] = project.database.rows(f"SELECT {', '.join(names)} FROM feeds")
     return dict(zip(names, values, strict=True))
 
 
@@ -80,7 +74,8 @@ def test_only_what_is_due_is_asked_for(server: FeedServer, project: Project) -> 
     subscribe(project, server, *WAITING, *AT_ANY_TIME)
     assert len(crawl_due(project).items) == len(WAITING) + len(AT_ANY_TIME)
     assert sorted(server.asked()) == sorted([*WAITING, *AT_ANY_TIME])
-    listed = {urlsplit(url).path for (url,) in sql(project, f"SELECT url FROM feeds WHERE {IS_DUE}")}
+    rows = project.database.rows(DUE_ROWS)
+    listed = {urlsplit(url).path for url, due in rows if due is None or due <= now()}
     assert listed == AT_ANY_TIME.keys()
     crawl_due(project)
     assert sorted(server.asked()) == sorted(AT_ANY_TIME)
@@ -161,14 +156,15 @@ def test_feed_with_a_gap_is_due_before_its_news_are(server: FeedServer, project:
     crawl_due(project)
     assert server.asked() == ["/gap", "/gone"]
     # The longer it is missing, the longer it can wait.
-    back = "strftime('%Y-%m-%dT%H:%M:%SZ', since, '-10 hours')"
-    sql(project, f"UPDATE documents SET since = {back} WHERE state = 'missing'")
+    [(since,)] = project.database.rows("SELECT since FROM documents WHERE state = 'missing'")
+    back = shift(since, -10 * HOUR)
+    project.database.execute(f"UPDATE documents SET since = '{back}' WHERE state = 'missing'")
     crawl_due(project)
-    [(polled, due)] = sql(project, "SELECT polled, due FROM feeds WHERE url LIKE '%/gap'")
+    [(polled, due)] = project.database.rows("SELECT polled, due FROM feeds WHERE url LIKE '%/gap'")
     assert 5 * HOUR <= elapsed(polled, due) < 6 * HOUR
     server.serve("/gone", atom([E("0")]))
     project.crawl(server.url("/gap"))
-    [(polled, due)] = sql(project, "SELECT polled, due FROM feeds WHERE url LIKE '%/gap'")
+    [(polled, due)] = project.database.rows("SELECT polled, due FROM feeds WHERE url LIKE '%/gap'")
     assert elapsed(polled, due) == 80000
 
 
@@ -187,11 +183,9 @@ def test_walk_that_a_limit_has_ended_goes_on_in_the_next_run(server: FeedServer,
 
 def test_habit_of_a_feed_is_learnt(server: FeedServer, project: Project) -> None:
     def passes(hours: int) -> None:
-        moved = ", ".join(
-            f"{name} = strftime('%Y-%m-%dT%H:%M:%SZ', {name}, '-{hours} hours')"
-            for name in ("polled", "news", "changed", "due")
-        )
-        sql(project, f"UPDATE feeds SET {moved}")
+        times = {name: row(project)[name] for name in ("polled", "news", "changed", "due")}
+        moved = (f"{name} = '{shift(time, -hours * HOUR)}'" for name, time in times.items())
+        project.database.execute(f"UPDATE feeds SET {', '.join(moved)}")
 
     def publish(*ids: str, built: str = "Sat, 13 Dec 2003 18:30:02 GMT", head: str = "") -> None:
         server.serve("/a", rss([E(i) for i in ids], updated=built, head=head))
@@ -237,8 +231,9 @@ def test_line_for_cron_in_the_readme_crawls_what_is_due(server: FeedServer, proj
     assert "%" not in line
     (project.folder / ".venv").symlink_to(sys.prefix)
     line = line.replace("/srv/fhcrawl", str(project.folder))
-    # What cron gives to a command: crontab(5).
+    # What cron gives to a command, and what a line of the crontab can say of the store: crontab(5).
     environment = {"HOME": "/", "LOGNAME": "fhcrawl", "SHELL": "/bin/sh", "PATH": "/usr/bin:/bin"}
+    environment |= project.deployment
     for _ in range(2):
         done = subprocess.run(
             ["/bin/sh", "-c", line], env=environment, cwd="/", capture_output=True, timeout=120, check=False

@@ -8,12 +8,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.store import Store
-from tests.databases import new_database
 from tests.engine import Engine
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
-    from tests.databases import Database
+    from tests.databases import Database, NewDatabase
 
 SIZE = 2
 INDEX = "http://example.org/index"
@@ -68,7 +67,9 @@ def url(number: int) -> str:
 @example([Run(6), Run(4, cuts=frozenset({1}))])
 @example([Run(6), Run(6, life=2), Run(4, life=4), Run(2, life=4)])
 @example([Run(5, cuts=frozenset({0})), Run(2), Run(3, gaps=frozenset({1})), Run(4)])
-def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(history: list[Run]) -> None:
+def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(
+    new_database: NewDatabase, history: list[Run]
+) -> None:
     count = 0
     with new_database() as database:
         for run in history:

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from tests.crawling import Project
     from tests.server import FeedServer
 
-# Files that are locked, read-only, damaged or gone are SQLite's.
-pytestmark = pytest.mark.sqlite_only
+pytestmark = pytest.mark.sqlite_only("files that are locked, read-only, damaged or gone")
 
 NO_MOUNT = "a disk of its own needs the right to mount"
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from tests.crawling import Project
     from tests.server import FeedServer
 
-# The stores of earlier versions are SQLite's.
-pytestmark = pytest.mark.sqlite_only
+pytestmark = pytest.mark.sqlite_only("stores of versions from before PostgreSQL")
 
 VERSION_1 = Path(__file__).parent.parent / "data" / "store" / "version-1.sql"
 # Opens a store in some processes at the very same time.

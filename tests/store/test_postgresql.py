@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.databases import Database
     from tests.server import FeedServer
 
-pytestmark = pytest.mark.postgresql_only
+pytestmark = pytest.mark.postgresql_only("round trips, collations, lost connections")
 
 INDEX, A1, A0 = (f"http://example.org/{name}" for name in ("index", "a1", "a0"))
 NOW = "2004-01-01T00:00:00Z"

@@ -52,7 +52,7 @@ def test_store_of_another_version_is_refused(database: Database) -> None:
         Store.open(database.url)
 
 
-@pytest.mark.sqlite_only
+@pytest.mark.sqlite_only("a file")
 def test_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
     path.write_text("This is no database, and never was one." * 100)

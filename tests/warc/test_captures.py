@@ -15,7 +15,7 @@ from tests.feeds import E, atom
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.crawling import Project, Run
+    from tests.crawling import NewProject, Project, Run
     from tests.server import FeedServer
 
 REVISIT = "http://netpreserve.org/warc/1.0/revisit/"
@@ -202,7 +202,9 @@ def test_page_whose_entries_an_archive_has_does_not_end_the_walk(
     assert set(project.crawl(server.url("/feed")).changes) == {"8"}
 
 
-def test_what_a_crawl_has_kept_is_the_same_feed(server: FeedServer, project: Project) -> None:
+def test_what_a_crawl_has_kept_is_the_same_feed(
+    server: FeedServer, project: Project, new_project: NewProject
+) -> None:
     server.serve("/feed", atom([E("4")], prev="/3"))
     server.serve(
         "/3", gzip.compress(atom([E("3")], prev="/2").encode()), headers={"Content-Encoding": "gzip"}
@@ -214,9 +216,11 @@ def test_what_a_crawl_has_kept_is_the_same_feed(server: FeedServer, project: Pro
     project.crawl(server.url("/feed"), settings=kept)
     live = project.logical_feed()
     server.answers = {}
-    (project.folder / ".scrapy" / "fhcrawl.sqlite").unlink()
-    read(project, server.url("/feed"), path="kept")
-    assert project.logical_feed() == live
+    elsewhere = project.folder / "elsewhere"
+    elsewhere.mkdir()
+    with new_project(elsewhere) as other:
+        read(other, server.url("/feed"), path=str(project.folder / "kept"))
+        assert other.logical_feed() == live
     assert len(live) == 5
 
 
