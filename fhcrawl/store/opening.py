@@ -130,8 +130,9 @@ def _configure_postgresql(connection: Any, record: Any) -> None:
         cursor.execute("SET client_encoding = 'UTF8'")
         cursor.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'")
         # All is looked up by indexes. A planner that has no statistics yet, as in the first crawl of a feed,
-        # would rather read whole feeds.
-        for way in ("enable_seqscan", "enable_hashjoin", "enable_mergejoin"):
+        # would rather read whole feeds. Where there is no other way, it takes that for so dear that it would
+        # have the statement compiled (jit), for longer than all of a small crawl's statements take.
+        for way in ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"):
             cursor.execute(f"SET {way} = off")
     connection.commit()
 

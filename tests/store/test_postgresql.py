@@ -160,6 +160,16 @@ def test_processes_that_prepare_one_store_at_once_do_not_race(database: Database
     assert done.stdout.split() == ["1", "2", "3", "4", "5", "6"], done.stderr
 
 
+def test_statements_are_not_compiled(database: Database) -> None:
+    """A way that is switched off is dear to the planner, and what is dear would be."""
+    store = Store.open(database.url)
+    with store._lookup() as connection:
+        plan = connection.exec_driver_sql("EXPLAIN SELECT * FROM feeds WHERE title = 'x'").scalars().all()
+    store.close()
+    assert "Seq Scan" in plan[0]
+    assert [line for line in plan if "JIT" in line] == []
+
+
 def test_database_of_another_encoding_is_refused(database: Database) -> None:
     with database.connected(isolation_level="AUTOCOMMIT") as connection:
         name = database.url.rpartition("%3D")[2]
