@@ -33,6 +33,11 @@ def on_postgresql() -> bool:
     return SERVER in os.environ
 
 
+def examples(number: int) -> int:
+    """How many of them a property of fhcrawl's rules is tried with: it is the same rules on PostgreSQL."""
+    return number // 4 if on_postgresql() else number
+
+
 @dataclass
 class Database:
     """An empty database, and what a store never does to it.

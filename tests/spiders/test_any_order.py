@@ -14,6 +14,7 @@ from fhcrawl.logical_feed import Version as LogicalVersion
 from fhcrawl.logical_feed import order as logical_order
 from fhcrawl.store import Store
 from fhcrawl.visit import Visit, bury
+from tests.databases import examples
 from tests.engine import Engine
 from tests.feeds import E, atom, tombstone
 
@@ -193,7 +194,7 @@ LIVE = Document([E("a", "x", TIMES[1])], TIMES[1], [])
 BURIED = Document([E("b", "x", TIMES[1])], TIMES[1], [("a", TIMES[3])])
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 @example(
     History([LIVE], [Publication(1, LIVE, None), Publication(1, BURIED, None), Publication(1, LIVE, None)])

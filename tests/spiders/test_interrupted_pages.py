@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.store import Store
+from tests.databases import examples
 from tests.engine import Engine
 from tests.feeds import E, atom
 
@@ -58,7 +59,7 @@ def url(number: int) -> str:
     return f"{INDEX}?page={number}" if number else INDEX
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(runs)
 @example([Run(6), Run(4, life=2)])
 @example([Run(6), Run(4, gaps=frozenset({1})), Run(2)])
