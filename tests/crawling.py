@@ -116,7 +116,6 @@ class Project:
             "FHCRAWL_DATA_DIR": "",
             **self.deployment,
             STATS_FILE: str(self.folder / "stats.json"),
-            "COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml"),
             **extra,
         }
 
