@@ -54,7 +54,7 @@ class Database:
     @contextlib.contextmanager
     def connected(self, **options: Any) -> Iterator[Connection]:
         engine = create_engine(self.url.replace("postgresql:", f"{DRIVER}:"), poolclass=NullPool)
-        with engine.execution_options(no_parameters=True, **options).connect() as connection:
+        with engine.execution_options(**{"no_parameters": True, **options}).connect() as connection:
             yield connection
         engine.dispose()
 

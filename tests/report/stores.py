@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fhcrawl.store import Store, schema
 
 if TYPE_CHECKING:
-    from tests.databases import Database
+    from tests.crawling import Project
 
 CRAWLED = "2026-03-01T04:05:06Z"
 HOSTILE = (
@@ -17,14 +17,15 @@ HOSTILE = (
 NEVER = {"etag": None, "last_modified": None, "body_digest": None, "verdict": None, "reasons": None}
 
 
-def many_feeds(database: Database, count: int, archives: int = 12, long_chain: int = 2000) -> None:
+def many_feeds(project: Project, count: int, archives: int = 12, long_chain: int = 2000) -> None:
     """Fill a store with feeds of all kinds.
 
     Of seven feeds, one has a gap, one is paged, one says nothing of its past, and one was never read. The
     first has a long chain with two gaps' worth of lost entries, and a title that would like to be markup.
     """
-    Store.open(database.url).close()
-    with database.connected(no_parameters=False) as connection, connection.begin():
+    (project.folder / ".scrapy").mkdir()
+    Store.open(project.database.url).close()
+    with project.database.connected(no_parameters=False) as connection, connection.begin():
         for number in range(count):
             length = long_chain if number == 0 else archives
             for table, rows in _feed(number + 1, length).items():

@@ -48,7 +48,7 @@ def few(tmp_path_factory: pytest.TempPathFactory, new_project: NewProject) -> Pa
 def many(tmp_path_factory: pytest.TempPathFactory, new_project: NewProject) -> Path:
     """Of 500 feeds, one of which would like to write the page itself."""
     with new_project(tmp_path_factory.mktemp("many")) as project:
-        many_feeds(project.database, 500)
+        many_feeds(project, 500)
         return report(project)
 
 

@@ -31,7 +31,7 @@ TEXT_COLOURS = ("ink", "quiet", "link", "complete", "incomplete", "lossy", "unkn
 def many(tmp_path_factory: pytest.TempPathFactory, new_project: NewProject) -> Path:
     """The report on 500 feeds."""
     with new_project(tmp_path_factory.mktemp("many")) as project:
-        many_feeds(project.database, 500)
+        many_feeds(project, 500)
         done = project.scrapy("report", "-o", "report.html")
     assert done.stdout == "500 feeds in report.html\n", done.stderr
     return project.folder / "report.html"
