@@ -63,6 +63,8 @@ def _why_not(item: pytest.Item, here: str) -> str | None:
     """Why a test does not run with this store; None if it does."""
     [elsewhere] = [store for store in STORES if store != here]
     if marker := item.get_closest_marker(f"{elsewhere}_only"):
+        if not marker.args:
+            raise pytest.UsageError(f"{item.nodeid}: say why it is {elsewhere} only")
         return f"{elsewhere} only: {marker.args[0]}"
     # What is not about stores need not run twice.
     if here == "sqlite" or item.get_closest_marker(f"{here}_only"):

@@ -63,7 +63,7 @@ def test_relative_paths_are_relative_to_the_data_in_a_job_of_scrapyds(home: Path
     assert base_of(settings(str(home)), {}) == Path()
 
 
-@pytest.mark.sqlite_only
+@pytest.mark.sqlite_only("a file in the data directory")
 def test_variable_of_the_environment_says_where_the_store_is(project: Project, tmp_path: Path) -> None:
     feed = (ROOT / "tests" / "data" / "nothing.atom").as_uri()
     data = tmp_path / "elsewhere"

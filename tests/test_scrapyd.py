@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.server import FeedServer
 
-pytestmark = pytest.mark.sqlite_only
+pytestmark = pytest.mark.sqlite_only("the deployment that the egg has by default")
 # The newest of an archived feed's documents is the subscription document.
 ARCHIVES = 8
 HELD = "/archive-5"
