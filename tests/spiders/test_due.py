@@ -226,7 +226,7 @@ def test_line_for_cron_in_the_readme_crawls_what_is_due(server: FeedServer, proj
     server.serve("/a", atom([E("1")]), headers={"Cache-Control": "max-age=3600"})
     subscribe(project, server, "/a")
     [line] = re.findall(
-        r"^    \*/15 \* \* \* \* (.+)$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE
+        r"^    \*/15 \* \* \* \* (cd .+)$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE
     )
     assert "%" not in line
     (project.folder / ".venv").symlink_to(sys.prefix)
