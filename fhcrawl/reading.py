@@ -9,8 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from fhcrawl import documents, logical_feed, schedule
-from fhcrawl.addresses import without_credentials
+from fhcrawl import logical_feed, schedule
 from fhcrawl.clock import now
 from fhcrawl.documents import Bounds, bounds, lists, snapshot
 from fhcrawl.documents.dates import shift
@@ -18,6 +17,7 @@ from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Newer, Oddities, Place, Role, Version
 from fhcrawl.logs import printable
+from fhcrawl.reader import Job
 from fhcrawl.store import Step
 from fhcrawl.visit import Loss, State, Visit
 
@@ -173,14 +173,13 @@ def beyond(kind: str, most: Bounds) -> Loss:
     return Loss(State.REFUSED, "limit", BEYOND[kind].format(most))
 
 
-def read(response: Response, keep_originals: bool, most: Bounds) -> FeedDocument:
-    """The feed document of a response, with links that hold no user names and passwords.
+def job(response: Response, keep_originals: bool, most: Bounds) -> Job:
+    """What is to be read of a response.
 
     :param keep_originals: entries are to know their own XML or JSON
     :param most: what it may hold
-    :raises NotAFeedError: if it is none
     """
-    document = documents.read(
+    return Job(
         response.body,
         response.url,
         header(response, "Content-Type"),
@@ -189,8 +188,6 @@ def read(response: Response, keep_originals: bool, most: Bounds) -> FeedDocument
         keep_originals,
         most,
     )
-    document.links.update({name: without_credentials(url) for name, url in document.links.items()})
-    return document
 
 
 def read_list(response: Response) -> DocumentList | None:
@@ -221,9 +218,8 @@ def fill_list(visit: Visit, response: Response, listed: DocumentList, unread: in
     return Step(key, url, Role.PART, Place(visit.place.walk, visit.place.step - unread - 1))
 
 
-def read_part(visit: Visit, response: Response, keep_originals: bool, most: Bounds) -> FeedDocument:
-    """A document that a list names; its own links say nothing. Parameters and errors are those of `read`."""
-    document = read(response, keep_originals, most)
+def as_part(visit: Visit, document: FeedDocument) -> FeedDocument:
+    """A document that a list names; its own links say nothing."""
     if snapshot.prefix_of(visit.key) is not None:
         return snapshot.page(document, visit.key)
     return replace(document, links={})

@@ -42,6 +42,9 @@ FHCRAWL_KEEP_VERSIONS_ENABLED = False
 FHCRAWL_WARC: str | None = None
 FHCRAWL_WARC_MAX_SIZE = 1_000_000_000
 
+# Whether documents of 32 KiB and more are read in a process of its own, beside the crawl.
+FHCRAWL_READER_ENABLED = True
+
 # How many documents are fetched ahead of each chain at most, by the pattern of its URLs; 0 is off.
 FHCRAWL_PREFETCH = 4
 
@@ -170,6 +173,7 @@ EXTENSIONS = {
     "fhcrawl.extensions.corestats.CoreStats": 0,
     "scrapy.extensions.corestats.CoreStats": None,
     "fhcrawl.extensions.store.StoreExtension": -100,
+    "fhcrawl.extensions.reader.ReaderExtension": 0,
     "fhcrawl.extensions.warc.WarcExtension": 0,
     "fhcrawl.extensions.garbage.GarbageExtension": 0,
     # Before those that say or write something at the end: the terminal is theirs then.

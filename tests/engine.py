@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-EXTENSIONS = ("StoreExtension", "VerdictsExtension")
+EXTENSIONS = ("StoreExtension", "ReaderExtension", "VerdictsExtension")
 
 
 class Killed(BaseException):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fhcrawl import signals
 from fhcrawl.exceptions import LeaseError, StoreError
+from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.items import EntryItem, EntryVersion
 from fhcrawl.logs import printable
@@ -98,17 +99,18 @@ class CommitMiddleware:
     its entries are compared with what is in the store. The next one is downloaded meanwhile.
     """
 
-    def __init__(self, crawler: Crawler, extension: StoreExtension) -> None:
+    def __init__(self, crawler: Crawler, extension: StoreExtension, reader: ReaderExtension) -> None:
         self._crawler = crawler
         self._extension = extension
         self._store = extension.store
+        self._reader = reader
         self._readings: dict[Response, Reading] = {}
         self._turns: dict[str, asyncio.Future[None]] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Connect to the signals of documents."""
-        middleware = cls(crawler, StoreExtension.of(crawler))
+        middleware = cls(crawler, StoreExtension.of(crawler), ReaderExtension.of(crawler))
         for signal, handler in (
             (signals.document_read, middleware.document_read),
             (signals.document_lost, middleware.document_lost),
@@ -135,6 +137,7 @@ class CommitMiddleware:
             raise
         finally:
             del self._readings[response]
+            self._reader.forget(response)
             reading.exhausted()
 
     async def _count_entries(
@@ -176,8 +179,10 @@ class CommitMiddleware:
                     del self._turns[feed]
                 turn.set_result(None)
 
+        self._reader.begin(response)
         if before is not None:
             await before
+        await self._reader.wait(response)
         visit = visit_of(response.request, response.url) if feed and response.request else None
         return Reading(visit, turn, done)
 

@@ -11,13 +11,14 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.asyncio import run_in_thread
 
-from fhcrawl import logical_feed, reading, signals, subscriptions, wordpress
+from fhcrawl import logical_feed, reader, reading, signals, subscriptions, wordpress
 from fhcrawl.addresses import without_credentials
 from fhcrawl.clock import now
 from fhcrawl.datadir import base_of
 from fhcrawl.documents import bounds, snapshot
 from fhcrawl.documents.html import feed_links
 from fhcrawl.exceptions import LeaseError, NotAFeedError, StoreError
+from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.failures import loss_of, wait_of
 from fhcrawl.logical_feed import Kind, Link, Place, Role
@@ -256,7 +257,7 @@ class HistorySpider(Spider):
             yield from self._read(visit, response, wordpress.no_page())
             return
         try:
-            document = reading.read(response, self._keeps_originals(), self._most)
+            document = self._documents.read(response)
         except NotAFeedError as error:
             yield from self._not_a_feed(visit, response, error)
             return
@@ -318,7 +319,7 @@ class HistorySpider(Spider):
         visit = reading.visit_of(reading.asked(response), response.url)
         following = list(self._next_part(visit, kwargs))
         try:
-            document = reading.read_part(visit, response, self._keeps_originals(), self._most)
+            document = reading.as_part(visit, self._documents.read(response))
         except NotAFeedError as error:
             self._lose(visit, self._no_feed(error))
             yield from following
@@ -404,7 +405,7 @@ class HistorySpider(Spider):
         """Read a document of a web archive: yields the request for the next one, then its entries."""
         visit = reading.visit_of(reading.asked(response), response.url)
         try:
-            document = reading.read(response, self._keeps_originals(), self._most)
+            document = self._documents.read(response)
         except NotAFeedError as error:
             self._lose(visit, self._no_feed(error))
             yield from self._next_capture(visit.feed)
@@ -419,8 +420,9 @@ class HistorySpider(Spider):
         yield from self._next_capture(visit.feed)
         yield from entries
 
-    def _keeps_originals(self) -> bool:
-        return self.settings.getbool("FHCRAWL_KEEP_XML_ENABLED")
+    @property
+    def _documents(self) -> ReaderExtension:
+        return ReaderExtension.of(self.crawler)
 
     def _pages_wordpress(self) -> bool:
         return self.settings.getbool("FHCRAWL_WORDPRESS_ENABLED")
@@ -462,6 +464,9 @@ class HistorySpider(Spider):
 
     def _not_a_feed(self, visit: Visit, response: Response, error: NotAFeedError) -> Iterator[Request]:
         known = response.cb_kwargs
+        if error.kind == reader.DIED:
+            self._lose(visit, self._no_feed(error))
+            return
         if visit.role is Role.SUBSCRIPTION and (listed := reading.read_list(response)) is not None:
             yield from self._list(visit, response, listed)
             return
@@ -477,6 +482,8 @@ class HistorySpider(Spider):
     def _no_feed(self, error: NotAFeedError) -> Loss:
         if error.kind in bounds.KINDS:
             return reading.beyond(error.kind, self._most)
+        if error.kind == reader.DIED:
+            return Loss(State.FAILED, error.kind, f"could not be read: {error}")
         return Loss(State.INVALID, error.kind, f"is not a feed: {error}")
 
     def _refer(self, visit: Visit, response: Response, url: str) -> Request:

@@ -35,12 +35,17 @@ class Before(NamedTuple):
     whole: dict[str, Winner]
     unlisted: list[int]
 
+    @staticmethod
+    def matters(visit: Visit) -> bool:
+        """Whether there is something to know; there is not, for most documents."""
+        return visit.present is not None or visit.parts is not None
+
     @classmethod
     def read(cls, connection: Connection, feed_id: int, visit: Visit) -> Before:
-        """Read it; nothing, for most documents."""
+        """Read it."""
         whole, unlisted = {}, []
         if visit.present is not None and visit.loss is None:
-            whole = rows.winners(connection, statements.WINNERS, {"feed_id": feed_id})
+            whole = rows.winners(connection.execute(statements.WINNERS, {"feed_id": feed_id}))
         if visit.parts is not None:
             unlisted = lists.unlisted(connection, feed_id, visit.parts)
         return cls(feed_id, whole, unlisted)
@@ -106,7 +111,7 @@ class Commit:
     def _write_document(self) -> None:
         """Write the document and its link."""
         row = rows.document_row(self._feed_id, self._visit, self._write_behind())
-        self._connection.execute(self._upserts.document, row)
+        self._upserts.document.execute(self._connection, row)
         self._unread_page()
 
     # Pages move on, under the same URLs: what has been read behind a page says nothing any more when that
@@ -131,7 +136,7 @@ class Commit:
             return None
         key = visit.behind_key or visit.behind.url
         row = rows.known_document_row(self._feed_id, visit, key, visit.behind.url, visit.behind.role)
-        self._connection.execute(self._upserts.known_document, row)
+        self._upserts.known_document.execute(self._connection, row)
         return key
 
     def _numbers(self) -> dict[str, object]:
@@ -145,11 +150,11 @@ class Commit:
     def _write_entries(self) -> None:
         visit, feed_id = self._visit, self._feed_id
         self._keep([entry_id for entry_id in visit.accepted if entry_id in visit.stored])
-        self._upserts.version.execute(
+        self._upserts.version.execute_all(
             self._connection,
             [rows.entry_row(feed_id, version, fields) for version, fields in visit.superseded.values()],
         )
-        self._upserts.entry.execute(
+        self._upserts.entry.execute_all(
             self._connection,
             [rows.entry_row(feed_id, version, fields) for version, fields in visit.accepted.values()],
         )
@@ -199,7 +204,7 @@ class Commit:
         return before.exported if before.pending else before.digest
 
     def _begin_changes(self, exported: dict[str, str | None]) -> None:
-        self._upserts.change.execute(
+        self._upserts.change.execute_all(
             self._connection,
             [(self._feed_id, entry_id, digest, None) for entry_id, digest in exported.items()],
         )
@@ -229,8 +234,8 @@ class Commit:
             deletions += self._absences({v.id for v in deletions})
         known = {v.id: self._stored[v.id] for v in deletions if v.id in self._stored}
         self._keep([entry_id for entry_id, winner in known.items() if winner.digest])
-        unseen = [v for v in deletions if v.id not in known]
-        self._upserts.entry.execute(self._connection, [rows.tombstone_row(self._feed_id, v) for v in unseen])
+        unseen = [rows.tombstone_row(self._feed_id, v) for v in deletions if v.id not in known]
+        self._upserts.entry.execute_all(self._connection, unseen)
         self._execute(
             statements.DELETE_ENTRY,
             [rows.deletion_row(self._feed_id, v) for v in deletions if v.id in known],

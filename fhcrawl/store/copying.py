@@ -41,7 +41,7 @@ def _copy_table(source: Connection, target: Connection, table: Table) -> int:
     count = 0
     found = source.execution_options(yield_per=ROWS_AT_ONCE).execute(select(table))
     for rows in found.partitions():
-        insertion.execute(target, [tuple(row) for row in rows])
+        insertion.execute_all(target, [tuple(row) for row in rows])
         count += len(rows)
     if target.dialect.name == schema.POSTGRESQL and table.autoincrement_column is not None:
         _count_on(target, table.autoincrement_column)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import case, cast, exists, extract, func, null, select
+from sqlalchemy import bindparam, case, cast, exists, extract, func, null, select
 
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.store.schema import Number, deliveries, feeds, runs
@@ -35,6 +35,7 @@ IS_REFERRED_TO = exists().where(feeds.c.run == runs.c.id) | exists().where(deliv
 HOLDER = (
     select(feeds.c.run, runs.c.owner)
     .outerjoin_from(feeds, runs, runs.c.id == feeds.c.run)
+    .where(feeds.c.id == bindparam("feed_id"))
     .with_for_update(of=feeds)
 )
 
@@ -89,7 +90,7 @@ class Leases:
 
         :raises LeaseError: if another run has taken it over
         """
-        holder = connection.execute(HOLDER.where(feeds.c.id == feed_id)).first()
+        holder = connection.execute(HOLDER, {"feed_id": feed_id}).first()
         if holder is None or holder.owner != self.owner:
             raise LeaseError(TAKEN_OVER)
         self.renew(connection)

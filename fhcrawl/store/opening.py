@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 # How long another process's transaction is waited for; `timeout` in the URL says otherwise.
 BUSY_SECONDS = 30
-WRITES = "fhcrawl_writes"
+# An option: how a transaction of SQLite's begins; None: each statement is one.
+BEGINS = "fhcrawl_begins"
 # What to do, by SQLite's words: https://www.sqlite.org/rescode.html
 ADVICE = {
     "is locked": "another process writes to it: wait until it has ended",
@@ -74,8 +75,13 @@ def engine(url: URL) -> Engine:
 def reader(engine: Engine) -> Engine:
     """For single statements: in PostgreSQL, a transaction around one would take two round trips more."""
     if engine.dialect.name == schema.SQLITE:
-        return engine
+        return engine.execution_options(**{BEGINS: None})
     return engine.execution_options(isolation_level="AUTOCOMMIT")
+
+
+def writer(engine: Engine) -> Engine:
+    """For transactions that write."""
+    return engine.execution_options(**{BEGINS: "BEGIN IMMEDIATE"})
 
 
 def _configure_sqlite(connection: Any, record: Any) -> None:
@@ -93,8 +99,9 @@ def _configure_sqlite(connection: Any, record: Any) -> None:
 # https://www.sqlite.org/lang_transaction.html: a transaction that has read and begins to write fails at once,
 # without a wait, if another process has written meanwhile; one that begins with IMMEDIATE waits.
 def _begin_sqlite(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(WRITES)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    begin = connection.get_execution_options().get(BEGINS, "BEGIN")
+    if begin is not None:
+        connection.exec_driver_sql(begin)
 
 
 # SQLite would go on in a file that has no name any more, and all of it would be lost.

@@ -12,9 +12,9 @@ from fhcrawl.store.statements import CONTENT, ENTRIES_COLUMNS, FIND_DOCUMENT, OR
 from fhcrawl.visit import Loss, State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import Connection, Row, Select
+    from sqlalchemy import Connection, Row
 
     from fhcrawl.logical_feed import Kind, Reason, Verdict, Version
     from fhcrawl.visit import Visit
@@ -215,14 +215,9 @@ def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | 
     return connection.execute(FIND_DOCUMENT, {"feed_id": feed_id, "key": key}).first()
 
 
-def winners(
-    connection: Connection, statement: Select[Any], parameters: dict[str, object]
-) -> dict[str, Winner]:
-    """The newest versions that a statement of `WINNERS` selects, by id."""
-    return {
-        row[0]: Winner(Order(*row[1:7]), row[7], bool(row[8]), row[9])
-        for row in connection.execute(statement, parameters)
-    }
+def winners(found: Iterable[Sequence[Any]]) -> dict[str, Winner]:
+    """The newest versions in the rows of a statement of `WINNERS`, by id."""
+    return {row[0]: Winner(Order(*row[1:7]), row[7], bool(row[8]), row[9]) for row in found}
 
 
 def document_row(feed_id: int, visit: Visit, behind_key: str | None) -> dict[str, object]:

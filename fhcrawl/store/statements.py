@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
+    ARRAY,
     CTE,
     Integer,
     ScalarSelect,
@@ -20,7 +22,6 @@ from sqlalchemy import (
     select,
     true,
 )
-from sqlalchemy.dialects.postgresql import ARRAY
 
 from fhcrawl.logical_feed import Role
 from fhcrawl.store.schema import (
@@ -37,9 +38,13 @@ from fhcrawl.store.schema import (
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
-    from sqlalchemy import Column, ColumnElement, Connection, Dialect
+    from collections.abc import Iterable, Mapping
+
+    from sqlalchemy import Column, ColumnElement, Connection, CursorResult, Dialect
 
 DATABASES = (SQLITE, POSTGRESQL)
+# One for each number of ids.
+STATEMENTS_REMEMBERED = 100
 
 CONTENT = (
     "title",
@@ -88,15 +93,10 @@ WINNERS = (
 )
 
 
-def winners_among(dialect: Dialect) -> Select[Any]:
-    """The statement of `WINNERS` for some ids, in the words of one database."""
-    return WINNERS.where(_is_among(entries.c.id, "ids", dialect))
-
-
 def _is_among(column: Any, names: str, dialect: Dialect) -> ColumnElement[bool]:
     if dialect.name == SQLITE:
-        among: ColumnElement[bool] = column.in_(bindparam(names, expanding=True))
-        return among
+        some: ColumnElement[bool] = column.in_(bindparam(names, expanding=True))
+        return some
     # One parameter, however many there are, so that there is one statement.
     wanted = func.unnest(bindparam(names, type_=ARRAY(Text))).column_valued("wanted")
     keys = func.array(select(Keyed(wanted)).scalar_subquery())
@@ -171,6 +171,12 @@ def _number(key: str) -> ScalarSelect[Any]:
 # Of the subscription document that the feed has been walked from.
 WALK = select(feeds.c.walk).where(feeds.c.id == bindparam("b_feed_id")).scalar_subquery()
 
+# What is written of a document that nobody has read, and of one that somebody has.
+UNREAD_COLUMNS = (
+    *("feed_id", "key", "url", "role", "state", "walk", "step"),
+    *("lost_entries", "reason", "detail", "since"),
+)
+READ_COLUMNS = (*UNREAD_COLUMNS, "run", "updated", "fetched", "moved_to")
 DOCUMENT_KEY = (documents.c.feed_id, Keyed(documents.c.key))
 
 WRITE_SUBSCRIPTION = (
@@ -233,19 +239,51 @@ def chain_ends(start: Any) -> Select[Any]:
 
 
 class Prepared:
-    """A statement in the words of one database, for many rows.
+    """A statement in the words of one database, whose values are of types that need no conversion.
 
-    SQLAlchemy looks at each row's parameters, which takes as long as the database takes to store them; the
-    columns of these rows are of types that need no conversion.
+    SQLAlchemy looks at the values of each row, which takes as long as the database takes to store them.
+
+    :param columns: the columns of an insertion that get a value
     """
 
-    def __init__(self, statement: Any, dialect: Dialect) -> None:
-        self._sql = str(statement.compile(dialect=dialect, column_keys=statement.table.columns.keys()))
+    def __init__(self, statement: Any, dialect: Dialect, columns: Iterable[str] = ()) -> None:
+        compiled = statement.compile(dialect=dialect, column_keys=list(columns) or None)
+        self._sql = str(compiled)
+        self._names: list[str] = compiled.positiontup
+        self._fixed: dict[str, object] = compiled.params
 
-    def execute(self, connection: Connection, rows: list[tuple[object, ...]]) -> None:
+    def execute(self, connection: Connection, values: Mapping[str, object]) -> CursorResult[Any]:
+        """Execute it for values by name."""
+        values = {**self._fixed, **values}
+        return connection.exec_driver_sql(self._sql, tuple(values[name] for name in self._names))
+
+    def execute_all(self, connection: Connection, rows: list[tuple[object, ...]]) -> None:
         """Execute it for rows that have a value for every column, in the order of the columns."""
         if rows:
             connection.exec_driver_sql(self._sql, rows)
+
+
+class WinnersAmong:
+    """The statement of `WINNERS` for some ids, in the words of one database."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._prepared = lru_cache(STATEMENTS_REMEMBERED)(self._of)
+
+    def execute(self, connection: Connection, feed_id: int, ids: list[str]) -> CursorResult[Any]:
+        """Execute it."""
+        if self._dialect.name == SQLITE:
+            numbered = {f"id_{number}": entry_id for number, entry_id in enumerate(ids)}
+            return self._prepared(len(ids)).execute(connection, {"feed_id": feed_id, **numbered})
+        return self._prepared(1).execute(connection, {"feed_id": feed_id, "ids": ids})
+
+    def _of(self, number: int) -> Prepared:
+        among: ColumnElement[bool]
+        if self._dialect.name == SQLITE:
+            among = entries.c.id.in_([bindparam(f"id_{n}", type_=Text()) for n in range(number)])
+        else:
+            among = _is_among(entries.c.id, "ids", self._dialect)
+        return Prepared(WINNERS.where(among), self._dialect)
 
 
 class Upserts:
@@ -255,20 +293,21 @@ class Upserts:
         # The other database's dialect is large, and need not be loaded.
         insert = import_module(f"sqlalchemy.dialects.{dialect.name}").insert
         entry = self._overwrite(insert(entries), entries.c.id, entries.c.feed_id)
-        self.entry = Prepared(entry, dialect)
+        self.entry = Prepared(entry, dialect, entries.columns.keys())
         # What changes again while it is delivered is not what is delivered.
         change = insert(changes).on_conflict_do_update(
             index_elements=(changes.c.feed_id, Keyed(changes.c.id)), set_={"delivery": null()}
         )
-        self.change = Prepared(change, dialect)
+        self.change = Prepared(change, dialect, changes.columns.keys())
         self.feed = insert(feeds).on_conflict_do_nothing(index_elements=(Keyed(feeds.c.url),))
-        self.known_document = self._known_document(insert(documents).inline())
+        known_document = self._known_document(insert(documents).inline())
+        self.known_document = Prepared(known_document, dialect, UNREAD_COLUMNS)
         part = insert(documents).inline().values(behind_id=_number("b_behind_key"))
         self.part = self._known_document(part, "url", "behind_id")
-        self.document = self._document(insert(documents).inline())
+        self.document = Prepared(self._document(insert(documents).inline()), dialect, READ_COLUMNS)
         once = (versions.c.feed_id, Keyed(versions.c.id), versions.c.digest)
         version = insert(versions).inline().on_conflict_do_nothing(index_elements=once)
-        self.version = Prepared(version, dialect)
+        self.version = Prepared(version, dialect, versions.columns.keys())
         self.superseded = version.from_select(versions.columns.keys(), _stored_entries(dialect))
         self.capture = self._overwrite(insert(captures), captures.c.url)
 

@@ -47,9 +47,9 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._writer = engine.execution_options(**{opening.WRITES: True})
+        self._writer = opening.writer(engine)
         self._reader = opening.reader(engine)
-        self._winners_among = statements.winners_among(engine.dialect)
+        self._winners_among = statements.WinnersAmong(engine.dialect)
         self._upserts = statements.Upserts(engine.dialect)
         self._feed_ids: dict[str, int] = {}
         self._leases: Leases | None = None
@@ -346,8 +346,7 @@ class Store:
         with self._lookup() as connection:
             feed_id = self._feed_id(connection, feed)
             for some in _some_at_once(ids):
-                parameters = {"feed_id": feed_id, "ids": some}
-                found |= rows.winners(connection, self._winners_among, parameters)
+                found |= rows.winners(self._winners_among.execute(connection, feed_id, some))
         return found
 
     def versions_of(self, feed: str, entry_id: str) -> list[KeptVersion]:
@@ -377,13 +376,19 @@ class Store:
 
     @contextmanager
     def _committing(self, visit: Visit) -> Iterator[Commit]:
-        with self._lookup() as connection:
-            before = Before.read(connection, self._feed_id(connection, visit.feed), visit)
+        before = self._before(visit)
         # What a snapshot replaces depends on what is in the store at the very end.
         one_by_one = self._engine.dialect.name == schema.SQLITE or visit.replaces is not None
         transaction = self._one_by_one if one_by_one else self._together
         with transaction(before.feed_id) as connection:
             yield Commit(connection, self._upserts, before, visit, self.keeps_versions)
+
+    def _before(self, visit: Visit) -> Before:
+        known = self._feed_ids.get(visit.feed)
+        if known is not None and not Before.matters(visit):
+            return Before(known, {}, [])
+        with self._lookup() as connection:
+            return Before.read(connection, self._feed_id(connection, visit.feed), visit)
 
     # -- WARC files -------------------------------------------------------------------------------
 
