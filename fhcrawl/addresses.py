@@ -6,6 +6,7 @@ import contextlib
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -20,6 +21,7 @@ Network = IPv4Network | IPv6Network
 
 PORTS = {"http": 80, "https": 443}
 HIGHEST_PORT = 65535
+HOSTS_REMEMBERED = 1000
 EXAMPLE = "write host, host:port, an address or a network, like intranet.example:8080 or 10.1.0.0/16"
 
 # IANA's registries of special-purpose addresses (RFC 6890), and multicast. Python's own is_global differs
@@ -95,6 +97,7 @@ def origin(url: str) -> Origin:
     return Origin(canonical(parts.hostname or ""), port)
 
 
+@lru_cache(HOSTS_REMEMBERED)
 def canonical(host: str) -> str:
     """A host as resolvers read it: lower case, ASCII where it can be, an address in its usual form."""
     host = DOTS.sub(".", unicodedata.normalize("NFKC", unquote(host)))

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 class FhcrawlError(Exception):
     """The root of fhcrawl's exceptions; `str()` of one is a sentence for the user."""
@@ -17,6 +22,10 @@ class NotAFeedError(FhcrawlError):
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
+        """What pickle needs, since it would call the class with the message alone."""
+        return type(self), (self.kind, str(self))
 
 
 class ArgumentError(FhcrawlError):

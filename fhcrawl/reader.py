@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import pickle
 import signal
@@ -50,12 +51,16 @@ class ReaderProcess:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
 
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
     @classmethod
     async def start(cls) -> ReaderProcess:
         """Start it.
 
         :raises OSError: if that cannot be done
-        :raises asyncio.IncompleteReadError: if it ends at once
         """
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", __name__),
@@ -64,25 +69,32 @@ class ReaderProcess:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             limit=BUFFER,
         )
-        answers, _jobs = _pipes(process)
-        await answers.readexactly(len(READY))
-        return cls(process)
+        started = cls(process)
+        await started._receive(len(READY))
+        return started
 
     async def read(self, job: Job) -> FeedDocument:
         """Read a document there.
 
         :raises NotAFeedError: if it is none
-        :raises asyncio.IncompleteReadError, OSError: if the process is no more
+        :raises OSError: if the process is no more; then it has been waited for
         """
-        answers, jobs = _pipes(self._process)
-        jobs.write(_framed(job))
-        await jobs.drain()
-        (length,) = LENGTH.unpack(await answers.readexactly(LENGTH.size))
-        answer = pickle.loads(await answers.readexactly(length))  # noqa: S301 - it is our own process
+        jobs = _pipes(self._process)[1]
+        with contextlib.suppress(ConnectionError):
+            jobs.write(_framed(job))
+            await jobs.drain()
+        (length,) = LENGTH.unpack(await self._receive(LENGTH.size))
+        answer = pickle.loads(await self._receive(length))  # noqa: S301 - it is our own process
         if isinstance(answer, Exception):
             raise answer
         document: FeedDocument = answer
         return document
+
+    async def _receive(self, length: int) -> bytes:
+        try:
+            return await _pipes(self._process)[0].readexactly(length)
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            raise ChildProcessError(f"it ended with status {await self.end()}") from error
 
     async def end(self) -> int:
         """Let it end, and wait until it has; its exit status, or minus the number of a signal."""

@@ -96,19 +96,17 @@ class ReaderExtension:
                 return reader.read(job)
             try:
                 return await process.read(job)
-            except (OSError, asyncio.IncompleteReadError) as error:
+            except OSError as error:
                 self._start = None
-                status = await process.end()
-                raise NotAFeedError(
-                    reader.DIED, f"the process that was to read it died ({status})"
-                ) from error
+                why = f"the process that was to read it is no more: {error}"
+                raise NotAFeedError(reader.DIED, why) from error
 
     async def _process(self) -> ReaderProcess | None:
         """The process, a new one if it is no more; None if there can be none."""
         self._start = self._start or asyncio.ensure_future(ReaderProcess.start())
         try:
             return await self._start
-        except (OSError, asyncio.IncompleteReadError) as error:
+        except OSError as error:
             if self._is_enabled:
                 logger.warning(
                     "Documents are read in this process: another one cannot be started (%s)", error

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 BUSY_SECONDS = 30
 # An option: how a transaction of SQLite's begins; None: each statement is one.
 BEGINS = "fhcrawl_begins"
+IMMEDIATE = "BEGIN IMMEDIATE"
 # What to do, by SQLite's words: https://www.sqlite.org/rescode.html
 ADVICE = {
     "is locked": "another process writes to it: wait until it has ended",
@@ -81,7 +82,7 @@ def reader(engine: Engine) -> Engine:
 
 def writer(engine: Engine) -> Engine:
     """For transactions that write."""
-    return engine.execution_options(**{BEGINS: "BEGIN IMMEDIATE"})
+    return engine.execution_options(**{BEGINS: IMMEDIATE})
 
 
 def _configure_sqlite(connection: Any, record: Any) -> None:

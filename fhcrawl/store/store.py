@@ -50,6 +50,7 @@ class Store:
         self._writer = opening.writer(engine)
         self._reader = opening.reader(engine)
         self._winners_among = statements.WinnersAmong(engine.dialect)
+        self._end_of = statements.Prepared(statements.END_OF, engine.dialect)
         self._upserts = statements.Upserts(engine.dialect)
         self._feed_ids: dict[str, int] = {}
         self._leases: Leases | None = None
@@ -284,7 +285,7 @@ class Store:
         """
         with self._lookup() as connection:
             names = {"feed_id": self._feed_id(connection, feed), "key": key}
-            row = connection.execute(statements.END_OF, names).first()
+            row = self._end_of.execute(connection, names).first()
         if row is None:
             return None
         if row.start_role != role.value:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Engine, event
 
-from fhcrawl.store.opening import WRITES
+from fhcrawl.store.opening import BEGINS, IMMEDIATE
 
 COMMIT, RENAME, COMMIT_AFTER_RENAME = "commit", "rename", "commit after rename"
 EXPORTS = ".jsonl"
@@ -41,7 +41,7 @@ def die_before(moment: Moment) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def commit(connection: Connection) -> None:
-        if not connection.get_execution_options().get(WRITES):
+        if connection.get_execution_options().get(BEGINS) != IMMEDIATE:
             return
         if passed[RENAME]:
             reach(COMMIT_AFTER_RENAME)

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+LARGE = "x" * 40_000
+PROCESS = b"-m\0fhcrawl.reader\0"
+
+
+def serve_chain(server: FeedServer, documents: int, marked: int | None = None) -> str:
+    """A chain of large documents, the newest at once, the others when the process for them is ready."""
+    for number in range(documents):
+        prev = server.url(f"/{number - 1}") if number else None
+        text = LARGE + (" MARKED" if number == marked else "")
+        delay = 0 if number == documents - 1 else 1.5 if number == documents - 2 else 0.1
+        server.serve(f"/{number}", atom([E(str(number), text=text)], prev=prev), delay=delay)
+    return server.url(f"/{documents - 1}")
+
+
+def changed_readers(project: Project, statements: str) -> str:
+    """The PYTHONPATH of a crawl whose process for reading does something else to marked documents."""
+    folder = project.folder / "path"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "import os, signal, sys, time\n"
+        "from pathlib import Path\n"
+        "if sys.orig_argv[-2:] == ['-m', 'fhcrawl.reader']:\n"
+        "    from fhcrawl import documents\n"
+        "    read = documents.read\n"
+        "    def changed(body, *args):\n"
+        "        if b'MARKED' in body:\n"
+        f"            {statements}\n"
+        "        return read(body, *args)\n"
+        "    documents.read = changed\n"
+    )
+    return f"{project.environment()['PYTHONPATH']}{os.pathsep}{folder}"
+
+
+def readers(parent: int) -> list[int]:
+    """The processes that read documents for another one (Linux)."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[1]) == parent and PROCESS in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_large_documents_are_the_same_wherever_they_are_read(server: FeedServer, project: Project) -> None:
+    feed = serve_chain(server, 5)
+    beside = project.crawl(feed)
+    here = project.crawl(feed, settings={"FHCRAWL_READER_ENABLED": False}, args=("-a", "deltafetch_reset=1"))
+    assert (beside.exit_code, beside.log.count("ERROR"), project.verdict()) == (0, 0, ("complete", []))
+    assert sorted(beside.changes) == list("01234")
+    assert here.stats["fhcrawl/entry/duplicate"] == 5
+
+
+def test_document_that_the_process_dies_of_is_a_gap_and_the_next_one_is_read(
+    server: FeedServer, project: Project
+) -> None:
+    path = changed_readers(project, "os.kill(os.getpid(), signal.SIGSEGV)")
+    feed, other = serve_chain(server, 4, marked=1), server.url("/other/1")
+    server.serve("/other/1", atom([E("o1", text=LARGE)], prev=server.url("/other/0")))
+    server.serve("/other/0", atom([E("o0", text=LARGE)]), delay=6)
+    run = project.crawl(feed, other, settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 2}, PYTHONPATH=path)
+    assert run.exit_code == 0
+    assert sorted(run.changes) == ["2", "3", "o0", "o1"]
+    sentence, *_ = run.warnings()
+    why = f"the process that was to read it is no more: it ended with status -{signal.SIGSEGV:d}"
+    assert sentence == f"WARNING: {server.url('/1')} could not be read: {why}"
+    verdicts = {found["feed"]: found for found in project.feeds()}
+    assert verdicts[other]["verdict"] == "complete"
+    assert verdicts[feed]["verdict"] == "incomplete"
+    assert [reason["kind"] for reason in verdicts[feed]["reasons"]] == ["reader-died"]
+    healed = project.crawl(feed)
+    assert sorted(healed.changes) == ["0", "1"]
+    assert {found["verdict"] for found in project.feeds()} == {"complete"}
+
+
+def test_document_that_takes_long_holds_up_no_other_feed(server: FeedServer, project: Project) -> None:
+    # It is read to its end only when the other feed has been read to its own.
+    go = project.folder / "go"
+    path = changed_readers(project, f"while not Path({os.fspath(go)!r}).exists(): time.sleep(0.05)")
+    feed, other = serve_chain(server, 3, marked=1), server.url("/other/2")
+    for number in range(3):
+        prev = server.url(f"/other/{number - 1}") if number else None
+        server.serve(f"/other/{number}", atom([E(f"o{number}")], prev=prev), delay=1.5)
+    server.on_request = lambda path: go.touch() if path == "/other/0" else None
+    run = project.crawl(feed, other, settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 2}, PYTHONPATH=path)
+    assert run.exit_code == 0
+    assert sorted(run.changes) == ["0", "1", "2", "o0", "o1", "o2"]
+
+
+def test_without_a_process_documents_are_read_here(server: FeedServer, project: Project) -> None:
+    folder = project.folder / "path"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "import os, sys\nif sys.orig_argv[-2:] == ['-m', 'fhcrawl.reader']:\n    os._exit(1)\n"
+    )
+    path = f"{project.environment()['PYTHONPATH']}{os.pathsep}{folder}"
+    run = project.crawl(serve_chain(server, 4), PYTHONPATH=path)
+    assert sorted(run.changes) == list("0123")
+    assert (
+        len(
+            [
+                line
+                for line in run.warnings()
+                if "another one cannot be started (it ended with status 1)" in line
+            ]
+        )
+        == 1
+    )
+    assert project.verdict() == ("complete", [])
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda sent: sent.name)
+def test_process_ends_with_the_crawl(server: FeedServer, project: Project, sent: signal.Signals) -> None:
+    feed = serve_chain(server, 6)
+    reached = threading.Event()
+    server.on_request = lambda path: reached.set() if path == "/2" else None
+    process = subprocess.Popen(
+        project.command("crawl", "history", "-a", f"feed={feed}", "-o", "out.jsonl"),
+        cwd=project.folder,
+        env=project.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert reached.wait(60)
+    until(lambda: readers(process.pid))
+    found = readers(process.pid)
+    # As a terminal does for Ctrl-C: to the whole group.
+    (os.killpg if sent is signal.SIGINT else os.kill)(process.pid, sent)
+    _output, log = process.communicate(timeout=60)
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in found))
+    assert b"Traceback" not in log
+    if sent is signal.SIGKILL:
+        return
+    exported = [json.loads(line) for line in (project.folder / "out.jsonl").read_text().splitlines()]
+    rest = project.crawl(feed, output="rest.jsonl")
+    assert sorted([item["id"] for item in exported] + list(rest.changes)) == list("012345")
