@@ -40,7 +40,7 @@ ADVICE = {
     "not-well-formed": BROKEN,
     "loop": "tell its publisher, whose links lead back; what is behind the loop cannot be known",
     "repeats": "nothing, if its pages end there; else tell its publisher",
-    "reader-died": "the next run reads it again; if memory is short, lower FHCRAWL_MAX_ELEMENTS, else report it",
+    "reader-died": "the next run reads it again; if memory was short, lower FHCRAWL_MAX_ELEMENTS",
     "limit": "run it again, or raise the setting that it names",
     "moved": "run it again: the next run sees whether the chain still leads there",
     "known": "run it again: the next run goes on there",

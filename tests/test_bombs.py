@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 MIB = 1024**2
 LARGEST = 20 * MIB
-SETTINGS = {"DOWNLOAD_MAXSIZE": LARGEST, "RETRY_TIMES": 0}
+# What memory they take is looked at in one process.
+SETTINGS = {"DOWNLOAD_MAXSIZE": LARGEST, "RETRY_TIMES": 0, "FHCRAWL_READER_ENABLED": False}
 HEAD = (
     '<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><fh:archive/>'
     "<title>t</title><id>urn:feed</id><updated>2003-12-13T18:30:02Z</updated>"

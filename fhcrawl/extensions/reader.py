@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OK = 200
-# Octets. Smaller documents are read before another process has been asked.
+# Octets. Smaller documents are read before another process has been asked; for one of so many more, it is
+# waited for.
 LARGE = 32_768
+WORTH_WAITING = 1024**2
 
 
 class ReaderExtension:
@@ -32,7 +34,7 @@ class ReaderExtension:
 
     Large ones are read in a process of its own, from the moment that they are there: a document that takes
     long holds up no other feed, and one that the parser dies of does not take the crawl with it. The process
-    begins with the first of them; what comes before it is ready is read here.
+    begins with the first of them; what comes before it is ready is read here, unless it is very large.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -59,19 +61,24 @@ class ReaderExtension:
         return extension
 
     def begin(self, response: Response) -> None:
-        """Begin to read a document, if it is large."""
+        """Begin to read a document, if it is large, and not what it was."""
         if not self._is_enabled or response.status != OK or len(response.body) < LARGE:
+            return
+        known = response.cb_kwargs.get("body_digest")
+        if known is not None and reading.is_unchanged(response, known):
             return
         if self._start is None:
             self._start = asyncio.ensure_future(ReaderProcess.start())
             self._crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
-        elif self._start.done():
+        if self._start.done() or len(response.body) >= WORTH_WAITING:
             self._begun[response] = asyncio.ensure_future(self._read(self._job(response)))
 
     async def wait(self, response: Response) -> None:
         """Wait until a document that was begun is read."""
         if response in self._begun:
             await asyncio.wait([self._begun[response]])
+            # Not everybody who asked for a document reads it, and asyncio would log that nobody has.
+            self._begun[response].exception()
 
     def read(self, response: Response) -> FeedDocument:
         """The feed document of a response.

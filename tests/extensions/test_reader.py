@@ -164,3 +164,29 @@ def test_process_ends_with_the_crawl(server: FeedServer, project: Project, sent:
     exported = [json.loads(line) for line in (project.folder / "out.jsonl").read_text().splitlines()]
     rest = project.crawl(feed, output="rest.jsonl")
     assert sorted([item["id"] for item in exported] + list(rest.changes)) == list("012345")
+
+
+def test_very_large_document_waits_for_the_process(server: FeedServer, project: Project) -> None:
+    path = changed_readers(project, "os.kill(os.getpid(), signal.SIGSEGV)")
+    server.serve("/0", atom([E("0", text=LARGE * 30 + "MARKED")]))
+    run = project.crawl(server.url("/0"), PYTHONPATH=path)
+    assert run.exit_code == 0
+    assert project.verdict() == ("unknown", ["reader-died"])
+
+
+def test_large_document_that_is_what_it_was_is_not_read_again(server: FeedServer, project: Project) -> None:
+    read = project.folder / "read"
+    path = changed_readers(project, f"Path({os.fspath(read)!r}).touch()")
+    server.serve("/0", atom([E("0", text=LARGE * 30 + "MARKED")]), etag=False)
+    project.crawl(server.url("/0"), PYTHONPATH=path)
+    read.unlink()
+    run = project.crawl(server.url("/0"), PYTHONPATH=path)
+    assert run.stats == {"fhcrawl/document/unchanged": 1, "fhcrawl/feed/unknown": 1}
+    assert not read.exists()
+
+
+def test_broken_document_that_nobody_reads_is_no_error_of_ours(server: FeedServer, project: Project) -> None:
+    server.serve("/0", "no feed " + LARGE * 30)
+    run = project.crawl(server.url("/0"))
+    assert "never retrieved" not in run.log
+    assert project.verdict() == ("unknown", ["not-xml"])
