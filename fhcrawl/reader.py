@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import pickle
 import signal
@@ -21,6 +22,7 @@ LENGTH = struct.Struct("!Q")  # octets of what follows
 READY = b"ready\n"
 DIED = "reader-died"
 BUFFER = 1 << 22  # octets
+PIPE = 1 << 20  # octets; the most that Linux gives to anybody who asks
 
 
 class Job(NamedTuple):
@@ -130,10 +132,18 @@ def _answer(job: Job) -> FeedDocument | Exception:
         return error
 
 
+def _widen(pipe: int) -> None:
+    """Let a pipe hold a whole document, so that nobody waits for the other side to take it (Linux)."""
+    with contextlib.suppress(AttributeError, OSError):
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE)
+
+
 def main() -> None:
     """Serve the process that has started this one."""
     # Ctrl-C goes to both; the crawl still needs this one then.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for pipe in (sys.stdin, sys.stdout):
+        _widen(pipe.fileno())
     serve(sys.stdin.buffer, sys.stdout.buffer)
 
 

@@ -13,12 +13,15 @@ from fhcrawl.exceptions import ArgumentError, NotAFeedError
 from fhcrawl.reader import ReaderProcess
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
     from fhcrawl.documents import FeedDocument
     from fhcrawl.reader import Job
+
+    Task = asyncio.Task[FeedDocument]
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +30,8 @@ OK = 200
 # waited for.
 LARGE = 32_768
 WORTH_WAITING = 1024**2
+# Documents that are read before anybody asks for them.
+MOST_AHEAD = 16
 
 
 class ReaderExtension:
@@ -45,12 +50,15 @@ class ReaderExtension:
         self._is_enabled = settings.getbool("FHCRAWL_READER_ENABLED")
         self._start: asyncio.Task[ReaderProcess] | None = None
         self._turn = asyncio.Lock()
-        self._begun: dict[Response, asyncio.Task[FeedDocument]] = {}
+        self._downloaded: dict[str, tuple[Job, Task]] = {}
+        self._begun: dict[Response, Task] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the settings."""
-        return cls(crawler)
+        """Connect to the arrival of responses."""
+        extension = cls(crawler)
+        crawler.signals.connect(extension.response_downloaded, signal=signals.response_downloaded)
+        return extension
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
@@ -60,25 +68,47 @@ class ReaderExtension:
             raise ArgumentError(f"EXTENSIONS has to hold {cls.__module__}.{cls.__name__}")
         return extension
 
+    def response_downloaded(self, response: Response, request: Request) -> None:
+        """Begin to read what has just come, though nobody may ever ask for it; if it need not be unpacked."""
+        if "feed" not in request.cb_kwargs or "Content-Encoding" in response.headers:
+            return
+        if (begun := self._task(response, request)) is not None:
+            self._downloaded[response.url] = begun
+            if len(self._downloaded) > MOST_AHEAD:
+                del self._downloaded[next(iter(self._downloaded))]
+
     def begin(self, response: Response) -> None:
-        """Begin to read a document, if it is large, and not what it was."""
+        """Begin to read a document that is asked for, if that has not begun."""
+        if (begun := self._task(response, reading.asked(response))) is not None:
+            self._begun[response] = begun[1]
+        self._downloaded.pop(response.url, None)
+
+    def _task(self, response: Response, request: Request) -> tuple[Job, Task] | None:
+        """The reading of a large document; None if it is small, or what it was, or read here."""
         if not self._is_enabled or response.status != OK or len(response.body) < LARGE:
-            return
-        known = response.cb_kwargs.get("body_digest")
-        if known is not None and reading.is_unchanged(response, known):
-            return
+            return None
+        known = request.cb_kwargs.get("body_digest")
+        if (known is not None and reading.is_unchanged(response, known)) or not self._is_ready(response):
+            return None
+        job = reading.job(response, self._keeps_originals, self._most)
+        downloaded = self._downloaded.get(response.url)
+        if downloaded is not None and downloaded[0] == job:
+            return downloaded
+        task = asyncio.ensure_future(self._read(job))
+        # Not everybody who asks for a document reads it; asyncio would log what is wrong with it.
+        task.add_done_callback(asyncio.Task.exception)
+        return job, task
+
+    def _is_ready(self, response: Response) -> bool:
         if self._start is None:
             self._start = asyncio.ensure_future(ReaderProcess.start())
             self._crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
-        if self._start.done() or len(response.body) >= WORTH_WAITING:
-            self._begun[response] = asyncio.ensure_future(self._read(self._job(response)))
+        return self._start.done() or len(response.body) >= WORTH_WAITING
 
     async def wait(self, response: Response) -> None:
         """Wait until a document that was begun is read."""
         if response in self._begun:
             await asyncio.wait([self._begun[response]])
-            # Not everybody who asked for a document reads it, and asyncio would log that nobody has.
-            self._begun[response].exception()
 
     def read(self, response: Response) -> FeedDocument:
         """The feed document of a response.
@@ -87,14 +117,11 @@ class ReaderExtension:
         """
         if response in self._begun:
             return self._begun[response].result()
-        return reader.read(self._job(response))
+        return reader.read(reading.job(response, self._keeps_originals, self._most))
 
     def forget(self, response: Response) -> None:
         """Forget a response, whether it was read or not."""
         self._begun.pop(response, None)
-
-    def _job(self, response: Response) -> Job:
-        return reading.job(response, self._keeps_originals, self._most)
 
     async def _read(self, job: Job) -> FeedDocument:
         async with self._turn:
