@@ -7,6 +7,7 @@ Nothing else of a URL is ever changed, and what cannot be known is not guessed.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +24,7 @@ DATE = re.compile(r"((?:19|20)[0-9]{2}(?:0[1-9]|1[0-2]))(0[1-9]|[12][0-9]|3[01])
 # The first step, and two more that were predicted from it and came true.
 ENOUGH = 4
 MONTHS = 12
+URLS_REMEMBERED = 1000
 
 
 class Unit(NamedTuple):
@@ -93,6 +95,7 @@ def ahead(seen: Sequence[str], most: int) -> list[str]:
     return list(_following(first, like, most))
 
 
+@lru_cache(URLS_REMEMBERED)
 def _split(url: str) -> Parts:
     head = HEAD.match(url)
     end = head.end() if head else 0

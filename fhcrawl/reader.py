@@ -1,11 +1,10 @@
-"""Reads feed documents, in this process or in one of its own: `python -m fhcrawl.reader`."""
+"""Reads feed documents: where it is asked to, or as `python -m fhcrawl.reader`, a process of its own."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import fcntl
-import os
+import gc
 import pickle
 import signal
 import struct
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 LENGTH = struct.Struct("!Q")  # octets of what follows
 READY = b"ready\n"
 DIED = "reader-died"
-BUFFER = 1 << 22  # octets
+GARBAGE = 100_000  # objects that may be there before a collection
 PIPE = 1 << 20  # octets; the most that Linux gives to anybody who asks
 
 
@@ -47,70 +46,8 @@ def read(job: Job) -> FeedDocument:
     return document
 
 
-class ReaderProcess:
-    """A process that reads documents, one after the other. It ends when this one does."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-
-    @property
-    def pid(self) -> int:
-        """Its number."""
-        return self._process.pid
-
-    @classmethod
-    async def start(cls) -> ReaderProcess:
-        """Start it.
-
-        :raises OSError: if that cannot be done
-        """
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", __name__),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            limit=BUFFER,
-        )
-        started = cls(process)
-        await started._receive(len(READY))
-        return started
-
-    async def read(self, job: Job) -> FeedDocument:
-        """Read a document there.
-
-        :raises NotAFeedError: if it is none
-        :raises OSError: if the process is no more; then it has been waited for
-        """
-        jobs = _pipes(self._process)[1]
-        with contextlib.suppress(ConnectionError):
-            jobs.write(_framed(job))
-            await jobs.drain()
-        (length,) = LENGTH.unpack(await self._receive(LENGTH.size))
-        answer = pickle.loads(await self._receive(length))  # noqa: S301 - it is our own process
-        if isinstance(answer, Exception):
-            raise answer
-        document: FeedDocument = answer
-        return document
-
-    async def _receive(self, length: int) -> bytes:
-        try:
-            return await _pipes(self._process)[0].readexactly(length)
-        except (asyncio.IncompleteReadError, ConnectionError) as error:
-            raise ChildProcessError(f"it ended with status {await self.end()}") from error
-
-    async def end(self) -> int:
-        """Let it end, and wait until it has; its exit status, or minus the number of a signal."""
-        _pipes(self._process)[1].close()
-        return await self._process.wait()
-
-
-def _pipes(process: asyncio.subprocess.Process) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    if process.stdout is None or process.stdin is None:
-        raise RuntimeError("the process has no pipes")
-    return process.stdout, process.stdin
-
-
-def _framed(value: object) -> bytes:
+def framed(value: object) -> bytes:
+    """A value as it goes through a pipe: its length, and what it is pickled."""
     pickled = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     return LENGTH.pack(len(pickled)) + pickled
 
@@ -121,7 +58,7 @@ def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
     answers.flush()
     while head := jobs.read(LENGTH.size):
         job = pickle.loads(jobs.read(*LENGTH.unpack(head)))  # noqa: S301 - of our parent
-        answers.write(_framed(_answer(job)))
+        answers.write(framed(_answer(job)))
         answers.flush()
 
 
@@ -142,6 +79,9 @@ def main() -> None:
     """Serve the process that has started this one."""
     # Ctrl-C goes to both; the crawl still needs this one then.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What a document is read into is no garbage before it is sent, and has no cycles.
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
     for pipe in (sys.stdin, sys.stdout):
         _widen(pipe.fileno())
     serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -15,11 +15,6 @@ from fhcrawl.addresses import without_credentials
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.logs import printable
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # pragma: no cover
-    import tomli as tomllib
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -174,6 +169,10 @@ def _from_opml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
 
 
 def _from_toml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:  # pragma: no cover
+        import tomli as tomllib
     try:
         tables = tomllib.loads(content.decode("utf-8-sig"))["feed"]
         listed = [(str(table.pop("url")), table) for table in tables]

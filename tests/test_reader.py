@@ -12,7 +12,8 @@ import pytest
 from fhcrawl import reader
 from fhcrawl.documents import Bounds
 from fhcrawl.exceptions import NotAFeedError
-from fhcrawl.reader import LENGTH, READY, Job, ReaderProcess
+from fhcrawl.reader import LENGTH, READY, Job, framed
+from fhcrawl.reader_process import ReaderProcess
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
@@ -30,11 +31,6 @@ def answers(written: bytes) -> Iterator[object]:
     file = io.BytesIO(written.removeprefix(READY))
     while head := file.read(LENGTH.size):
         yield pickle.loads(file.read(*LENGTH.unpack(head)))  # noqa: S301 - the test's own
-
-
-def framed(given: Job) -> bytes:
-    pickled = pickle.dumps(given)
-    return LENGTH.pack(len(pickled)) + pickled
 
 
 def test_process_answers_as_reading_here_does() -> None:

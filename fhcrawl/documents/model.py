@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple, TypedDict
 
 
@@ -35,6 +36,13 @@ class Entry:
     enclosures: list[Enclosure] = field(default_factory=list)
     operation: str | None = None
     original: str | None = None
+
+    def __reduce__(self) -> tuple[type[Entry], tuple[object, ...]]:
+        """What pickle needs; what it does by itself takes twice the time."""
+        return Entry, _fields_of(self)
+
+
+_fields_of = attrgetter(*Entry.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)

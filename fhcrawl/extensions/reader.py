@@ -10,7 +10,7 @@ from scrapy import signals
 
 from fhcrawl import reader, reading
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
-from fhcrawl.reader import ReaderProcess
+from fhcrawl.reader_process import ReaderProcess
 
 if TYPE_CHECKING:
     from scrapy import Request

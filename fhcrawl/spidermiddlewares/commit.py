@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ENTRIES_AT_ONCE = 6
+ENTRIES_AT_ONCE = 20
 
 
 class Reading:
