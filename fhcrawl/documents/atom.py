@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
 AUTHOR = f"{ATOM}author"
+PLAIN = ("text", "html")
 # An attribute of what `scrapy export` has written only because RFC 4287 asks for it: it says where that comes
 # from, and that the entry itself has none.
 STANDS_IN = "{urn:x-fhcrawl:export}stands-in"
@@ -151,7 +152,9 @@ def _content(entry: Entry, element: _Element, base: str) -> None:
         url = xml.target(element, source, base)
         entry.enclosures.append(enclosure(url, element.get("type"), None))
         return
-    if media_type == "xhtml":
+    if media_type in PLAIN:
+        entry.content = xml.text(element)
+    elif media_type == "xhtml":
         entry.content = _xhtml(element)
     elif media_type.lower().endswith(("+xml", "/xml")):
         entry.content = xml.markup(element)

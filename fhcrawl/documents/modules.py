@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Fill = Callable[[Entry, _Element, str], bool | None]
 
+NAME = f"{ATOM}name"
 CONTENT = "{http://purl.org/rss/1.0/modules/content/}"
 DC = ("{http://purl.org/dc/elements/1.1/}", "{http://purl.org/dc/elements/1.0/}")
 DCTERMS = "{http://purl.org/dc/terms/}"
@@ -47,6 +48,9 @@ def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure
 
 def person(author: _Element) -> str | None:
     """What a Person construct (RFC 4287, 3.2; Atom 0.3, 3.2) is called: its name, else e-mail, else URI."""
+    # Nearly every author is a name and nothing else.
+    if len(author) == 1 and author[0].tag == NAME:
+        return xml.line(author[0])
     parts = {child.tag.rpartition("}")[2]: xml.line(child) for child in author if isinstance(child.tag, str)}
     return parts.get("name") or parts.get("email") or parts.get("uri") or parts.get("url")
 

@@ -47,9 +47,19 @@ ENTITY = re.compile(r"&(?!(?:amp|lt|gt|apos|quot|#\w+);)([^;]+;)")
 IANA_RELATION = re.compile(
     r"^https?://www\.iana\.org/assignments/(?:relation|link-relations)/#?", re.IGNORECASE
 )
-COMMON_RELATIONS = frozenset(
-    ["alternate", "enclosure", "self", "related", "current", "prev-archive", "next-archive", "next"]
-)
+COMMON_RELATIONS = {
+    name: (name,)
+    for name in [
+        "alternate",
+        "enclosure",
+        "self",
+        "related",
+        "current",
+        "prev-archive",
+        "next-archive",
+        "next",
+    ]
+}
 ABSOLUTE = ("http://", "https://")
 # Of a base URL. References to a longer one would make a document many times its own size.
 LONGEST_BASE = 2083
@@ -162,7 +172,7 @@ def relations(link: _Element) -> list[str]:
     # interpreted as if the link relation type is 'alternate'."
     rel = link.get("rel") or "alternate"
     if rel in COMMON_RELATIONS:
-        return [rel]
+        return COMMON_RELATIONS[rel]
     return [IANA_RELATION.sub("", name).lower() for name in rel.split()]
 
 
