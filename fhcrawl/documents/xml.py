@@ -48,17 +48,11 @@ IANA_RELATION = re.compile(
     r"^https?://www\.iana\.org/assignments/(?:relation|link-relations)/#?", re.IGNORECASE
 )
 COMMON_RELATIONS = {
-    name: (name,)
-    for name in [
-        "alternate",
-        "enclosure",
-        "self",
-        "related",
-        "current",
-        "prev-archive",
-        "next-archive",
-        "next",
-    ]
+    name: [name]
+    for name in (
+        *("alternate", "enclosure", "self", "related"),
+        *("current", "prev-archive", "next-archive", "next"),
+    )
 }
 ABSOLUTE = ("http://", "https://")
 # Of a base URL. References to a longer one would make a document many times its own size.
