@@ -162,7 +162,8 @@ def test_redirects_happen_to_the_one_who_asks(server: FeedServer, project: Proje
     moved = [path.replace("/a?", "/moved?") for path in COUNTER]
     for path, target, behind in zip(COUNTER, moved, [*COUNTER[1:], None], strict=True):
         server.serve(path, "", status=301, headers={"Location": target})
-        server.serve(target, atom([E(path)], prev=behind and server.url(behind)))
+        same = {"self": server.url(path)}
+        server.serve(target, atom([E(path)], prev=behind and server.url(behind), links=same))
     server.serve("/index", atom([E("/index")], prev=server.url(COUNTER[0])))
     run = project.crawl(server.url("/index"), settings=EIGHT)
     assert sorted(server.asked()) == sorted(["/index", *COUNTER, *moved])
