@@ -1,1 +1,23 @@
 """The extensions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from fhcrawl.exceptions import ArgumentError
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+Extension = TypeVar("Extension")
+
+
+def required(crawler: Crawler, extension: type[Extension]) -> Extension:
+    """An extension of a crawl that other components cannot do without.
+
+    :raises ArgumentError: if the setting EXTENSIONS leaves it out
+    """
+    found = crawler.get_extension(extension)
+    if found is None:
+        raise ArgumentError(f"EXTENSIONS has to hold {extension.__module__}.{extension.__name__}")
+    return found

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from fhcrawl import reader, reading
-from fhcrawl.exceptions import ArgumentError, NotAFeedError
+from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.extensions import required
 from fhcrawl.reader_process import ReaderProcess
 
 if TYPE_CHECKING:
@@ -63,10 +64,7 @@ class ReaderExtension:
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
         """The extension of a crawl."""
-        extension = crawler.get_extension(cls)
-        if extension is None:
-            raise ArgumentError(f"EXTENSIONS has to hold {cls.__module__}.{cls.__name__}")
-        return extension
+        return required(crawler, cls)
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Begin to read what has just come, though nobody may ever ask for it; if it need not be unpacked."""

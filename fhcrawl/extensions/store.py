@@ -10,7 +10,8 @@ from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl.datadir import data_file
 from fhcrawl.delivery import recover
-from fhcrawl.exceptions import ArgumentError, StoreError
+from fhcrawl.exceptions import StoreError
+from fhcrawl.extensions import required
 from fhcrawl.logs import printable
 from fhcrawl.store import Store
 
@@ -70,10 +71,7 @@ class StoreExtension:
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
         """The extension of a crawl."""
-        extension = crawler.get_extension(cls)
-        if extension is None:
-            raise ArgumentError(f"EXTENSIONS has to hold {cls.__module__}.{cls.__name__}")
-        return extension
+        return required(crawler, cls)
 
     def engine_started(self) -> None:
         """Say where the store is, and from now on that the run lives, however slow the servers are."""
