@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from time import monotonic
-from typing import TYPE_CHECKING
+from time import time
+from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
 
@@ -77,13 +77,15 @@ class LimitsMiddleware:
             self._limit_time(request)
 
     def _limit_time(self, request: Request) -> None:
-        left = self._left(request.cb_kwargs.get("feed"))
+        left = self._left(request.cb_kwargs)
         if left <= 0:
             raise LimitReached(f"stopped after {self._seconds} seconds, as {SECONDS} asks")
         request.meta["download_timeout"] = min(left, request.meta.get("download_timeout", self._timeout))
 
     # A robots.txt is nobody's, and is waited for by all feeds of its host.
-    def _left(self, feed: str | None) -> float:
-        if feed is None:
+    def _left(self, known: dict[str, Any]) -> float:
+        if "feed" not in known:
             return self._seconds
-        return self._begun.setdefault(feed, monotonic()) + self._seconds - monotonic()
+        # It goes with the walk: another process may have made its first request.
+        begun = known["begun"] = self._begun.setdefault(known["feed"], known.get("begun", time()))
+        return begun + self._seconds - time()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
+from fhcrawl.clock import now
 from fhcrawl.datadir import data_file
 from fhcrawl.delivery import recover
-from fhcrawl.exceptions import StoreError
+from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.extensions import required
 from fhcrawl.logs import printable
 from fhcrawl.store import Store
+from fhcrawl.visit import Loss, State
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -22,8 +24,7 @@ if TYPE_CHECKING:
     from twisted.internet.task import LoopingCall
     from typing_extensions import Self
 
-    from fhcrawl.exceptions import LeaseError
-    from fhcrawl.visit import Loss
+    from fhcrawl.store import Subscription
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +98,19 @@ class StoreExtension:
         if sentence not in self._said:
             self._said.add(sentence)
             logger.error("%s", sentence)
+
+    def begin_walk(self, feed: str, options: dict[str, Any]) -> Subscription | None:
+        """What is known of a feed whose walk begins now; None if this crawl leaves it.
+
+        :param options: what the user says of it, as plain values
+        """
+        try:
+            return self.store.begin_walk(feed, self.run, now())
+        except LeaseError as error:
+            self.yield_to_other(feed, error)
+        except StoreError as error:
+            self.give_up(feed, Loss(State.FAILED, "store-error", f"is not crawled: {error}"), error)
+        return None
 
     def yield_to_other(self, feed: str, error: LeaseError) -> None:
         """Leave a feed to another crawl, and say so once."""

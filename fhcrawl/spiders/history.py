@@ -17,7 +17,7 @@ from fhcrawl.clock import now
 from fhcrawl.datadir import base_of
 from fhcrawl.documents import bounds, snapshot
 from fhcrawl.documents.html import feed_links
-from fhcrawl.exceptions import LeaseError, NotAFeedError, StoreError
+from fhcrawl.exceptions import NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.failures import loss_of, wait_of
@@ -49,6 +49,8 @@ logger = logging.getLogger(__name__)
 UNASKED = Loss(State.FAILED, "http-304", "cannot be fetched: the server answers 304 to a first request")
 NO_SNAPSHOT = Loss(State.INVALID, "not-a-snapshot", "is a feed, and no index of a snapshot")
 REPEATS = Loss(State.INVALID, "repeats", "is the same as the page before it: the walk ends here")
+# What a walk's requests hand on, each to the next one; it may be read by another process.
+HANDED_ON = ("feed", "options", "run", "begun")
 
 
 class HistorySpider(Spider):
@@ -140,51 +142,46 @@ class HistorySpider(Spider):
         if self.warc:
             await self._open_captures()
         for feed, options in feeds.items():
-            try:
-                known = extension.store.begin_walk(feed, extension.run, now())
-            except LeaseError as error:
-                extension.yield_to_other(feed, error)
-                continue
-            except StoreError as error:
-                extension.give_up(feed, Loss(State.FAILED, "store-error", f"is not crawled: {error}"), error)
-                continue
-            for request in self._first(known, options.plain()):
-                yield request
+            known = extension.begin_walk(feed, options.plain())
+            if known is not None:
+                for request in self.first(known, options.plain()):
+                    yield request
 
-    def _first(self, known: Subscription, options: dict[str, Any]) -> Iterator[Request]:
-        """The index of a snapshot; if there is none to be read, the subscription document.
+    def first(self, known: Subscription, options: dict[str, Any]) -> Iterator[Request]:
+        """The requests that a walk begins with: the index of a snapshot, or the subscription document.
 
         What is left of a snapshot's pages is read too.
+
+        :param options: what the user says of the feed, as plain values
         """
         stored = known.snapshot
+        walk = {"feed": known.feed, "options": options, "run": known.run}
         index: str | None = options.get("snapshot") or (stored.url if stored else None)
         if stored is not None and stored.is_read and stored.url == index:
-            options = {**options, "since": stored.created_at}
+            walk["options"] = {**options, "since": stored.created_at}
             if stored.part is not None:
-                yield self._part(known.feed, stored.part, options)
+                yield self._part(stored.part, walk)
             index = None
         if index is None:
-            yield self._subscription(known, options)
+            yield self._subscription(known, walk)
             return
         yield self._request(
             Role.SUBSCRIPTION,
             index,
-            feed=known.feed,
+            walk={**walk, "options": {**options, "snapshot": index}},
             place=Place(known.walk, 0),
             meta={"deltafetch_enabled": False},
-            options={**options, "snapshot": index},
         )
 
-    def _subscription(self, known: Subscription, options: dict[str, Any]) -> Request:
+    def _subscription(self, known: Subscription, walk: dict[str, Any]) -> Request:
         validators = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
         return self._request(
             Role.SUBSCRIPTION,
             known.location,
-            feed=known.feed,
+            walk=walk,
             place=Place(known.walk, 0),
             headers={name: value for name, value in validators.items() if value},
             meta={"deltafetch_enabled": False, "handle_httpstatus_list": [reading.NOT_MODIFIED]},
-            options=options,
             body_digest=known.body_digest,
             known_behind=None if known.behind is None else known.behind.plain(),
             is_new=known.crawled is None,
@@ -195,9 +192,8 @@ class HistorySpider(Spider):
         role: Role,
         url: str,
         *,
-        feed: str,
+        walk: dict[str, Any],
         place: Place,
-        options: dict[str, Any],
         via: str | None = None,
         headers: dict[str, str] | None = None,
         meta: dict[str, Any] | None = None,
@@ -208,18 +204,16 @@ class HistorySpider(Spider):
             url,
             callback=self._callbacks.get(role, self.parse),
             errback=self.lose,
-            headers={**(headers or {}), **reading.own_headers(feed, url, options)},
+            headers={**(headers or {}), **reading.own_headers(walk["feed"], url, walk["options"])},
             meta=meta,
             dont_filter=True,
             cb_kwargs={
-                "feed": feed,
+                **{name: walk[name] for name in HANDED_ON if name in walk},
                 "asked": url,
                 "via": via,
                 "role": role.value,
                 "walk": place.walk,
                 "step": place.step,
-                "options": options,
-                "run": StoreExtension.of(self.crawler).run,
                 **kwargs,
             },
         )
@@ -293,23 +287,22 @@ class HistorySpider(Spider):
     def _list(self, visit: Visit, response: Response, listed: DocumentList) -> Iterator[Request]:
         """Read a list of documents: yields the request for the first of them that is not processed."""
         store = StoreExtension.of(self.crawler).store
-        options = response.cb_kwargs["options"]
+        walk = response.cb_kwargs
         if reading.is_snapshot(visit, response):
             visit.role = Role.INDEX
-            options = {**options, "since": listed.created_at}
-            yield self._subscription(store.begin_walk(visit.feed, visit.run, now()).anew(), options)
+            walk = {**walk, "options": {**walk["options"], "since": listed.created_at}}
+            yield self._subscription(store.known(visit.feed).anew(), walk)
         step = reading.fill_list(visit, response, listed, store.first_unread(visit.feed, listed.documents))
         self._send(signals.document_read, visit=visit, response=response)
         if step is not None:
-            yield self._part(visit.feed, step, options)
+            yield self._part(step, walk)
 
-    def _part(self, feed: str, step: Step, options: dict[str, Any], documents: int = 1) -> Request:
+    def _part(self, step: Step, walk: dict[str, Any], documents: int = 1) -> Request:
         return self._request(
             step.role,
             step.url,
-            feed=feed,
+            walk=walk,
             place=step.place,
-            options=options,
             meta={"deltafetch_key": step.key},
             documents=documents,
         )
@@ -317,7 +310,7 @@ class HistorySpider(Spider):
     def parse_part(self, response: Response, **kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Read a document that a list names: yields the request for the next one, then its entries."""
         visit = reading.visit_of(reading.asked(response), response.url)
-        following = list(self._next_part(visit, kwargs))
+        following = list(self._next_part(visit, response.cb_kwargs))
         try:
             document = reading.as_part(visit, self._documents.read(response))
         except NotAFeedError as error:
@@ -336,7 +329,7 @@ class HistorySpider(Spider):
         if step is None:
             visit.replaces = snapshot.prefix_of(visit.key)
         else:
-            yield self._part(visit.feed, step, known["options"], known["documents"] + 1)
+            yield self._part(step, known, known["documents"] + 1)
 
     # -- captures -----------------------------------------------------------------------------------
 
@@ -393,9 +386,12 @@ class HistorySpider(Spider):
         request = self._request(
             Role.CAPTURE,
             found.url,
-            feed=feed,
+            walk={
+                "feed": feed,
+                "options": self.feeds[feed].plain(),
+                "run": StoreExtension.of(self.crawler).run,
+            },
             place=logical_feed.place_of_capture(found.date, found.depth),
-            options=self.feeds[feed].plain(),
             meta={"deltafetch_key": found.place, "deltafetch_enabled": False},
             fetched=found.date,
         )
@@ -437,9 +433,8 @@ class HistorySpider(Spider):
         yield self._request(
             link.role,
             link.url,
-            feed=visit.feed,
+            walk=known,
             place=visit.place.before(),
-            options=known["options"],
             via=response.url,
             documents=known.get("documents", 0) + 1,
             meta={"handle_httpstatus_list": [wordpress.NOT_FOUND]} if is_guess else None,
@@ -454,9 +449,8 @@ class HistorySpider(Spider):
         return self._request(
             Role(role),
             url,
-            feed=visit.feed,
+            walk=response.cb_kwargs,
             place=place,
-            options=response.cb_kwargs["options"],
             via=response.url,
             meta={"deltafetch_key": key} if key != url else None,
             documents=1,
@@ -490,9 +484,8 @@ class HistorySpider(Spider):
         return self._request(
             Role.SUBSCRIPTION,
             url,
-            feed=visit.feed,
+            walk=response.cb_kwargs,
             place=visit.place,
-            options=response.cb_kwargs["options"],
             via=response.url,
             meta={"deltafetch_enabled": False},
             **reading.referral(response, url),

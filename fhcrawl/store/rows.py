@@ -103,6 +103,7 @@ class Subscription:
 
     :param location: where the subscription document is
     :param walk: number of the walk that begins
+    :param run: number of the crawl that it is part of
     :param behind: the document behind the subscription document when it was last read
     :param body_digest: of the subscription document's bytes then; None if it is to be read again anyway
     :param crawled: when it was last read; None if it never was
@@ -112,6 +113,7 @@ class Subscription:
     feed: str
     location: str
     walk: int
+    run: int
     behind: Step | None = None
     etag: str | None = None
     last_modified: str | None = None

@@ -223,25 +223,13 @@ class Store:
             self._living().claim(connection, row.run)
             begun = dict.fromkeys(("verdict", "reasons", "retry_after", "due")) | {"run": run}
             connection.execute(feeds.update().where(feeds.c.id == row.id).values(begun))
-            snapshot = lists.snapshot(connection, row.id)
-            document = _document(connection, row.subscription_id)
-            if document is None or document.state != State.PROCESSED.value:
-                return Subscription(feed, row.location, row.walk + 1, crawled=row.crawled, snapshot=snapshot)
-            behind = lists.unread(connection, document.behind_id)
-            has_moved = _has_moved(connection, row)
-        known = Subscription(
-            feed,
-            row.location,
-            row.walk + 1,
-            behind,
-            row.etag,
-            row.last_modified,
-            row.body_digest,
-            row.crawled,
-            snapshot,
-        )
-        # That it has not changed would not say that it still leads to where its archives are now.
-        return known.anew() if has_moved else known
+            return _subscription(connection, row, run)
+
+    def known(self, feed: str) -> Subscription:
+        """What is known of a feed whose walk has begun."""
+        with self._snapshot() as connection:
+            row = connection.execute(select(feeds).where(statements.is_of(feed))).one()
+            return _subscription(connection, row, row.run)
 
     def forget(self, feed: str, now: str) -> None:
         """Let every document of a feed count as not processed; its entries stay.
@@ -643,6 +631,27 @@ def _some_at_once(values: list[str]) -> Iterator[list[str]]:
 def _stream(connection: Connection, statement: Select[Any]) -> Iterable[Row[Any]]:
     """A statement's rows, without holding all of them in memory."""
     return connection.execution_options(yield_per=ROWS_AT_ONCE).execute(statement)
+
+
+def _subscription(connection: Connection, row: Row[Any], run: int) -> Subscription:
+    snapshot = lists.snapshot(connection, row.id)
+    document = _document(connection, row.subscription_id)
+    if document is None or document.state != State.PROCESSED.value:
+        return Subscription(row.url, row.location, row.walk + 1, run, crawled=row.crawled, snapshot=snapshot)
+    known = Subscription(
+        row.url,
+        row.location,
+        row.walk + 1,
+        run,
+        lists.unread(connection, document.behind_id),
+        row.etag,
+        row.last_modified,
+        row.body_digest,
+        row.crawled,
+        snapshot,
+    )
+    # That it has not changed would not say that it still leads to where its archives are now.
+    return known.anew() if _has_moved(connection, row) else known
 
 
 def _document(connection: Connection, number: int | None) -> Row[Any] | None:
