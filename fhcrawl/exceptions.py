@@ -40,5 +40,13 @@ class LeaseError(StoreError):
     """A feed or a delivery belongs to another crawl; the sentence says to which."""
 
 
+class BegunError(LeaseError):
+    """A feed is crawled by another process of this job."""
+
+
+class ClusterError(FhcrawlError):
+    """What the processes of a job share cannot be reached; the sentence names the cause."""
+
+
 class ExportError(FhcrawlError):
     """An export cannot be written; the sentence says where, and why."""

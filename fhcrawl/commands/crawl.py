@@ -49,7 +49,12 @@ OUR_SWITCHES = (
     "FHCRAWL_PROGRESS_ENABLED",
     "FHCRAWL_KEEP_VERSIONS_ENABLED",
 )
-FAILURES = ("feedexport/failed_count/", "fhcrawl/store/failed", "fhcrawl/warc/failed")
+FAILURES = (
+    "feedexport/failed_count/",
+    "fhcrawl/cluster/failed",
+    "fhcrawl/store/failed",
+    "fhcrawl/warc/failed",
+)
 
 PAGE = """\
 Crawl feeds, and say of each whether it is whole.
@@ -108,6 +113,7 @@ class Command(crawl.Command):
                     store.check_writable()
                     if not feeds and not store.has_subscriptions():
                         raise ArgumentError(NOTHING_SUBSCRIBED)
+                check_cluster(self.settings, opts.spargs)
             except FhcrawlError as error:
                 # Who reads the log of a job of Scrapyd's does not see what it prints.
                 if self.settings["LOG_FILE"]:
@@ -123,6 +129,17 @@ class Command(crawl.Command):
     def _note_failure(self, sender: Crawler) -> None:
         if any(name.startswith(FAILURES) for name in sender.stats.get_stats()):
             self.exitcode = 1
+
+
+def check_cluster(settings: BaseSettings, arguments: dict[str, str]) -> None:
+    """Check what only workers of a cluster have, if this is one.
+
+    :raises FhcrawlError: if it cannot be used
+    """
+    if settings["SCHEDULER"].startswith("fhcrawl.cluster."):
+        from fhcrawl.cluster.extension import check
+
+        check(settings, arguments)
 
 
 def check_settings(settings: BaseSettings) -> None:

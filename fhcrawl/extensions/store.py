@@ -11,7 +11,7 @@ from scrapy.utils.asyncio import create_looping_call
 from fhcrawl.clock import now
 from fhcrawl.datadir import data_file
 from fhcrawl.delivery import recover
-from fhcrawl.exceptions import LeaseError, StoreError
+from fhcrawl.exceptions import BegunError, LeaseError, StoreError
 from fhcrawl.extensions import required
 from fhcrawl.logs import printable
 from fhcrawl.store import Store
@@ -40,6 +40,16 @@ def store_url(settings: BaseSettings) -> str:
     return str(settings.get("FHCRAWL_STORE_URL") or f"sqlite:///{data_file(settings, FILE)}")
 
 
+def open_store(settings: BaseSettings) -> Store:
+    """The store of a crawl.
+
+    :raises StoreError: if it cannot be opened
+    """
+    store = Store.open(store_url(settings))
+    store.keeps_versions = settings.getbool("FHCRAWL_KEEP_VERSIONS_ENABLED")
+    return store
+
+
 class StoreExtension:
     """Holds the store of a crawl, and the number of its run.
 
@@ -60,14 +70,20 @@ class StoreExtension:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """:raises StoreError: if the store cannot be opened"""
         settings = crawler.settings
-        store = Store.open(store_url(settings))
-        store.keeps_versions = settings.getbool("FHCRAWL_KEEP_VERSIONS_ENABLED")
+        store = open_store(settings)
         run = store.begin_run(settings["FHCRAWL_JOB"], settings.getint("FHCRAWL_LEASE_SECONDS"))
-        recover(store)
         extension = cls(crawler, store, run)
-        crawler.signals.connect(extension.engine_started, signal=signals.engine_started)
-        crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
+        extension.open(crawler)
         return extension
+
+    def open(self, crawler: Crawler) -> None:
+        """Make good the exports that were cut off, and connect to the signals of the engine.
+
+        :raises StoreError: if the store fails
+        """
+        recover(self.store)
+        crawler.signals.connect(self.engine_started, signal=signals.engine_started)
+        crawler.signals.connect(self.engine_stopped, signal=signals.engine_stopped)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
@@ -106,6 +122,8 @@ class StoreExtension:
         """
         try:
             return self.store.begin_walk(feed, self.run, now())
+        except BegunError:
+            return None
         except LeaseError as error:
             self.yield_to_other(feed, error)
         except StoreError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -143,9 +144,12 @@ class HistorySpider(Spider):
             await self._open_captures()
         for feed, options in feeds.items():
             known = extension.begin_walk(feed, options.plain())
-            if known is not None:
-                for request in self.first(known, options.plain()):
-                    yield request
+            if known is None:
+                # There may be many of them.
+                await asyncio.sleep(0)
+                continue
+            for request in self.first(known, options.plain()):
+                yield request
 
     def first(self, known: Subscription, options: dict[str, Any]) -> Iterator[Request]:
         """The requests that a walk begins with: the index of a snapshot, or the subscription document.

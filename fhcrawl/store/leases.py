@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, case, cast, exists, extract, func, null, select
 
-from fhcrawl.exceptions import LeaseError
+from fhcrawl.exceptions import BegunError, LeaseError
 from fhcrawl.store.schema import Number, deliveries, feeds, runs
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Row
 
 NOW = cast(extract("epoch", func.now()), Number)
 SECONDS = 300
@@ -48,8 +48,9 @@ class Leases:
     """
 
     def __init__(self, run: int, job: str | None = None, seconds: int = SECONDS) -> None:
-        self.owner = f"{this_process()} {run}" if job is None else f"job {job}"
+        self.owner = f"{this_process()} {run}" if job is None else job_owner(job)
         self._run = run
+        self._shares = job is not None
         self._seconds = seconds
         self._renewed = time.monotonic()
 
@@ -65,10 +66,10 @@ class Leases:
         connection.execute(runs.insert().values(id=self._run, owner=self.owner, expires=living))
 
     def renew(self, connection: Connection) -> None:
-        """Count as living, if it is time to say so; the other processes of the job too."""
+        """Count as living, if it is time to say so."""
         if time.monotonic() - self._renewed < self.pause:
             return
-        mine = runs.c.owner == self.owner
+        mine = (runs.c.id == self._run) & (runs.c.owner == self.owner)
         connection.execute(runs.update().where(mine).values(expires=NOW + self._seconds))
         self._renewed = time.monotonic()
 
@@ -80,10 +81,15 @@ class Leases:
         """Check that a feed of another run may be taken over.
 
         :raises LeaseError: if not
+        :raises BegunError: if it is a feed of another living process of the job
         """
         holder = _living(connection, run)
-        if holder is not None and holder.owner != self.owner:
-            raise LeaseError(f"another crawl is at work on it ({_shown(holder.owner)})")
+        if holder is None:
+            return
+        if holder.owner != self.owner:
+            raise LeaseError(f"another crawl is at work on it ({shown(holder.owner)})")
+        if run != self._run and not overdue(connection, [run]):
+            raise BegunError("another process of this job has begun it")
 
     def check(self, connection: Connection, feed_id: int) -> None:
         """Check that a feed still belongs to this run; nobody can take it before the transaction ends.
@@ -91,13 +97,33 @@ class Leases:
         :raises LeaseError: if another run has taken it over
         """
         holder = connection.execute(HOLDER, {"feed_id": feed_id}).first()
-        if holder is None or holder.owner != self.owner:
+        if holder is None or holder.owner != self.owner or not self._counts(connection):
             raise LeaseError(TAKEN_OVER)
         self.renew(connection)
 
+    # The feeds of a process of a job are another one's when it was taken for dead, though the job's they are.
+    def _counts(self, connection: Connection) -> bool:
+        return not self._shares or connection.execute(select(runs).where(self._is_own())).first() is not None
+
+    def _is_own(self) -> ColumnElement[bool]:
+        own = runs.alias("own")
+        return (own.c.id == self._run) & (own.c.owner == self.owner)
+
+    def hand_over(self, connection: Connection, heir: int) -> None:
+        """Let another process of the job answer for the feeds of this one."""
+        connection.execute(feeds.update().where(feeds.c.run == self._run).values(run=heir))
+
+    def inherit(self, connection: Connection, dead: int) -> None:
+        """Answer for the feeds of a process of the job that is gone; if it is not, it writes nothing more."""
+        lost = runs.update().where(runs.c.id == dead, runs.c.owner == self.owner)
+        connection.execute(lost.values(owner=f"lost {self.owner}", expires=0))
+        connection.execute(feeds.update().where(feeds.c.run == dead).values(run=self._run))
+
     def fence(self, connection: Connection, feed_id: int) -> None:
         """The same without a result: PostgreSQL fails, in a way that `explain` knows."""
-        is_held = exists().where(runs.c.id == feeds.c.run, runs.c.owner == self.owner)
+        is_held: Any = exists().where(runs.c.id == feeds.c.run, runs.c.owner == self.owner)
+        if self._shares:
+            is_held &= exists().where(self._is_own())
         kept = feeds.update().where(feeds.c.id == feed_id)
         connection.execute(kept.values(run=case((is_held, feeds.c.run), else_=null())))
         self.renew(connection)
@@ -112,6 +138,24 @@ def explain(error: BaseException) -> None:
         raise LeaseError(TAKEN_OVER) from error
 
 
+def job_owner(job: str) -> str:
+    """Names a job."""
+    return f"job {job}"
+
+
+def overdue(connection: Connection, numbers: list[int]) -> set[int]:
+    """Those of some runs that have ended, or were not heard of for too long."""
+    living = select(runs.c.id).where(runs.c.id.in_(numbers), runs.c.expires > NOW)
+    return set(numbers) - set(connection.scalars(living))
+
+
+def lives(connection: Connection, job: str) -> bool:
+    """Whether any process of a job does."""
+    return bool(
+        connection.scalar(select(exists().where(runs.c.owner == job_owner(job), runs.c.expires > NOW)))
+    )
+
+
 def is_over(connection: Connection, run: int) -> bool:
     """Whether a run has ended, or can be taken to have."""
     return _living(connection, run) is None
@@ -121,7 +165,7 @@ def _living(connection: Connection, run: int) -> Row[Any] | None:
     """The run, or another one of its job."""
     owner = select(runs.c.owner).where(runs.c.id == run).scalar_subquery()
     row = connection.execute(select(runs).where(runs.c.owner == owner, runs.c.expires > NOW)).first()
-    return None if row is None or _is_gone(row.owner) else row
+    return None if row is None or is_gone(row.owner) else row
 
 
 @lru_cache(1)
@@ -149,7 +193,7 @@ def _start(pid: int) -> str | None:
     return None if fields[STATE] in "ZX" else fields[START]
 
 
-def _is_gone(owner: str) -> bool:
+def is_gone(owner: str) -> bool:
     """Whether an owner is a process of this machine that is no more."""
     kind, _, named = owner.partition(" ")
     if kind != "process":
@@ -158,7 +202,8 @@ def _is_gone(owner: str) -> bool:
     return machine == _machine() != NO_MACHINE and _start(int(pid)) != start
 
 
-def _shown(owner: str) -> str:
+def shown(owner: str) -> str:
+    """An owner, for people."""
     kind, _, named = owner.partition(" ")
     if kind != "process":
         return owner

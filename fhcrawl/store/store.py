@@ -97,12 +97,16 @@ class Store:
     def close(self) -> None:
         """End the run, if one has begun, and close all connections."""
         try:
-            if self._leases is not None:
-                with self._transaction() as connection:
-                    self._leases.end(connection)
+            self.end_run()
         finally:
-            self._leases = None
             self._engine.dispose()
+
+    def end_run(self) -> None:
+        """End the run, if one has begun."""
+        ended, self._leases = self._leases, None
+        if ended is not None:
+            with self._transaction() as connection:
+                ended.end(connection)
 
     def _prepare(self) -> None:
         try:
@@ -193,11 +197,37 @@ class Store:
         :param lease_seconds: how long it keeps its feeds from others after it was last heard of
         """
         with self._transaction() as connection:
-            connection.execute(schema.store.update().values(runs=schema.store.c.runs + 1))
-            run: int = connection.execute(select(schema.store.c.runs)).scalar_one()
+            run = _next_run(connection)
             self._leases = Leases(run, job, lease_seconds)
             self._leases.begin(connection)
         return run
+
+    def renumber(self, known: Subscription) -> Subscription:
+        """The same with a number that no run has: what was read before in this one may be read again."""
+        with self._transaction() as connection:
+            return dataclasses.replace(known, run=_next_run(connection))
+
+    # -- the processes of a job -------------------------------------------------------------------
+
+    def job_lives(self, job: str) -> bool:
+        """Whether any process of a job does."""
+        with self._lookup() as connection:
+            return leases.lives(connection, job)
+
+    def overdue(self, runs: list[int]) -> set[int]:
+        """Those of some runs that have ended, or were not heard of for too long."""
+        with self._lookup() as connection:
+            return leases.overdue(connection, runs)
+
+    def inherit(self, dead: int) -> None:
+        """Answer for the feeds of a run of the same job, which from now on writes nothing."""
+        with self._transaction() as connection:
+            self._living().inherit(connection, dead)
+
+    def hand_over(self, heir: int) -> None:
+        """Let another run of the same job answer for the feeds of this one."""
+        with self._transaction() as connection:
+            self._living().hand_over(connection, heir)
 
     @property
     def pause(self) -> float:
@@ -215,6 +245,7 @@ class Store:
         :param feed: URL of the subscription document, as the user gave it
         :param now: ISO 8601 in UTC
         :raises LeaseError: if another crawl is at work on it
+        :raises BegunError: if another process of this job has begun its walk
         """
         with self._transaction() as connection:
             new = {"url": feed, "location": feed, "walk": 0, "run": run, "since": now}
@@ -631,6 +662,12 @@ def _some_at_once(values: list[str]) -> Iterator[list[str]]:
 def _stream(connection: Connection, statement: Select[Any]) -> Iterable[Row[Any]]:
     """A statement's rows, without holding all of them in memory."""
     return connection.execution_options(yield_per=ROWS_AT_ONCE).execute(statement)
+
+
+def _next_run(connection: Connection) -> int:
+    connection.execute(schema.store.update().values(runs=schema.store.c.runs + 1))
+    number: int = connection.execute(select(schema.store.c.runs)).scalar_one()
+    return number
 
 
 def _subscription(connection: Connection, row: Row[Any], run: int) -> Subscription:

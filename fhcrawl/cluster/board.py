@@ -1,0 +1,347 @@
+"""What the workers of a job share, in Redis: the requests that wait, the hosts, the feeds in hand."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from redis.exceptions import RedisError
+
+from fhcrawl.exceptions import ClusterError
+from fhcrawl.logs import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from redis import Redis
+
+KEYS_AT_ONCE = 500
+
+
+class Item(NamedTuple):
+    """A request that waits.
+
+    :param feed: URL of the feed that it is of
+    :param host: whose turn it waits for
+    :param options: what the user says of the feed, as plain values
+    :param request: as it is serialised: one line
+    """
+
+    feed: str
+    host: str
+    options: dict[str, Any]
+    request: str
+
+    def line(self) -> str:
+        """As it is kept."""
+        return "\n".join((self.feed, self.host, json.dumps(self.options), self.request))
+
+    @classmethod
+    def of(cls, line: str) -> Item:
+        """Of what is kept."""
+        feed, host, options, request = line.split("\n")
+        return cls(feed, host, json.loads(options), request)
+
+
+class Taken(NamedTuple):
+    """A request that is to be made, whose feed and host this worker has in hand from now on.
+
+    :param asks: what the host has asked another worker for, as that has put it; '' for nothing
+    """
+
+    item: Item
+    asks: str
+
+
+# Keys behind the job's prefix J:
+#   members, resting   sets of workers: of the job; of those, that have nothing to do and found nothing to do
+#   hands              hash, feed to worker and the feed's options: a feed is read by one worker at a time
+#   hosts              sorted set of the hosts that have requests, or must be waited for: from when (ms) they
+#                      may be asked; as long as one is being asked, that is when the worker counts as dead
+#   asked              hash, host to the worker that is asking it
+#   asks               hash, host to what it asks for (Retry-After)
+#   queue:HOST         list of the items that wait for a host
+#   parked:FEED        list of the items that wait for their feed, which a worker has in hand
+#   queued             how many items wait for hosts
+# A script is one step for all workers. It reads the clock of Redis, which is the same for all.
+COMMON = """
+local J, worker = KEYS[1], ARGV[1]
+local hands, hosts, asked, queued = J .. 'hands', J .. 'hosts', J .. 'asked', J .. 'queued'
+
+local function now()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function put(item)
+  local host = string.match(item, '^[^\\n]*\\n([^\\n]*)\\n')
+  redis.call('RPUSH', J .. 'queue:' .. host, item)
+  redis.call('ZADD', hosts, 'NX', now(), host)
+  redis.call('INCR', queued)
+end
+
+local function has_in_hand(who, feed)
+  local hand = redis.call('HGET', hands, feed)
+  return hand and string.match(hand, '^[^\\n]*') == who
+end
+"""
+PUT = """
+for i = 2, #ARGV do put(ARGV[i]) end
+"""
+# The feed's own next items come first: its walk goes on.
+PUT_DOWN = """
+local feed = ARGV[2]
+if not has_in_hand(worker, feed) then return 0 end
+redis.call('HDEL', hands, feed)
+for i = 3, #ARGV do put(ARGV[i]) end
+local parked = redis.call('LPOP', J .. 'parked:' .. feed)
+while parked do
+  put(parked)
+  parked = redis.call('LPOP', J .. 'parked:' .. feed)
+end
+return 1
+"""
+TAKE = """
+local time, milliseconds = now(), ARGV[2]
+-- What one does that was taken for dead, the store refuses.
+if redis.call('SISMEMBER', J .. 'members', worker) == 0 then return false end
+while true do
+  local host = redis.call('ZRANGEBYSCORE', hosts, '-inf', time, 'LIMIT', 0, 1)[1]
+  if not host then return false end
+  local item = redis.call('LPOP', J .. 'queue:' .. host)
+  if not item then
+    redis.call('ZREM', hosts, host)
+  else
+    redis.call('DECR', queued)
+    local feed, options = string.match(item, '^([^\\n]*)\\n[^\\n]*\\n([^\\n]*)\\n')
+    if redis.call('HEXISTS', hands, feed) == 1 then
+      redis.call('RPUSH', J .. 'parked:' .. feed, item)
+    else
+      redis.call('HSET', hands, feed, worker .. '\\n' .. options)
+      redis.call('ZADD', hosts, time + milliseconds, host)
+      redis.call('HSET', asked, host, worker)
+      redis.call('SREM', J .. 'resting', worker)
+      return {item, redis.call('HGET', J .. 'asks', host)}
+    end
+  end
+end
+"""
+TAKE_HOST = """
+local host, milliseconds, time = ARGV[2], ARGV[3], now()
+if tonumber(redis.call('ZSCORE', hosts, host) or 0) > time then return 0 end
+redis.call('ZADD', hosts, time + milliseconds, host)
+redis.call('HSET', asked, host, worker)
+return 1
+"""
+KEEP_HOSTS = """
+local time, milliseconds = now(), ARGV[2]
+for i = 3, #ARGV do
+  if redis.call('HGET', asked, ARGV[i]) == worker then
+    redis.call('ZADD', hosts, time + milliseconds, ARGV[i])
+  end
+end
+"""
+LEAVE_HOST = """
+local host, milliseconds, asks = ARGV[2], ARGV[3], ARGV[4]
+if redis.call('HGET', asked, host) ~= worker then return end
+redis.call('HDEL', asked, host)
+redis.call('ZADD', hosts, now() + milliseconds, host)
+if asks ~= '' then redis.call('HSET', J .. 'asks', host, asks) end
+"""
+PICK_UP = """
+local feed, options = ARGV[2], ARGV[3]
+return redis.call('HSETNX', hands, feed, worker .. '\\n' .. options)
+"""
+TAKE_OVER = """
+local dead = ARGV[2]
+local feeds = redis.call('HGETALL', hands)
+local taken = {}
+for i = 1, #feeds, 2 do
+  local who, options = string.match(feeds[i + 1], '^([^\\n]*)\\n(.*)')
+  if who == dead then
+    redis.call('HSET', hands, feeds[i], worker .. '\\n' .. options)
+    taken[#taken + 1] = feeds[i]
+    taken[#taken + 1] = options
+  end
+end
+local names = redis.call('HGETALL', asked)
+for i = 1, #names, 2 do
+  if names[i + 1] == dead then
+    redis.call('HDEL', asked, names[i])
+    redis.call('ZADD', hosts, now(), names[i])
+  end
+end
+redis.call('SREM', J .. 'members', dead)
+redis.call('SREM', J .. 'resting', dead)
+return taken
+"""
+# Whoever joins is a member that does not rest: the job does not end before it has begun its feeds.
+JOIN = """
+local key, job, before = KEYS[2], ARGV[2], ARGV[3]
+local current = redis.call('GET', key) or ''
+if current ~= job then
+  if current ~= before then return 0 end
+  redis.call('SET', key, job)
+end
+redis.call('SADD', J .. 'members', worker)
+return 1
+"""
+REST = """
+local key, job = KEYS[2], ARGV[2]
+if redis.call('GET', key) ~= job then return 1 end
+if tonumber(redis.call('GET', queued) or 0) > 0 or redis.call('HLEN', hands) > 0 then return 0 end
+if redis.call('SISMEMBER', J .. 'members', worker) == 1 then
+  redis.call('SADD', J .. 'resting', worker)
+end
+if #redis.call('SDIFF', J .. 'members', J .. 'resting') > 0 then return 0 end
+for _, name in ipairs({'members', 'resting', 'hands', 'hosts', 'asked', 'asks', 'queued'}) do
+  redis.call('DEL', J .. name)
+end
+redis.call('DEL', key)
+return 1
+"""
+LEAVE = """
+redis.call('SREM', J .. 'members', worker)
+redis.call('SREM', J .. 'resting', worker)
+"""
+SCRIPTS = (
+    ("put", PUT),
+    ("put_down", PUT_DOWN),
+    ("take", TAKE),
+    ("take_host", TAKE_HOST),
+    ("keep_hosts", KEEP_HOSTS),
+    ("leave_host", LEAVE_HOST),
+    ("pick_up", PICK_UP),
+    ("take_over", TAKE_OVER),
+    ("join", JOIN),
+    ("rest", REST),
+    ("leave", LEAVE),
+)
+
+
+class Board:
+    """What the workers of a job share; one Redis may have several, by name.
+
+    Every method raises `ClusterError` if Redis fails.
+
+    :param seconds: after how many seconds of silence a worker counts as dead
+    """
+
+    def __init__(self, server: Redis, name: str, seconds: int) -> None:
+        self._server = server
+        self._key = f"fhcrawl:{name}"
+        self._milliseconds = seconds * 1000
+        self._scripts = {what: server.register_script(COMMON + lua) for what, lua in SCRIPTS}
+        self.job = self.worker = ""
+
+    @contextmanager
+    def _sentences(self) -> Iterator[None]:
+        try:
+            yield
+        except RedisError as error:
+            raise ClusterError(
+                f"Redis failed: {printable(str(error))}; see to it, and to REDIS_URL"
+            ) from error
+
+    def _call(self, script: str, *args: str | int) -> Any:
+        with self._sentences():
+            keys = [f"{self._key}:{self.job}:", self._key]
+            return self._scripts[script](keys=keys, args=[self.worker, *args])
+
+    # -- jobs -------------------------------------------------------------------------------------
+
+    def current(self) -> str | None:
+        """The job that is under way; its workers may be dead."""
+        with self._sentences():
+            found = self._server.get(self._key)
+        return None if found is None else _text(found)
+
+    def join(self, job: str, worker: str, before: str | None) -> bool:
+        """Be a worker of a job; whether that could be done.
+
+        :param before: what was under way; if it is another job, it is given up for this one
+        """
+        self.job, self.worker = job, worker
+        if not self._call("join", job, before or ""):
+            return False
+        if before is not None and before != job:
+            self._forget(before)
+        return True
+
+    def _forget(self, job: str) -> None:
+        with self._sentences():
+            keys = []
+            for key in self._server.scan_iter(match=f"{self._key}:{job}:*", count=KEYS_AT_ONCE):
+                keys.append(key)
+                if len(keys) == KEYS_AT_ONCE:
+                    self._server.unlink(*keys)
+                    keys = []
+            if keys:
+                self._server.unlink(*keys)
+
+    def members(self) -> set[str]:
+        """The workers of the job."""
+        with self._sentences():
+            return {_text(name) for name in self._server.smembers(f"{self._key}:{self.job}:members")}
+
+    def rest(self) -> bool:
+        """Say that this worker has nothing to do; whether the job is over, since no worker has."""
+        return bool(self._call("rest", self.job))
+
+    def leave(self) -> None:
+        """Be a worker of the job no more."""
+        self._call("leave")
+
+    def take_over(self, dead: str) -> dict[str, dict[str, Any]]:
+        """Take in hand what a dead worker had: feeds, and what the user says of each."""
+        taken = [_text(word) for word in self._call("take_over", dead)]
+        return {feed: json.loads(options) for feed, options in zip(taken[::2], taken[1::2], strict=True)}
+
+    # -- requests ---------------------------------------------------------------------------------
+
+    def queued(self) -> int:
+        """How many requests wait for hosts."""
+        with self._sentences():
+            return int(self._server.get(f"{self._key}:{self.job}:queued") or 0)
+
+    def put(self, *items: Item) -> None:
+        """Let requests wait."""
+        self._call("put", *(item.line() for item in items))
+
+    def take(self) -> Taken | None:
+        """The next request; None if no host with requests may be asked now."""
+        taken = self._call("take", self._milliseconds)
+        return None if taken is None else Taken(Item.of(_text(taken[0])), _text(taken[1] or b""))
+
+    def pick_up(self, feed: str, options: dict[str, Any]) -> bool:
+        """Take a feed in hand whose walk is to begin; whether nobody had it."""
+        return bool(self._call("pick_up", feed, json.dumps(options)))
+
+    def put_down(self, feed: str, following: Iterable[Item] = ()) -> bool:
+        """Let others have a feed, and its next requests wait.
+
+        :return: False if another worker has it, since this one was taken for dead
+        """
+        return bool(self._call("put_down", feed, *(item.line() for item in following)))
+
+    # -- hosts ------------------------------------------------------------------------------------
+
+    def take_host(self, host: str) -> bool:
+        """Ask a host out of turn; whether it may be asked now."""
+        return bool(self._call("take_host", host, self._milliseconds))
+
+    def keep_hosts(self, hosts: Iterable[str]) -> None:
+        """Say that hosts are still being asked."""
+        self._call("keep_hosts", self._milliseconds, *hosts)
+
+    def leave_host(self, host: str, wait: float, asks: str) -> None:
+        """Let others ask a host, after some seconds.
+
+        :param asks: what they have to know of it; '' for nothing
+        """
+        self._call("leave_host", host, int(wait * 1000), asks)
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

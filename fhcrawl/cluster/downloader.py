@@ -1,0 +1,98 @@
+"""A downloader that asks a host only while no other worker does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import DownloadTimeoutError
+from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import inlineCallbacks
+
+from fhcrawl import downloader
+from fhcrawl.cluster.extension import ClusterExtension
+from fhcrawl.cluster.politeness import PolitenessMiddleware
+from fhcrawl.exceptions import ClusterError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.internet.defer import Deferred
+
+# How often a host is asked for that is not this worker's turn.
+TURN_SECONDS = 0.25
+
+
+class Downloader(downloader.Downloader):
+    """fhcrawl's, whose hosts are in the hand of this worker from the request on until its response is judged.
+
+    A request that comes from the queue brings its host. A robots.txt is nearly always that of such a host; if
+    it is elsewhere, it waits for its turn.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._turn_seconds = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
+        self._has: set[str] = set()
+        self._asking: Counter[str] = Counter()
+
+    @property
+    def hosts(self) -> list[str]:
+        """Those that this worker has."""
+        return sorted(self._has)
+
+    def has_host(self, host: str) -> None:
+        """Note that a host is this worker's."""
+        self._has.add(host)
+
+    @inlineCallbacks
+    def fetch(  # type: ignore[override]  # Scrapy's has an argument that nobody may pass
+        self, request: Request
+    ) -> Generator[Deferred[Any], Any, Response | Request]:
+        """Fetch, while the host is this worker's."""
+        host = self.get_slot_key(request)
+        if host not in self._has:
+            yield deferred_from_coro(self._wait_for(host))
+        self._asking[host] += 1
+        try:
+            fetched: Response | Request = yield super().fetch(request)
+            return fetched
+        finally:
+            self._asking[host] -= 1
+            if not self._asking[host]:
+                del self._asking[host]
+                self._leave(host)
+
+    async def _wait_for(self, host: str) -> None:
+        """:raises DownloadTimeoutError: if it takes too long: two workers may wait for each other's hosts"""
+        extension = ClusterExtension.of(self.crawler)
+        until = monotonic() + self._turn_seconds
+        while host not in self._has and not extension.board.take_host(host):
+            if monotonic() > until:
+                raise DownloadTimeoutError(f"another worker asks {host} all the time")
+            await asyncio.sleep(TURN_SECONDS)
+        self._has.add(host)
+
+    def _leave(self, host: str) -> None:
+        self._has.discard(host)
+        politeness = self.crawler.get_downloader_middleware(PolitenessMiddleware)
+        asks = "" if politeness is None else politeness.asks(host)
+        extension = ClusterExtension.of(self.crawler)
+        try:
+            extension.board.leave_host(host, self._wait(host), asks)
+        except ClusterError as error:
+            extension.lose_board(error)
+
+    def _wait(self, host: str) -> float:
+        """How long the next request has to wait, in seconds."""
+        slot = self.slots.get(host)
+        return (
+            0.0
+            if slot is None or not slot.delay
+            else max(0.0, slot.lastseen + slot.download_delay() - monotonic())
+        )

@@ -1,0 +1,198 @@
+"""A worker's part in a job: joins it, makes good what dead workers have lost, and ends with it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from redis.exceptions import RedisError
+from scrapy import signals
+from scrapy.exceptions import DontCloseSpider
+from scrapy_redis.connection import from_settings
+
+from fhcrawl.cluster.board import Board
+from fhcrawl.exceptions import ArgumentError, ClusterError, StoreError
+from fhcrawl.extensions.store import StoreExtension, open_store, store_url
+from fhcrawl.logs import printable
+from fhcrawl.store import leases
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+    from typing_extensions import Self
+
+    from fhcrawl.spiders.history import HistorySpider
+    from fhcrawl.store import Store, Subscription
+
+logger = logging.getLogger(__name__)
+
+# How often a worker that has nothing to do looks whether the others live.
+PATIENCE_SECONDS = 2.0
+FAILED = "fhcrawl/cluster/failed"
+RESUMED = "fhcrawl/feed/resumed"
+
+
+def check(settings: BaseSettings, arguments: dict[str, Any]) -> None:
+    """Check what is not for several workers, and that Redis answers.
+
+    :param arguments: the spider's
+    :raises ArgumentError: if something cannot be used
+    :raises ClusterError: if Redis cannot be reached
+    """
+    if not store_url(settings).startswith("postgresql"):
+        raise ArgumentError("FHCRAWL_STORE_URL is no PostgreSQL database: workers share one")
+    if arguments.get("warc"):
+        raise ArgumentError("-a warc= is for one process: read old captures with SCRAPY_PROJECT=postgres")
+    if settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN") != 1:
+        raise ArgumentError(
+            "CONCURRENT_REQUESTS_PER_DOMAIN is not 1: in a cluster, each host gets one at a time"
+        )
+    board_of(settings).current()
+
+
+def board_of(settings: BaseSettings) -> Board:
+    """What the workers share.
+
+    :raises ArgumentError: if REDIS_URL cannot be used
+    """
+    try:
+        server = from_settings(settings)
+    except (RedisError, ValueError) as error:
+        raise ArgumentError("REDIS_URL cannot be used: write redis://HOST:6379/0") from error
+    return Board(server, str(settings["FHCRAWL_JOB"]), settings.getint("FHCRAWL_LEASE_SECONDS"))
+
+
+class ClusterExtension(StoreExtension):
+    """Holds the store, and the board that the workers share.
+
+    A feed belongs to the run of the worker that has begun its walk: that one says its verdict, and exports
+    its changes. `beginning` holds the feeds that this worker has in hand without a request yet.
+    """
+
+    def __init__(self, crawler: Crawler, store: Store, run: int, board: Board) -> None:
+        super().__init__(crawler, store, run)
+        self.board = board
+        self.beginning: set[str] = set()
+        self.is_over = False
+        self._crawler = crawler
+        self._looked = monotonic()
+        self._closing: asyncio.Task[None] | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Join the job that is under way, or begin one.
+
+        :raises StoreError: if the store cannot be opened
+        :raises ClusterError: if Redis cannot be reached
+        """
+        store, board = open_store(crawler.settings), board_of(crawler.settings)
+        extension = cls(crawler, store, _join(store, board, crawler.settings), board)
+        extension.open(crawler)
+        crawler.signals.connect(extension.spider_idle, signal=signals.spider_idle)
+        logger.info("Job %s: this is run %d", board.job, extension.run)
+        return extension
+
+    def begin_walk(self, feed: str, options: dict[str, Any]) -> Subscription | None:
+        """What is known of a feed whose walk begins now; None if another worker or crawl has it."""
+        try:
+            if self.is_over or not self.board.pick_up(feed, options):
+                return None
+            self.beginning.add(feed)
+            known = super().begin_walk(feed, options)
+            if known is None:
+                self._put_down(feed)
+        except ClusterError as error:
+            self.lose_board(error)
+            return None
+        return known
+
+    def _put_down(self, feed: str) -> None:
+        self.beginning.discard(feed)
+        self.board.put_down(feed)
+
+    def lose_board(self, error: ClusterError) -> None:
+        """Stop, since Redis fails; what the job leaves, the next one reads."""
+        if self.is_over:
+            return
+        self.is_over = True
+        self._stats.inc_value(FAILED)
+        logger.error("%s", error)
+        self._closing = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason="redis_failed"))
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    def spider_idle(self, spider: HistorySpider) -> None:
+        """Wait for the other workers.
+
+        :raises DontCloseSpider: as long as any of them has something to do
+        """
+        try:
+            self.is_over = self.is_over or self.board.rest()
+            if not self.is_over and monotonic() - self._looked >= PATIENCE_SECONDS:
+                self._bury(spider)
+                self._looked = monotonic()
+        except ClusterError as error:
+            self.lose_board(error)
+        except StoreError as error:
+            self.fail(error)
+        if not self.is_over:
+            raise DontCloseSpider
+
+    def _bury(self, spider: HistorySpider) -> None:
+        """Make good what dead workers have lost."""
+        for dead in self._dead():
+            logger.warning("%s is gone; what it had in hand begins anew", printable(leases.shown(dead)))
+            # First the store: from then on, one that was only slow writes nothing more.
+            self.store.inherit(_run_of(dead))
+            for feed, options in self.board.take_over(dead).items():
+                self._resume(spider, feed, options)
+
+    def _dead(self) -> list[str]:
+        others = self.board.members() - {self.board.worker}
+        overdue = self.store.overdue([_run_of(other) for other in others])
+        return sorted(other for other in others if leases.is_gone(other) or _run_of(other) in overdue)
+
+    def _resume(self, spider: HistorySpider, feed: str, options: dict[str, Any]) -> None:
+        """Begin a walk that was lost, where the store says that it has come to."""
+        self.beginning.add(feed)
+        known = super().begin_walk(feed, options)
+        if known is None:
+            self._put_down(feed)
+            return
+        self._stats.inc_value(RESUMED)
+        for request in spider.first(self.store.renumber(known), options):
+            self._crawler.engine.crawl(request)
+
+    def leave(self) -> None:
+        """Leave the job before it is over: another worker answers for this one's feeds."""
+        try:
+            dead = self._dead()
+            self.board.leave()
+            heirs = self.board.members().difference(dead)
+            if heirs:
+                self.store.hand_over(_run_of(min(heirs)))
+        except ClusterError as error:
+            logger.error("%s", error)
+        except StoreError as error:
+            self.fail(error)
+
+
+def _join(store: Store, board: Board, settings: BaseSettings) -> int:
+    """Be a worker of a job; the number of the run."""
+    while True:
+        before = board.current()
+        job = before
+        if job is None or not store.job_lives(job):
+            job = f"{settings['FHCRAWL_JOB']} {secrets.token_hex(4)}"
+        # First the store: whoever asks it finds the job living.
+        run = store.begin_run(job, settings.getint("FHCRAWL_LEASE_SECONDS"))
+        if board.join(job, f"{leases.this_process()} {run}", before):
+            return run
+        store.end_run()
+
+
+def _run_of(worker: str) -> int:
+    return int(worker.rpartition(" ")[2])

@@ -1,0 +1,152 @@
+"""scrapy-redis's scheduler, for current Scrapy and for walks."""
+
+from __future__ import annotations
+
+import logging
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.asyncio import create_looping_call
+from scrapy_redis import scheduler
+
+from fhcrawl.cluster.extension import ClusterExtension
+from fhcrawl.cluster.politeness import PolitenessMiddleware
+from fhcrawl.exceptions import ClusterError
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+
+    from fhcrawl.cluster.board import Item
+    from fhcrawl.cluster.downloader import Downloader
+    from fhcrawl.cluster.queue import HostQueue
+
+logger = logging.getLogger(__name__)
+
+# How often a worker that could take more looks whether there is more.
+LOOKS_AGAIN_SECONDS = 0.25
+
+
+class UnderWay:
+    """A request that this worker is at.
+
+    :param following: what has come of it; it waits until what it has brought is in the store
+    """
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.following: list[Item] = []
+
+
+class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has no types
+    """scrapy-redis 0.9's, whose own methods give stats the argument `spider`, which Scrapy 2.19 deprecates.
+
+    What a document leads to goes to Redis in one step with the word that the document has been read: until
+    then the worker has the feed in hand, and other workers know what is lost if it dies.
+    """
+
+    queue: HostQueue
+
+    def open(self, spider: Spider) -> None:
+        """Begin to take requests."""
+        super().open(spider)
+        self._crawler = spider.crawler
+        self._extension = ClusterExtension.of(spider.crawler)
+        self._board = self._extension.board
+        self._under_way: dict[str, UnderWay] = {}
+        self._kept = monotonic()
+        self._looks = create_looping_call(self._look)
+        self._looks.start(LOOKS_AGAIN_SECONDS, now=False)
+
+    def close(self, reason: str) -> None:
+        """Give back what is in hand, and leave the job, if it is not over."""
+        self._looks.stop()
+        try:
+            self._put_down()
+        except ClusterError as error:
+            self._extension.lose_board(error)
+        if not self._extension.is_over:
+            self._extension.leave()
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Let a request wait for any worker."""
+        item = self.queue.item(request)
+        at = self._under_way.get(item.feed)
+        try:
+            if at is not None:
+                at.following.append(item)
+            elif item.feed in self._extension.beginning:
+                self._extension.beginning.discard(item.feed)
+                self._board.put_down(item.feed, [item])
+            else:
+                self._board.put(item)
+        except ClusterError as error:
+            self._extension.lose_board(error)
+            return False
+        self.stats.inc_value("scheduler/enqueued/redis")
+        return True
+
+    def next_request(self) -> Request | None:
+        """The next request; None if there is none that can be sent now."""
+        if self._extension.is_over:
+            return None
+        try:
+            self._put_down()
+            following = self.queue.pop()
+        except ClusterError as error:
+            self._extension.lose_board(error)
+            return None
+        if following is None:
+            return None
+        self._under_way[following.item.feed] = UnderWay(following.request)
+        self._downloader.has_host(following.item.host)
+        if following.asks:
+            self._politeness.learn(following.item.host, following.asks)
+        self.stats.inc_value("scheduler/dequeued/redis")
+        return following.request
+
+    def has_pending_requests(self) -> bool:
+        """Whether any request waits, or is not put down yet."""
+        try:
+            return not self._extension.is_over and bool(self._under_way or len(self))
+        except ClusterError as error:
+            self._extension.lose_board(error)
+            return False
+
+    # -- what is under way ------------------------------------------------------------------------
+
+    def _put_down(self) -> None:
+        """Let others have the feeds whose documents have been read."""
+        engine = self._crawler.engine
+        slot: Any = engine.scraper.slot
+        busy = {*engine.downloader.active, *slot.active, *(request for _result, request, _done in slot.queue)}
+        for feed, at in list(self._under_way.items()):
+            if at.request not in busy:
+                del self._under_way[feed]
+                self._board.put_down(feed, at.following)
+
+    def _look(self) -> None:
+        """Let the engine look again, and say that the hosts that wait for an answer do."""
+        try:
+            self._put_down()
+            if monotonic() - self._kept >= self._extension.store.pause:
+                self._board.keep_hosts(self._downloader.hosts)
+                self._kept = monotonic()
+        except ClusterError as error:
+            self._extension.lose_board(error)
+        # Scrapy has no other way to say that there may be more now; by itself it looks every five seconds.
+        slot: Any = self._crawler.engine._slot
+        if slot is not None:
+            slot.nextcall.schedule()
+
+    @property
+    def _downloader(self) -> Downloader:
+        found: Any = self._crawler.engine.downloader
+        downloader: Downloader = found
+        return downloader
+
+    @property
+    def _politeness(self) -> PolitenessMiddleware:
+        found = self._crawler.get_downloader_middleware(PolitenessMiddleware)
+        if found is None:
+            raise RuntimeError
+        return found

@@ -1,0 +1,34 @@
+"""Any number of processes on any number of machines: the scheduler on Redis, the store on PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+
+from pipelines_config import postgres
+from pipelines_config.postgres import *  # noqa: F403
+
+# scrapy-redis's; REDIS_URL of the environment, else this machine's.
+REDIS_URL = os.environ.get("REDIS_URL", "redis://localhost:6379/0")
+# Names what is in Redis: processes of one name crawl together.
+FHCRAWL_JOB = os.environ.get("FHCRAWL_JOB", "history")
+
+SCHEDULER = "fhcrawl.cluster.scheduler.Scheduler"
+SCHEDULER_QUEUE_CLASS = "fhcrawl.cluster.queue.HostQueue"
+SCHEDULER_SERIALIZER = "fhcrawl.cluster.serializer"
+# scrapy-redis needs its own; requests of walks are not filtered.
+DUPEFILTER_CLASS = "scrapy_redis.dupefilter.RFPDupeFilter"
+# False: what waits is the other workers'.
+SCHEDULER_PERSIST = True
+DOWNLOADER = "fhcrawl.cluster.downloader.Downloader"
+# 4: the next document may be another worker's to fetch, and hosts are many.
+FHCRAWL_PREFETCH = 0
+DOWNLOADER_MIDDLEWARES = {
+    **postgres.DOWNLOADER_MIDDLEWARES,
+    "fhcrawl.cluster.politeness.PolitenessMiddleware": 560,
+    "fhcrawl.downloadermiddlewares.politeness.PolitenessMiddleware": None,
+}
+EXTENSIONS = {
+    **postgres.EXTENSIONS,
+    "fhcrawl.cluster.extension.ClusterExtension": -100,
+    "fhcrawl.extensions.store.StoreExtension": None,
+}
