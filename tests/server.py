@@ -131,7 +131,7 @@ class FeedServer:
 
     @property
     def root(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://{self._server.server_address[0]!s}:{self._server.server_port}"
 
     def url(self, path: str) -> str:
         return self.root + path

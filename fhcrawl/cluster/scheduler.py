@@ -7,6 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.asyncio import create_looping_call
+from scrapy.utils.misc import load_object
 from scrapy_redis import scheduler
 
 from fhcrawl.cluster.extension import ClusterExtension
@@ -38,7 +39,10 @@ class UnderWay:
 
 
 class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has no types
-    """scrapy-redis 0.9's, whose own methods give stats the argument `spider`, which Scrapy 2.19 deprecates.
+    """scrapy-redis 0.9's, for walks, and without what Scrapy 2.19 deprecates.
+
+    That is Spider.log(), in `open`, and the argument `spider` of stats, in `enqueue_request` and
+    `next_request`.
 
     What a document leads to goes to Redis in one step with the word that the document has been read: until
     then the worker has the feed in hand, and other workers know what is lost if it dies.
@@ -48,7 +52,8 @@ class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has 
 
     def open(self, spider: Spider) -> None:
         """Begin to take requests."""
-        super().open(spider)
+        queue = load_object(self.queue_cls)
+        self.queue = queue(self.server, spider, self.queue_key, self.serializer)
         self._crawler = spider.crawler
         self._extension = ClusterExtension.of(spider.crawler)
         self._board = self._extension.board

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import postgresql, redisserver
+from tests.cluster.workers import Cluster
+from tests.databases import SERVER, Database
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_numbers = itertools.count(1)
+
+
+@contextlib.contextmanager
+def _here() -> Iterator[None]:
+    """Leave out tests whose server is not here; in CI they fail."""
+    try:
+        yield
+    except (postgresql.NoServerError, redisserver.NoServerError) as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def postgresql_url() -> Iterator[str]:
+    if SERVER in os.environ:
+        yield os.environ[SERVER]
+        return
+    with contextlib.ExitStack() as stack:
+        with _here():
+            url = stack.enter_context(postgresql.serving("fsync=off"))
+        yield url
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    with contextlib.ExitStack() as stack:
+        with _here():
+            url = stack.enter_context(redisserver.serving())
+        yield url
+
+
+@pytest.fixture
+def store_url(postgresql_url: str) -> str:
+    """Of an empty store on PostgreSQL."""
+    schema = f"cluster_{os.getpid()}_{next(_numbers)}"
+    Database(postgresql_url).execute(f"CREATE SCHEMA {schema}")
+    return f"{postgresql_url}?options=-csearch_path%3D{schema}"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, store_url: str, redis_url: str) -> Iterator[Cluster]:
+    with contextlib.closing(Cluster(tmp_path, store_url, redis_url)) as made:
+        yield made
