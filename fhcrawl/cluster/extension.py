@@ -124,25 +124,32 @@ class ClusterExtension(StoreExtension):
 
     # -- the end ----------------------------------------------------------------------------------
 
-    def spider_idle(self, spider: HistorySpider) -> None:
+    def spider_idle(self) -> None:
         """Wait for the other workers.
 
         :raises DontCloseSpider: as long as any of them has something to do
         """
         try:
             self.is_over = self.is_over or self.board.rest()
-            if not self.is_over and monotonic() - self._looked >= PATIENCE_SECONDS:
-                self._bury(spider)
-                self._looked = monotonic()
         except ClusterError as error:
             self.lose_board(error)
-        except StoreError as error:
-            self.fail(error)
         if not self.is_over:
             raise DontCloseSpider
 
+    def look_after_others(self, spider: HistorySpider) -> None:
+        """Make good what dead workers have lost; for whoever has time.
+
+        :raises ClusterError: if Redis fails
+        """
+        if self.is_over or monotonic() - self._looked < PATIENCE_SECONDS:
+            return
+        self._looked = monotonic()
+        try:
+            self._bury(spider)
+        except StoreError as error:
+            self.fail(error)
+
     def _bury(self, spider: HistorySpider) -> None:
-        """Make good what dead workers have lost."""
         for dead in self._dead():
             logger.warning("%s is gone; what it had in hand begins anew", printable(leases.shown(dead)))
             # First the store: from then on, one that was only slow writes nothing more.
@@ -159,6 +166,9 @@ class ClusterExtension(StoreExtension):
         """Begin a walk that was lost, where the store says that it has come to."""
         self.beginning.add(feed)
         known = super().begin_walk(feed, options)
+        if known is None and feed not in self.left:
+            # Another worker has begun it, and answers for it.
+            known = self.store.known(feed)
         if known is None:
             self._put_down(feed)
             return

@@ -15,11 +15,12 @@ from fhcrawl.cluster.politeness import PolitenessMiddleware
 from fhcrawl.exceptions import ClusterError
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
+    from scrapy import Request
 
     from fhcrawl.cluster.board import Item
     from fhcrawl.cluster.downloader import Downloader
     from fhcrawl.cluster.queue import HostQueue
+    from fhcrawl.spiders.history import HistorySpider
 
 logger = logging.getLogger(__name__)
 
@@ -50,14 +51,16 @@ class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has 
 
     queue: HostQueue
 
-    def open(self, spider: Spider) -> None:
+    def open(self, spider: HistorySpider) -> None:
         """Begin to take requests."""
         queue = load_object(self.queue_cls)
         self.queue = queue(self.server, spider, self.queue_key, self.serializer)
+        self._spider = spider
         self._crawler = spider.crawler
         self._extension = ClusterExtension.of(spider.crawler)
         self._board = self._extension.board
         self._under_way: dict[str, UnderWay] = {}
+        self._is_hungry = False
         self._kept = monotonic()
         self._looks = create_looping_call(self._look)
         self._looks.start(LOOKS_AGAIN_SECONDS, now=False)
@@ -100,6 +103,7 @@ class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has 
         except ClusterError as error:
             self._extension.lose_board(error)
             return None
+        self._is_hungry = following is None
         if following is None:
             return None
         self._under_way[following.item.feed] = UnderWay(following.request)
@@ -133,6 +137,8 @@ class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has 
         """Let the engine look again, and say that the hosts that wait for an answer do."""
         try:
             self._put_down()
+            if self._is_hungry:
+                self._extension.look_after_others(self._spider)
             if monotonic() - self._kept >= self._extension.store.pause:
                 self._board.keep_hosts(self._downloader.hosts)
                 self._kept = monotonic()
