@@ -103,11 +103,11 @@ class Leases:
 
     # The feeds of a process of a job are another one's when it was taken for dead, though the job's they are.
     def _counts(self, connection: Connection) -> bool:
-        return not self._shares or connection.execute(select(runs).where(self._is_own())).first() is not None
+        return not self._shares or bool(connection.scalar(select(self._is_own())))
 
     def _is_own(self) -> ColumnElement[bool]:
         own = runs.alias("own")
-        return (own.c.id == self._run) & (own.c.owner == self.owner)
+        return exists().where(own.c.id == self._run, own.c.owner == self.owner)
 
     def hand_over(self, connection: Connection, heir: int) -> None:
         """Let another process of the job answer for the feeds of this one."""
@@ -123,7 +123,7 @@ class Leases:
         """The same without a result: PostgreSQL fails, in a way that `explain` knows."""
         is_held: Any = exists().where(runs.c.id == feeds.c.run, runs.c.owner == self.owner)
         if self._shares:
-            is_held &= exists().where(self._is_own())
+            is_held &= self._is_own()
         kept = feeds.update().where(feeds.c.id == feed_id)
         connection.execute(kept.values(run=case((is_held, feeds.c.run), else_=null())))
         self.renew(connection)

@@ -216,7 +216,7 @@ def test_redis_that_fails_is_one_sentence_and_loses_nothing(cluster: Cluster) ->
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (("-a", "warc=captures"), "-a warc= is for one process"),
+        (("-a", "warc=."), "-a warc= is for one process"),
         (("-s", "CONCURRENT_REQUESTS_PER_DOMAIN=2"), "in a cluster, each host gets one at a time"),
         (("-s", "FHCRAWL_STORE_URL=sqlite:///a.sqlite"), "is no PostgreSQL database"),
     ],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fhcrawl import delivery, items
-from fhcrawl.exceptions import LeaseError, StoreError
+from fhcrawl.exceptions import BegunError, LeaseError, StoreError
 from fhcrawl.logical_feed import Order, Place, Role, Version
 from fhcrawl.store import Store, leases
 from fhcrawl.visit import Visit
@@ -94,8 +94,9 @@ def test_run_that_was_silent_goes_on_if_nobody_has_taken_its_feed(one: Store, da
 def test_processes_of_one_job_share_feeds(one: Store, two: Store, database: Database) -> None:
     first, second = one.begin_run(job="night"), two.begin_run(job="night")
     one.begin_walk(FEED, first, NOW)
-    two.begin_walk(FEED, second, NOW)
-    one.commit(visit(first, "a"))
+    with pytest.raises(BegunError):
+        two.begin_walk(FEED, second, NOW)
+    two.commit(visit(first, "a"))
     two.close()
     one.commit(visit(first, "b"))
     for three in opened(database):
@@ -124,6 +125,46 @@ def test_lease_is_renewed_when_it_is_due(
     later += 31
     one.commit(visit(run))
     assert expires() > 1
+
+
+def test_process_of_a_job_that_is_taken_for_dead_leaves_its_feeds_and_writes_nothing_more(
+    one: Store, two: Store, database: Database
+) -> None:
+    first, second = one.begin_run(job="night"), two.begin_run(job="night")
+    one.begin_walk(FEED, first, NOW)
+    assert two.overdue([first, second]) == set()
+    database.execute(f"UPDATE runs SET expires = 1 WHERE id = {first}")
+    assert two.overdue([first, second]) == {first}
+    two.inherit(first)
+    assert [feed.feed for feed in two.feeds(second)] == [FEED]
+    for write in (one.commit, one.lose, one.confirm):
+        with pytest.raises(LeaseError, match="has taken it over"):
+            write(visit(first, "late"))
+    two.commit(visit(first, "in time"))
+    assert [entry["title"] for entry in two.entries()] == ["in time"]
+
+
+def test_process_that_leaves_its_job_hands_over_its_feeds(one: Store, two: Store) -> None:
+    first, second = one.begin_run(job="night"), two.begin_run(job="night")
+    one.begin_walk(FEED, first, NOW)
+    one.hand_over(second)
+    one.close()
+    assert [feed.feed for feed in two.feeds(second)] == [FEED]
+    two.commit(visit(first, "a"))
+    assert len(list(two.pending(two.begin_delivery(second)))) == 1
+
+
+def test_process_of_a_job_renews_its_own_lease_only(
+    one: Store, two: Store, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = one.begin_run(job="night"), two.begin_run(job="night")
+    database.execute("UPDATE runs SET expires = 1")
+    assert not one.job_lives("night")
+    later = time.monotonic() + leases.SECONDS
+    monkeypatch.setattr("fhcrawl.store.leases.time.monotonic", lambda: later)
+    one.renew()
+    assert one.overdue([first, second]) == {second}
+    assert one.job_lives("night")
 
 
 OTHER_MACHINE = "process elsewhere 0/pid:[1] 1 1 1"
