@@ -26,6 +26,8 @@ DOWNLOADER_MIDDLEWARES = {
     **postgres.DOWNLOADER_MIDDLEWARES,
     "fhcrawl.cluster.politeness.PolitenessMiddleware": 560,
     "fhcrawl.downloadermiddlewares.politeness.PolitenessMiddleware": None,
+    "fhcrawl.cluster.robotstxt.RobotsTxtMiddleware": 100,
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
 }
 EXTENSIONS = {
     **postgres.EXTENSIONS,

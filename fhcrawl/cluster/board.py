@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from redis import Redis
 
 KEYS_AT_ONCE = 500
+MICRO = 1_000_000
+# RFC 9309, 2.4: what is cached should not be used for more than 24 hours.
+ROBOTS_SECONDS = 60 * 60
 
 
 class Item(NamedTuple):
@@ -57,12 +60,13 @@ class Taken(NamedTuple):
 # Keys behind the job's prefix J:
 #   members, resting   sets of workers: of the job; of those, that have nothing to do and found nothing to do
 #   hands              hash, feed to worker and the feed's options: a feed is read by one worker at a time
-#   hosts              sorted set of the hosts that have requests, or must be waited for: from when (ms) they
+#   hosts              sorted set of the hosts that have requests, or must be waited for: from when (µs) they
 #                      may be asked; as long as one is being asked, that is when the worker counts as dead
 #   asked              hash, host to the worker that is asking it
 #   asks               hash, host to what it asks for (Retry-After)
 #   queue:HOST         list of the items that wait for a host
 #   parked:FEED        list of the items that wait for their feed, which a worker has in hand
+#   robots:HOST        a robots.txt
 #   queued             how many items wait for hosts
 # A script is one step for all workers. It reads the clock of Redis, which is the same for all.
 COMMON = """
@@ -71,7 +75,7 @@ local hands, hosts, asked, queued = J .. 'hands', J .. 'hosts', J .. 'asked', J 
 
 local function now()
   local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
+  return time[1] * 1000000 + time[2]
 end
 
 local function put(item)
@@ -103,7 +107,7 @@ end
 return 1
 """
 TAKE = """
-local time, milliseconds = now(), ARGV[2]
+local time, microseconds = now(), ARGV[2]
 -- What one does that was taken for dead, the store refuses.
 if redis.call('SISMEMBER', J .. 'members', worker) == 0 then return false end
 while true do
@@ -119,7 +123,7 @@ while true do
       redis.call('RPUSH', J .. 'parked:' .. feed, item)
     else
       redis.call('HSET', hands, feed, worker .. '\\n' .. options)
-      redis.call('ZADD', hosts, time + milliseconds, host)
+      redis.call('ZADD', hosts, time + microseconds, host)
       redis.call('HSET', asked, host, worker)
       redis.call('SREM', J .. 'resting', worker)
       return {item, redis.call('HGET', J .. 'asks', host)}
@@ -128,25 +132,25 @@ while true do
 end
 """
 TAKE_HOST = """
-local host, milliseconds, time = ARGV[2], ARGV[3], now()
+local host, microseconds, time = ARGV[2], ARGV[3], now()
 if tonumber(redis.call('ZSCORE', hosts, host) or 0) > time then return 0 end
-redis.call('ZADD', hosts, time + milliseconds, host)
+redis.call('ZADD', hosts, time + microseconds, host)
 redis.call('HSET', asked, host, worker)
 return 1
 """
 KEEP_HOSTS = """
-local time, milliseconds = now(), ARGV[2]
+local time, microseconds = now(), ARGV[2]
 for i = 3, #ARGV do
   if redis.call('HGET', asked, ARGV[i]) == worker then
-    redis.call('ZADD', hosts, time + milliseconds, ARGV[i])
+    redis.call('ZADD', hosts, time + microseconds, ARGV[i])
   end
 end
 """
 LEAVE_HOST = """
-local host, milliseconds, asks = ARGV[2], ARGV[3], ARGV[4]
+local host, microseconds, asks = ARGV[2], ARGV[3], ARGV[4]
 if redis.call('HGET', asked, host) ~= worker then return end
 redis.call('HDEL', asked, host)
-redis.call('ZADD', hosts, now() + milliseconds, host)
+redis.call('ZADD', hosts, now() + microseconds, host)
 if asks ~= '' then redis.call('HSET', J .. 'asks', host, asks) end
 """
 PICK_UP = """
@@ -231,7 +235,7 @@ class Board:
     def __init__(self, server: Redis, name: str, seconds: int) -> None:
         self._server = server
         self._key = f"fhcrawl:{name}"
-        self._milliseconds = seconds * 1000
+        self._microseconds = seconds * MICRO
         self._scripts = {what: server.register_script(COMMON + lua) for what, lua in SCRIPTS}
         self.job = self.worker = ""
 
@@ -311,7 +315,7 @@ class Board:
 
     def take(self) -> Taken | None:
         """The next request; None if no host with requests may be asked now."""
-        taken = self._call("take", self._milliseconds)
+        taken = self._call("take", self._microseconds)
         return None if taken is None else Taken(Item.of(_text(taken[0])), _text(taken[1] or b""))
 
     def pick_up(self, feed: str, options: dict[str, Any]) -> bool:
@@ -329,18 +333,29 @@ class Board:
 
     def take_host(self, host: str) -> bool:
         """Ask a host out of turn; whether it may be asked now."""
-        return bool(self._call("take_host", host, self._milliseconds))
+        return bool(self._call("take_host", host, self._microseconds))
 
     def keep_hosts(self, hosts: Iterable[str]) -> None:
         """Say that hosts are still being asked."""
-        self._call("keep_hosts", self._milliseconds, *hosts)
+        self._call("keep_hosts", self._microseconds, *hosts)
 
     def leave_host(self, host: str, wait: float, asks: str) -> None:
         """Let others ask a host, after some seconds.
 
         :param asks: what they have to know of it; '' for nothing
         """
-        self._call("leave_host", host, int(wait * 1000), asks)
+        self._call("leave_host", host, int(wait * MICRO), asks)
+
+    def robots(self, host: str) -> bytes | None:
+        """The robots.txt of a host (and port), if a worker has read it."""
+        with self._sentences():
+            found = self._server.get(f"{self._key}:{self.job}:robots:{host}")
+        return found.encode() if isinstance(found, str) else found
+
+    def note_robots(self, host: str, body: bytes) -> None:
+        """Let others know the robots.txt of a host."""
+        with self._sentences():
+            self._server.set(f"{self._key}:{self.job}:robots:{host}", body, ex=ROBOTS_SECONDS)
 
 
 def _text(value: Any) -> str:

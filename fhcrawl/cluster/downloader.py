@@ -89,10 +89,12 @@ class Downloader(downloader.Downloader):
             extension.lose_board(error)
 
     def _wait(self, host: str) -> float:
-        """How long the next request has to wait, in seconds."""
+        """How long the next request has to wait, in seconds.
+
+        The delay counts from now on, and not, as in one process, from the moment when this one was sent: how
+        long it was on its way to the host, nobody knows.
+        """
         slot = self.slots.get(host)
-        return (
-            0.0
-            if slot is None or not slot.delay
-            else max(0.0, slot.lastseen + slot.download_delay() - monotonic())
-        )
+        if slot is None or not slot.delay:
+            return 0.0
+        return max(0.0, slot.lastseen - monotonic()) + slot.download_delay()

@@ -11,8 +11,8 @@ from fhcrawl.downloadermiddlewares import politeness
 class PolitenessMiddleware(politeness.PolitenessMiddleware):
     """fhcrawl's; what a host has asked one worker for goes with the host from worker to worker.
 
-    Each worker reads the robots.txt of a host by itself, and the time between requests is kept by the queue:
-    what is left is a server that asks for more time (Retry-After) than the user has.
+    The time between requests is kept by the queue, and the robots.txt is known to all: what is left is a
+    server that asks for more time (Retry-After) than the user has.
     """
 
     def asks(self, host: str) -> str:

@@ -1,0 +1,38 @@
+"""A robots.txt that one worker has read, others need not ask for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.downloadermiddlewares import robotstxt
+from scrapy.http import Response
+from scrapy.utils.httpobj import urlparse_cached
+from twisted.internet.defer import Deferred
+
+from fhcrawl.cluster.extension import ClusterExtension
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.robotstxt import RobotParser
+
+# RFC 9309, 2.5: a crawler may stop reading after 500 kibibytes.
+LARGEST = 500 * 1024
+
+
+class RobotsTxtMiddleware(robotstxt.RobotsTxtMiddleware):
+    """Scrapy's, which looks in Redis before it asks a host."""
+
+    async def robot_parser(self, request: Request) -> RobotParser | None:
+        """What a host's robots.txt says."""
+        netloc = urlparse_cached(request).netloc
+        if netloc not in self._parsers:
+            said = ClusterExtension.of(self.crawler).board.robots(netloc)
+            if said is not None:
+                self._parsers[netloc] = Deferred()
+                await super()._parse_robots(Response(request.url, body=said), netloc, request)
+        return await super().robot_parser(request)
+
+    async def _parse_robots(self, response: Response, netloc: str, request: Request) -> None:
+        if len(response.body) <= LARGEST:
+            ClusterExtension.of(self.crawler).board.note_robots(netloc, response.body)
+        await super()._parse_robots(response, netloc, request)
