@@ -40,14 +40,19 @@ class ChainServer(ThreadingHTTPServer):
     """The server. Documents are made before the first request, or (lazy) for each request.
 
     :param delay: seconds before each answer
+    :param everywhere: on all addresses of this machine, each of which has the chain as a feed of its own
     """
 
     daemon_threads = True
+    request_queue_size = 128
 
-    def __init__(self, documents: int, entries: int, lazy: bool, delay: float, naming: str) -> None:
-        super().__init__((HOST, 0), Handler)
+    def __init__(
+        self, documents: int, entries: int, lazy: bool, delay: float, naming: str, everywhere: bool
+    ) -> None:
+        super().__init__(("" if everywhere else HOST, 0), Handler)
         self.delay = delay
-        self._chain = Chain(documents, entries, f"http://{HOST}:{self.server_port}", naming)
+        root = "" if everywhere else f"http://{HOST}:{self.server_port}"
+        self._chain = Chain(documents, entries, root, naming)
         numbers = range(0) if lazy else range(1, documents + 1)
         self._documents = {number: self._chain.document(number) for number in numbers}
 
@@ -71,11 +76,18 @@ def _answer(status: str, body: bytes, etag: str | None = None) -> bytes:
 
 @contextlib.contextmanager
 def serving(
-    documents: int, entries: int, *, lazy: bool = False, delay: float = 0, naming: str = "counter"
+    documents: int,
+    entries: int,
+    *,
+    lazy: bool = False,
+    delay: float = 0,
+    naming: str = "counter",
+    everywhere: bool = False,
 ) -> Iterator[str]:
     """Start the server; yields the subscription document's URL."""
     given = [str(documents), str(entries), "--delay", str(delay), "--naming", naming]
-    command = [sys.executable, "-m", __name__, *given, *(["--lazy"] if lazy else [])]
+    switches = [*(["--lazy"] if lazy else []), *(["--everywhere"] if everywhere else [])]
+    command = [sys.executable, "-m", __name__, *given, *switches]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
         if process.stdin is None or process.stdout is None:
@@ -91,6 +103,7 @@ def main() -> None:
     parser.add_argument("documents", type=int)
     parser.add_argument("entries", type=int)
     parser.add_argument("--lazy", action="store_true")
+    parser.add_argument("--everywhere", action="store_true")
     parser.add_argument("--delay", type=float, default=0)
     parser.add_argument("--naming", choices=NAMINGS, default="counter")
     server = ChainServer(**vars(parser.parse_args()))
