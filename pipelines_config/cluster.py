@@ -33,4 +33,6 @@ EXTENSIONS = {
     **postgres.EXTENSIONS,
     "fhcrawl.cluster.extension.ClusterExtension": -100,
     "fhcrawl.extensions.store.StoreExtension": None,
+    "fhcrawl.cluster.progress.ProgressExtension": -50,
+    "fhcrawl.extensions.progress.ProgressExtension": None,
 }

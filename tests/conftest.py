@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.crawling import NewProject, Project
     from tests.databases import Database, NewDatabase
 
-pytest_plugins = ["tests.browser"]
+pytest_plugins = ["tests.browser", "tests.servers"]
 STORES = ("sqlite", "postgresql")
 NO_STORE = "keep no store"
 # How many tests are left out, by the reason; a worker of pytest-xdist tells it at its end.

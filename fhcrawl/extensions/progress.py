@@ -46,6 +46,8 @@ class ProgressExtension:
     seconds.
     """
 
+    progress_class = Progress
+
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._shows = crawler.settings.getbool("FHCRAWL_PROGRESS_ENABLED")
@@ -53,7 +55,7 @@ class ProgressExtension:
         self._begun = time.monotonic()
         self._calls: AsyncioLoopingCall | LoopingCall | None = None
         self._terminal: Terminal | None = None
-        self.progress = Progress(0)
+        self.progress = self.progress_class(0)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -75,7 +77,7 @@ class ProgressExtension:
         """Begin to show."""
         # The spider says why, if the store cannot tell the feeds.
         with contextlib.suppress(StoreError):
-            self.progress = Progress(len(getattr(spider, "feeds", ())))
+            self.progress = self.progress_class(len(getattr(spider, "feeds", ())))
         self._begun = time.monotonic()
         self.progress.rate(self._begun)
         if self._shows:

@@ -69,11 +69,11 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--feeds", type=int, default=120, help="how many (default: 120)")
-    parser.add_argument("--documents", type=int, default=10, help="in each chain (default: 10)")
+    parser.add_argument("--feeds", type=int, default=64, help="how many (default: 64)")
+    parser.add_argument("--documents", type=int, default=8, help="in each chain (default: 8)")
     parser.add_argument("--entries", type=int, default=20, help="in each document (default: 20)")
-    parser.add_argument("--latency", type=float, default=0.5, help="seconds before an answer (default: 0.5)")
-    parser.add_argument("--places", type=int, default=16, help="CONCURRENT_REQUESTS (default: 16)")
+    parser.add_argument("--latency", type=float, default=1.0, help="seconds before an answer (default: 1)")
+    parser.add_argument("--places", type=int, default=8, help="CONCURRENT_REQUESTS (default: 8)")
     parser.add_argument("--rounds", type=int, default=3, help="how often each is run (default: 3)")
     return parser.parse_args()
 

@@ -7,45 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests import postgresql, redisserver
 from tests.cluster.workers import Cluster
-from tests.databases import SERVER, Database
+from tests.databases import Database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 _numbers = itertools.count(1)
-
-
-@contextlib.contextmanager
-def _here() -> Iterator[None]:
-    """Leave out tests whose server is not here; in CI they fail."""
-    try:
-        yield
-    except (postgresql.NoServerError, redisserver.NoServerError) as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
-
-
-@pytest.fixture(scope="session")
-def postgresql_url() -> Iterator[str]:
-    if SERVER in os.environ:
-        yield os.environ[SERVER]
-        return
-    with contextlib.ExitStack() as stack:
-        with _here():
-            url = stack.enter_context(postgresql.serving("fsync=off"))
-        yield url
-
-
-@pytest.fixture(scope="session")
-def redis_url() -> Iterator[str]:
-    with contextlib.ExitStack() as stack:
-        with _here():
-            url = stack.enter_context(redisserver.serving())
-        yield url
 
 
 @pytest.fixture

@@ -1,0 +1,45 @@
+"""Servers of the tests' own that last for all of them: PostgreSQL, whatever the stores are on, and Redis."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import postgresql, redisserver
+from tests.databases import SERVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def _here() -> Iterator[None]:
+    """Leave out tests whose server is not here; in CI they fail."""
+    try:
+        yield
+    except (postgresql.NoServerError, redisserver.NoServerError) as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def postgresql_url() -> Iterator[str]:
+    if SERVER in os.environ:
+        yield os.environ[SERVER]
+        return
+    with contextlib.ExitStack() as stack:
+        with _here():
+            url = stack.enter_context(postgresql.serving("fsync=off"))
+        yield url
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    with contextlib.ExitStack() as stack:
+        with _here():
+            url = stack.enter_context(redisserver.serving())
+        yield url
