@@ -170,6 +170,25 @@ def test_later_run_begins_a_new_job(cluster: Cluster) -> None:
         assert sum(len(server.asked()) for server in servers) == 4
 
 
+def test_workers_start_anew_together_and_follow_redirects_to_other_hosts(cluster: Cluster) -> None:
+    with hosts(3) as servers:
+        urls = chains(servers, 6, 4)
+        moved = Answer(status=302, headers={"Location": servers[1].url("/0/1")})
+        servers[2].answers["/old"] = moved
+        servers[0].serve("/0/0", atom([E("0-0")], prev=servers[2].url("/old")))
+        assert cluster.start(*urls).end().stats["fhcrawl/feed/complete"] == 6
+        for server in servers:
+            server.asked()
+        again = [cluster.start(*urls, args=("-a", "deltafetch_reset=1")) for _ in range(2)]
+        runs = [worker.end() for worker in again]
+        asked = Counter(path for server in servers for path in server.asked())
+    assert set(asked.values()) == {1}
+    assert len(asked) == 25
+    stats = added([run.stats for run in runs])
+    assert (stats["fhcrawl/document/processed"], stats["fhcrawl/feed/complete"]) == (24, 6)
+    assert [run.items for run in runs] == [[], []]
+
+
 def test_job_whose_workers_have_all_died_is_gone_on_with(cluster: Cluster) -> None:
     with hosts(2) as servers:
         urls = chains(servers, 4, 6)
