@@ -205,6 +205,26 @@ def test_job_whose_workers_have_all_died_is_gone_on_with(cluster: Cluster) -> No
     assert len(run.changes) == 24
 
 
+def test_worker_that_was_silent_for_too_long_writes_nothing_more(cluster: Cluster) -> None:
+    with hosts(4) as servers:
+        urls = chains(servers, 8, 6)
+        gate = Gate(servers, 12)
+        silent, other = (cluster.start(*urls, FHCRAWL_LEASE_SECONDS=3) for _ in range(2))
+        assert gate.is_reached.wait(WAIT)
+        silent.process.send_signal(signal.SIGSTOP)
+        gate.open()
+        run = other.end()
+        # What it has been sent meanwhile, and would write now.
+        silent.process.send_signal(signal.SIGCONT)
+        late = silent.end()
+    assert (run.exit_code, late.exit_code) == (0, 0), late.log
+    assert run.stats["fhcrawl/feed/complete"] == 8
+    assert len(run.changes) == 48
+    assert late.items == []
+    assert "Traceback" not in late.log
+    assert {feed.verdict.value for feed in cluster.feeds().values()} == {"complete"}
+
+
 def test_worker_that_is_stopped_leaves_its_feeds_to_the_others(cluster: Cluster) -> None:
     with hosts(2) as servers:
         urls = chains(servers, 6, 6)

@@ -69,7 +69,6 @@ class Cluster:
             "REDIS_URL": redis_url,
             # The Redis is that of other tests too.
             "FHCRAWL_JOB": folder.name,
-            "COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml"),
         }
         self.workers: list[Worker] = []
 
