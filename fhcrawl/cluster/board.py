@@ -227,7 +227,8 @@ SCRIPTS = (
 class Board:
     """What the workers of a job share; one Redis may have several, by name.
 
-    Every method raises `ClusterError` if Redis fails.
+    Every method raises `ClusterError` if Redis fails, or has failed: each try would take the time of a worker
+    that has to end well.
 
     :param seconds: after how many seconds of silence a worker counts as dead
     """
@@ -238,15 +239,17 @@ class Board:
         self._microseconds = seconds * MICRO
         self._scripts = {what: server.register_script(COMMON + lua) for what, lua in SCRIPTS}
         self.job = self.worker = ""
+        self._lost: ClusterError | None = None
 
     @contextmanager
     def _sentences(self) -> Iterator[None]:
+        if self._lost is not None:
+            raise self._lost
         try:
             yield
         except RedisError as error:
-            raise ClusterError(
-                f"Redis failed: {printable(str(error))}; see to it, and to REDIS_URL"
-            ) from error
+            self._lost = ClusterError(f"Redis failed: {printable(str(error))}; see to it, and to REDIS_URL")
+            raise self._lost from error
 
     def _call(self, script: str, *args: str | int) -> Any:
         with self._sentences():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import redisserver
 from tests.chaos.documents import Style
 from tests.chaos.oracle import Reader, check_once, check_whole
 from tests.chaos.publishers import Archived, Complete, Paged
@@ -244,12 +245,31 @@ def test_worker_that_is_stopped_leaves_its_feeds_to_the_others(cluster: Cluster)
 def test_redis_that_fails_is_one_sentence_and_loses_nothing(cluster: Cluster) -> None:
     with hosts(1) as servers:
         urls = chains(servers, 1, 2)
-        cluster._environment["REDIS_URL"] = "redis://127.0.0.1:1/0"
+        cluster.redis_url = "redis://127.0.0.1:1/0"
         run = cluster.start(*urls).end()
         assert run.exit_code == 2
         assert "Redis failed: " in run.log
         assert "Traceback" not in run.log
         assert servers[0].asked() == []
+
+
+def test_redis_that_dies_on_the_way_loses_nothing(cluster: Cluster) -> None:
+    with hosts(2) as servers, redisserver.serving() as url:
+        urls = chains(servers, 4, 5)
+        gate = Gate(servers, 8)
+        with redisserver.serving() as mortal:
+            cluster.redis_url = mortal
+            worker = cluster.start(*urls)
+            assert gate.is_reached.wait(WAIT)
+        gate.open()
+        run = worker.end()
+        assert run.exit_code == 1
+        assert len([warning for warning in run.warnings() if "Redis failed: " in warning]) == 1
+        assert "Traceback" not in run.log
+        cluster.redis_url = url
+        again = cluster.start(*urls).end()
+    assert again.stats["fhcrawl/feed/complete"] == 4
+    assert len({item["id"] for item in (*run.items, *again.items)}) == len(run.items) + len(again.items) == 20
 
 
 @pytest.mark.parametrize(

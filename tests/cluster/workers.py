@@ -61,12 +61,12 @@ class Cluster:
     def __init__(self, folder: Path, store_url: str, redis_url: str) -> None:
         self._folder = folder
         self.store_url = store_url
+        self.redis_url = redis_url
         self._environment = {
             **os.environ,
             "PYTHONPATH": str(ROOT),
             "SCRAPY_PROJECT": "cluster",
             "FHCRAWL_STORE_URL": store_url,
-            "REDIS_URL": redis_url,
             # The Redis is that of other tests too.
             "FHCRAWL_JOB": folder.name,
         }
@@ -86,7 +86,8 @@ class Cluster:
         }
         words = [word for name, value in given.items() for word in ("-s", f"{name}={value}")]
         listed = ("-a", "feeds=feeds.txt") if feeds else ()
-        worker = Worker(folder, self._environment, (*listed, *words, *args))
+        environment = {**self._environment, "REDIS_URL": self.redis_url}
+        worker = Worker(folder, environment, (*listed, *words, *args))
         self.workers.append(worker)
         return worker
 
