@@ -174,9 +174,8 @@ def test_later_run_begins_a_new_job(cluster: Cluster) -> None:
 def test_workers_start_anew_together_and_follow_redirects_to_other_hosts(cluster: Cluster) -> None:
     with hosts(3) as servers:
         urls = chains(servers, 6, 4)
-        moved = Answer(status=302, headers={"Location": servers[1].url("/0/1")})
-        servers[2].answers["/old"] = moved
-        servers[0].serve("/0/0", atom([E("0-0")], prev=servers[2].url("/old")))
+        servers[2].answers["/feed"] = Answer(status=302, headers={"Location": urls[0]})
+        urls[0] = servers[2].url("/feed")
         assert cluster.start(*urls).end().stats["fhcrawl/feed/complete"] == 6
         for server in servers:
             server.asked()
@@ -275,7 +274,7 @@ def test_redis_that_dies_on_the_way_loses_nothing(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (("-a", "warc=."), "-a warc= is for one process"),
+        (("-a", "warc=feeds.txt"), "-a warc= is for one process"),
         (("-s", "CONCURRENT_REQUESTS_PER_DOMAIN=2"), "in a cluster, each host gets one at a time"),
         (("-s", "FHCRAWL_STORE_URL=sqlite:///a.sqlite"), "is no PostgreSQL database"),
     ],
