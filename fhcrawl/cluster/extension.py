@@ -31,6 +31,8 @@ logger = logging.getLogger(__name__)
 
 # How often a worker that has nothing to do looks whether the others live.
 PATIENCE_SECONDS = 2.0
+# How long a store that fails holds up the end of a job.
+STORE_SECONDS = 180.0
 FAILED = "fhcrawl/cluster/failed"
 RESUMED = "fhcrawl/feed/resumed"
 
@@ -79,6 +81,7 @@ class ClusterExtension(StoreExtension):
         self.is_over = False
         self._crawler = crawler
         self._looked = monotonic()
+        self._patience_ends: float | None = None
         self._closing: asyncio.Task[None] | None = None
 
     @classmethod
@@ -147,13 +150,23 @@ class ClusterExtension(StoreExtension):
         try:
             self._bury(spider)
         except StoreError as error:
+            self._wait_for_store(error)
+        else:
+            self._patience_ends = None
+
+    # One that is silent in the middle of writing keeps its rows for a while.
+    def _wait_for_store(self, error: StoreError) -> None:
+        if self._patience_ends is None:
+            self._patience_ends = monotonic() + STORE_SECONDS
+        elif monotonic() > self._patience_ends:
             self.fail(error)
+            self.is_over = True
 
     def _bury(self, spider: HistorySpider) -> None:
         for dead in self._dead():
-            logger.warning("%s is gone; what it had in hand begins anew", printable(leases.shown(dead)))
             # First the store: from then on, one that was only slow writes nothing more.
             self.store.inherit(_run_of(dead))
+            logger.warning("%s is gone; what it had in hand begins anew", printable(leases.shown(dead)))
             for feed, options in self.board.take_over(dead).items():
                 self._resume(spider, feed, options)
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # How long another process's transaction is waited for; `timeout` in the URL says otherwise.
 BUSY_SECONDS = 30
+# How long a process may be silent in the middle of a transaction; what it has written in it is lost then.
+SILENT_SECONDS = 60
 # An option: how a transaction of SQLite's begins; None: each statement is one.
 BEGINS = "fhcrawl_begins"
 IMMEDIATE = "BEGIN IMMEDIATE"
@@ -137,6 +139,8 @@ def _configure_postgresql(connection: Any, record: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET client_encoding = 'UTF8'")
         cursor.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'")
+        # Of a process that was stopped, or whose machine is gone, the server would keep the locks for hours.
+        cursor.execute(f"SET idle_in_transaction_session_timeout = '{SILENT_SECONDS}s'")
         # All is looked up by indexes. A planner that has no statistics yet, as in the first crawl of a feed,
         # would rather read whole feeds. Where there is no other way, it takes that for so dear that it would
         # have the statement compiled (jit), for longer than all of a small crawl's statements take.

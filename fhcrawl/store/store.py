@@ -220,8 +220,13 @@ class Store:
             return leases.overdue(connection, runs)
 
     def inherit(self, dead: int) -> None:
-        """Answer for the feeds of a run of the same job, which from now on writes nothing."""
+        """Answer for the feeds of a run of the same job, which from now on writes nothing.
+
+        :raises StoreError: also if it is in the middle of writing; another try may do
+        """
         with self._transaction() as connection:
+            if connection.dialect.name == schema.POSTGRESQL:
+                connection.exec_driver_sql("SET LOCAL lock_timeout = '1s'")
             self._living().inherit(connection, dead)
 
     def hand_over(self, heir: int) -> None:
@@ -660,7 +665,9 @@ def _some_at_once(values: list[str]) -> Iterator[list[str]]:
 
 
 def _stream(connection: Connection, statement: Select[Any]) -> Iterable[Row[Any]]:
-    """A statement's rows, without holding all of them in memory."""
+    """A statement's rows, without holding all of them in memory; whoever takes them may take their time."""
+    if connection.dialect.name == schema.POSTGRESQL:
+        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
     return connection.execution_options(yield_per=ROWS_AT_ONCE).execute(statement)
 
 

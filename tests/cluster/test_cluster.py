@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 import threading
 from collections import Counter
+from functools import partial
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from tests.feeds import E, atom
 from tests.server import Answer, FeedServer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tests.chaos.publishers import Publisher
     from tests.cluster.workers import Cluster, Worker
@@ -54,18 +55,32 @@ class Gate:
         self._lock = threading.Lock()
         self._at, self._count = at, 0
         for server in servers:
-            server.on_request = self._ask
+            server.on_request = partial(self._ask, server.on_request)
 
-    def _ask(self, path: str) -> None:
+    def _ask(self, note: Callable[[str], None] | None, path: str) -> None:
         with self._lock:
             self._count += 1
             is_closed = self._count >= self._at
         if is_closed:
             self.is_reached.set()
             self._open.wait(WAIT)
+        if note is not None:
+            note(path)
 
     def open(self) -> None:
         self._open.set()
+
+
+def start_together(
+    cluster: Cluster, servers: list[FeedServer], urls: list[str], number: int, **more: Any
+) -> list[Worker]:
+    """Start workers; nobody is answered before all of them have joined."""
+    gate = Gate(servers, 1)
+    workers = [cluster.start(*urls, **more) for _ in range(number)]
+    for worker in workers:
+        worker.join()
+    gate.open()
+    return workers
 
 
 def publish(servers: list[FeedServer], number: int) -> list[Publisher]:
@@ -121,6 +136,8 @@ def test_worker_that_is_killed_loses_nothing(cluster: Cluster) -> None:
         urls = [publisher.feed for publisher in publishers]
         workers = [cluster.start(*urls, FHCRAWL_LEASE_SECONDS=LEASE_SECONDS) for _ in range(WORKERS)]
         assert gate.is_reached.wait(WAIT)
+        for worker in workers:
+            worker.join()
         workers[1].process.kill()
         workers[1].process.wait()
         gate.open()
@@ -147,8 +164,7 @@ def chains(servers: list[FeedServer], number: int, length: int, delay: float = 0
 def test_workers_share_the_work_and_a_host_gets_one_request_at_a_time(cluster: Cluster) -> None:
     with hosts(6) as servers:
         urls = chains(servers, 12, 5)
-        workers = [cluster.start(*urls) for _ in range(2)]
-        runs = [worker.end() for worker in workers]
+        runs = [worker.end() for worker in start_together(cluster, servers, urls, 2)]
         assert [run.exit_code for run in runs] == [0, 0]
         assert added([run.stats for run in runs])["fhcrawl/document/processed"] == 60
         assert [server.busiest for server in servers] == [1] * 6
@@ -179,7 +195,7 @@ def test_workers_start_anew_together_and_follow_redirects_to_other_hosts(cluster
         assert cluster.start(*urls).end().stats["fhcrawl/feed/complete"] == 6
         for server in servers:
             server.asked()
-        again = [cluster.start(*urls, args=("-a", "deltafetch_reset=1")) for _ in range(2)]
+        again = start_together(cluster, servers, urls, 2, args=("-a", "deltafetch_reset=1"))
         runs = [worker.end() for worker in again]
         asked = Counter(path for server in servers for path in server.asked())
     assert set(asked.values()) == {1}
@@ -210,6 +226,7 @@ def test_worker_that_was_silent_for_too_long_writes_nothing_more(cluster: Cluste
         urls = chains(servers, 8, 6)
         gate = Gate(servers, 12)
         silent, other = (cluster.start(*urls, FHCRAWL_LEASE_SECONDS=3) for _ in range(2))
+        other.join()
         assert gate.is_reached.wait(WAIT)
         silent.process.send_signal(signal.SIGSTOP)
         gate.open()
@@ -217,7 +234,8 @@ def test_worker_that_was_silent_for_too_long_writes_nothing_more(cluster: Cluste
         # What it has been sent meanwhile, and would write now.
         silent.process.send_signal(signal.SIGCONT)
         late = silent.end()
-    assert (run.exit_code, late.exit_code) == (0, 0), late.log
+    # If it was stopped in the middle of writing, the server has ended that, and it says so.
+    assert (run.exit_code, late.exit_code in (0, 1)) == (0, True), late.log
     assert run.stats["fhcrawl/feed/complete"] == 8
     assert len(run.changes) == 48
     assert late.items == []

@@ -5,28 +5,24 @@ from __future__ import annotations
 import threading
 import time
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tests.cluster.test_cluster import chains
+from tests.cluster.test_cluster import chains, start_together
 from tests.cluster.workers import hosts
 from tests.server import Answer
 
 if TYPE_CHECKING:
-    from tests.cluster.workers import Cluster, Worker
+    from tests.cluster.workers import Cluster
 
 WORKERS = 3
 SHORTEST = 0.4
-
-
-def start(cluster: Cluster, urls: list[str], **settings: Any) -> list[Worker]:
-    return [cluster.start(*urls, **settings) for _ in range(WORKERS)]
 
 
 def test_crawl_delay_is_kept_by_all_workers_together(cluster: Cluster) -> None:
     with hosts(1) as [server]:
         robots = "User-agent: *\nCrawl-delay: 1"
         server.serve("/robots.txt", robots, content_type="text/plain")
-        workers = start(cluster, chains([server], 4, 2, delay=0))
+        workers = start_together(cluster, [server], chains([server], 4, 2, delay=0), WORKERS)
         runs = [worker.end() for worker in workers]
         gaps = [after - before for before, after in pairwise(server.arrivals)]
         # One robots.txt for all. A request is sent before it comes: the first one of a process takes a while.
@@ -37,9 +33,11 @@ def test_crawl_delay_is_kept_by_all_workers_together(cluster: Cluster) -> None:
 
 def test_download_delay_is_kept_by_all_workers_together(cluster: Cluster) -> None:
     with hosts(1) as [server]:
-        workers = start(
+        workers = start_together(
             cluster,
+            [server],
             chains([server], 4, 2, delay=0),
+            WORKERS,
             DOWNLOAD_DELAY=1,
             DOWNLOAD_DELAY_JITTER=0,
             ROBOTSTXT_OBEY=0,
@@ -65,7 +63,7 @@ def test_retry_after_is_kept_by_all_workers_together(cluster: Cluster) -> None:
                     server.answers[path] = whole
 
         server.on_request = note
-        runs = [worker.end() for worker in start(cluster, urls)]
+        runs = [worker.end() for worker in start_together(cluster, [server], urls, WORKERS)]
         assert other.asked() == []
     assert sum(run.stats.get("fhcrawl/feed/complete", 0) for run in runs) == 6
     refused, again = times["/0/0"]
@@ -78,7 +76,7 @@ def test_host_that_asks_for_too_much_time_is_left_by_all_workers(cluster: Cluste
         urls = chains([server], 9, 1, delay=0.05)
         for n in range(9):
             server.answers[f"/{n}/0"] = Answer(status=429, headers={"Retry-After": "7200"})
-        runs = [worker.end() for worker in start(cluster, urls)]
+        runs = [worker.end() for worker in start_together(cluster, [server], urls, WORKERS)]
         assert len(server.asked()) == 1
     assert sum(run.stats.get("fhcrawl/feed/unknown", 0) for run in runs) == 9
     kinds = {reason.kind for feed in cluster.feeds().values() for reason in feed.reasons}

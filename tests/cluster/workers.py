@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.store import Store
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 # The tests run on machines that have much else to do.
 WAIT = 240
+PAUSE_SECONDS = 0.1
 
 
 class Worker:
@@ -43,6 +45,14 @@ class Worker:
     @property
     def log(self) -> str:
         return (self.folder / "log").read_text(errors="replace")
+
+    def join(self) -> None:
+        """Wait until it is part of the job."""
+        end = time.monotonic() + WAIT
+        while ": this is run " not in self.log:
+            assert self.process.poll() is None, self.log
+            assert time.monotonic() < end, self.log
+            time.sleep(PAUSE_SECONDS)
 
     def end(self) -> Run:
         """Wait for its end."""
