@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -224,3 +225,38 @@ class TestConnectionThatIsLost:
         run = project.crawl(feed)
         assert run.changes == {"3": "new", "2": "new", "1": "new"}
         assert project.verdict() == ("complete", [])
+
+
+class TestSilence:
+    """A process that is stopped, or whose machine is gone, in the middle of a transaction."""
+
+    @pytest.fixture(autouse=True)
+    def _soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("fhcrawl.store.opening.SILENT_SECONDS", 1)
+
+    def test_rows_of_a_silent_writer_are_free_again(self, database: Database) -> None:
+        silent, other = Store.open(database.url), Store.open(database.url)
+        other.begin_run()
+
+        def write() -> None:
+            with silent._transaction() as connection:
+                connection.exec_driver_sql("UPDATE store SET runs = runs + 7")
+                # It waits for the row.
+                assert other.begin_run() == 2
+                connection.exec_driver_sql("SELECT 1")
+
+        with pytest.raises(StoreError, match="idle-in-transaction timeout"):
+            write()
+        for store in (silent, other):
+            store.close()
+
+    def test_whoever_reads_may_take_their_time(self, database: Database) -> None:
+        store = Store.open(database.url)
+        run = store.begin_run()
+        for number in range(3):
+            store.begin_walk(f"{INDEX}{number}", run, NOW)
+        entries = store.feeds()
+        assert next(entries).feed == f"{INDEX}0"
+        time.sleep(2)
+        assert [feed.feed for feed in entries] == [f"{INDEX}1", f"{INDEX}2"]
+        store.close()
