@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
@@ -23,6 +25,7 @@ from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.failures import loss_of, wait_of
 from fhcrawl.logical_feed import Kind, Link, Place, Role
 from fhcrawl.logs import printable
+from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.subscriptions import FeedOptions
 from fhcrawl.visit import Loss, State, Visit
 from fhcrawl.warc import naming
@@ -139,17 +142,28 @@ class HistorySpider(Spider):
             logger.info("No feed is due" if self._due else subscriptions.NOTHING_SUBSCRIBED)
         if self.warc:
             await self._open_captures()
-        for feed, options in feeds.items():
-            try:
-                known = extension.store.begin_walk(feed, extension.run, now())
-            except LeaseError as error:
-                extension.yield_to_other(feed, error)
-                continue
-            except StoreError as error:
+        given = iter(feeds.items())
+        while some := dict(islice(given, FEEDS_AT_ONCE)):
+            for known in self._begin(extension, list(some)):
+                for request in self._first(known, some[known.feed].plain()):
+                    yield request
+            # What is under way goes on: with many feeds, it would have to wait for all of them.
+            await asyncio.sleep(0)
+
+    def _begin(self, extension: StoreExtension, feeds: list[str]) -> Iterator[Subscription]:
+        """Begin to walk feeds; what is known of each, but those that cannot be walked."""
+        try:
+            begun = extension.store.begin_walks(feeds, extension.run, now())
+        except StoreError as error:
+            for feed in feeds:
                 extension.give_up(feed, Loss(State.FAILED, "store-error", f"is not crawled: {error}"), error)
-                continue
-            for request in self._first(known, options.plain()):
-                yield request
+            return
+        for feed in feeds:
+            known = begun[feed]
+            if isinstance(known, LeaseError):
+                extension.yield_to_other(feed, known)
+            else:
+                yield known
 
     def _first(self, known: Subscription, options: dict[str, Any]) -> Iterator[Request]:
         """The index of a snapshot; if there is none to be read, the subscription document.
