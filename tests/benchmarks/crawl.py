@@ -13,6 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests import postgresql
+from tests.benchmarks import profiling
 from tests.benchmarks.measuring import Cost, measure
 from tests.benchmarks.reporting import RATIO_HEAD, WIDTH, ratio, said, table
 from tests.benchmarks.running import HERE, OUTPUT, conditions, fhcrawl, folder, plain, project
@@ -58,6 +59,8 @@ def main() -> None:
         rounds = [_round(url, options, number) for number in range(1, options.rounds + 1)]
     print(table(CONTESTANTS, rounds))
     print(_ratios(rounds), flush=True)
+    if options.profile:
+        print(_profile(options), flush=True)
     if options.long:
         print(_memory(options, rounds))
 
@@ -74,6 +77,7 @@ def _options() -> argparse.Namespace:
         help=f"compare the peak memory with that of a chain {LONGER} times as long",
     )
     parser.add_argument("--postgres", action="store_true", help="compare SQLite with PostgreSQL, too")
+    parser.add_argument("--profile", action="store_true", help="show where the time of (b) goes")
     return parser.parse_args()
 
 
@@ -157,6 +161,14 @@ def _memory(options: argparse.Namespace, rounds: list[Round]) -> str:
         f" ({cost.memory:.1f} MiB with {archives} archives, {short:.1f} with {options.archives};"
         f" {cost.wall:.1f} s, {cost.cpu:.1f} s CPU)"
     )
+
+
+def _profile(options: argparse.Namespace) -> str:
+    entries = options.archives * options.entries
+    with serving(options.archives, options.entries) as url, project() as whole, folder() as samples:
+        cost = measure(fhcrawl(url), whole, profiling.environment(samples))
+        _expect("b", whole, entries)
+        return f"\n{profiling.table(profiling.seconds(samples), cost.cpu, entries)}\n"
 
 
 if __name__ == "__main__":

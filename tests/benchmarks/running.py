@@ -48,17 +48,20 @@ def project() -> Iterator[Path]:
         yield path
 
 
+def command(*words: str) -> list[str]:
+    """A command of fhcrawl's."""
+    return ["-m", "scrapy", *words]
+
+
 def fhcrawl(feed: str, settings: Mapping[str, object] | None = None) -> list[str]:
     """The command that crawls a feed."""
-    crawl = ["-m", "scrapy", "crawl", "history", "-a", f"feed={feed}", "-o", OUTPUT]
-    return [*crawl, *_given(settings or {})]
+    return command("crawl", "history", "-a", f"feed={feed}", "-o", OUTPUT, *_given(settings or {}))
 
 
 def fhcrawl_list(urls: list[str], project: Path, settings: Mapping[str, object] | None = None) -> list[str]:
     """The command that crawls feeds, whose list it writes into the project's folder."""
     (project / FEEDS).write_text("\n".join(urls))
-    crawl = ["-m", "scrapy", "crawl", "history", "-a", f"feeds={FEEDS}", "-o", OUTPUT]
-    return [*crawl, *_given(settings or {})]
+    return command("crawl", "history", "-a", f"feeds={FEEDS}", "-o", OUTPUT, *_given(settings or {}))
 
 
 def plain(spider: str, *arguments: str) -> list[str]:
