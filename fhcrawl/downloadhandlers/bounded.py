@@ -1,4 +1,4 @@
-"""Scrapy's download handler, with bounds for what comes before the body."""
+"""Scrapy's download handler, with bounds for what comes before the body, and for idle connections."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from scrapy.core.downloader.handlers.http11 import (
 from scrapy.exceptions import DownloadFailedError, IgnoreRequest
 from twisted.python.failure import Failure
 from twisted.web._newclient import HEADER, STATUS
+from twisted.web.client import HTTPConnectionPool
 
 from fhcrawl.exceptions import FhcrawlError
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 LONGEST_HEADERS = 128 * 1024
 # One after the other, each up to DOWNLOAD_MAXSIZE.
 MOST_ENCODINGS = 3
+# Twisted keeps each for 240 seconds. With many hosts, a process that may have 1024 files open, as is usual,
+# could open no more connections, nor its store. There are four pools.
+MOST_IDLE = 100
 
 
 class HeadersTooLarge(FhcrawlError, IgnoreRequest):  # noqa: N818
@@ -37,6 +41,11 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
+        from twisted.internet import reactor
+
+        most = self._pool.maxPersistentPerHost
+        self._pool = BoundedPool(reactor)  # type: ignore[no-untyped-call]
+        self._pool.maxPersistentPerHost = most
         self._pool._factory = BoundedFactory
 
     async def download_request(self, request: Request) -> Response:
@@ -55,6 +64,18 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
         if encodings > MOST_ENCODINGS:
             raise HeadersTooLarge(f"is compressed {encodings} times over")
         return response
+
+
+class BoundedPool(HTTPConnectionPool):
+    """Keeps `MOST_IDLE` connections; beyond, it closes the one that has been idle for longest."""
+
+    def _putConnection(self, key: Any, connection: Any) -> None:  # noqa: N802
+        super()._putConnection(key, connection)  # type: ignore[no-untyped-call]
+        if len(self._timeouts) > MOST_IDLE:
+            timeout = next(iter(self._timeouts.values()))
+            where = timeout.args
+            timeout.cancel()
+            self._removeConnection(*where)  # type: ignore[no-untyped-call]
 
 
 class BoundedFactory(_LenientHTTP11ClientFactory):
