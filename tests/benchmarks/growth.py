@@ -45,7 +45,7 @@ DEFAULTS = {
     "document": [10, 100],
 }
 MEGABYTE, MIB = 1_000_000, 1024**2
-TELLING = 1.1
+TELLING = 1.5
 ENTRY_SIZE = 1450  # octets, on average
 LARGE_DOCUMENTS = {
     "DOWNLOAD_MAXSIZE": 0,
@@ -253,7 +253,7 @@ def _each(series: Series, number: int) -> tuple[float, float]:
         median(cost[number] for cost in c) for c in (series.startup, series.small, series.large)
     )
     # What can hardly be told from a start counts with it.
-    beyond = startup if both[0] > TELLING * startup else 0.0
+    beyond = startup if min(both) > TELLING * startup else 0.0
     small, large = ((cost - beyond) / size for cost, size in zip(both, series.sizes, strict=True))
     return small, large
 

@@ -3,7 +3,8 @@
 Run from the repository's root: python -m tests.benchmarks.hosts
 
 A crawl can be no faster than the host that takes longest, to which it has one request at a time, nor than
-one core. Each total is compared with the larger of the two.
+one core. Each total is compared with the larger of the two; what others kept a crawl from the CPUs does not
+count, as far as the system tells.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def _cost(crawl: Crawl, options: argparse.Namespace) -> Cost:
 
 
 def _ratio(one: str, host: str, rounds: list[Round]) -> str:
-    bounds = [(each[one].wall, each[host].wall, each[one].cpu) for each in rounds]
+    bounds = [(each[one].undisturbed, each[host].undisturbed, each[one].cpu) for each in rounds]
     ratio = median(wall / max(alone, cpu) for wall, alone, cpu in bounds)
     is_host = median(alone - cpu for _wall, alone, cpu in bounds) > 0
     bound = "the slowest host" if is_host else "its CPU time"

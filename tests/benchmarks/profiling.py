@@ -22,7 +22,7 @@ FOLDER = "FHCRAWL_BENCHMARK_SAMPLES"
 HERE = Path(__file__).parent
 INTERVAL = 0.002  # seconds of CPU time
 START, OTHER = "start-up, end", "all else"
-# By the ends of what files and folders are called; the first one that fits counts.
+# By what files and folders are called; the first one that fits counts.
 KNOWN = {
     "fhcrawl/documents/parsing.py": "parse",
     "fhcrawl/documents/encoding.py": "parse",
@@ -97,7 +97,7 @@ class Sampler:
         is_running = False
         while frame is not None:
             code = frame.f_code
-            place = self._place(code.co_filename)
+            place = self.place(code.co_filename)
             found = found or place
             if place == "export" and code.co_name == EXPORTS:
                 found = place
@@ -107,7 +107,8 @@ class Sampler:
             frame = frame.f_back
         return found or OTHER if is_running else START
 
-    def _place(self, file: str) -> str | None:
+    def place(self, file: str) -> str | None:
+        """What the code of a file is for; None if it is not known here."""
         if file not in self._places:
             path = file.replace(os.sep, "/")
             self._places[file] = next((what for part, what in KNOWN.items() if f"/{part}" in path), None)
