@@ -24,6 +24,7 @@ from tests.benchmarks.running import (
     command,
     conditions,
     expect_lines,
+    expect_stat,
     fhcrawl,
     fhcrawl_list,
     project,
@@ -75,7 +76,7 @@ def main() -> None:
     options = _options()
     print(conditions(options.rounds), flush=True)
     print(f"\n{'':48}{'CPU':>11}{'wall':>11}{'CPU':>9}{'wall':>9}{'memory':>9}")
-    print(f"{'':48}{'ms a unit':^22}{'to linear':^18}")
+    print(f"{'':48}{'µs a unit':^22}{'to linear':^18}")
     for name in options.only or SERIES:
         for series in SERIES[name](options):
             print(_row(series), flush=True)
@@ -156,6 +157,7 @@ def _store(size: int, options: argparse.Namespace) -> dict[str, list[Cost]]:
                 new = _run(folder, fhcrawl(url), ENTRIES_OF_AN_ARCHIVE)
                 costs.setdefault("a new archive", []).append(new)
                 costs.setdefault("nothing new", []).append(_run(folder, fhcrawl(url), 0))
+                expect_stat("the store's feed", folder, "fhcrawl/feed/complete", 1)
             costs.setdefault("scrapy feeds", []).append(_run(folder, command("feeds"), 0))
             entries = size + number * ENTRIES_OF_AN_ARCHIVE
             costs.setdefault("scrapy export", []).append(
@@ -195,8 +197,8 @@ def _multiply(store: Path, times: int) -> None:
                 " WHERE role = 'archive' AND id <= :last",
                 values,
             )
-            links = newest + shift, oldest + shift - last
-            connection.execute("UPDATE documents SET behind_id = ? WHERE id = ?", links)
+        links = [(newest + copy * last, oldest + (copy - 1) * last) for copy in range(1, times)]
+        connection.executemany("UPDATE documents SET behind_id = ? WHERE id = ?", links)
         connection.commit()
 
 
@@ -241,7 +243,7 @@ def _of_rounds(options: argparse.Namespace, run: Callable[[], T]) -> list[T]:
 def _row(series: Series) -> str:
     sizes = " and ".join(f"{size:,}" for size in dict.fromkeys(series.sizes))
     cpu, wall = (_each(series, number) for number in (1, 0))
-    units = "".join(f"{1000 * large:11.2f}" for _small, large in (cpu, wall))
+    units = "".join(f"{1e6 * large:11,.1f}" for _small, large in (cpu, wall))
     ratios = "".join(f"{large / small:9.3f}" for small, large in (cpu, wall))
     memory = median(cost.memory for cost in series.large) / median(cost.memory for cost in series.small)
     return f"{f'{series.what} ({series.unit}: {sizes})':48}{units}{ratios}{memory:9.3f}"

@@ -20,7 +20,7 @@ def test_benchmark_reports_all_series() -> None:
     sizes = ("--archives", "2", "4", "--feeds", "2", "4", "--store", "300", "900", "--document", "1", "2")
     done = run(*sizes, "--rounds", "1", benchmark="growth")
     assert done.returncode == 0, done.stdout + done.stderr
-    rows = re.findall(r"^(\S.+?\))(?: +[\d.]+){5}$", done.stdout, re.MULTILINE)
+    rows = re.findall(r"^(\S.+?\))(?: +[\d.,]+){5}$", done.stdout, re.MULTILINE)
     assert rows == ROWS
     assert re.search(r"^  memory/document +[\d.]+   at most 4$", done.stdout, re.MULTILINE)
     assert "aims: to linear at most 1.1, memory at most 1.15" in done.stdout
