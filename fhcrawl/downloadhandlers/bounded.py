@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import resource
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.core.downloader.handlers.http11 import (
     HTTP11DownloadHandler,
@@ -28,8 +29,10 @@ LONGEST_HEADERS = 128 * 1024
 # One after the other, each up to DOWNLOAD_MAXSIZE.
 MOST_ENCODINGS = 3
 # Twisted keeps each for 240 seconds. With many hosts, a process that may have 1024 files open, as is usual,
-# could open no more connections, nor its store. There are four pools.
-MOST_IDLE = 100
+# could open no more connections, nor its store.
+MOST_IDLE = 250
+# Of the files that a process may have open: idle connections, and all else.
+SHARES = 4
 
 
 class HeadersTooLarge(FhcrawlError, IgnoreRequest):  # noqa: N818
@@ -67,15 +70,25 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
 
 
 class BoundedPool(HTTPConnectionPool):
-    """Keeps `MOST_IDLE` connections; beyond, it closes the one that has been idle for longest."""
+    """Keeps `MOST_IDLE` connections, with the process's other pools; the one put back first is closed."""
+
+    _put_back: ClassVar[dict[Any, tuple[BoundedPool, Any]]] = {}
 
     def _putConnection(self, key: Any, connection: Any) -> None:  # noqa: N802
         super()._putConnection(key, connection)  # type: ignore[no-untyped-call]
-        if len(self._timeouts) > MOST_IDLE:
-            timeout = next(iter(self._timeouts.values()))
-            where = timeout.args
-            timeout.cancel()
-            self._removeConnection(*where)  # type: ignore[no-untyped-call]
+        self._put_back.pop(connection, None)
+        self._put_back[connection] = self, key
+        files, _most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if len(self._put_back) > min(MOST_IDLE, files // SHARES):
+            oldest = next(iter(self._put_back))
+            pool, where = self._put_back.pop(oldest)
+            pool._close(where, oldest)
+
+    def _close(self, key: Any, connection: Any) -> None:
+        # Else it is in use, or closed already.
+        if connection in self._timeouts:
+            self._timeouts[connection].cancel()
+            self._removeConnection(key, connection)  # type: ignore[no-untyped-call]
 
 
 class BoundedFactory(_LenientHTTP11ClientFactory):
