@@ -28,6 +28,7 @@ from fhcrawl.store.schema import (
     POSTGRESQL,
     SQLITE,
     Keyed,
+    Number,
     captures,
     changes,
     documents,
@@ -181,6 +182,26 @@ DOCUMENT_KEY = (documents.c.feed_id, Keyed(documents.c.key))
 
 WRITE_SUBSCRIPTION = (
     feeds.update().where(feeds.c.id == bindparam("b_feed_id")).values(subscription_id=_number("b_key"))
+)
+
+# RFC 9111, 4.3.4: a 304 response updates the header fields that are stored; those that it has not stay.
+CONFIRM_FEED = (
+    feeds.update()
+    .where(feeds.c.id == bindparam("b_feed_id"))
+    .values(
+        crawled=bindparam("b_time"),
+        polled=bindparam("b_time"),
+        walk=bindparam("b_walk"),
+        fresh_seconds=func.coalesce(bindparam("b_fresh", type_=Number), feeds.c.fresh_seconds),
+    )
+)
+CONFIRM_SUBSCRIPTION = (
+    documents.update()
+    .where(
+        documents.c.id
+        == select(feeds.c.subscription_id).where(feeds.c.id == bindparam("b_feed_id")).scalar_subquery()
+    )
+    .values(walk=bindparam("b_walk"))
 )
 
 _front = documents.alias("front")

@@ -267,14 +267,11 @@ class Store:
 
         :raises LeaseError: if another crawl has taken the feed over
         """
-        walk = visit.place.walk
         with self._transaction() as connection:
-            feed_id = self._own_feed_id(connection, visit.feed)
-            of_feed = feeds.c.id == feed_id
-            confirmed = {"crawled": visit.fetched, "walk": walk, **schedules.confirmation_row(visit)}
-            connection.execute(feeds.update().where(of_feed).values(confirmed))
-            number = select(feeds.c.subscription_id).where(of_feed).scalar_subquery()
-            connection.execute(documents.update().where(documents.c.id == number).values(walk=walk))
+            of_feed = {"b_feed_id": self._own_feed_id(connection, visit.feed), "b_walk": visit.place.walk}
+            times = {"b_time": visit.fetched, "b_fresh": visit.fresh}
+            connection.execute(statements.CONFIRM_FEED, of_feed | times)
+            connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed)
 
     def end_of(self, feed: str, key: str, role: Role, run: int) -> End | None:
         """The first document that is not processed, at or behind one of a feed.
