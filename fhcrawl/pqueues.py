@@ -17,10 +17,10 @@ ENGINE_LOOKS_AGAIN = 5.0
 
 
 class PoliteQueue(DownloaderAwarePriorityQueue):
-    """Scrapy's, without the hosts that can take no request now.
+    """Scrapy's, without the hosts that can take no request now; the others take turns.
 
     In the downloader, requests that wait for their host would take the places of CONCURRENT_REQUESTS,
-    and stop all other hosts.
+    and stop all other hosts. Scrapy's looks at all hosts for each request.
     """
 
     def pop(self) -> Request | None:
@@ -28,17 +28,17 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         downloader: Downloader = self.crawler.engine.downloader
         # Those that wait for a robots.txt have not reached the slot of their host yet.
         active = Counter(map(downloader.get_slot_key, downloader.active))
-        waiting = {
-            host: queue
-            for host, queue in self.pqueues.items()
-            if not _is_free(downloader, host, active[host])
-        }
-        for host in waiting:
-            del self.pqueues[host]
+        host = next((host for host in self.pqueues if _is_free(downloader, host, active[host])), None)
+        if host is None:
+            return None
+        others = self.pqueues
+        self.pqueues = {host: others.pop(host)}
         try:
             return super().pop()
         finally:
-            self.pqueues.update(waiting)
+            # At the end, if it has more: it is the others' turn.
+            others.update(self.pqueues)
+            self.pqueues = others
 
 
 def _is_free(downloader: Downloader, host: str, active: int) -> bool:

@@ -20,6 +20,8 @@ from fhcrawl.logs import printable
 from fhcrawl.store import leases
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
@@ -98,19 +100,28 @@ class ClusterExtension(StoreExtension):
         logger.info("Job %s: this is run %d", board.job, extension.run)
         return extension
 
-    def begin_walk(self, feed: str, options: dict[str, Any]) -> Subscription | None:
-        """What is known of a feed whose walk begins now; None if another worker or crawl has it."""
+    def begin_walks(self, feeds: Mapping[str, dict[str, Any]]) -> Iterator[Subscription]:
+        """The same, but of those that another worker has."""
+        for feed, options in feeds.items():
+            known = self._pick_up(feed, options)
+            if known is not None:
+                yield known
+
+    def _pick_up(self, feed: str, options: dict[str, Any]) -> Subscription | None:
         try:
             if self.is_over or not self.board.pick_up(feed, options):
                 return None
             self.beginning.add(feed)
-            known = super().begin_walk(feed, options)
+            known = self._begin(feed, options)
             if known is None:
                 self._put_down(feed)
         except ClusterError as error:
             self.lose_board(error)
             return None
         return known
+
+    def _begin(self, feed: str, options: dict[str, Any]) -> Subscription | None:
+        return next(super().begin_walks({feed: options}), None)
 
     def _put_down(self, feed: str) -> None:
         self.beginning.discard(feed)
@@ -178,7 +189,7 @@ class ClusterExtension(StoreExtension):
     def _resume(self, spider: HistorySpider, feed: str, options: dict[str, Any]) -> None:
         """Begin a walk that was lost, where the store says that it has come to."""
         self.beginning.add(feed)
-        known = super().begin_walk(feed, options)
+        known = self._begin(feed, options)
         if known is None and feed not in self.left:
             # Another worker has begun it, and answers for it.
             known = self.store.known(feed)

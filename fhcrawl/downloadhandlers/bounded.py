@@ -1,8 +1,9 @@
-"""Scrapy's download handler, with bounds for what comes before the body."""
+"""Scrapy's download handler, with bounds for what comes before the body, and for idle connections."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import resource
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.core.downloader.handlers.http11 import (
     HTTP11DownloadHandler,
@@ -12,6 +13,7 @@ from scrapy.core.downloader.handlers.http11 import (
 from scrapy.exceptions import DownloadFailedError, IgnoreRequest
 from twisted.python.failure import Failure
 from twisted.web._newclient import HEADER, STATUS
+from twisted.web.client import HTTPConnectionPool
 
 from fhcrawl.exceptions import FhcrawlError
 
@@ -26,6 +28,11 @@ if TYPE_CHECKING:
 LONGEST_HEADERS = 128 * 1024
 # One after the other, each up to DOWNLOAD_MAXSIZE.
 MOST_ENCODINGS = 3
+# Twisted keeps each for 240 seconds. With many hosts, a process that may have 1024 files open, as is usual,
+# could open no more connections, nor its store.
+MOST_IDLE = 250
+# Of the files that a process may have open: idle connections, and all else.
+SHARES = 4
 
 
 class HeadersTooLarge(FhcrawlError, IgnoreRequest):  # noqa: N818
@@ -37,6 +44,11 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
+        from twisted.internet import reactor
+
+        most = self._pool.maxPersistentPerHost
+        self._pool = BoundedPool(reactor)  # type: ignore[no-untyped-call]
+        self._pool.maxPersistentPerHost = most
         self._pool._factory = BoundedFactory
 
     async def download_request(self, request: Request) -> Response:
@@ -55,6 +67,28 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
         if encodings > MOST_ENCODINGS:
             raise HeadersTooLarge(f"is compressed {encodings} times over")
         return response
+
+
+class BoundedPool(HTTPConnectionPool):
+    """Keeps `MOST_IDLE` connections, with the process's other pools; the one put back first is closed."""
+
+    _put_back: ClassVar[dict[Any, tuple[BoundedPool, Any]]] = {}
+
+    def _putConnection(self, key: Any, connection: Any) -> None:  # noqa: N802
+        super()._putConnection(key, connection)  # type: ignore[no-untyped-call]
+        self._put_back.pop(connection, None)
+        self._put_back[connection] = self, key
+        files, _most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if len(self._put_back) > min(MOST_IDLE, files // SHARES):
+            oldest = next(iter(self._put_back))
+            pool, where = self._put_back.pop(oldest)
+            pool._close(where, oldest)
+
+    def _close(self, key: Any, connection: Any) -> None:
+        # Else it is in use, or closed already.
+        if connection in self._timeouts:
+            self._timeouts[connection].cancel()
+            self._removeConnection(key, connection)  # type: ignore[no-untyped-call]
 
 
 class BoundedFactory(_LenientHTTP11ClientFactory):

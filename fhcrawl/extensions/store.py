@@ -18,6 +18,8 @@ from fhcrawl.store import Store
 from fhcrawl.visit import Loss, State
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
     from scrapy.utils.asyncio import AsyncioLoopingCall
@@ -115,20 +117,23 @@ class StoreExtension:
             self._said.add(sentence)
             logger.error("%s", sentence)
 
-    def begin_walk(self, feed: str, options: dict[str, Any]) -> Subscription | None:
-        """What is known of a feed whose walk begins now; None if this crawl leaves it.
+    def begin_walks(self, feeds: Mapping[str, dict[str, Any]]) -> Iterator[Subscription]:
+        """Begin to walk feeds; what is known of each, but of those that this crawl leaves.
 
-        :param options: what the user says of it, as plain values
+        :param feeds: `store.FEEDS_AT_ONCE` at most: what the user says of each, as plain values, by URL
         """
         try:
-            return self.store.begin_walk(feed, self.run, now())
-        except BegunError:
-            return None
-        except LeaseError as error:
-            self.yield_to_other(feed, error)
+            begun = self.store.begin_walks(list(feeds), self.run, now())
         except StoreError as error:
-            self.give_up(feed, Loss(State.FAILED, "store-error", f"is not crawled: {error}"), error)
-        return None
+            for feed in feeds:
+                self.give_up(feed, Loss(State.FAILED, "store-error", f"is not crawled: {error}"), error)
+            return
+        for feed in feeds:
+            known = begun[feed]
+            if not isinstance(known, LeaseError):
+                yield known
+            elif not isinstance(known, BegunError):
+                self.yield_to_other(feed, known)
 
     def yield_to_other(self, feed: str, error: LeaseError) -> None:
         """Leave a feed to another crawl, and say so once."""

@@ -18,6 +18,7 @@ from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Reason, Verdict
 from fhcrawl.logs import printable
 from fhcrawl.schedule import Limits
+from fhcrawl.store import FEEDS_AT_ONCE, Said
 from fhcrawl.summary import Summary
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from fhcrawl.store import Feed
     from fhcrawl.visit import Loss
 
 logger = logging.getLogger(__name__)
@@ -67,25 +69,22 @@ class VerdictsExtension:
 
     def _tell_stored(self, extension: StoreExtension, untold: dict[str, Loss]) -> None:
         progress = self._crawler.get_extension(ProgressExtension)
-        for feed in extension.store.feeds(extension.run):
-            verdict, reasons = feed.verdict, feed.reasons
-            loss = untold.pop(feed.feed, None)
-            if loss is not None:
-                verdict = Verdict.INCOMPLETE
-                detail = f"has a document that {loss.detail}"
-                reasons = [*reasons, Reason(loss.kind, feed.feed, detail, now())]
-            self._note(extension, feed.feed, verdict, reasons)
-            said = [f"{printable(reason.url)} {printable(reason.detail)}" for reason in reasons]
-            self._tell(feed.feed, verdict, feed.entries, said)
-            counts = None if progress is None else progress.progress.of(feed.feed)
-            self._summary.add(feed, verdict, reasons, counts)
+        feeds = extension.store.feeds(extension.run)
+        while some := list(islice(feeds, FEEDS_AT_ONCE)):
+            said = [_said(feed, untold.pop(feed.feed, None)) for feed in some]
+            self._note(extension, said)
+            for feed, (url, verdict, reasons) in zip(some, said, strict=True):
+                sentences = [f"{printable(reason.url)} {printable(reason.detail)}" for reason in reasons]
+                self._tell(url, verdict, feed.entries, sentences)
+                counts = None if progress is None else progress.progress.of(url)
+                self._summary.add(feed, verdict, reasons, counts)
 
-    def _note(self, extension: StoreExtension, url: str, verdict: Verdict, reasons: list[Reason]) -> None:
+    def _note(self, extension: StoreExtension, said: list[Said]) -> None:
         # A store that has failed keeps none: NULL claims nothing.
         if extension.has_failed:
             return
         try:
-            extension.store.note_verdict(url, extension.run, verdict, reasons, self._limits)
+            extension.store.note_verdicts(extension.run, said, self._limits)
         except StoreError as error:
             extension.fail(error)
 
@@ -104,6 +103,15 @@ class VerdictsExtension:
             logger.info("The feeds of this run:\n%s", lines)
         for lines in _records(self._summary.reason_lines()):
             logger.warning("What is missing, and what to do:\n%s", lines)
+
+
+def _said(feed: Feed, untold: Loss | None) -> Said:
+    """What is said of a feed, and of what the store could not be told."""
+    if untold is None:
+        return Said(feed.feed, feed.verdict, feed.reasons)
+    detail = f"has a document that {untold.detail}"
+    reasons = [*feed.reasons, Reason(untold.kind, feed.feed, detail, now())]
+    return Said(feed.feed, Verdict.INCOMPLETE, reasons)
 
 
 def _records(lines: Iterator[str]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
@@ -24,6 +25,7 @@ from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.failures import loss_of, wait_of
 from fhcrawl.logical_feed import Kind, Link, Place, Role
 from fhcrawl.logs import printable
+from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.subscriptions import FeedOptions
 from fhcrawl.visit import Loss, State, Visit
 from fhcrawl.warc import naming
@@ -142,14 +144,13 @@ class HistorySpider(Spider):
             logger.info("No feed is due" if self._due else subscriptions.NOTHING_SUBSCRIBED)
         if self.warc:
             await self._open_captures()
-        for feed, options in feeds.items():
-            known = extension.begin_walk(feed, options.plain())
-            if known is None:
-                # There may be many of them.
-                await asyncio.sleep(0)
-                continue
-            for request in self.first(known, options.plain()):
-                yield request
+        given = iter(feeds.items())
+        while some := {feed: options.plain() for feed, options in islice(given, FEEDS_AT_ONCE)}:
+            for known in extension.begin_walks(some):
+                for request in self.first(known, some[known.feed]):
+                    yield request
+            # What is under way goes on: with many feeds, it would have to wait for all of them.
+            await asyncio.sleep(0)
 
     def first(self, known: Subscription, options: dict[str, Any]) -> Iterator[Request]:
         """The requests that a walk begins with: the index of a snapshot, or the subscription document.

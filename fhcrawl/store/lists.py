@@ -14,8 +14,6 @@ from fhcrawl.store.schema import Keyed, changes, documents, entries, feeds
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sqlalchemy import ColumnElement, Connection, Row
 
     from fhcrawl.documents.lists import Listed
@@ -48,17 +46,25 @@ def _parts(feed_id: int) -> Any:
     return select(documents).where(is_part).order_by(documents.c.walk.desc(), documents.c.step.desc())
 
 
-def unread_parts(connection: Connection, feed_id: int) -> Sequence[Row[Any]]:
-    """The documents that a feed's list names and that are not processed, in the order of reading."""
-    return connection.execute(_parts(feed_id).where(documents.c.state != State.PROCESSED.value)).all()
+def _has_unread_parts(connection: Connection, feed_id: int) -> bool:
+    unread_parts = _parts(feed_id).where(documents.c.state != State.PROCESSED.value)
+    return connection.execute(unread_parts).first() is not None
 
 
-def unread(connection: Connection, number: int | None) -> Step | None:
-    """A document; if a list has named it and it is processed, the first behind it that is not."""
-    row = connection.execute(select(documents).where(documents.c.id == number)).first()
+def unread(connection: Connection, row: Row[Any] | None) -> Step | None:
+    """A document; if a list has named it and it is processed, the first behind it that is not.
+
+    :param row: the document's; None if there is none
+    """
     if row is None or row.role != Role.PART.value:
         return None if row is None else Step.of(row)
-    return End.of(connection.execute(statements.CHAIN_ENDS, {"start": number}).first()).step
+    return End.of(connection.execute(statements.CHAIN_ENDS, {"start": row.id}).first()).step
+
+
+def unread_behind(connection: Connection, row: Row[Any]) -> Step | None:
+    """The same of the document behind one."""
+    behind = select(documents).where(documents.c.id == row.behind_id)
+    return unread(connection, connection.execute(behind).first())
 
 
 def first_unread(connection: Connection, feed_id: int, parts: list[Listed]) -> int:
@@ -68,14 +74,13 @@ def first_unread(connection: Connection, feed_id: int, parts: list[Listed]) -> i
     return next((position for position, part in enumerate(parts) if part.key not in read), len(parts))
 
 
-def snapshot(connection: Connection, feed_id: int) -> StoredSnapshot | None:
-    """The snapshot that a feed goes on from."""
-    of_feed = (documents.c.feed_id == feed_id) & (documents.c.role == Role.INDEX.value)
-    index = connection.execute(select(documents).where(of_feed)).first()
-    if index is None:
-        return None
+def snapshot(connection: Connection, index: Row[Any]) -> StoredSnapshot:
+    """The snapshot that a feed goes on from.
+
+    :param index: the row of its index
+    """
     is_read = index.state == State.PROCESSED.value
-    return StoredSnapshot(index.key, is_read, index.updated, unread(connection, index.behind_id))
+    return StoredSnapshot(index.key, is_read, index.updated, unread_behind(connection, index))
 
 
 def forget_others(connection: Connection, feed_id: int, visit: Visit) -> None:
@@ -102,7 +107,7 @@ def forget_others(connection: Connection, feed_id: int, visit: Visit) -> None:
 # the earlier one is no longer there. Nothing is deleted before all of the later one has been read.
 def replace(connection: Connection, feed_id: int, visit: Visit) -> int:
     """Delete the entries of earlier snapshots, if all of a later one has been read; how many they were."""
-    if visit.replaces is None or unread_parts(connection, feed_id):
+    if visit.replaces is None or _has_unread_parts(connection, feed_id):
         return 0
     earlier = _earlier(feed_id, visit.replaces)
     live = earlier & (entries.c.digest != "")

@@ -80,13 +80,6 @@ def answer_row(visit: Visit) -> dict[str, object]:
     return {"polled": visit.fetched, "fresh_seconds": visit.fresh, "rhythm": rhythm}
 
 
-# RFC 9111, 4.3.4: a 304 response updates the header fields that are stored; those that it has not stay.
-def confirmation_row(visit: Visit) -> dict[str, object]:
-    """The same of a document that is what it was."""
-    row: dict[str, object] = {"polled": visit.fetched}
-    return row if visit.fresh is None else {**row, "fresh_seconds": visit.fresh}
-
-
 def plan_row(row: Row[Any], reasons: Iterable[Reason], limits: Limits) -> dict[str, object]:
     """The part of a feed's row that says when it is due again; one that was never asked for is due now."""
     if row.polled is None:

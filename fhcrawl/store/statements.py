@@ -28,6 +28,7 @@ from fhcrawl.store.schema import (
     POSTGRESQL,
     SQLITE,
     Keyed,
+    Number,
     captures,
     changes,
     documents,
@@ -181,6 +182,26 @@ DOCUMENT_KEY = (documents.c.feed_id, Keyed(documents.c.key))
 
 WRITE_SUBSCRIPTION = (
     feeds.update().where(feeds.c.id == bindparam("b_feed_id")).values(subscription_id=_number("b_key"))
+)
+
+# RFC 9111, 4.3.4: a 304 response updates the header fields that are stored; those that it has not stay.
+CONFIRM_FEED = (
+    feeds.update()
+    .where(feeds.c.id == bindparam("b_feed_id"))
+    .values(
+        crawled=bindparam("b_time"),
+        polled=bindparam("b_time"),
+        walk=bindparam("b_walk"),
+        fresh_seconds=func.coalesce(bindparam("b_fresh", type_=Number), feeds.c.fresh_seconds),
+    )
+)
+CONFIRM_SUBSCRIPTION = (
+    documents.update()
+    .where(
+        documents.c.id
+        == select(feeds.c.subscription_id).where(feeds.c.id == bindparam("b_feed_id")).scalar_subquery()
+    )
+    .values(walk=bindparam("b_walk"))
 )
 
 _front = documents.alias("front")
@@ -386,21 +407,5 @@ def _end_of() -> Select[Any]:
 END_OF = _end_of()
 
 
-def moved(walk: int) -> ColumnElement[bool]:
-    """That a redirect led from a document elsewhere in a walk, and in none before it."""
-    return documents.c.moved_to.is_not(None) & (documents.c.moved_walk == walk)
-
-
-def moved_archive(start: Any, walk: int) -> Select[Any]:
-    """The first document of a chain that has moved since its subscription document was read."""
-    links = chain(start)
-    is_linked = documents.c.id.in_(select(links.c.id))
-    return select(documents).where(is_linked, moved(walk)).order_by(documents.c.id).limit(1)
-
-
-def losing_entries(start: Any, feed_id: int) -> Select[Any]:
-    """The documents of a chain, and the parts of lists, that had entries which could not be kept."""
-    links = chain(start)
-    is_listed = documents.c.id.in_(select(links.c.id)) | (documents.c.role == Role.PART.value)
-    losing = select(documents).where(documents.c.feed_id == feed_id, documents.c.lost_entries > 0, is_listed)
-    return losing.order_by(documents.c.id)
+# That a redirect led from a document elsewhere in a walk, the feed's last one, and in none before it.
+MOVED = documents.c.moved_to.is_not(None) & (documents.c.moved_walk == feeds.c.walk)

@@ -11,8 +11,20 @@ from sqlalchemy import func, literal, select, true
 from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import LeaseError, StoreError
-from fhcrawl.logical_feed import HAS_MOVED, Kind, Reason, Role, verdict
-from fhcrawl.store import copying, leases, lists, migrations, opening, rows, schedules, schema, statements
+from fhcrawl.logical_feed import Kind, Role
+from fhcrawl.store import (
+    copying,
+    leases,
+    lists,
+    migrations,
+    opening,
+    rows,
+    schedules,
+    schema,
+    statements,
+    verdicts,
+    walks,
+)
 from fhcrawl.store.committing import Before, Commit
 from fhcrawl.store.details import Details, details
 from fhcrawl.store.leases import Leases
@@ -25,17 +37,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from sqlalchemy import URL, ColumnElement, Connection, Engine, Row, Select
+    from sqlalchemy import URL, ColumnElement, Connection, CursorResult, Engine, Select
 
     from fhcrawl.documents.lists import Listed
-    from fhcrawl.logical_feed import Verdict, Winner
+    from fhcrawl.logical_feed import Winner
     from fhcrawl.schedule import Limits
+    from fhcrawl.store.verdicts import Said
     from fhcrawl.visit import Visit
 
 ROWS_AT_ONCE = 500
 IDS_AT_ONCE = 500
 CHAIN = (Role.SUBSCRIPTION, Role.ARCHIVE, Role.PAGE)
 FEEDS_REMEMBERED = 10_000
+FEEDS_AT_ONCE = 200
 
 
 class Store:
@@ -252,20 +266,25 @@ class Store:
         :raises LeaseError: if another crawl is at work on it
         :raises BegunError: if another process of this job has begun its walk
         """
+        known = self.begin_walks([feed], run, now)[feed]
+        if isinstance(known, LeaseError):
+            raise known
+        return known
+
+    def begin_walks(self, urls: list[str], run: int, now: str) -> dict[str, Subscription | LeaseError]:
+        """The same of feeds, all or none of them; why a feed is left alone is in its place.
+
+        :param urls: of `FEEDS_AT_ONCE` feeds at most
+        """
         with self._transaction() as connection:
-            new = {"url": feed, "location": feed, "walk": 0, "run": run, "since": now}
-            connection.execute(self._upserts.feed, new)
-            row = connection.execute(select(feeds).where(statements.is_of(feed)).with_for_update()).one()
-            self._living().claim(connection, row.run)
-            begun = dict.fromkeys(("verdict", "reasons", "retry_after", "due")) | {"run": run}
-            connection.execute(feeds.update().where(feeds.c.id == row.id).values(begun))
-            return _subscription(connection, row, run)
+            begun = walks.begin(connection, self._upserts, self._living(), urls, run, now)
+        self._remember({url: number for number, (url, _known) in begun.items()})
+        return dict(begun.values())
 
     def known(self, feed: str) -> Subscription:
         """What is known of a feed whose walk has begun."""
         with self._snapshot() as connection:
-            row = connection.execute(select(feeds).where(statements.is_of(feed))).one()
-            return _subscription(connection, row, row.run)
+            return walks.known(connection, feed)
 
     def forget(self, feed: str, now: str) -> None:
         """Let every document of a feed count as not processed; its entries stay.
@@ -290,14 +309,11 @@ class Store:
 
         :raises LeaseError: if another crawl has taken the feed over
         """
-        walk = visit.place.walk
         with self._transaction() as connection:
-            feed_id = self._own_feed_id(connection, visit.feed)
-            of_feed = feeds.c.id == feed_id
-            confirmed = {"crawled": visit.fetched, "walk": walk, **schedules.confirmation_row(visit)}
-            connection.execute(feeds.update().where(of_feed).values(confirmed))
-            number = select(feeds.c.subscription_id).where(of_feed).scalar_subquery()
-            connection.execute(documents.update().where(documents.c.id == number).values(walk=walk))
+            of_feed = {"b_feed_id": self._own_feed_id(connection, visit.feed), "b_walk": visit.place.walk}
+            times = {"b_time": visit.fetched, "b_fresh": visit.fresh}
+            connection.execute(statements.CONFIRM_FEED, of_feed | times)
+            connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed)
 
     def end_of(self, feed: str, key: str, role: Role, run: int) -> End | None:
         """The first document that is not processed, at or behind one of a feed.
@@ -331,7 +347,7 @@ class Store:
         """The first document behind one of a list that is not processed; None if all are."""
         with self._lookup() as connection:
             row = rows.find_document(connection, self._feed_id(connection, feed), key)
-            return None if row is None else lists.unread(connection, row.behind_id)
+            return None if row is None else lists.unread_behind(connection, row)
 
     def front_of(self, feed: str, key: str) -> str | None:
         """URL of a document whose link leads to another one of the feed; None if the store knows none."""
@@ -526,9 +542,11 @@ class Store:
         of_run = true() if run is None else feeds.c.run == run
         if chosen := list(urls):
             of_run &= statements.is_one_of(chosen)
+        found = select(feeds).where(of_run).order_by(feeds.c.url)
         with self._snapshot() as connection:
-            for row in _stream(connection, select(feeds).where(of_run).order_by(feeds.c.url)):
-                yield self._feed(row)
+            for some in _stream(connection, found, FEEDS_AT_ONCE).partitions():
+                with self._snapshot() as other:
+                    yield from verdicts.read(other, some)
 
     def count_feeds(self) -> int:
         """How many feeds there are."""
@@ -540,55 +558,14 @@ class Store:
         with self._snapshot() as connection:
             return details(connection, self._feed_id(connection, feed))
 
-    def note_verdict(
-        self, feed: str, run: int, verdict: Verdict, reasons: list[Reason], limits: Limits
-    ) -> None:
-        """Note what a run has said of a feed at its end, for those who read the database; and when it is due.
+    def note_verdicts(self, run: int, said: list[Said], limits: Limits) -> None:
+        """Note what a run has said at its end, for those who read the database; and when feeds are due.
 
-        :param limits: of when it is
+        :param said: of `FEEDS_AT_ONCE` feeds at most; what another run has taken over is left alone
+        :param limits: of when feeds are due
         """
-        said = json.dumps([dataclasses.asdict(reason) for reason in reasons], ensure_ascii=False)
-        of_run = statements.is_of(feed) & (feeds.c.run == run)
         with self._transaction() as connection:
-            row = connection.execute(select(feeds).where(of_run).with_for_update()).first()
-            if row is not None:
-                noted = {"verdict": verdict.value, "reasons": said}
-                planned = schedules.plan_row(row, reasons, limits)
-                connection.execute(feeds.update().where(of_run).values(noted | planned))
-
-    def _feed(self, row: Row[Any]) -> Feed:
-        kind = None if row.kind is None else Kind(row.kind)
-        live = (entries.c.feed_id == row.id) & (entries.c.digest != "")
-        of_feed = documents.c.feed_id == row.id
-        with self._snapshot() as connection:
-            if kind is Kind.ARCHIVED and _is_paged(connection, row):
-                kind = Kind.PAGED
-            since = row.crawled or row.since
-            reached, reasons = verdict(row.url, kind, since, _gaps(connection, row))
-            states = connection.execute(
-                select(documents.c.state, func.count())
-                .where(of_feed)
-                .group_by(documents.c.state)
-                .order_by(documents.c.state)
-            ).all()
-            time = func.coalesce(entries.c.published, entries.c.updated)
-            of_entries = select(func.count(), func.min(time), func.max(time)).where(live)
-            count, oldest, newest = connection.execute(of_entries).one()
-        by_state = {state: number for state, number in states}  # noqa: C416
-        return Feed(
-            row.url,
-            row.title,
-            kind,
-            reached,
-            reasons,
-            count,
-            by_state,
-            row.crawled,
-            row.subscribed,
-            row.due,
-            oldest,
-            newest,
-        )
+            verdicts.note(connection, run, said, limits)
 
     # -- subscriptions, and when feeds are due ------------------------------------------------------
 
@@ -652,10 +629,13 @@ class Store:
         found: int | None = connection.scalar(select(feeds.c.id).where(statements.is_of(feed)))
         if found is None:
             raise StoreError(f"The store does not know the feed {feed}")
-        if len(self._feed_ids) >= FEEDS_REMEMBERED:
-            self._feed_ids.clear()
-        self._feed_ids[feed] = found
+        self._remember({feed: found})
         return found
+
+    def _remember(self, feed_ids: dict[str, int]) -> None:
+        if len(self._feed_ids) + len(feed_ids) > FEEDS_REMEMBERED:
+            self._feed_ids.clear()
+        self._feed_ids |= feed_ids
 
 
 # Databases have a limit of parameters; SQLite's was 999 for long.
@@ -664,75 +644,14 @@ def _some_at_once(values: list[str]) -> Iterator[list[str]]:
         yield values[begin : begin + IDS_AT_ONCE]
 
 
-def _stream(connection: Connection, statement: Select[Any]) -> Iterable[Row[Any]]:
+def _stream(connection: Connection, statement: Select[Any], at_once: int = ROWS_AT_ONCE) -> CursorResult[Any]:
     """A statement's rows, without holding all of them in memory; whoever takes them may take their time."""
     if connection.dialect.name == schema.POSTGRESQL:
         connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
-    return connection.execution_options(yield_per=ROWS_AT_ONCE).execute(statement)
+    return connection.execution_options(yield_per=at_once).execute(statement)
 
 
 def _next_run(connection: Connection) -> int:
     connection.execute(schema.store.update().values(runs=schema.store.c.runs + 1))
     number: int = connection.execute(select(schema.store.c.runs)).scalar_one()
     return number
-
-
-def _subscription(connection: Connection, row: Row[Any], run: int) -> Subscription:
-    snapshot = lists.snapshot(connection, row.id)
-    document = _document(connection, row.subscription_id)
-    if document is None or document.state != State.PROCESSED.value:
-        return Subscription(row.url, row.location, row.walk + 1, run, crawled=row.crawled, snapshot=snapshot)
-    known = Subscription(
-        row.url,
-        row.location,
-        row.walk + 1,
-        run,
-        lists.unread(connection, document.behind_id),
-        row.etag,
-        row.last_modified,
-        row.body_digest,
-        row.crawled,
-        snapshot,
-    )
-    # That it has not changed would not say that it still leads to where its archives are now.
-    return known.anew() if _has_moved(connection, row) else known
-
-
-def _document(connection: Connection, number: int | None) -> Row[Any] | None:
-    return connection.execute(select(documents).where(documents.c.id == number)).first()
-
-
-def _has_moved(connection: Connection, feed: Row[Any]) -> bool:
-    """Whether an archive of a feed has moved since its subscription document was read."""
-    of_feed = documents.c.feed_id == feed.id
-    found = select(documents.c.id).where(of_feed, statements.moved(feed.walk)).limit(1)
-    return connection.scalar(found) is not None
-
-
-def _gaps(connection: Connection, feed: Row[Any]) -> Iterator[Reason]:
-    """What is missing of a feed: the end of its chain that is none, and entries that were lost."""
-    start = documents.c.id == feed.subscription_id
-    if feed.subscription_id is None:
-        start = (documents.c.feed_id == feed.id) & (documents.c.role == Role.SUBSCRIPTION.value)
-    ends = connection.execute(statements.chain_ends(start)).all()
-    for row in (
-        *(end for end in ends if end.role != Role.PART.value),
-        *lists.unread_parts(connection, feed.id),
-    ):
-        if row.state != State.PROCESSED.value:
-            yield Reason(row.reason, row.url, row.detail, row.since)
-    if not ends and feed.subscription_id is None:
-        yield Reason(State.KNOWN.value, feed.url, NOT_FETCHED, feed.since)
-    elif not ends:
-        yield Reason("loop", feed.url, "has a chain that is a loop", feed.since)
-    if (archive := connection.execute(statements.moved_archive(start, feed.walk)).first()) is not None:
-        yield Reason("moved", archive.url, HAS_MOVED, archive.fetched)
-    for row in connection.execute(statements.losing_entries(start, feed.id)):
-        detail = f"has entries that cannot be kept: {row.lost_entries}"
-        yield Reason("entries-lost", row.url, detail, row.fetched)
-
-
-def _is_paged(connection: Connection, feed: Row[Any]) -> bool:
-    """Whether the chain of an archived feed goes on over pages."""
-    end = connection.execute(statements.CHAIN_ENDS, {"start": feed.subscription_id}).first()
-    return end is not None and end.role == Role.PAGE.value

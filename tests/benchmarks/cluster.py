@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from tests import postgresql, redisserver
 from tests.benchmarks.measuring import ROOT
-from tests.benchmarks.server import serving
+from tests.benchmarks.server import Site, serving_feeds
 from tests.crawling import STATS_FILE
 from tests.databases import Database
 
@@ -61,9 +61,10 @@ def main() -> None:
         # Durable, as it would be.
         database = stack.enter_context(postgresql.serving("max_connections=50"))
         redis = stack.enter_context(redisserver.serving())
-        chain = serving(options.documents, options.entries, delay=options.latency, everywhere=True)
-        url = stack.enter_context(chain)
-        rounds = [_round(options, number, url, database, redis) for number in range(1, options.rounds + 1)]
+        many = {"feeds": options.feeds, "hosts": options.feeds}
+        site = Site(options.documents, options.entries, delay=options.latency, **many)
+        feeds = stack.enter_context(serving_feeds(site))
+        rounds = [_round(options, number, feeds, database, redis) for number in range(1, options.rounds + 1)]
     _report(options, rounds)
 
 
@@ -78,7 +79,9 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _round(options: argparse.Namespace, number: int, url: str, database: str, redis: str) -> dict[int, Cost]:
+def _round(
+    options: argparse.Namespace, number: int, feeds: list[str], database: str, redis: str
+) -> dict[int, Cost]:
     costs = {}
     for workers in WORKERS:
         schema = f"round_{number}_{workers}"
@@ -88,16 +91,15 @@ def _round(options: argparse.Namespace, number: int, url: str, database: str, re
             "FHCRAWL_JOB": schema,
             "REDIS_URL": redis,
         }
-        costs[workers] = _job(options, workers, url, environment)
+        costs[workers] = _job(options, workers, feeds, environment)
     times = ", ".join(f"{workers} {cost.wall:.1f} s" for workers, cost in costs.items())
     print(f"round {number}: {times}; load {os.getloadavg()[0]:.1f}", flush=True)
     return costs
 
 
-def _job(options: argparse.Namespace, workers: int, url: str, environment: dict[str, str]) -> Cost:
+def _job(options: argparse.Namespace, workers: int, feeds: list[str], environment: dict[str, str]) -> Cost:
     with tempfile.TemporaryDirectory(prefix="fhcrawl-benchmark-") as name:
         folders = [Path(name) / str(number) for number in range(workers)]
-        feeds = [url.replace("127.0.0.1", address, 1) for address in _addresses(options.feeds)]
         processes = [_start(folder, feeds, options.places, environment) for folder in folders]
         usages = [os.wait4(process.pid, 0) for process in processes]
         for folder, (_pid, status, _usage) in zip(folders, usages, strict=True):
@@ -106,10 +108,6 @@ def _job(options: argparse.Namespace, workers: int, url: str, environment: dict[
         _expect(folders, options.feeds * options.documents * options.entries)
         cpu = sum(usage.ru_utime + usage.ru_stime for _pid, _status, usage in usages)
         return Cost(_wall(folders), cpu)
-
-
-def _addresses(number: int) -> list[str]:
-    return [f"127.0.{n // 200 + 1}.{n % 200 + 1}" for n in range(number)]
 
 
 def _start(

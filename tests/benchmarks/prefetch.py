@@ -8,16 +8,13 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import shutil
-import tempfile
-from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from tests.benchmarks.measuring import ROOT, Cost, measure
+from tests.benchmarks.measuring import Cost, measure
+from tests.benchmarks.reporting import said, table
+from tests.benchmarks.running import expect_lines, fhcrawl, project
 from tests.benchmarks.server import serving
-
-OUTPUT = "out.jsonl"
 
 
 class Crawl(NamedTuple):
@@ -61,7 +58,7 @@ def main() -> None:
         flush=True,
     )
     rounds = [_round(options, number) for number in range(1, options.rounds + 1)]
-    print(_table(rounds))
+    print(table({name: crawl.what for name, crawl in CRAWLS.items()}, rounds))
     print(_ratios(rounds, options.archives * options.latency))
 
 
@@ -81,8 +78,7 @@ def _round(options: argparse.Namespace, number: int) -> Round:
             for name, crawl in CRAWLS.items():
                 if crawl.naming == naming:
                     costs[name] = _cost(url, crawl, options.archives * options.entries)
-    times = ", ".join(f"{name} {cost.wall:.2f} s" for name, cost in costs.items())
-    print(f"round {number}: {times}", flush=True)
+    print(said(number, costs), flush=True)
     return costs
 
 
@@ -93,24 +89,10 @@ def _cost(url: str, crawl: Crawl, entries: int) -> Cost:
         "DOWNLOAD_DELAY": crawl.delay,
         "DOWNLOAD_DELAY_JITTER": 0,
     }
-    given = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
-    with tempfile.TemporaryDirectory(prefix="fhcrawl-benchmark-") as folder:
-        shutil.copy(ROOT / "scrapy.cfg", folder)
-        command = ["-m", "scrapy", "crawl", "history", "-a", f"feed={url}", "-o", OUTPUT, *given]
-        cost = measure(command, Path(folder))
-        lines = len((Path(folder) / OUTPUT).read_bytes().splitlines())
-    if lines != entries:
-        raise SystemExit(f"{crawl.what}: {lines} entries instead of {entries}")
+    with project() as folder:
+        cost = measure(fhcrawl(url, settings), folder)
+        expect_lines(crawl.what, folder, entries)
     return cost
-
-
-def _table(rounds: list[Round]) -> str:
-    lines = ["", f"{'':31}{'wall s':^16}{'CPU s':^16}".rstrip(), " " * 31 + f"{'median':>8}{'min':>8}" * 2]
-    for name, crawl in CRAWLS.items():
-        columns = ([each[name].wall for each in rounds], [each[name].cpu for each in rounds])
-        times = "".join(f"{median(values):8.2f}{min(values):8.2f}" for values in columns)
-        lines.append(f"{name}  {crawl.what:28}{times}")
-    return "\n".join([*lines, ""])
 
 
 def _ratios(rounds: list[Round], round_trips: float) -> str:

@@ -1,15 +1,16 @@
-"""Serves a chain from a process of its own, which ends when its standard input does."""
+"""Serves feeds from a process of its own, which ends when its standard input does."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import hashlib
+import socket
 import subprocess
 import sys
-import threading
-import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,53 +18,88 @@ from tests.benchmarks.chain import NAMINGS, Chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
-HOST = "127.0.0.1"
+FIRST_HOST = IPv4Address("127.0.0.1")
+# Stands for the root of a feed in the documents, which are the same for all feeds.
+ANY_ROOT = "http://root.invalid"
+BACKLOG = 1000
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server: ChainServer
+@dataclass(frozen=True)
+class Site:
+    """What is served: feeds, spread over hosts at 127.0.0.1 and the addresses behind it.
 
-    def do_GET(self) -> None:
-        time.sleep(self.server.delay)
-        # One write for head and body: two would wait for each other.
-        self.wfile.write(self.server.answer(self.path, self.headers.get("If-None-Match")))
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
-class ChainServer(ThreadingHTTPServer):
-    """The server. Documents are made before the first request, or (lazy) for each request.
-
+    :param documents: of each feed, the subscription document among them
+    :param entries: in each document
+    :param lazy: documents are made for each request, and not before the first one
     :param delay: seconds before each answer
-    :param everywhere: on all addresses of this machine, each of which has the chain as a feed of its own
+    :param naming: of the archives' paths, one of NAMINGS
+    :param busy: so many feeds are on the first host, whatever the others have
+    :param port: of the hosts; 0: one that is free, of each
     """
 
-    daemon_threads = True
-    request_queue_size = 128
+    documents: int
+    entries: int
+    lazy: bool = False
+    delay: float = 0
+    naming: str = "counter"
+    feeds: int = 1
+    hosts: int = 1
+    busy: int = 0
+    port: int = 0
 
-    def __init__(
-        self, documents: int, entries: int, lazy: bool, delay: float, naming: str, everywhere: bool
-    ) -> None:
-        super().__init__(("" if everywhere else HOST, 0), Handler)
-        self.delay = delay
-        root = "" if everywhere else f"http://{HOST}:{self.server_port}"
-        self._chain = Chain(documents, entries, root, naming)
-        numbers = range(0) if lazy else range(1, documents + 1)
+    def host_of(self, feed: int) -> int:
+        """The number of the host that a feed is on."""
+        return 0 if feed < self.busy else feed % self.hosts
+
+    def arguments(self) -> list[str]:
+        """Of this module's own command."""
+        return [f"--{name}={value}" for name, value in vars(self).items()]
+
+
+class Server:
+    """Answers requests for a site's documents, and for robots.txt, which is not there."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._chain = Chain(site.documents, site.entries, ANY_ROOT, site.naming)
+        numbers = range(0) if site.lazy else range(1, site.documents + 1)
         self._documents = {number: self._chain.document(number) for number in numbers}
 
-    def answer(self, path: str, if_none_match: str | None) -> bytes:
+    async def serve(self) -> list[str]:
+        """Begin to serve; the URLs of the feeds."""
+        roots = []
+        for number in range(self._site.hosts):
+            host = str(FIRST_HOST + number)
+            listening = socket.create_server((host, self._site.port), backlog=BACKLOG)
+            roots.append(f"http://{host}:{listening.getsockname()[1]}")
+            await asyncio.start_server(self._connection, sock=listening)
+        index = self._chain.path(self._site.documents)
+        hosts = map(self._site.host_of, range(self._site.feeds))
+        return [f"{roots[host]}/{feed}{index}" for feed, host in enumerate(hosts)]
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer), contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").splitlines()
+                headers = dict(line.lower().partition(": ")[::2] for line in lines)
+                await asyncio.sleep(self._site.delay)
+                writer.write(self._answer(first.split(" ")[1], headers))
+                await writer.drain()
+
+    def _answer(self, path: str, headers: dict[str, str]) -> bytes:
         """Head and body."""
-        number = self._chain.number(path)
+        _, feed, *rest = path.split("/", 2)
+        number = self._chain.number(f"/{rest[0]}") if rest else None
         if number is None:
             return _answer("404 Not Found", b"")
-        body = self._documents.get(number) or self._chain.document(number)
+        root = f"http://{headers['host']}/{feed}"
+        document = self._documents.get(number) or self._chain.document(number)
+        body = document.replace(ANY_ROOT.encode(), root.encode())
         etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
-        if if_none_match == etag:
+        if headers.get("if-none-match") == etag:
             return _answer("304 Not Modified", b"", etag)
         return _answer("200 OK", body, etag)
 
@@ -75,42 +111,44 @@ def _answer(status: str, body: bytes, etag: str | None = None) -> bytes:
 
 
 @contextlib.contextmanager
-def serving(
-    documents: int,
-    entries: int,
-    *,
-    lazy: bool = False,
-    delay: float = 0,
-    naming: str = "counter",
-    everywhere: bool = False,
-) -> Iterator[str]:
-    """Start the server; yields the subscription document's URL."""
-    given = [str(documents), str(entries), "--delay", str(delay), "--naming", naming]
-    switches = [*(["--lazy"] if lazy else []), *(["--everywhere"] if everywhere else [])]
-    command = [sys.executable, "-m", __name__, *given, *switches]
+def serving(documents: int, entries: int, **more: Any) -> Iterator[str]:
+    """Serve one feed; yields the subscription document's URL.
+
+    :param more: the others of `Site`
+    """
+    with serving_feeds(Site(documents, entries, **more)) as [url]:
+        yield url
+
+
+@contextlib.contextmanager
+def serving_feeds(site: Site) -> Iterator[list[str]]:
+    """Serve a site; yields the URLs of the feeds."""
+    command = [sys.executable, "-m", __name__, *site.arguments()]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
         if process.stdin is None or process.stdout is None:
             raise RuntimeError("the server has no pipes")
         try:
-            yield process.stdout.readline().strip()
+            yield process.stdout.readline().split()
         finally:
             process.stdin.close()
 
 
-def main() -> None:
+def _site() -> Site:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("documents", type=int)
-    parser.add_argument("entries", type=int)
-    parser.add_argument("--lazy", action="store_true")
-    parser.add_argument("--everywhere", action="store_true")
-    parser.add_argument("--delay", type=float, default=0)
-    parser.add_argument("--naming", choices=NAMINGS, default="counter")
-    server = ChainServer(**vars(parser.parse_args()))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    print(f"http://{HOST}:{server.server_port}/index.atom", flush=True)
-    sys.stdin.read()
+    for name in ("documents", "entries", "feeds", "hosts", "busy", "port"):
+        parser.add_argument(f"--{name}", type=int)
+    parser.add_argument("--lazy", type="True".__eq__)
+    parser.add_argument("--delay", type=float)
+    parser.add_argument("--naming", choices=NAMINGS)
+    return Site(**vars(parser.parse_args()))
+
+
+async def main() -> None:
+    """Serve until the standard input ends."""
+    print(*await Server(_site()).serve(), flush=True)
+    await asyncio.to_thread(sys.stdin.read)
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(main())

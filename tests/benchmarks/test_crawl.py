@@ -8,23 +8,41 @@ import pytest
 
 from tests.benchmarks.chain import Chain
 from tests.benchmarks.measuring import ROOT
+from tests.benchmarks.profiling import Sampler
 
 TINY = ("--archives", "3", "--entries", "4", "--rounds", "1")
 
 
-def run(*args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.benchmarks.crawl", *args]
+def run(*args: str, benchmark: str = "crawl") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", f"tests.benchmarks.{benchmark}", *args]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
 
 
 def test_benchmark_reports_all_costs_and_ratios() -> None:
-    done = run(*TINY)
+    done = run(*TINY, "--profile")
     assert done.returncode == 0, done.stdout + done.stderr
     rows = dict(re.findall(r"^([abcd])  \D+((?: +[\d.]+){6})$", done.stdout, re.MULTILINE))
     assert set(rows) == set("abcd")
     ratios = re.findall(r"^(\S+) +[\d.]+ +[\d.]+   at most ([\d.]+)$", done.stdout, re.MULTILINE)
     assert ratios == [("b/a", "1.25"), ("b/d", "0.2"), ("c/a", "0.35")]
     assert re.search(r"^b, memory +[\d.]+ +at most 1\.15 \(.* with 30 archives", done.stdout, re.MULTILINE)
+    table = done.stdout[done.stdout.index("where the time goes") :]
+    purposes = re.findall(r"^(\S.+?) +[\d.]+ +[\d.]+ +([\d.]+)%$", table, re.MULTILINE)
+    assert {"start-up, end", "download"} <= {what for what, _share in purposes}
+    assert 99 <= sum(float(share) for _what, share in purposes) <= 101
+    assert re.search(r"^all +[\d.]+ +[\d.]+$", table, re.MULTILINE)
+
+
+def test_samples_belong_to_the_innermost_known_frame() -> None:
+    places = {
+        "/x/fhcrawl/documents/atom.py": "extract",
+        "/x/fhcrawl/documents/parsing.py": "parse",
+        "/x/site-packages/sqlalchemy/engine/base.py": None,
+        "/x/fhcrawl/store/store.py": "store",
+        "/x/site-packages/twisted/web/client.py": "download",
+    }
+    sampler = Sampler()
+    assert {file: sampler.place(file) for file in places} == places
 
 
 @pytest.mark.postgresql_only("its server")

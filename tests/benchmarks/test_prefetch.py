@@ -12,7 +12,7 @@ def test_benchmark_reports_all_crawls_and_ratios() -> None:
     command = [sys.executable, "-m", "tests.benchmarks.prefetch", *tiny]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    rows = re.findall(r"^([a-i])  .+?(?: +[\d.]+){4}$", done.stdout, re.MULTILINE)
+    rows = re.findall(r"^([a-i])  .+?(?: +[\d.]+){6}$", done.stdout, re.MULTILINE)
     assert "".join(rows) == "abcdefghi"
     ratios = re.findall(r"^(\S+?) +[\d.]+(?:   at most [\d.]+)?$", done.stdout, re.MULTILINE)
     assert ratios == ["b/a", "c/a", "e/d", "g/f", "i/h"]

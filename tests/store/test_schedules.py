@@ -9,7 +9,7 @@ import pytest
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Verdict
 from fhcrawl.schedule import Limits
-from fhcrawl.store import Store
+from fhcrawl.store import Said, Store
 from fhcrawl.store.schema import feeds
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 URL = "http://example.org/"
 THEN, DUE, BEFORE = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-01T23:59:59Z"
+COMPLETE = Said(URL, Verdict.COMPLETE, [])
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_feed_whose_walk_has_begun_and_not_ended_is_due(store: Store) -> None:
     store.begin_walk(URL, run, THEN)
     assert store.subscribed(BEFORE) == {URL: {}}
     # It was never asked for: there is nothing to be said of it.
-    store.note_verdict(URL, run, Verdict.COMPLETE, [], Limits(1, 1))
+    store.note_verdicts(run, [COMPLETE], Limits(1, 1))
     assert store.next_due([URL]) == {URL: None}
 
 
@@ -58,9 +59,9 @@ def test_only_the_run_that_has_a_feed_plans_it(store: Store) -> None:
     store.begin_walk(URL, run, THEN)
     with store._transaction() as connection:
         connection.execute(feeds.update().values(polled=THEN))
-    store.note_verdict(URL, run - 1, Verdict.COMPLETE, [], Limits(1, 1))
+    store.note_verdicts(run - 1, [COMPLETE], Limits(1, 1))
     assert store.next_due([URL]) == {URL: None}
-    store.note_verdict(URL, run, Verdict.COMPLETE, [], Limits(1, 1))
+    store.note_verdicts(run, [COMPLETE], Limits(1, 1))
     assert store.next_due([URL, "http://example.org/other"]) == {URL: "2026-01-01T00:00:01Z"}
 
 

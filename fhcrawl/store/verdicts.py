@@ -1,0 +1,178 @@
+"""What can be claimed of feeds: many at a time, in a few statements."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import bindparam, func, select
+
+from fhcrawl.logical_feed import HAS_MOVED, Kind, Reason, Role, verdict
+from fhcrawl.store import schedules
+from fhcrawl.store.rows import NOT_FETCHED, Feed
+from fhcrawl.store.schema import documents, entries, feeds
+from fhcrawl.store.statements import MOVED, chain, chain_ends, is_one_of
+from fhcrawl.visit import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from sqlalchemy import Connection, Row, Select
+
+    from fhcrawl.logical_feed import Verdict
+    from fhcrawl.schedule import Limits
+
+    ByFeed = defaultdict[int, list[Row[Any]]]
+
+_of_feeds = documents.c.feed_id.in_(bindparam("feeds", expanding=True))
+_starts = documents.c.id.in_(bindparam("starts", expanding=True))
+
+# Of feeds whose subscription document was never read.
+STARTS = select(documents).where(_of_feeds, documents.c.role == Role.SUBSCRIPTION.value)
+ENDS = chain_ends(_starts)
+# Those that a list names, in the order of reading.
+UNREAD_PARTS = (
+    select(documents)
+    .where(_of_feeds, documents.c.role == Role.PART.value, documents.c.state != State.PROCESSED.value)
+    .order_by(documents.c.walk.desc(), documents.c.step.desc())
+)
+STATES = (
+    select(documents.c.feed_id, documents.c.state, func.count().label("number"))
+    .where(_of_feeds)
+    .group_by(documents.c.feed_id, documents.c.state)
+    .order_by(documents.c.feed_id, documents.c.state)
+)
+_time = func.coalesce(entries.c.published, entries.c.updated)
+LIVE_ENTRIES = (
+    select(entries.c.feed_id, func.count(), func.min(_time), func.max(_time))
+    .where(entries.c.feed_id.in_(bindparam("feeds", expanding=True)), entries.c.digest != "")
+    .group_by(entries.c.feed_id)
+)
+
+
+def _losing_entries() -> Select[Any]:
+    """The documents of chains, and the parts of lists, that had entries which could not be kept."""
+    links = chain(_starts)
+    is_listed = documents.c.id.in_(select(links.c.id)) | (documents.c.role == Role.PART.value)
+    losing = select(documents).where(_of_feeds, documents.c.lost_entries > 0, is_listed)
+    return losing.order_by(documents.c.id)
+
+
+def _moved_archives() -> Select[Any]:
+    """The documents of chains that have moved since the subscription document was read."""
+    links = chain(_starts)
+    joined = select(documents).join(feeds, feeds.c.id == documents.c.feed_id)
+    return joined.where(documents.c.id.in_(select(links.c.id)), MOVED).order_by(documents.c.id)
+
+
+LOSING_ENTRIES = _losing_entries()
+MOVED_ARCHIVES = _moved_archives()
+
+NOTE = (
+    feeds.update()
+    .where(feeds.c.id == bindparam("b_id"))
+    .values({name: bindparam(name) for name in ("verdict", "reasons", "changed", "change_seconds", "due")})
+)
+
+
+class Said(NamedTuple):
+    """What a run says of a feed at its end."""
+
+    feed: str
+    verdict: Verdict
+    reasons: list[Reason]
+
+
+def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
+    """Feeds with their verdicts.
+
+    :param rows: of the feeds; not more than a statement can have parameters
+    """
+    some = {"feeds": [row.id for row in rows]}
+    starts = {"starts": _start_numbers(connection, rows)}
+    ends = _by_feed(connection.execute(ENDS, starts))
+    parts = _by_feed(connection.execute(UNREAD_PARTS, some))
+    moved = _by_feed(connection.execute(MOVED_ARCHIVES, starts))
+    losing = _by_feed(connection.execute(LOSING_ENTRIES, some | starts))
+    states = _by_feed(connection.execute(STATES, some))
+    live = {row[0]: tuple(row[1:]) for row in connection.execute(LIVE_ENTRIES, some)}
+    for row in rows:
+        gaps = _gaps(row, ends[row.id], parts[row.id], moved[row.id], losing[row.id])
+        kind = _kind(row, ends[row.id])
+        reached, reasons = verdict(row.url, kind, row.crawled or row.since, gaps)
+        count, oldest, newest = live.get(row.id, (0, None, None))
+        yield Feed(
+            row.url,
+            row.title,
+            kind,
+            reached,
+            reasons,
+            count,
+            {found.state: found.number for found in states[row.id]},
+            row.crawled,
+            row.subscribed,
+            row.due,
+            oldest,
+            newest,
+        )
+
+
+def _start_numbers(connection: Connection, rows: Sequence[Row[Any]]) -> list[int]:
+    """Of the documents where the chains of feeds begin."""
+    never_read = [row.id for row in rows if row.subscription_id is None]
+    found = connection.execute(STARTS, {"feeds": never_read}) if never_read else ()
+    return [*(row.subscription_id for row in rows if row.subscription_id is not None), *(r.id for r in found)]
+
+
+def _by_feed(found: Iterable[Row[Any]]) -> ByFeed:
+    of_feed: ByFeed = defaultdict(list)
+    for row in found:
+        of_feed[row.feed_id].append(row)
+    return of_feed
+
+
+def _kind(feed: Row[Any], ends: list[Row[Any]]) -> Kind | None:
+    kind = None if feed.kind is None else Kind(feed.kind)
+    # The chain of an archived feed may go on over pages.
+    goes_on = feed.subscription_id is not None and bool(ends) and ends[0].role == Role.PAGE.value
+    return Kind.PAGED if kind is Kind.ARCHIVED and goes_on else kind
+
+
+def _gaps(
+    feed: Row[Any],
+    ends: list[Row[Any]],
+    parts: list[Row[Any]],
+    moved: list[Row[Any]],
+    losing: list[Row[Any]],
+) -> Iterator[Reason]:
+    """What is missing of a feed: the end of its chain that is none, and entries that were lost."""
+    for row in (*(end for end in ends if end.role != Role.PART.value), *parts):
+        if row.state != State.PROCESSED.value:
+            yield Reason(row.reason, row.url, row.detail, row.since)
+    if not ends and feed.subscription_id is None:
+        yield Reason(State.KNOWN.value, feed.url, NOT_FETCHED, feed.since)
+    elif not ends:
+        yield Reason("loop", feed.url, "has a chain that is a loop", feed.since)
+    for row in moved[:1]:
+        yield Reason("moved", row.url, HAS_MOVED, row.fetched)
+    for row in losing:
+        detail = f"has entries that cannot be kept: {row.lost_entries}"
+        yield Reason("entries-lost", row.url, detail, row.fetched)
+
+
+def note(connection: Connection, run: int, said: list[Said], limits: Limits) -> None:
+    """Note what a run has said of feeds that are still its own, and when they are due again."""
+    by_url = {one.feed: one for one in said}
+    of_run = select(feeds).where(is_one_of(list(by_url)), feeds.c.run == run)
+    rows = connection.execute(of_run.order_by(feeds.c.id).with_for_update()).all()
+    if rows:
+        connection.execute(NOTE, [_noted(row, by_url[row.url], limits) for row in rows])
+
+
+def _noted(row: Row[Any], said: Said, limits: Limits) -> dict[str, object]:
+    reasons = json.dumps([dataclasses.asdict(reason) for reason in said.reasons], ensure_ascii=False)
+    before = {"changed": row.changed, "change_seconds": row.change_seconds, "due": row.due}
+    planned = schedules.plan_row(row, said.reasons, limits)
+    return {"b_id": row.id, "verdict": said.verdict.value, "reasons": reasons, **before, **planned}

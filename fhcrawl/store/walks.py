@@ -1,0 +1,102 @@
+"""How walks begin: what has to be known of many feeds, in a few statements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, select
+
+from fhcrawl.exceptions import LeaseError
+from fhcrawl.logical_feed import Role
+from fhcrawl.store import lists
+from fhcrawl.store.rows import Subscription
+from fhcrawl.store.schema import documents, feeds
+from fhcrawl.store.statements import MOVED, is_of, is_one_of
+from fhcrawl.visit import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sqlalchemy import Connection, Row
+
+    from fhcrawl.store.leases import Leases
+    from fhcrawl.store.statements import Upserts
+
+BEGUN = (
+    feeds.update()
+    .where(feeds.c.id.in_(bindparam("begun", expanding=True)))
+    .values(verdict=None, reasons=None, retry_after=None, due=None, run=bindparam("b_run"))
+)
+NUMBERED = select(documents).where(documents.c.id.in_(bindparam("numbers", expanding=True)))
+INDEXES = select(documents).where(
+    documents.c.feed_id.in_(bindparam("numbers", expanding=True)), documents.c.role == Role.INDEX.value
+)
+HAVE_MOVED = (
+    select(documents.c.feed_id)
+    .distinct()
+    .join(feeds, feeds.c.id == documents.c.feed_id)
+    .where(documents.c.feed_id.in_(bindparam("numbers", expanding=True)), MOVED)
+)
+
+
+def begin(
+    connection: Connection, upserts: Upserts, leases: Leases, urls: list[str], run: int, now: str
+) -> dict[int, tuple[str, Subscription | LeaseError]]:
+    """Begin to walk feeds; by number, the URL of each and what is known of it, or why it is left alone.
+
+    :param urls: of the subscription documents, as the user gave them
+    :param run: whose part the walks are
+    :param now: ISO 8601 in UTC
+    """
+    # Sorted: two crawls that begin with the same feeds do not wait for each other.
+    new = [{"url": url, "location": url, "walk": 0, "run": run, "since": now} for url in sorted(urls)]
+    connection.execute(upserts.feed, new)
+    given = select(feeds).where(is_one_of(urls)).order_by(feeds.c.id).with_for_update()
+    rows = connection.execute(given).all()
+    refusals = {holder: _refusal(connection, leases, holder) for holder in {row.run for row in rows}}
+    ours = [row for row in rows if refusals[row.run] is None]
+    connection.execute(BEGUN, {"begun": [row.id for row in ours], "b_run": run})
+    known = dict(_subscriptions(connection, ours, run))
+    return {row.id: (row.url, refusals[row.run] or known[row.id]) for row in rows}
+
+
+def _refusal(connection: Connection, leases: Leases, run: int) -> LeaseError | None:
+    try:
+        leases.claim(connection, run)
+    except LeaseError as error:
+        return error
+    return None
+
+
+def known(connection: Connection, url: str) -> Subscription:
+    """What is known of a feed whose walk has begun."""
+    row = connection.execute(select(feeds).where(is_of(url))).one()
+    return dict(_subscriptions(connection, [row], row.run))[row.id]
+
+
+def _subscriptions(
+    connection: Connection, rows: list[Row[Any]], run: int
+) -> Iterator[tuple[int, Subscription]]:
+    indexes = {row.feed_id: row for row in connection.execute(INDEXES, {"numbers": [r.id for r in rows]})}
+    read = _numbered(connection, (row.subscription_id for row in rows))
+    read = {number: row for number, row in read.items() if row.state == State.PROCESSED.value}
+    behind = _numbered(connection, (row.behind_id for row in read.values()))
+    moved = set(connection.scalars(HAVE_MOVED, {"numbers": [row.id for row in rows]}))
+    for row in rows:
+        index = indexes.get(row.id)
+        snapshot = None if index is None else lists.snapshot(connection, index)
+        known = row.url, row.location, row.walk + 1, run
+        document = read.get(row.subscription_id)
+        if document is None:
+            yield row.id, Subscription(*known, crawled=row.crawled, snapshot=snapshot)
+            continue
+        step = lists.unread(connection, behind.get(document.behind_id))
+        validators = row.etag, row.last_modified, row.body_digest
+        subscription = Subscription(*known, step, *validators, row.crawled, snapshot)
+        # That it has not changed would not say that it still leads to where its archives are now.
+        yield row.id, subscription.anew() if row.id in moved else subscription
+
+
+def _numbered(connection: Connection, numbers: Iterable[int | None]) -> dict[int, Row[Any]]:
+    wanted = [number for number in numbers if number is not None]
+    return {row.id: row for row in connection.execute(NUMBERED, {"numbers": wanted})} if wanted else {}

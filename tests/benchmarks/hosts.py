@@ -1,0 +1,110 @@
+"""How busy a crawl of many feeds keeps the hosts that they are on: beside the slowest host alone.
+
+Run from the repository's root: python -m tests.benchmarks.hosts
+
+A crawl can be no faster than the host that takes longest, to which it has one request at a time, nor than
+one core. Each total is compared with the larger of the two; what others kept a crawl from the CPUs does not
+count, as far as the system tells.
+"""
+
+from __future__ import annotations
+
+import argparse
+from statistics import median
+from typing import NamedTuple
+
+from tests.benchmarks.measuring import Cost, measure
+from tests.benchmarks.reporting import WIDTH, said, table
+from tests.benchmarks.running import conditions, expect_lines, fhcrawl_list, project
+from tests.benchmarks.server import Site, serving_feeds
+
+AIM = 1.2
+
+
+class Crawl(NamedTuple):
+    """:param busy: how many feeds are on the first host
+    :param alone: only that host's feeds are crawled
+    """
+
+    what: str
+    busy: int
+    alone: bool
+
+
+Round = dict[str, Cost]
+
+
+def main() -> None:
+    options = _options()
+    print(
+        f"{options.feeds} feeds of {options.documents} documents with {options.entries} entries "
+        f"on {options.hosts} hosts, which answer after {options.latency} s; {conditions(options.rounds)}",
+        flush=True,
+    )
+    crawls = _crawls(options)
+    rounds = [_round(crawls, options, number) for number in range(1, options.rounds + 1)]
+    print(table({name: crawl.what for name, crawl in crawls.items()}, rounds))
+    print(f"{'ratio':{WIDTH}}{'wall':>8}   of")
+    for one, host in (("b", "a"), ("d", "c")):
+        print(_ratio(one, host, rounds))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--feeds", type=int, default=1000, help="how many (default: 1000)")
+    parser.add_argument("--hosts", type=int, default=200, help="that they are on (default: 200)")
+    parser.add_argument("--busy", type=int, default=100, help="of them on one host, then (default: 100)")
+    parser.add_argument("--documents", type=int, default=4, help="in each feed (default: 4)")
+    parser.add_argument("--entries", type=int, default=10, help="in each document (default: 10)")
+    parser.add_argument(
+        "--latency", type=float, default=0.05, help="seconds before an answer (default: 0.05)"
+    )
+    parser.add_argument("--rounds", type=int, default=3, help="how often each is run (default: 3)")
+    return parser.parse_args()
+
+
+def _crawls(options: argparse.Namespace) -> dict[str, Crawl]:
+    even = -(-options.feeds // options.hosts)
+    return {
+        "a": Crawl(f"one host, {even} feeds", 0, True),
+        "b": Crawl("all, evenly spread", 0, False),
+        "c": Crawl(f"one host, {options.busy} feeds", options.busy, True),
+        "d": Crawl("all, and one host has those", options.busy, False),
+    }
+
+
+def _round(crawls: dict[str, Crawl], options: argparse.Namespace, number: int) -> Round:
+    costs = {name: _cost(crawl, options) for name, crawl in crawls.items()}
+    print(said(number, costs), flush=True)
+    return costs
+
+
+def _cost(crawl: Crawl, options: argparse.Namespace) -> Cost:
+    site = Site(
+        options.documents,
+        options.entries,
+        delay=options.latency,
+        feeds=options.feeds,
+        hosts=options.hosts,
+        busy=crawl.busy,
+    )
+    with serving_feeds(site) as urls, project() as folder:
+        first = [url for feed, url in enumerate(urls) if site.host_of(feed) == 0]
+        given = first if crawl.alone else urls
+        cost = measure(fhcrawl_list(given, folder), folder)
+        expect_lines(crawl.what, folder, len(given) * options.documents * options.entries)
+    return cost
+
+
+def _ratio(one: str, host: str, rounds: list[Round]) -> str:
+    bounds = [(each[one].undisturbed, each[host].undisturbed, each[one].cpu) for each in rounds]
+    ratio = median(wall / max(alone, cpu) for wall, alone, cpu in bounds)
+    is_host = median(alone - cpu for _wall, alone, cpu in bounds) > 0
+    bound = "the slowest host" if is_host else "its CPU time"
+    return f"{one + '/bound':{WIDTH}}{ratio:8.3f}   {bound}, at most {AIM}"
+
+
+if __name__ == "__main__":
+    main()

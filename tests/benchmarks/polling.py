@@ -1,0 +1,81 @@
+"""What it costs to ask feeds of which none has changed, beside a plain Scrapy spider that does nothing else.
+
+Run from the repository's root: python -m tests.benchmarks.polling
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from tests.benchmarks.measuring import Cost, measure
+from tests.benchmarks.reporting import RATIO_HEAD, ratio, said, table
+from tests.benchmarks.running import (
+    STORE,
+    conditions,
+    expect_lines,
+    expect_stat,
+    fhcrawl_list,
+    folder,
+    plain,
+    project,
+)
+from tests.benchmarks.server import Site, serving_feeds
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AIM = 1.3
+POLLS = "polls.json"
+CONTESTANTS = {"a": "plain Scrapy spider", "b": "fhcrawl"}
+UNCHANGED = "downloader/response_status_count/304"
+
+Round = dict[str, Cost]
+
+
+def main() -> None:
+    options = _options()
+    print(
+        f"{options.feeds} feeds of {options.entries} entries on {options.hosts} hosts, nothing new; "
+        f"{conditions(options.rounds)}",
+        flush=True,
+    )
+    site = Site(1, options.entries, feeds=options.feeds, hosts=options.hosts)
+    with serving_feeds(site) as urls, folder() as simple, project() as whole:
+        measure(fhcrawl_list(urls, whole), whole)
+        expect_lines("the first run", whole, options.feeds * options.entries)
+        (simple / POLLS).write_text(json.dumps(_etags(whole)))
+        rounds = [_round(urls, simple, whole, number) for number in range(1, options.rounds + 1)]
+    print(table(CONTESTANTS, rounds))
+    print("\n".join([RATIO_HEAD, ratio("b", "a", rounds, AIM)]))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--feeds", type=int, default=1000, help="how many are polled (default: 1000)")
+    parser.add_argument("--hosts", type=int, default=200, help="that they are on (default: 200)")
+    parser.add_argument("--entries", type=int, default=20, help="in each feed (default: 20)")
+    parser.add_argument("--rounds", type=int, default=5, help="how often each is run (default: 5)")
+    return parser.parse_args()
+
+
+def _etags(project: Path) -> dict[str, str]:
+    """What fhcrawl asks with."""
+    with closing(sqlite3.connect(project / STORE)) as store:
+        return dict(store.execute("SELECT url, etag FROM feeds"))
+
+
+def _round(urls: list[str], simple: Path, whole: Path, number: int) -> Round:
+    costs = {"a": measure(plain("polling_spider.py", f"polls={POLLS}"), simple)}
+    costs |= {"b": measure(fhcrawl_list(urls, whole), whole)}
+    for name, where in (("a", simple), ("b", whole)):
+        expect_stat(CONTESTANTS[name], where, UNCHANGED, len(urls))
+    print(said(number, costs), flush=True)
+    return costs
+
+
+if __name__ == "__main__":
+    main()
