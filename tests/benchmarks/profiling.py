@@ -31,6 +31,7 @@ KNOWN = {
     "fhcrawl/reading.py": "extract",
     "fhcrawl/extensions/reader.py": "to and from the reading process",
     "fhcrawl/reader.py": "to and from the reading process",
+    "fhcrawl/reader_process.py": "to and from the reading process",
     "fhcrawl/logical_feed.py": "deduplication",
     "fhcrawl/visit.py": "deduplication",
     "fhcrawl/pipelines/duplicates.py": "deduplication",

@@ -13,7 +13,7 @@ import pytest
 from fhcrawl import delivery, items
 from fhcrawl.exceptions import BegunError, LeaseError, StoreError
 from fhcrawl.logical_feed import Order, Place, Role, Version
-from fhcrawl.store import Store, leases
+from fhcrawl.store import Store, Subscription, leases
 from fhcrawl.visit import Visit
 
 if TYPE_CHECKING:
@@ -63,6 +63,16 @@ def test_feed_belongs_to_one_run_until_that_has_ended(one: Store, two: Store) ->
     two.begin_walk("http://example.org/other", second, NOW)
     one.close()
     assert two.begin_walk(FEED, second, NOW).feed == FEED
+
+
+def test_feeds_that_begin_together_are_refused_one_by_one(one: Store, two: Store) -> None:
+    one.begin_walk(FEED, one.begin_run(), NOW)
+    second = two.begin_run()
+    others = ["http://example.org/b", "http://example.org/a"]
+    begun = two.begin_walks([others[0], FEED, others[1]], second, NOW)
+    assert isinstance(begun.pop(FEED), LeaseError)
+    assert begun == {url: Subscription(url, url, 1) for url in others}
+    assert [feed.feed for feed in two.feeds(second)] == sorted(others)
 
 
 def test_run_whose_feed_was_taken_over_writes_nothing_more(
