@@ -250,10 +250,10 @@ class Store:
         :param feed: URL of the subscription document, as the user gave it
         :param now: ISO 8601 in UTC
         :raises LeaseError: if another crawl is at work on it
-        :raises BegunError: if another process of this job has begun its walk
+        :raises BegunError: if this job has begun its walk
         """
         with self._transaction() as connection:
-            new = {"url": feed, "location": feed, "walk": 0, "run": run, "since": now}
+            new = {"url": feed, "location": feed, "walk": 0, "run": schedules.NO_RUN, "since": now}
             connection.execute(self._upserts.feed, new)
             row = connection.execute(select(feeds).where(statements.is_of(feed)).with_for_update()).one()
             self._living().claim(connection, row.run)

@@ -149,6 +149,9 @@ def test_process_that_leaves_its_job_hands_over_its_feeds(one: Store, two: Store
     one.begin_walk(FEED, first, NOW)
     one.hand_over(second)
     one.close()
+    for begin in (lambda: two.begin_walk(FEED, second, NOW), lambda: two.forget(FEED, NOW)):
+        with pytest.raises(BegunError):
+            begin()
     assert [feed.feed for feed in two.feeds(second)] == [FEED]
     two.commit(visit(first, "a"))
     assert len(list(two.pending(two.begin_delivery(second)))) == 1
