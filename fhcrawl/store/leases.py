@@ -83,6 +83,8 @@ class Leases:
         :raises LeaseError: if not
         :raises BegunError: if a living process of this job answers for it
         """
+        if not self._counts(connection):
+            raise LeaseError(TAKEN_OVER)
         holder = _living(connection, run)
         if holder is None:
             return

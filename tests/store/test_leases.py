@@ -140,6 +140,8 @@ def test_process_of_a_job_that_is_taken_for_dead_leaves_its_feeds_and_writes_not
     for write in (one.commit, one.lose, one.confirm):
         with pytest.raises(LeaseError, match="has taken it over"):
             write(visit(first, "late"))
+    with pytest.raises(LeaseError, match="has taken it over"):
+        one.begin_walk("http://example.org/other", first, NOW)
     two.commit(visit(first, "in time"))
     assert [entry["title"] for entry in two.entries()] == ["in time"]
 
