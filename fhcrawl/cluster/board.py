@@ -90,7 +90,9 @@ local function has_in_hand(who, feed)
   return hand and string.match(hand, '^[^\\n]*') == who
 end
 """
+# One that was taken for dead has no part in the job any more.
 PUT = """
+if redis.call('SISMEMBER', J .. 'members', worker) == 0 then return 0 end
 for i = 2, #ARGV do put(ARGV[i]) end
 """
 # The feed's own next items come first: its walk goes on.
@@ -154,6 +156,7 @@ redis.call('ZADD', hosts, now() + microseconds, host)
 if asks ~= '' then redis.call('HSET', J .. 'asks', host, asks) end
 """
 PICK_UP = """
+if redis.call('SISMEMBER', J .. 'members', worker) == 0 then return 0 end
 local feed, options = ARGV[2], ARGV[3]
 return redis.call('HSETNX', hands, feed, worker .. '\\n' .. options)
 """

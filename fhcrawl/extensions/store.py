@@ -125,6 +125,11 @@ class StoreExtension:
         try:
             begun = self.store.begin_walks(list(feeds), self.run, now())
         except StoreError as error:
+            if len(feeds) > 1 and self._is_writable():
+                # One of them is to blame.
+                for feed, options in feeds.items():
+                    yield from self.begin_walks({feed: options})
+                return
             for feed in feeds:
                 self.give_up(feed, Loss(State.FAILED, "store-error", f"is not crawled: {error}"), error)
             return
@@ -134,6 +139,13 @@ class StoreExtension:
                 yield known
             elif not isinstance(known, BegunError):
                 self.yield_to_other(feed, known)
+
+    def _is_writable(self) -> bool:
+        try:
+            self.store.check_writable()
+        except StoreError:
+            return False
+        return True
 
     def yield_to_other(self, feed: str, error: LeaseError) -> None:
         """Leave a feed to another crawl, and say so once."""

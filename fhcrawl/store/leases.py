@@ -81,15 +81,17 @@ class Leases:
         """Check that a feed of another run may be taken over.
 
         :raises LeaseError: if not
-        :raises BegunError: if it is a feed of another living process of the job
+        :raises BegunError: if a living process of this job answers for it
         """
+        if not self._counts(connection):
+            raise LeaseError(TAKEN_OVER)
         holder = _living(connection, run)
         if holder is None:
             return
         if holder.owner != self.owner:
             raise LeaseError(f"another crawl is at work on it ({shown(holder.owner)})")
-        if run != self._run and not overdue(connection, [run]):
-            raise BegunError("another process of this job has begun it")
+        if self._shares and not overdue(connection, [run]):
+            raise BegunError("a process of this job has begun it")
 
     def check(self, connection: Connection, feed_id: int) -> None:
         """Check that a feed still belongs to this run; nobody can take it before the transaction ends.

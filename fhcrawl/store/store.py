@@ -264,7 +264,7 @@ class Store:
         :param feed: URL of the subscription document, as the user gave it
         :param now: ISO 8601 in UTC
         :raises LeaseError: if another crawl is at work on it
-        :raises BegunError: if another process of this job has begun its walk
+        :raises BegunError: if this job has begun its walk
         """
         known = self.begin_walks([feed], run, now)[feed]
         if isinstance(known, LeaseError):

@@ -10,6 +10,7 @@ from fhcrawl.exceptions import LeaseError
 from fhcrawl.logical_feed import Role
 from fhcrawl.store import lists
 from fhcrawl.store.rows import Subscription
+from fhcrawl.store.schedules import NO_RUN
 from fhcrawl.store.schema import documents, feeds
 from fhcrawl.store.statements import MOVED, is_of, is_one_of
 from fhcrawl.visit import State
@@ -49,7 +50,7 @@ def begin(
     :param now: ISO 8601 in UTC
     """
     # Sorted: two crawls that begin with the same feeds do not wait for each other.
-    new = [{"url": url, "location": url, "walk": 0, "run": run, "since": now} for url in sorted(urls)]
+    new = [{"url": url, "location": url, "walk": 0, "run": NO_RUN, "since": now} for url in sorted(urls)]
     connection.execute(upserts.feed, new)
     given = select(feeds).where(is_one_of(urls)).order_by(feeds.c.id).with_for_update()
     rows = connection.execute(given).all()

@@ -136,6 +136,9 @@ def test_what_a_dead_worker_had_is_taken_over(one: Board, two: Board) -> None:
     assert taken(two) == "c"
     assert not one.put_down("a", [item("a")])
     one.put(item("d", "example.com"))
+    assert not one.pick_up("e", {})
+    assert two.queued() == 0
+    two.put(item("d", "example.com"))
     assert taken(one) is None
     assert taken(two) == "d"
 

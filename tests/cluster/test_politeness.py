@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tests.cluster.test_cluster import chains, start_together
-from tests.cluster.workers import hosts
+from tests.cluster.test_cluster import Gate, chains, start_together
+from tests.cluster.workers import WAIT, hosts
 from tests.server import Answer
 
 if TYPE_CHECKING:
@@ -47,6 +48,25 @@ def test_download_delay_is_kept_by_all_workers_together(cluster: Cluster) -> Non
         gaps = [after - before for before, after in pairwise(server.arrivals)]
         assert len(gaps) == 7
         assert min(gaps) >= SHORTEST
+
+
+def test_delay_goes_with_the_host_from_worker_to_worker(cluster: Cluster) -> None:
+    with hosts(1) as [server]:
+        urls = chains([server], 2, 1, delay=0)
+        settings: dict[str, Any] = {"DOWNLOAD_DELAY": 4, "DOWNLOAD_DELAY_JITTER": 0, "ROBOTSTXT_OBEY": 0}
+        gate = Gate([server], 1)
+        first = cluster.start(*urls, **settings)
+        assert gate.is_reached.wait(WAIT)
+        second = cluster.start(*urls, **settings)
+        second.join()
+        # It has the answer, and leaves the other feed to the second one.
+        first.process.send_signal(signal.SIGTERM)
+        opened = time.monotonic()
+        gate.open()
+        assert (first.end().exit_code, second.end().exit_code) == (0, 0)
+        [_first, then] = server.arrivals
+        assert then - opened >= 3.5
+    assert {len(worker.end().items) for worker in (first, second)} == {0, 2}
 
 
 def test_retry_after_is_kept_by_all_workers_together(cluster: Cluster) -> None:

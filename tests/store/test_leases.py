@@ -71,7 +71,7 @@ def test_feeds_that_begin_together_are_refused_one_by_one(one: Store, two: Store
     others = ["http://example.org/b", "http://example.org/a"]
     begun = two.begin_walks([others[0], FEED, others[1]], second, NOW)
     assert isinstance(begun.pop(FEED), LeaseError)
-    assert begun == {url: Subscription(url, url, 1) for url in others}
+    assert begun == {url: Subscription(url, url, 1, second) for url in others}
     assert [feed.feed for feed in two.feeds(second)] == sorted(others)
 
 
@@ -150,6 +150,8 @@ def test_process_of_a_job_that_is_taken_for_dead_leaves_its_feeds_and_writes_not
     for write in (one.commit, one.lose, one.confirm):
         with pytest.raises(LeaseError, match="has taken it over"):
             write(visit(first, "late"))
+    with pytest.raises(LeaseError, match="has taken it over"):
+        one.begin_walk("http://example.org/other", first, NOW)
     two.commit(visit(first, "in time"))
     assert [entry["title"] for entry in two.entries()] == ["in time"]
 
@@ -159,6 +161,9 @@ def test_process_that_leaves_its_job_hands_over_its_feeds(one: Store, two: Store
     one.begin_walk(FEED, first, NOW)
     one.hand_over(second)
     one.close()
+    for begin in (lambda: two.begin_walk(FEED, second, NOW), lambda: two.forget(FEED, NOW)):
+        with pytest.raises(BegunError):
+            begin()
     assert [feed.feed for feed in two.feeds(second)] == [FEED]
     two.commit(visit(first, "a"))
     assert len(list(two.pending(two.begin_delivery(second)))) == 1
