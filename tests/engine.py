@@ -65,6 +65,7 @@ class Engine:
         settings.set("EXTENSIONS", {n: order for n, order in extensions if n.endswith(EXTENSIONS)})
         settings.set("EXTENSIONS_BASE", {})
         settings.set("TWISTED_REACTOR_ENABLED", False)
+        settings.set("FHCRAWL_READER_ENABLED", False)
         settings.update(more or {})
         self._crawler = get_crawler(HistorySpider, settings.copy_to_dict())
         self._documents = documents
