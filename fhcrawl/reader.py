@@ -1,15 +1,12 @@
-"""Reads feed documents: where it is asked to, or as `python -m fhcrawl.reader`, a process of its own."""
+"""Reads feed documents: where it is asked to, or as `python -m fhcrawl.reader FILE`, a process."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import gc
 import pickle
 import signal
-import struct
 import sys
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from fhcrawl import documents
 from fhcrawl.addresses import without_credentials
@@ -17,11 +14,10 @@ from fhcrawl.addresses import without_credentials
 if TYPE_CHECKING:
     from fhcrawl.documents import Bounds, FeedDocument
 
-LENGTH = struct.Struct("!Q")  # octets of what follows
-READY = b"ready\n"
+TURN = b"\n"  # it is the other one's
 DIED = "reader-died"
 GARBAGE = 100_000  # objects that may be there before a collection
-PIPE = 1 << 20  # octets; the most that Linux gives to anybody who asks
+BUFFER = 1 << 18  # octets
 
 
 class Job(NamedTuple):
@@ -46,19 +42,35 @@ def read(job: Job) -> FeedDocument:
     return document
 
 
-def framed(value: object) -> bytes:
-    """A value as it goes through a pipe: its length, and what it is pickled."""
-    pickled = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-    return LENGTH.pack(len(pickled)) + pickled
+def put(file: int, value: object) -> None:
+    """Write a value to a file, in place of what is there; a large one is never in memory as it is written.
+
+    :param file: descriptor, of a file that other processes have too
+    :raises OSError: if it cannot be written
+    """
+    with open(file, "wb", BUFFER, closefd=False) as written:
+        written.seek(0)
+        written.truncate()
+        pickle.dump(value, written, pickle.HIGHEST_PROTOCOL)
 
 
-def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
-    """Answer jobs until there are no more."""
-    answers.write(READY)
+def take(file: int) -> Any:
+    """The value that somebody has put into a file."""
+    with open(file, "rb", BUFFER, closefd=False) as read:
+        read.seek(0)
+        return pickle.load(read)  # noqa: S301 - it is our own process
+
+
+def serve(file: int, turns: BinaryIO, answers: BinaryIO) -> None:
+    """Put an answer in the place of each job, when it is our turn, until there are no more.
+
+    :param file: where the jobs are, as `take` has it
+    """
+    answers.write(TURN)
     answers.flush()
-    while head := jobs.read(LENGTH.size):
-        job = pickle.loads(jobs.read(*LENGTH.unpack(head)))  # noqa: S301 - of our parent
-        answers.write(framed(_answer(job)))
+    while turns.read(len(TURN)):
+        put(file, _answer(take(file)))
+        answers.write(TURN)
         answers.flush()
 
 
@@ -69,12 +81,6 @@ def _answer(job: Job) -> FeedDocument | Exception:
         return error
 
 
-def _widen(pipe: int) -> None:
-    """Let a pipe hold a whole document, so that nobody waits for the other side to take it (Linux)."""
-    with contextlib.suppress(AttributeError, OSError):
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE)
-
-
 def main() -> None:
     """Serve the process that has started this one."""
     # Ctrl-C goes to both; the crawl still needs this one then.
@@ -82,9 +88,7 @@ def main() -> None:
     # What a document is read into is no garbage before it is sent, and has no cycles.
     gc.freeze()
     gc.set_threshold(GARBAGE)
-    for pipe in (sys.stdin, sys.stdout):
-        _widen(pipe.fileno())
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    serve(int(sys.argv[1]), sys.stdin.buffer, sys.stdout.buffer)
 
 
 if __name__ == "__main__":

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-import pickle
 import sys
-from typing import TYPE_CHECKING
+import tempfile
+from typing import IO, TYPE_CHECKING
 
-from fhcrawl.reader import LENGTH, READY, framed
+from fhcrawl.reader import TURN, put, take
 
 if TYPE_CHECKING:
     from fhcrawl.documents import FeedDocument
     from fhcrawl.reader import Job
 
 MODULE = "fhcrawl.reader"
-BUFFER = 1 << 22  # octets
 
 
 class ReaderProcess:
-    """A process that reads documents, one after the other. It ends when this one does."""
+    """A process that reads documents, one after the other. It ends when this one does.
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    :param file: a file without a name, through which the two exchange documents
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process, file: IO[bytes]) -> None:
         self._process = process
+        self._file = file
 
     @property
     def pid(self) -> int:
@@ -36,43 +38,46 @@ class ReaderProcess:
 
         :raises OSError: if that cannot be done
         """
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", MODULE),
+            *(sys.executable, "-m", MODULE, str(file.fileno())),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            pass_fds=[file.fileno()],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            limit=BUFFER,
         )
-        started = cls(process)
-        await started._receive(len(READY))
+        started = cls(process, file)
+        await started._wait_for_turn()
         return started
 
     async def read(self, job: Job) -> FeedDocument:
         """Read a document there.
 
         :raises NotAFeedError: if it is none
-        :raises OSError: if the process is no more; then it has been waited for
+        :raises OSError: if the process is no more, or if there is no room; then it has ended
         """
-        jobs = _pipes(self._process)[1]
-        with contextlib.suppress(ConnectionError):
-            jobs.write(framed(job))
-            await jobs.drain()
-        (length,) = LENGTH.unpack(await self._receive(LENGTH.size))
-        answer = pickle.loads(await self._receive(length))  # noqa: S301 - it is our own process
+        try:
+            put(self._file.fileno(), job)
+        except OSError:
+            await self.end()
+            raise
+        _pipes(self._process)[1].write(TURN)
+        await self._wait_for_turn()
+        answer: FeedDocument | Exception = take(self._file.fileno())
         if isinstance(answer, Exception):
             raise answer
-        document: FeedDocument = answer
-        return document
+        return answer
 
-    async def _receive(self, length: int) -> bytes:
+    async def _wait_for_turn(self) -> None:
         try:
-            return await _pipes(self._process)[0].readexactly(length)
+            await _pipes(self._process)[0].readexactly(len(TURN))
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             raise ChildProcessError(f"it ended with status {await self.end()}") from error
 
     async def end(self) -> int:
         """Let it end, and wait until it has; its exit status, or minus the number of a signal."""
         _pipes(self._process)[1].close()
+        self._file.close()
         return await self._process.wait()
 
 

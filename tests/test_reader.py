@@ -3,21 +3,20 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-import pickle
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fhcrawl import reader
 from fhcrawl.documents import Bounds
 from fhcrawl.exceptions import NotAFeedError
-from fhcrawl.reader import LENGTH, READY, Job, framed
+from fhcrawl.reader import TURN, Job
 from fhcrawl.reader_process import ReaderProcess
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
 URL = "https://example.org/feed"
 
@@ -27,24 +26,31 @@ def job(body: str, *, keep_originals: bool = True) -> Job:
     return Job(body.encode(), URL, "application/atom+xml", links, None, keep_originals, Bounds())
 
 
-def answers(written: bytes) -> Iterator[object]:
-    file = io.BytesIO(written.removeprefix(READY))
-    while head := file.read(LENGTH.size):
-        yield pickle.loads(file.read(*LENGTH.unpack(head)))  # noqa: S301 - the test's own
-
-
-def test_process_answers_as_reading_here_does() -> None:
+def test_process_answers_as_reading_here_does(tmp_path: Path) -> None:
     documents = [atom([E("1"), E("2")]), "<html><body>no feed</body></html>", atom([E("3")]) + "<"]
-    output = io.BytesIO()
-    reader.serve(io.BytesIO(b"".join(framed(job(body)) for body in documents)), output)
-    first, second, third = answers(output.getvalue())
-    assert output.getvalue().startswith(READY)
+    found: list[Any] = []
+    with (tmp_path / "exchange").open("w+b") as file:
+        for body in documents:
+            turns = io.BytesIO()
+            reader.put(file.fileno(), job(body))
+            reader.serve(file.fileno(), io.BytesIO(TURN), turns)
+            found.append(reader.take(file.fileno()))
+            assert turns.getvalue() == TURN * 2
+    first, second, third = found
     assert first == reader.read(job(documents[0]))
     assert isinstance(second, NotAFeedError)
     with pytest.raises(NotAFeedError) as here:
         reader.read(job(documents[1]))
     assert (second.kind, str(second)) == (here.value.kind, str(here.value))
     assert third == reader.read(job(documents[2]))
+
+
+def test_nothing_is_left_of_a_longer_document(tmp_path: Path) -> None:
+    with (tmp_path / "exchange").open("w+b") as file:
+        for text in ("x" * 1_000_000, "y"):
+            reader.put(file.fileno(), text)
+            assert reader.take(file.fileno()) == text
+        assert os.fstat(file.fileno()).st_size < 1000
 
 
 def test_links_of_a_document_hold_no_password() -> None:

@@ -130,7 +130,7 @@ class ReaderExtension:
                 return await process.read(job)
             except OSError as error:
                 self._start = None
-                why = f"the process that was to read it is no more: {error}"
+                why = f"the process that was to read it failed: {error}"
                 raise NotAFeedError(reader.DIED, why) from error
 
     async def _process(self) -> ReaderProcess | None:

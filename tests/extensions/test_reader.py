@@ -41,7 +41,7 @@ def changed_readers(project: Project, statements: str) -> str:
     (folder / "sitecustomize.py").write_text(
         "import os, signal, sys, time\n"
         "from pathlib import Path\n"
-        "if sys.orig_argv[-2:] == ['-m', 'fhcrawl.reader']:\n"
+        "if sys.orig_argv[-3:-1] == ['-m', 'fhcrawl.reader']:\n"
         "    from fhcrawl import documents\n"
         "    read = documents.read\n"
         "    def changed(body, *args):\n"
@@ -91,7 +91,7 @@ def test_document_that_the_process_dies_of_is_a_gap_and_the_next_one_is_read(
     assert run.exit_code == 0
     assert sorted(run.changes) == ["2", "3", "o0", "o1"]
     sentence, *_ = run.warnings()
-    why = f"the process that was to read it is no more: it ended with status -{signal.SIGSEGV:d}"
+    why = f"the process that was to read it failed: it ended with status -{signal.SIGSEGV:d}"
     assert sentence == f"WARNING: {server.url('/1')} could not be read: {why}"
     verdicts = {found["feed"]: found for found in project.feeds()}
     assert verdicts[other]["verdict"] == "complete"
@@ -120,7 +120,7 @@ def test_without_a_process_documents_are_read_here(server: FeedServer, project: 
     folder = project.folder / "path"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(
-        "import os, sys\nif sys.orig_argv[-2:] == ['-m', 'fhcrawl.reader']:\n    os._exit(1)\n"
+        "import os, sys\nif sys.orig_argv[-3:-1] == ['-m', 'fhcrawl.reader']:\n    os._exit(1)\n"
     )
     path = f"{project.environment()['PYTHONPATH']}{os.pathsep}{folder}"
     run = project.crawl(serve_chain(server, 4), PYTHONPATH=path)
