@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.wait import WebDriverWait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
 PROGRAMS = ("chromium", "chromedriver")
+PATIENCE = 60  # seconds
 LEFT_OUT = (
     "The tests of the report in a browser were left out: there is no chromium with chromedriver here "
     "(Debian's packages chromium and chromium-driver)"
@@ -81,6 +83,9 @@ class Browser:
         self.cdp("Emulation.setEmulatedMedia", {"media": "", "features": [theme]})
         self.driver.get("about:blank")
         self.driver.get(f"{path.as_uri()}{fragment}")
+        # ChromeDriver may be satisfied with the page before.
+        whole = "return document.readyState == 'complete' && location.protocol == 'file:'"
+        WebDriverWait(self.driver, PATIENCE).until(lambda driver: driver.execute_script(whole))
 
     def cdp(self, command: str, parameters: dict[str, Any]) -> Any:
         """A command of the Chrome DevTools protocol."""
