@@ -25,10 +25,13 @@ PROCESS = b"-m\0fhcrawl.reader\0"
 
 
 def serve_chain(server: FeedServer, documents: int, marked: int | None = None) -> str:
-    """A chain of large documents, the newest at once, the others when the process for them is ready."""
+    """A chain of large documents, the newest at once, the others when the process for them is ready.
+
+    :param marked: this one is so large that it waits for the process
+    """
     for number in range(documents):
         prev = server.url(f"/{number - 1}") if number else None
-        text = LARGE + (" MARKED" if number == marked else "")
+        text = LARGE * 30 + " MARKED" if number == marked else LARGE
         delay = 0 if number == documents - 1 else 1.5 if number == documents - 2 else 0.1
         server.serve(f"/{number}", atom([E(str(number), text=text)], prev=prev), delay=delay)
     return server.url(f"/{documents - 1}")
