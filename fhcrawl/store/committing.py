@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from fhcrawl.logical_feed import Version, Winner
-    from fhcrawl.store.statements import Upserts
+    from fhcrawl.store.upserts import Upserts
     from fhcrawl.visit import Visit
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store import schema
-from fhcrawl.store.statements import Prepared
+from fhcrawl.store.prepared import Prepared
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table

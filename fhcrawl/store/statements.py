@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
@@ -15,21 +14,19 @@ from sqlalchemy import (
     Text,
     any_,
     bindparam,
-    case,
     func,
     literal,
-    null,
     select,
     true,
 )
 
 from fhcrawl.logical_feed import Role
+from fhcrawl.store.prepared import Prepared
 from fhcrawl.store.schema import (
     POSTGRESQL,
     SQLITE,
     Keyed,
     Number,
-    captures,
     changes,
     documents,
     entries,
@@ -39,9 +36,7 @@ from fhcrawl.store.schema import (
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sqlalchemy import Column, ColumnElement, Connection, CursorResult, Dialect
+    from sqlalchemy import ColumnElement, Connection, CursorResult, Dialect
 
 DATABASES = (SQLITE, POSTGRESQL)
 # One for each number of ids.
@@ -94,7 +89,11 @@ WINNERS = (
 )
 
 
-def _is_among(column: Any, names: str, dialect: Dialect) -> ColumnElement[bool]:
+def is_among(column: Any, names: str, dialect: Dialect) -> ColumnElement[bool]:
+    """That a column has one of the values of a parameter, in the words of one database.
+
+    :param names: the parameter
+    """
     if dialect.name == SQLITE:
         some: ColumnElement[bool] = column.in_(bindparam(names, expanding=True))
         return some
@@ -115,11 +114,6 @@ ENTRIES = select(
 
 ENTRIES_COLUMNS = [str(name) for name in ENTRIES.selected_columns.keys()]  # noqa: SIM118 - a collection of columns
 VERSIONS = ENTRIES.add_columns(entries.c.original, entries.c.order_time)
-
-
-def _stored_entries(dialect: Dialect) -> Select[Any]:
-    of_feed = entries.c.feed_id == bindparam("b_feed_id", type_=Integer())
-    return select(entries).where(of_feed, _is_among(entries.c.id, "b_ids", dialect))
 
 
 ENTRY = select(entries).where(
@@ -161,7 +155,7 @@ FIND_DOCUMENT = select(documents).where(
 )
 
 
-def _number(key: str) -> ScalarSelect[Any]:
+def number_of(key: str) -> ScalarSelect[Any]:
     """The number of the document whose feed and key are parameters; NULL if the key is NULL."""
     known = documents.alias("known")
     wanted = Keyed(bindparam(key, type_=Text()))
@@ -169,19 +163,8 @@ def _number(key: str) -> ScalarSelect[Any]:
     return select(known.c.id).where(found).scalar_subquery()
 
 
-# Of the subscription document that the feed has been walked from.
-WALK = select(feeds.c.walk).where(feeds.c.id == bindparam("b_feed_id")).scalar_subquery()
-
-# What is written of a document that nobody has read, and of one that somebody has.
-UNREAD_COLUMNS = (
-    *("feed_id", "key", "url", "role", "state", "walk", "step"),
-    *("lost_entries", "reason", "detail", "since"),
-)
-READ_COLUMNS = (*UNREAD_COLUMNS, "run", "updated", "fetched", "moved_to")
-DOCUMENT_KEY = (documents.c.feed_id, Keyed(documents.c.key))
-
 WRITE_SUBSCRIPTION = (
-    feeds.update().where(feeds.c.id == bindparam("b_feed_id")).values(subscription_id=_number("b_key"))
+    feeds.update().where(feeds.c.id == bindparam("b_feed_id")).values(subscription_id=number_of("b_key"))
 )
 
 # RFC 9111, 4.3.4: a 304 response updates the header fields that are stored; those that it has not stay.
@@ -259,31 +242,6 @@ def chain_ends(start: Any) -> Select[Any]:
     )
 
 
-class Prepared:
-    """A statement in the words of one database, whose values are of types that need no conversion.
-
-    SQLAlchemy looks at the values of each row, which takes as long as the database takes to store them.
-
-    :param columns: the columns of an insertion that get a value
-    """
-
-    def __init__(self, statement: Any, dialect: Dialect, columns: Iterable[str] = ()) -> None:
-        compiled = statement.compile(dialect=dialect, column_keys=list(columns) or None)
-        self._sql = str(compiled)
-        self._names: list[str] = compiled.positiontup
-        self._fixed: dict[str, object] = compiled.params
-
-    def execute(self, connection: Connection, values: Mapping[str, object]) -> CursorResult[Any]:
-        """Execute it for values by name."""
-        values = {**self._fixed, **values}
-        return connection.exec_driver_sql(self._sql, tuple(values[name] for name in self._names))
-
-    def execute_all(self, connection: Connection, rows: list[tuple[object, ...]]) -> None:
-        """Execute it for rows that have a value for every column, in the order of the columns."""
-        if rows:
-            connection.exec_driver_sql(self._sql, rows)
-
-
 class WinnersAmong:
     """The statement of `WINNERS` for some ids, in the words of one database."""
 
@@ -303,89 +261,8 @@ class WinnersAmong:
         if self._dialect.name == SQLITE:
             among = entries.c.id.in_([bindparam(f"id_{n}", type_=Text()) for n in range(number)])
         else:
-            among = _is_among(entries.c.id, "ids", self._dialect)
+            among = is_among(entries.c.id, "ids", self._dialect)
         return Prepared(WINNERS.where(among), self._dialect)
-
-
-class Upserts:
-    """Insertions that meet a row of the same key, in the words of one database."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        # The other database's dialect is large, and need not be loaded.
-        insert = import_module(f"sqlalchemy.dialects.{dialect.name}").insert
-        entry = self._overwrite(insert(entries), entries.c.id, entries.c.feed_id)
-        self.entry = Prepared(entry, dialect, entries.columns.keys())
-        # What changes again while it is delivered is not what is delivered.
-        change = insert(changes).on_conflict_do_update(
-            index_elements=(changes.c.feed_id, Keyed(changes.c.id)), set_={"delivery": null()}
-        )
-        self.change = Prepared(change, dialect, changes.columns.keys())
-        self.feed = insert(feeds).on_conflict_do_nothing(index_elements=(Keyed(feeds.c.url),))
-        known_document = self._known_document(insert(documents).inline())
-        self.known_document = Prepared(known_document, dialect, UNREAD_COLUMNS)
-        part = insert(documents).inline().values(behind_id=_number("b_behind_key"))
-        self.part = self._known_document(part, "url", "behind_id")
-        self.document = Prepared(self._document(insert(documents).inline()), dialect, READ_COLUMNS)
-        once = (versions.c.feed_id, Keyed(versions.c.id), versions.c.digest)
-        version = insert(versions).inline().on_conflict_do_nothing(index_elements=once)
-        self.version = Prepared(version, dialect, versions.columns.keys())
-        self.superseded = version.from_select(versions.columns.keys(), _stored_entries(dialect))
-        self.capture = self._overwrite(insert(captures), captures.c.url)
-
-    @staticmethod
-    def _overwrite(statement: Any, key: Column[str], *also: Column[Any]) -> Any:
-        """A row of a key, which is unique together with other columns."""
-        columns = statement.table.c
-        updated = {c.name: statement.excluded[c.name] for c in columns if c not in {key, *also}}
-        return statement.on_conflict_do_update(index_elements=(*also, Keyed(key)), set_=updated)
-
-    @staticmethod
-    def _known_document(statement: Any, *also: str) -> Any:
-        """What a link names, or a list.
-
-        :param also: what is as new as the link in any case
-
-        A document that was read as something else, say as the subscription document of an earlier time, says
-        nothing of what it is as an archive.
-        """
-        new, other = statement.excluded, documents.c.role != statement.excluded.role
-        columns = ("role", "state", "walk", "step", "reason", "detail", "since")
-        changed = {name: case((other, new[name]), else_=documents.c[name]) for name in columns}
-        changed |= {name: new[name] for name in also}
-        return statement.on_conflict_do_update(index_elements=DOCUMENT_KEY, set_=changed)
-
-    @staticmethod
-    def _document(statement: Any) -> Any:
-        statement = statement.values(behind_id=_number("b_behind_key"), moved_walk=WALK)
-        new = statement.excluded
-        # What a document said before it was lost still holds, and what a list said of it.
-        holds = (new.state != State.PROCESSED.value) | (new.role == Role.PART.value)
-        # An archive keeps the place that the chain once gave it; what is read again in each walk moves.
-        moves = new.role != Role.ARCHIVE.value
-        same_target = documents.c.moved_to.is_not_distinct_from(new.moved_to)
-        same_reason = documents.c.reason.is_not_distinct_from(new.reason)
-        return statement.on_conflict_do_update(
-            index_elements=DOCUMENT_KEY,
-            set_={
-                "url": new.url,
-                "role": new.role,
-                "state": new.state,
-                "walk": case((moves, new.walk), else_=documents.c.walk),
-                "step": case((moves, new.step), else_=documents.c.step),
-                "behind_id": case(
-                    (holds, func.coalesce(new.behind_id, documents.c.behind_id)), else_=new.behind_id
-                ),
-                "run": new.run,
-                "updated": new.updated,
-                "lost_entries": new.lost_entries,
-                "reason": new.reason,
-                "detail": new.detail,
-                "since": case((same_reason, documents.c.since), else_=new.since),
-                "fetched": new.fetched,
-                "moved_to": new.moved_to,
-                "moved_walk": case((same_target, documents.c.moved_walk), else_=new.moved_walk),
-            },
-        )
 
 
 CHAIN_ENDS = chain_ends(documents.c.id == bindparam("start"))

@@ -28,9 +28,11 @@ from fhcrawl.store import (
 from fhcrawl.store.committing import Before, Commit
 from fhcrawl.store.details import Details, details
 from fhcrawl.store.leases import Leases
+from fhcrawl.store.prepared import Prepared
 from fhcrawl.store.rows import NOT_FETCHED, Capture, End, Feed, KeptVersion, Step, StoredVersion, Subscription
 from fhcrawl.store.schema import Keyed, captures, changes, deliveries, documents, entries, feeds
 from fhcrawl.store.statements import ORDER
+from fhcrawl.store.upserts import Upserts
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
@@ -64,8 +66,8 @@ class Store:
         self._writer = opening.writer(engine)
         self._reader = opening.reader(engine)
         self._winners_among = statements.WinnersAmong(engine.dialect)
-        self._end_of = statements.Prepared(statements.END_OF, engine.dialect)
-        self._upserts = statements.Upserts(engine.dialect)
+        self._end_of = Prepared(statements.END_OF, engine.dialect)
+        self._upserts = Upserts(engine.dialect)
         self._feed_ids: dict[str, int] = {}
         self._leases: Leases | None = None
         self._file: tuple[int, int] | None = None

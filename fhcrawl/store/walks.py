@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from fhcrawl.store.leases import Leases
-    from fhcrawl.store.statements import Upserts
+    from fhcrawl.store.upserts import Upserts
 
 BEGUN = (
     feeds.update()

@@ -1,0 +1,114 @@
+"""What is written where a row of the same key may be: insertions, and what they change of it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Integer, Select, bindparam, case, func, null, select
+
+from fhcrawl.logical_feed import Role
+from fhcrawl.store.prepared import Prepared
+from fhcrawl.store.schema import Keyed, captures, changes, documents, entries, feeds, versions
+from fhcrawl.store.statements import is_among, number_of
+from fhcrawl.visit import State
+
+if TYPE_CHECKING:
+    from sqlalchemy import Column, Dialect
+
+# Of the subscription document that the feed has been walked from.
+WALK = select(feeds.c.walk).where(feeds.c.id == bindparam("b_feed_id")).scalar_subquery()
+
+# What is written of a document that nobody has read, and of one that somebody has.
+UNREAD_COLUMNS = (
+    *("feed_id", "key", "url", "role", "state", "walk", "step"),
+    *("lost_entries", "reason", "detail", "since"),
+)
+READ_COLUMNS = (*UNREAD_COLUMNS, "run", "updated", "fetched", "moved_to")
+DOCUMENT_KEY = (documents.c.feed_id, Keyed(documents.c.key))
+
+
+class Upserts:
+    """Insertions that meet a row of the same key, in the words of one database."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        # The other database's dialect is large, and need not be loaded.
+        insert = import_module(f"sqlalchemy.dialects.{dialect.name}").insert
+        entry = self._overwrite(insert(entries), entries.c.id, entries.c.feed_id)
+        self.entry = Prepared(entry, dialect, entries.columns.keys())
+        # What changes again while it is delivered is not what is delivered.
+        change = insert(changes).on_conflict_do_update(
+            index_elements=(changes.c.feed_id, Keyed(changes.c.id)), set_={"delivery": null()}
+        )
+        self.change = Prepared(change, dialect, changes.columns.keys())
+        self.feed = insert(feeds).on_conflict_do_nothing(index_elements=(Keyed(feeds.c.url),))
+        known_document = self._known_document(insert(documents).inline())
+        self.known_document = Prepared(known_document, dialect, UNREAD_COLUMNS)
+        part = insert(documents).inline().values(behind_id=number_of("b_behind_key"))
+        self.part = self._known_document(part, "url", "behind_id")
+        self.document = Prepared(self._document(insert(documents).inline()), dialect, READ_COLUMNS)
+        once = (versions.c.feed_id, Keyed(versions.c.id), versions.c.digest)
+        version = insert(versions).inline().on_conflict_do_nothing(index_elements=once)
+        self.version = Prepared(version, dialect, versions.columns.keys())
+        self.superseded = version.from_select(versions.columns.keys(), _stored_entries(dialect))
+        self.capture = self._overwrite(insert(captures), captures.c.url)
+
+    @staticmethod
+    def _overwrite(statement: Any, key: Column[str], *also: Column[Any]) -> Any:
+        """A row of a key, which is unique together with other columns."""
+        columns = statement.table.c
+        updated = {c.name: statement.excluded[c.name] for c in columns if c not in {key, *also}}
+        return statement.on_conflict_do_update(index_elements=(*also, Keyed(key)), set_=updated)
+
+    @staticmethod
+    def _known_document(statement: Any, *also: str) -> Any:
+        """What a link names, or a list.
+
+        :param also: what is as new as the link in any case
+
+        A document that was read as something else, say as the subscription document of an earlier time, says
+        nothing of what it is as an archive.
+        """
+        new, other = statement.excluded, documents.c.role != statement.excluded.role
+        columns = ("role", "state", "walk", "step", "reason", "detail", "since")
+        changed = {name: case((other, new[name]), else_=documents.c[name]) for name in columns}
+        changed |= {name: new[name] for name in also}
+        return statement.on_conflict_do_update(index_elements=DOCUMENT_KEY, set_=changed)
+
+    @staticmethod
+    def _document(statement: Any) -> Any:
+        statement = statement.values(behind_id=number_of("b_behind_key"), moved_walk=WALK)
+        new = statement.excluded
+        # What a document said before it was lost still holds, and what a list said of it.
+        holds = (new.state != State.PROCESSED.value) | (new.role == Role.PART.value)
+        # An archive keeps the place that the chain once gave it; what is read again in each walk moves.
+        moves = new.role != Role.ARCHIVE.value
+        same_target = documents.c.moved_to.is_not_distinct_from(new.moved_to)
+        same_reason = documents.c.reason.is_not_distinct_from(new.reason)
+        return statement.on_conflict_do_update(
+            index_elements=DOCUMENT_KEY,
+            set_={
+                "url": new.url,
+                "role": new.role,
+                "state": new.state,
+                "walk": case((moves, new.walk), else_=documents.c.walk),
+                "step": case((moves, new.step), else_=documents.c.step),
+                "behind_id": case(
+                    (holds, func.coalesce(new.behind_id, documents.c.behind_id)), else_=new.behind_id
+                ),
+                "run": new.run,
+                "updated": new.updated,
+                "lost_entries": new.lost_entries,
+                "reason": new.reason,
+                "detail": new.detail,
+                "since": case((same_reason, documents.c.since), else_=new.since),
+                "fetched": new.fetched,
+                "moved_to": new.moved_to,
+                "moved_walk": case((same_target, documents.c.moved_walk), else_=new.moved_walk),
+            },
+        )
+
+
+def _stored_entries(dialect: Dialect) -> Select[Any]:
+    of_feed = entries.c.feed_id == bindparam("b_feed_id", type_=Integer())
+    return select(entries).where(of_feed, is_among(entries.c.id, "b_ids", dialect))
