@@ -32,14 +32,6 @@ def read(entry: _Element) -> Entry:
     return atom.read_entry(entry, "", [], 1)
 
 
-def build(name: str, fields: Fields) -> list[_Element]:
-    """The elements of a field."""
-    value: Any = fields[name]
-    if name in ONE_FOR_EACH:
-        return [ONE_FOR_EACH[name](each) for each in value]
-    return [ELEMENTS[name](value, fields)] if value and name in ELEMENTS else []
-
-
 def says(child: _Element, name: str) -> bool:
     """Whether a child of an entry says a field."""
     if child.tag == f"{ATOM}link":
@@ -148,4 +140,4 @@ ONE_FOR_EACH: dict[str, Callable[[Any], _Element]] = {
         length=None if file["length"] is None else str(file["length"]),
     ),
 }
-FORM = EntryFormat(ENTRY, read, build, says, atom.FIELDS, adopt, complete)
+FORM = EntryFormat(ENTRY, read, ELEMENTS, ONE_FOR_EACH, says, atom.FIELDS, adopt, complete)

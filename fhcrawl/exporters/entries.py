@@ -55,7 +55,8 @@ class EntryFormat(NamedTuple):
 
     :param tag: of an entry
     :param read: reads an entry whose xml:base is absolute
-    :param build: the elements that say a field, given all of them
+    :param elements: makes the element that says a field, given its value and all fields
+    :param one_for_each: makes one of the elements that say a field, given one of its values
     :param says: whether a child of an entry says a field
     :param reads: the tags of children that `read` looks at
     :param adopt: an original as an entry of this format; None if it is of another one
@@ -64,11 +65,19 @@ class EntryFormat(NamedTuple):
 
     tag: str
     read: Callable[[_Element], Entry]
-    build: Callable[[str, Fields], list[_Element]]
+    elements: dict[str, Callable[[Any, Fields], _Element]]
+    one_for_each: dict[str, Callable[[Any], _Element]]
     says: Callable[[_Element, str], bool]
     reads: Container[str]
     adopt: Callable[[_Element], _Element | None]
     complete: Callable[[_Element, Fields], None]
+
+    def build(self, name: str, fields: Fields) -> list[_Element]:
+        """The elements that say a field, given all of them."""
+        value: Any = fields[name]
+        if name in self.one_for_each:
+            return [self.one_for_each[name](each) for each in value]
+        return [self.elements[name](value, fields)] if value and name in self.elements else []
 
 
 def element(fields: Fields, original: str | None, form: EntryFormat) -> _Element:

@@ -35,14 +35,6 @@ def read(item: _Element) -> Entry:
     return rss.read_item(item, "", rss.VOCABULARIES[""], [], 1)
 
 
-def build(name: str, fields: Fields) -> list[_Element]:
-    """The elements of a field."""
-    value: Any = fields[name]
-    if name in ONE_FOR_EACH:
-        return [ONE_FOR_EACH[name](each) for each in value]
-    return [ELEMENTS[name](value, fields)] if value and name in ELEMENTS else []
-
-
 def says(child: _Element, name: str) -> bool:
     """Whether a child of an item says a field."""
     return child.tag in TAGS[name]
@@ -134,4 +126,4 @@ ONE_FOR_EACH: dict[str, Callable[[Any], _Element]] = {
         type=file["type"] or "",
     ),
 }
-FORM = EntryFormat("item", read, build, says, rss.VOCABULARIES[""].fields, adopt, complete)
+FORM = EntryFormat("item", read, ELEMENTS, ONE_FOR_EACH, says, rss.VOCABULARIES[""].fields, adopt, complete)
