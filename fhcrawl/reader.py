@@ -6,18 +6,26 @@ import gc
 import pickle
 import signal
 import sys
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from contextlib import contextmanager
+from dataclasses import replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from fhcrawl import documents
+from fhcrawl import documents, logical_feed
 from fhcrawl.addresses import without_credentials
+from fhcrawl.documents import Entry
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fhcrawl.documents import Bounds, FeedDocument
 
 TURN = b"\n"  # it is the other one's
 DIED = "reader-died"
 GARBAGE = 100_000  # objects that may be there before a collection
 BUFFER = 1 << 18  # octets
+ENTRIES_AT_ONCE = 1000
+FIELDS_OF = attrgetter(*Entry.__dataclass_fields__)
 
 
 class Job(NamedTuple):
@@ -33,32 +41,77 @@ class Job(NamedTuple):
 
 
 def read(job: Job) -> FeedDocument:
-    """The feed document of a response, with links that hold no user names and passwords.
+    """The feed document of a response, with links that hold no user names and passwords, and with digests.
 
     :raises NotAFeedError: if it is none
     """
     document = documents.read(*job)
     document.links.update({name: without_credentials(url) for name, url in document.links.items()})
+    for entry in document.entries:
+        entry.digest = logical_feed.digest(entry)
     return document
 
 
-def put(file: int, value: object) -> None:
-    """Write a value to a file, in place of what is there; a large one is never in memory as it is written.
+def put_job(file: int, job: Job) -> None:
+    """Write a job to a file, in place of what is there; a large one is never in memory as it is written.
 
     :param file: descriptor, of a file that other processes have too
     :raises OSError: if it cannot be written
     """
+    with _replaced(file) as written:
+        pickle.dump(job, written, pickle.HIGHEST_PROTOCOL)
+
+
+def put_answer(file: int, answer: FeedDocument | Exception) -> None:
+    """Write an answer in place of what is there; the parameters are those of `put_job`."""
+    with _replaced(file) as written:
+        if isinstance(answer, Exception):
+            pickle.dump((answer, 0), written, pickle.HIGHEST_PROTOCOL)
+            return
+        entries = answer.entries
+        pickle.dump((replace(answer, entries=[]), len(entries)), written, pickle.HIGHEST_PROTOCOL)
+        # Columns take a quarter of the time of objects.
+        for begin in range(0, len(entries), ENTRIES_AT_ONCE):
+            columns = zip(*map(FIELDS_OF, entries[begin : begin + ENTRIES_AT_ONCE]), strict=True)
+            pickle.dump(tuple(columns), written, pickle.HIGHEST_PROTOCOL)
+
+
+def take_job(file: int) -> Job:
+    """The job that somebody has put into a file."""
+    with _reread(file) as read:
+        job: Job = pickle.load(read)  # noqa: S301 - it is our own process
+        return job
+
+
+def take_answer(file: int) -> FeedDocument:
+    """The document that somebody has put into a file.
+
+    :raises Exception: if an exception is there
+    """
+    with _reread(file) as read:
+        answer, number = pickle.load(read)  # noqa: S301 - it is our own process
+        if isinstance(answer, Exception):
+            raise answer
+        document: FeedDocument = answer
+        while len(document.entries) < number:
+            columns = pickle.load(read)  # noqa: S301 - it is our own process
+            document.entries += map(Entry, *columns)
+        return document
+
+
+@contextmanager
+def _replaced(file: int) -> Iterator[BinaryIO]:
     with open(file, "wb", BUFFER, closefd=False) as written:
         written.seek(0)
         written.truncate()
-        pickle.dump(value, written, pickle.HIGHEST_PROTOCOL)
+        yield written
 
 
-def take(file: int) -> Any:
-    """The value that somebody has put into a file."""
+@contextmanager
+def _reread(file: int) -> Iterator[BinaryIO]:
     with open(file, "rb", BUFFER, closefd=False) as read:
         read.seek(0)
-        return pickle.load(read)  # noqa: S301 - it is our own process
+        yield read
 
 
 def serve(file: int, turns: BinaryIO, answers: BinaryIO) -> None:
@@ -69,7 +122,7 @@ def serve(file: int, turns: BinaryIO, answers: BinaryIO) -> None:
     answers.write(TURN)
     answers.flush()
     while turns.read(len(TURN)):
-        put(file, _answer(take(file)))
+        put_answer(file, _answer(take_job(file)))
         answers.write(TURN)
         answers.flush()
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from typing import IO, TYPE_CHECKING
 
-from fhcrawl.reader import TURN, put, take
+from fhcrawl.reader import TURN, put_job, take_answer
 
 if TYPE_CHECKING:
     from fhcrawl.documents import FeedDocument
@@ -57,16 +57,13 @@ class ReaderProcess:
         :raises OSError: if the process is no more, or if there is no room; then it has ended
         """
         try:
-            put(self._file.fileno(), job)
+            put_job(self._file.fileno(), job)
         except OSError:
             await self.end()
             raise
         _pipes(self._process)[1].write(TURN)
         await self._wait_for_turn()
-        answer: FeedDocument | Exception = take(self._file.fileno())
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        return take_answer(self._file.fileno())
 
     async def _wait_for_turn(self) -> None:
         try:

@@ -341,7 +341,7 @@ def _versions(visit: Visit, document: FeedDocument) -> Iterator[tuple[Version, E
         if entry_id is None:
             continue
         order = logical_feed.order(entry.updated, document.updated, visit.place, position, latest)
-        yield Version(entry_id, order, logical_feed.digest(entry), entry.original), entry
+        yield Version(entry_id, order, entry.digest or logical_feed.digest(entry), entry.original), entry
 
 
 def _deletions(visit: Visit, document: FeedDocument) -> list[Version]:

@@ -19,7 +19,7 @@ ROOMS = {
     "logical_feed.py": {"documents"},
     "schedule.py": {"documents", "logical_feed"},
     "visit.py": {"documents", "logical_feed"},
-    "reader.py": {"documents", "addresses", "exceptions"},
+    "reader.py": {"documents", "logical_feed", "addresses", "exceptions"},
     "store": {"documents", "store", "logical_feed", "schedule", "visit", "exceptions"},
 }
 

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fhcrawl import reader
+from fhcrawl import logical_feed, reader
 from fhcrawl.documents import Bounds
 from fhcrawl.exceptions import NotAFeedError
-from fhcrawl.reader import TURN, Job
+from fhcrawl.reader import ENTRIES_AT_ONCE, TURN, Job
 from fhcrawl.reader_process import ReaderProcess
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from fhcrawl.documents import FeedDocument
 
 URL = "https://example.org/feed"
 
@@ -26,30 +28,52 @@ def job(body: str, *, keep_originals: bool = True) -> Job:
     return Job(body.encode(), URL, "application/atom+xml", links, None, keep_originals, Bounds())
 
 
+def answer_of(file: int) -> FeedDocument | Exception:
+    try:
+        return reader.take_answer(file)
+    except NotAFeedError as error:
+        return error
+
+
 def test_process_answers_as_reading_here_does(tmp_path: Path) -> None:
-    documents = [atom([E("1"), E("2")]), "<html><body>no feed</body></html>", atom([E("3")]) + "<"]
+    many = [E(str(number)) for number in range(2 * ENTRIES_AT_ONCE + 1)]
+    documents = [
+        atom([E("1"), E("2")]),
+        "<html><body>no feed</body></html>",
+        atom([E("3")]) + "<",
+        atom(many),
+        atom([]),
+    ]
     found: list[Any] = []
     with (tmp_path / "exchange").open("w+b") as file:
         for body in documents:
             turns = io.BytesIO()
-            reader.put(file.fileno(), job(body))
+            reader.put_job(file.fileno(), job(body))
             reader.serve(file.fileno(), io.BytesIO(TURN), turns)
-            found.append(reader.take(file.fileno()))
+            found.append(answer_of(file.fileno()))
             assert turns.getvalue() == TURN * 2
-    first, second, third = found
+    first, second, third, fourth, fifth = found
     assert first == reader.read(job(documents[0]))
     assert isinstance(second, NotAFeedError)
     with pytest.raises(NotAFeedError) as here:
         reader.read(job(documents[1]))
     assert (second.kind, str(second)) == (here.value.kind, str(here.value))
     assert third == reader.read(job(documents[2]))
+    assert fourth == reader.read(job(documents[3]))
+    assert len(fourth.entries) == len(many)
+    assert fifth == reader.read(job(documents[4]))
+
+
+def test_entries_that_are_read_know_their_digest() -> None:
+    (entry,) = reader.read(job(atom([E("1")]))).entries
+    assert entry.digest == logical_feed.digest(entry)
 
 
 def test_nothing_is_left_of_a_longer_document(tmp_path: Path) -> None:
     with (tmp_path / "exchange").open("w+b") as file:
         for text in ("x" * 1_000_000, "y"):
-            reader.put(file.fileno(), text)
-            assert reader.take(file.fileno()) == text
+            reader.put_job(file.fileno(), job(text))
+            assert reader.take_job(file.fileno()) == job(text)
         assert os.fstat(file.fileno()).st_size < 1000
 
 

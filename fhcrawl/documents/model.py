@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import NamedTuple, TypedDict
 
 
@@ -21,6 +20,7 @@ class Entry:
 
     Times are ISO 8601 in UTC ending in `Z`. `id` is None where the format allows an entry without. `original`
     is all that the document says of the entry: its element, or its JSON object; None if it is not kept.
+    `digest` is `logical_feed.digest`'s, as soon as somebody has asked for it.
     """
 
     id: str | None = None
@@ -36,13 +36,7 @@ class Entry:
     enclosures: list[Enclosure] = field(default_factory=list)
     operation: str | None = None
     original: str | None = None
-
-    def __reduce__(self) -> tuple[type[Entry], tuple[object, ...]]:
-        """What pickle needs; what it does by itself takes twice the time."""
-        return Entry, _fields_of(self)
-
-
-_fields_of = attrgetter(*Entry.__dataclass_fields__)
+    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
