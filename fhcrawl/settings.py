@@ -178,7 +178,6 @@ EXTENSIONS = {
     "fhcrawl.extensions.store.StoreExtension": -100,
     "fhcrawl.extensions.reader.ReaderExtension": 0,
     "fhcrawl.extensions.warc.WarcExtension": 0,
-    "fhcrawl.extensions.garbage.GarbageExtension": 0,
     # Before those that say or write something at the end: the terminal is theirs then.
     "fhcrawl.extensions.progress.ProgressExtension": -50,
     # It says feeds, documents and entries.

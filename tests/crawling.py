@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import gc
 import json
 import os
 import resource
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 STATS_FILE = "TEST_STATS_FILE"
 PEAK = "test/peak_memory"
+GARBAGE = "test/is_garbage_collected"
+FROZEN = "test/frozen_objects"
 USER_AGENT = "fhcrawl-tests (+https://example.org/)"
 OURS = ("fhcrawl/", "deltafetch/")
 
@@ -37,6 +40,7 @@ class JsonStatsCollector(StatsCollector):
 
     def _persist_stats(self, stats: dict[str, Any]) -> None:
         stats[PEAK] = peak_memory()
+        stats[GARBAGE], stats[FROZEN] = gc.isenabled(), gc.get_freeze_count()
         Path(os.environ[STATS_FILE]).write_text(json.dumps(stats, default=str))
 
 
