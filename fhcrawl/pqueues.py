@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
@@ -19,18 +20,28 @@ ENGINE_LOOKS_AGAIN = 5.0
 class PoliteQueue(DownloaderAwarePriorityQueue):
     """Scrapy's, without the hosts that can take no request now; the others take turns.
 
-    In the downloader, requests that wait for their host would take the places of CONCURRENT_REQUESTS,
-    and stop all other hosts. Scrapy's looks at all hosts for each request.
+    The host with the most requests has every second turn: a crawl ends no sooner than that host's feeds. In
+    the downloader, requests that wait for their host would take the places of CONCURRENT_REQUESTS, and stop
+    all other hosts. Scrapy's looks at all hosts for each request.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._fullest: str | None = None
+        self._last: str | None = None
+        self._turns = 0  # before the fullest is looked for again
 
     def pop(self) -> Request | None:
         """The next request; None if every host that there is one for is busy or waits."""
         downloader: Downloader = self.crawler.engine.downloader
         # Those that wait for a robots.txt have not reached the slot of their host yet.
         active = Counter(map(downloader.get_slot_key, downloader.active))
-        host = next((host for host in self.pqueues if _is_free(downloader, host, active[host])), None)
+        hosts = chain(self._first(), self.pqueues)
+        host = next((host for host in hosts if _is_free(downloader, host, active[host])), None)
         if host is None:
             return None
+        self._turns -= 1
+        self._last = host
         others = self.pqueues
         self.pqueues = {host: others.pop(host)}
         try:
@@ -39,6 +50,14 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
             # At the end, if it has more: it is the others' turn.
             others.update(self.pqueues)
             self.pqueues = others
+
+    def _first(self) -> list[str]:
+        """The host with the most requests, as it was a round of turns ago, if it has not had the last one."""
+        if self._turns <= 0:
+            self._turns = len(self.pqueues)
+            self._fullest = max(self.pqueues, key=lambda host: len(self.pqueues[host]), default=None)
+        is_its_turn = self._fullest in self.pqueues and self._fullest != self._last
+        return [self._fullest] if self._fullest is not None and is_its_turn else []
 
 
 def _is_free(downloader: Downloader, host: str, active: int) -> bool:
