@@ -45,8 +45,12 @@ FHCRAWL_WARC_MAX_SIZE = 1_000_000_000
 # Whether documents of 32 KiB and more are read in a process of its own, beside the crawl.
 FHCRAWL_READER_ENABLED = True
 
-# How many documents are fetched ahead of each chain at most, by the pattern of its URLs; 0 is off.
-FHCRAWL_PREFETCH = 4
+# How many documents are fetched ahead of each chain at most, by the pattern of its URLs, and how many of them
+# may be needless; 0 is off. No more are ahead than the host is asked for at a time. With fhcrawl's default
+# that is one: it hides the time that reading takes, 2 or 4 ahead hide no more, and a wrong prediction costs
+# one request. With a concurrency of 8, a chain takes a fifth of its time with 8 ahead, a quarter with 4, and
+# no less with 16 (python -m tests.benchmarks.prefetch).
+FHCRAWL_PREFETCH = 8
 
 # How many seconds a feed may take in one run, from its first request on; 0 is no limit. A run a day should
 # end in a day, and a server that sends a byte at a time should not hold it up.

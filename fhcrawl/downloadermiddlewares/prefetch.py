@@ -100,6 +100,9 @@ class Chain:
 class PrefetchMiddleware:
     """FHCRAWL_PREFETCH: so many documents are fetched ahead of each chain, at most; 0 is off.
 
+    Nor are more ahead than the chain's host is asked for at a time: no more can be on their way, and a
+    document that is there before the walk comes to it saves nothing if it is there earlier still.
+
     A chain is a linked list, but its URLs nearly always follow a pattern. When two predictions in a row
     have come true, the next documents are fetched ahead, by requests that go through all middlewares and
     the host's slot. A response is used when the walk asks for that very URL, with the same headers, as if
@@ -224,7 +227,8 @@ class PrefetchMiddleware:
             return False
         downloader = self._crawler.engine.downloader
         key = downloader.get_slot_key(request)
-        return key in downloader.slots and self._has_slot_room(key, downloader.slots[key])
+        slot = downloader.slots.get(key)
+        return slot is not None and len(chain.held) < slot.concurrency and self._has_slot_room(key, slot)
 
     # One may wait for its turn, so that the host is never idle; more would only be in the way of those that
     # are asked for, and be sent when the chain has long ended.

@@ -39,9 +39,18 @@ WORDS = TEXT.split()
 NAMES = ("Ada Byron", "Jean-Luc Moreau", "Søren Larsen", "Mei Lin 林梅", "Ivana Horvat", "John O'Neill")
 TOPICS = ("archives", "books", "city", "events", "maps & plans", "music", "notes", "rail", "weather")
 SEPARATORS = (" ",) * 9 + (", ",)
+
+
+def _month(number: int, in_a_year: int) -> str:
+    year, month = divmod(number - 1, in_a_year)
+    return f"{2004 + year}/{month + 1:02}"
+
+
 NAMINGS: dict[str, Callable[[int], str]] = {
     "counter": str,
-    "months": lambda number: f"{2004 + (number - 1) // 12}/{(number - 1) % 12 + 1:02}",
+    "months": lambda number: _month(number, 12),
+    # A publisher who rests each December.
+    "gaps": lambda number: _month(number, 11),
     "digests": lambda number: hashlib.sha256(str(number).encode()).hexdigest()[:16],
 }
 

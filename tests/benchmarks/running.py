@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import re
 import shutil
 import tempfile
 from contextlib import contextmanager
@@ -83,12 +84,18 @@ def lines(folder: Path) -> int:
         return sum(1 for _ in file)
 
 
+def stat(folder: Path, name: str) -> int:
+    """A number among the stats that the last run in a folder has logged; 0 if it is not there."""
+    found = re.search(rf"'{name}': (\d+)", (folder / LOG).read_text(errors="replace"))
+    return int(found[1]) if found else 0
+
+
 def expect_stat(what: str, folder: Path, name: str, number: int) -> None:
     """Look for a number among the stats that the last run in a folder has logged.
 
     :raises SystemExit: if it is not there
     """
-    if f"'{name}': {number}" not in (folder / LOG).read_text(errors="replace"):
+    if stat(folder, name) != number:
         raise SystemExit(f"{what}: its log does not say that {name} is {number}")
 
 
