@@ -13,7 +13,7 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.asyncio import run_in_thread
 
-from fhcrawl import logical_feed, reader, reading, signals, subscriptions, wordpress
+from fhcrawl import asking, logical_feed, reader, reading, signals, subscriptions, wordpress
 from fhcrawl.addresses import without_credentials
 from fhcrawl.clock import now
 from fhcrawl.datadir import base_of
@@ -23,7 +23,7 @@ from fhcrawl.exceptions import NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.failures import loss_of, wait_of
-from fhcrawl.logical_feed import Kind, Link, Place, Role
+from fhcrawl.logical_feed import Kind, Link, Role
 from fhcrawl.logs import printable
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.subscriptions import FeedOptions
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents.lists import DocumentList
     from fhcrawl.items import EntryVersion
     from fhcrawl.logical_feed import Newer
-    from fhcrawl.store import Step, Subscription
+    from fhcrawl.store import Subscription
     from fhcrawl.subscriptions import Listed
     from fhcrawl.warc.captures import Captures
 
@@ -52,8 +52,6 @@ logger = logging.getLogger(__name__)
 UNASKED = Loss(State.FAILED, "http-304", "cannot be fetched: the server answers 304 to a first request")
 NO_SNAPSHOT = Loss(State.INVALID, "not-a-snapshot", "is a feed, and no index of a snapshot")
 REPEATS = Loss(State.INVALID, "repeats", "is the same as the page before it: the walk ends here")
-# What a walk's requests hand on, each to the next one; it may be read by another process.
-HANDED_ON = ("feed", "options", "run", "begun")
 
 
 class HistorySpider(Spider):
@@ -159,73 +157,17 @@ class HistorySpider(Spider):
 
         :param options: what the user says of the feed, as plain values
         """
-        stored = known.snapshot
-        walk = {"feed": known.feed, "options": options, "run": known.run}
-        index: str | None = options.get("snapshot") or (stored.url if stored else None)
-        if stored is not None and stored.is_read and stored.url == index:
-            walk["options"] = {**options, "since": stored.created_at}
-            if stored.part is not None:
-                yield self._part(stored.part, walk)
-            index = None
-        if index is None:
-            yield self._subscription(known, walk)
-            return
-        yield self._request(
-            Role.SUBSCRIPTION,
-            index,
-            walk={**walk, "options": {**options, "snapshot": index}},
-            place=Place(known.walk, 0),
-            meta={"deltafetch_enabled": False},
-        )
+        return map(self._request, asking.first(known, options))
 
-    def _subscription(self, known: Subscription, walk: dict[str, Any]) -> Request:
-        validators = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
-        return self._request(
-            Role.SUBSCRIPTION,
-            known.location,
-            walk=walk,
-            place=Place(known.walk, 0),
-            headers={name: value for name, value in validators.items() if value},
-            meta={"deltafetch_enabled": False, "handle_httpstatus_list": [reading.NOT_MODIFIED]},
-            body_digest=known.body_digest,
-            known_behind=None if known.behind is None else known.behind.plain(),
-            is_new=known.crawled is None,
-        )
-
-    def _request(
-        self,
-        role: Role,
-        url: str,
-        *,
-        walk: dict[str, Any],
-        place: Place,
-        via: str | None = None,
-        headers: dict[str, str] | None = None,
-        meta: dict[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> Request:
-        # Scrapy's duplicate filter would drop an archive that two feeds share, and end a loop silently.
-        return Request(
-            url,
-            callback=self._callbacks.get(role, self.parse),
-            errback=self.lose,
-            headers={**(headers or {}), **reading.own_headers(walk["feed"], url, walk["options"])},
-            meta=meta,
-            dont_filter=True,
-            cb_kwargs={
-                **{name: walk[name] for name in HANDED_ON if name in walk},
-                "asked": url,
-                "via": via,
-                "role": role.value,
-                "walk": place.walk,
-                "step": place.step,
-                **kwargs,
-            },
-        )
+    def _request(self, request: Request) -> Request:
+        """Say who reads the response."""
+        request.callback = self._callbacks.get(request.cb_kwargs["role"], self.parse)
+        request.errback = self.lose
+        return request
 
     @cached_property
-    def _callbacks(self) -> dict[Role, Callable[..., Any]]:
-        return {Role.PART: self.parse_part, Role.CAPTURE: self.parse_capture}
+    def _callbacks(self) -> dict[str, Callable[..., Any]]:
+        return {Role.PART.value: self.parse_part, Role.CAPTURE.value: self.parse_capture}
 
     def parse(
         self,
@@ -244,7 +186,7 @@ class HistorySpider(Spider):
         if body_digest is not None and reading.is_unchanged(response, body_digest):
             self._send(signals.document_unchanged, visit=visit)
             if known_behind is not None:
-                yield self._known_behind(visit, response, known_behind)
+                yield self._request(asking.known_behind(visit, response, known_behind))
             return
         if page_digest is not None and reading.digest(response) == page_digest:
             self._lose(visit, REPEATS)
@@ -267,7 +209,7 @@ class HistorySpider(Spider):
         if elsewhere is not None:
             shown = printable(visit.asked), printable(elsewhere)
             logger.info("%s is not the subscription document; looking at %s", *shown)
-            yield self._refer(visit, response, elsewhere)
+            yield self._request(asking.subscription_elsewhere(visit, response, elsewhere))
             return
         yield from self._read(visit, response, document)
 
@@ -296,21 +238,11 @@ class HistorySpider(Spider):
         if reading.is_snapshot(visit, response):
             visit.role = Role.INDEX
             walk = {**walk, "options": {**walk["options"], "since": listed.created_at}}
-            yield self._subscription(store.known(visit.feed).anew(), walk)
+            yield self._request(asking.subscription(store.known(visit.feed).anew(), walk))
         step = reading.fill_list(visit, response, listed, store.first_unread(visit.feed, listed.documents))
         self._send(signals.document_read, visit=visit, response=response)
         if step is not None:
-            yield self._part(step, walk)
-
-    def _part(self, step: Step, walk: dict[str, Any], documents: int = 1) -> Request:
-        return self._request(
-            step.role,
-            step.url,
-            walk=walk,
-            place=step.place,
-            meta={"deltafetch_key": step.key},
-            documents=documents,
-        )
+            yield self._request(asking.part(step, walk))
 
     def parse_part(self, response: Response, **kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Read a document that a list names: yields the request for the next one, then its entries."""
@@ -334,7 +266,7 @@ class HistorySpider(Spider):
         if step is None:
             visit.replaces = snapshot.prefix_of(visit.key)
         else:
-            yield self._part(step, known, known["documents"] + 1)
+            yield self._request(asking.part(step, known, known["documents"] + 1))
 
     # -- captures -----------------------------------------------------------------------------------
 
@@ -386,21 +318,10 @@ class HistorySpider(Spider):
 
     def _next_capture(self, feed: str) -> Iterator[Request]:
         found = None if self._captures is None else self._captures.next(feed)
-        if found is None:
-            return
-        request = self._request(
-            Role.CAPTURE,
-            found.url,
-            walk={
-                "feed": feed,
-                "options": self.feeds[feed].plain(),
-                "run": StoreExtension.of(self.crawler).run,
-            },
-            place=logical_feed.place_of_capture(found.date, found.depth),
-            meta={"deltafetch_key": found.place, "deltafetch_enabled": False},
-            fetched=found.date,
-        )
-        yield request.replace(url=found.place)
+        if found is not None:
+            options, run = self.feeds[feed].plain(), StoreExtension.of(self.crawler).run
+            walk = {"feed": feed, "options": options, "run": run}
+            yield self._request(asking.capture(found, walk))
 
     def parse_capture(self, response: Response, **kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Read a document of a web archive: yields the request for the next one, then its entries."""
@@ -434,32 +355,7 @@ class HistorySpider(Spider):
         if not reading.is_fetchable(link.url):
             self._note_loss(reading.unfetchable(visit, link))
             return
-        known = response.cb_kwargs
-        yield self._request(
-            link.role,
-            link.url,
-            walk=known,
-            place=visit.place.before(),
-            via=response.url,
-            documents=known.get("documents", 0) + 1,
-            meta={"handle_httpstatus_list": [wordpress.NOT_FOUND]} if is_guess else None,
-            page_digest=reading.digest(response) if link.role is Role.PAGE else None,
-            newer=newer and newer.plain(),
-        )
-
-    def _known_behind(self, visit: Visit, response: Response, known_behind: list[Any]) -> Request:
-        key, url, role, walk, step = known_behind
-        # An archive keeps its place; a page has the one of the walk that reads it.
-        place = visit.place.before() if role == Role.PAGE.value else Place(walk, step)
-        return self._request(
-            Role(role),
-            url,
-            walk=response.cb_kwargs,
-            place=place,
-            via=response.url,
-            meta={"deltafetch_key": key} if key != url else None,
-            documents=1,
-        )
+        yield self._request(asking.behind(visit, response, link, is_guess, newer))
 
     def _not_a_feed(self, visit: Visit, response: Response, error: NotAFeedError) -> Iterator[Request]:
         known = response.cb_kwargs
@@ -474,7 +370,7 @@ class HistorySpider(Spider):
             links = [url for url in found if reading.is_fetchable(url)]
             if links:
                 logger.info("%s is an HTML page; its feed is %s", printable(visit.asked), printable(links[0]))
-                yield self._refer(visit, response, links[0])
+                yield self._request(asking.subscription_elsewhere(visit, response, links[0]))
                 return
         self._lose(visit, self._no_feed(error))
 
@@ -484,17 +380,6 @@ class HistorySpider(Spider):
         if error.kind == reader.DIED:
             return Loss(State.FAILED, error.kind, f"could not be read: {error}")
         return Loss(State.INVALID, error.kind, f"is not a feed: {error}")
-
-    def _refer(self, visit: Visit, response: Response, url: str) -> Request:
-        return self._request(
-            Role.SUBSCRIPTION,
-            url,
-            walk=response.cb_kwargs,
-            place=visit.place,
-            via=response.url,
-            meta={"deltafetch_enabled": False},
-            **reading.referral(response, url),
-        )
 
     def lose(self, failure: Failure) -> list[Request]:
         """Note why a document could not be fetched; a list goes on behind it."""
