@@ -46,10 +46,10 @@ FHCRAWL_WARC_MAX_SIZE = 1_000_000_000
 FHCRAWL_READER_ENABLED = True
 
 # How many documents are fetched ahead of each chain at most, by the pattern of its URLs, and how many of them
-# may be needless; 0 is off. No more are ahead than the host is asked for at a time. With fhcrawl's default
-# that is one: it hides the time that reading takes, 2 or 4 ahead hide no more, and a wrong prediction costs
-# one request. With a concurrency of 8, a chain takes about a fifth of its time with 8 ahead, a quarter with
-# 4, and no less with 16 (python -m tests.benchmarks.prefetch).
+# may be needless; 0 is off. No more are ahead than the host is asked for at a time, and three. With fhcrawl's
+# default of one at a time that is four: that hides the time that reading takes, and one ahead hides 5 to 8 %
+# less of it. With a concurrency of 8, a chain takes about a fifth of its time with 8 ahead, a quarter with 4,
+# and no less with 16 (python -m tests.benchmarks.prefetch).
 FHCRAWL_PREFETCH = 8
 
 # How many seconds a feed may take in one run, from its first request on; 0 is no limit. A run a day should

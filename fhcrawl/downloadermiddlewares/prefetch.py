@@ -31,6 +31,8 @@ REDIRECTS = (301, 302, 303, 307, 308)
 ERRORS = 400
 # The latest URLs that a chain is learnt from; its first one is kept too.
 LEARNT_FROM = 13
+# Of a chain's documents, as many are fetched ahead as its host is asked for at a time, and these.
+AT_HAND = 3
 
 
 class Fetched(FhcrawlError, IgnoreRequest):  # noqa: N818
@@ -100,8 +102,8 @@ class Chain:
 class PrefetchMiddleware:
     """FHCRAWL_PREFETCH: so many documents are fetched ahead of each chain, at most; 0 is off.
 
-    Nor are more ahead than the chain's host is asked for at a time: no more can be on their way, and a
-    document that is there before the walk comes to it saves nothing if it is there earlier still.
+    Nor are more ahead than can be on their way to the chain's host at a time, and a few that are there: these
+    are read while the walk comes to them. More of those would save nothing.
 
     A chain is a linked list, but its URLs nearly always follow a pattern. When two predictions in a row
     have come true, the next documents are fetched ahead, by requests that go through all middlewares and
@@ -228,7 +230,9 @@ class PrefetchMiddleware:
         downloader = self._crawler.engine.downloader
         key = downloader.get_slot_key(request)
         slot = downloader.slots.get(key)
-        return slot is not None and len(chain.held) < slot.concurrency and self._has_slot_room(key, slot)
+        if slot is None or len(chain.held) >= slot.concurrency + AT_HAND:
+            return False
+        return self._has_slot_room(key, slot)
 
     # One may wait for its turn, so that the host is never idle; more would only be in the way of those that
     # are asked for, and be sent when the chain has long ended.

@@ -83,26 +83,26 @@ def test_one_request_at_a_time_stays_one(server: FeedServer, project: Project) -
     run = project.crawl(serve_chain(server, MONTHS, delay=0.05))
     assert server.busiest == 1
     assert run.stats["fhcrawl/prefetch/hit"] == 7
-    # None if the chain ends before it is on its way.
-    assert run.stats.get("fhcrawl/prefetch/miss", 0) <= 1
+    # Mostly 2: one is on its way when the chain ends, and one waits behind it; more if reading is slow.
+    assert run.stats["fhcrawl/prefetch/miss"] <= 4
 
 
-def test_wrong_prediction_costs_one_request_where_one_is_made_at_a_time(
+def test_wrong_prediction_costs_four_requests_where_one_is_made_at_a_time(
     server: FeedServer, project: Project
 ) -> None:
-    paths = [f"/{word}/{number}" for word in "abc" for number in range(60, 54, -1)]
-    run = project.crawl(serve_chain(server, paths, delay=0.05))
+    paths = [f"/{word}/{number}" for word in "ab" for number in range(60, 54, -1)]
+    run = project.crawl(serve_chain(server, paths))
     needless = set(server.asked()) - {"/index", *paths}
-    assert needless <= {"/a/54", "/b/54", "/c/54"}
-    # Learnt anew behind each gap.
-    assert prefetched(run) == (6, len(needless))
+    assert needless <= {f"/{word}/{number}" for word in "ab" for number in range(54, 50, -1)}
+    # Learnt anew behind the gap.
+    assert prefetched(run) == (4, len(needless))
 
 
 def test_concurrency_of_the_host_is_kept(server: FeedServer, project: Project) -> None:
     settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 3, "FHCRAWL_PREFETCH": 8}
     run = project.crawl(serve_chain(server, MONTHS, delay=0.1), settings=settings)
     assert server.busiest == 3
-    assert set(server.asked()) - {"/index", *MONTHS} <= {"/2003/06/", "/2003/05/", "/2003/04/"}
+    assert set(server.asked()) - {"/index", *MONTHS} <= {f"/2003/0{month}/" for month in range(6, 0, -1)}
     assert run.stats["fhcrawl/prefetch/hit"] == 7
 
 
