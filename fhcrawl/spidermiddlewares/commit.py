@@ -37,6 +37,8 @@ class Reading:
     :param visit: what it is a reading of; until the spider has read the document, what was asked for
     :param turn: done when the next document of the feed may be read
     :param is_read: the spider has read the document, and the store has been asked about its entries
+    :param answer: done when the store has answered the commit; None as long as nothing was sent
+    :param is_left: nobody waits for that any more
     """
 
     def __init__(
@@ -45,6 +47,8 @@ class Reading:
         self.visit = visit
         self.turn = turn
         self.is_read = False
+        self.answer: asyncio.Future[None] | None = None
+        self.is_left = False
         self._done = done
         self._on_the_way = 0
         self._yielded = 0
@@ -95,8 +99,8 @@ class Reading:
 class CommitMiddleware:
     """Counts a document's entries through the pipelines, then commits them with the document's mark.
 
-    Documents of one feed take turns: each is read when the one before it has been committed, so that
-    its entries are compared with what is in the store. The next one is downloaded meanwhile.
+    Documents of one feed take turns: each is read when the one before it has been sent to the store, so that
+    its entries are compared with what is in there. The next one is downloaded meanwhile.
     """
 
     def __init__(self, crawler: Crawler, extension: StoreExtension, reader: ReaderExtension) -> None:
@@ -139,6 +143,10 @@ class CommitMiddleware:
             del self._readings[response]
             self._reader.forget(response)
             reading.exhausted()
+            # Until then it is under way for Scrapy: no crawl ends, and no other process goes on.
+            if reading.answer is not None:
+                await reading.answer
+            reading.is_left = True
 
     async def _count_entries(
         self, reading: Reading, response: Response, result: AsyncIterator[Any]
@@ -191,9 +199,8 @@ class CommitMiddleware:
         reading = self._readings[response]
         reading.visit = visit
         visit.settle = reading.settle
-        ids = list({version.id for version in (*visit.versions, *visit.deletions)})
         try:
-            visit.stored = self._store.winners(visit.feed, ids)
+            self._store.compare(visit)
         except StoreError as error:
             self._extension.fail(error)
             reading.spoil("store-error", f"could not be compared with the store ({_name(error)})")
@@ -234,14 +241,30 @@ class CommitMiddleware:
             if visit.loss is not None:
                 self._send(signals.document_lost, visit=visit)
             return
-        try:
-            deleted = self._store.commit(visit)
-        except LeaseError as error:
-            self._extension.yield_to_other(visit.feed, error)
-            return
-        except Exception as error:  # noqa: BLE001 - whatever it is, the document is not in the store
-            self._note_uncommitted(visit, error)
-            return
+        reading.answer = answer = asyncio.get_running_loop().create_future()
+
+        def done(outcome: int | Exception) -> None:
+            try:
+                self._note(visit, outcome)
+            finally:
+                if not answer.done():
+                    answer.set_result(None)
+
+        self._store.send(visit, done)
+        if reading.is_left:
+            self._store.settle()
+
+    def _note(self, visit: Visit, outcome: int | Exception) -> None:
+        """Note what has become of a commit."""
+        if isinstance(outcome, LeaseError):
+            self._extension.yield_to_other(visit.feed, outcome)
+        elif isinstance(outcome, Exception):
+            # Whatever it is, the document is not in the store.
+            self._note_uncommitted(visit, outcome)
+        else:
+            self._note_committed(visit, outcome)
+
+    def _note_committed(self, visit: Visit, deleted: int) -> None:
         for name, count in visit.counts.items():
             self._crawler.stats.inc_value(name, count)
         if deleted:
@@ -251,7 +274,9 @@ class CommitMiddleware:
 
     def _note_uncommitted(self, visit: Visit, error: Exception) -> None:
         detail = f"could not be stored ({_name(error)})"
-        logger.error("%s %s", printable(visit.asked), detail, exc_info=not isinstance(error, StoreError))
+        logger.error(
+            "%s %s", printable(visit.asked), detail, exc_info=None if isinstance(error, StoreError) else error
+        )
         if isinstance(error, StoreError):
             self._extension.fail(error)
         visit.loss = Loss(State.FAILED, "store-error", detail)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import literal
-
 from fhcrawl.logical_feed import Role, absence
 from fhcrawl.store import lists, rows, schedules, statements
-from fhcrawl.store.schema import Keyed, documents, feeds
 from fhcrawl.visit import leads_on
 
 if TYPE_CHECKING:
@@ -17,6 +14,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from fhcrawl.logical_feed import Version, Winner
+    from fhcrawl.store.prepared import Executes
     from fhcrawl.store.upserts import Upserts
     from fhcrawl.visit import Visit
 
@@ -59,7 +57,12 @@ class Commit:
     """
 
     def __init__(
-        self, connection: Connection, upserts: Upserts, before: Before, visit: Visit, keeps_versions: bool
+        self,
+        connection: Executes,
+        upserts: Upserts,
+        before: Before,
+        visit: Visit,
+        keeps_versions: bool,
     ) -> None:
         self._keeps_versions = keeps_versions
         self._connection = connection
@@ -95,18 +98,27 @@ class Commit:
         if self._visit.role is Role.SUBSCRIPTION:
             self._write_subscription({"polled": self._visit.fetched})
 
-    def _update_feed(self, values: Mapping[str, object]) -> None:
-        self._connection.execute(feeds.update().where(feeds.c.id == self._feed_id).values(values))
+    def write_confirmation(self) -> None:
+        """Write that a feed's subscription document is still what it was."""
+        visit = self._visit
+        of_feed = {"b_feed_id": self._feed_id, "b_walk": visit.place.walk}
+        times = {"b_time": visit.fetched, "b_fresh": visit.fresh}
+        self._connection.execute(statements.CONFIRM_FEED, of_feed | times)
+        self._connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed)
+
+    def _update_feed(self, values: Mapping[str, object], is_subscription: bool = False) -> None:
+        statement = statements.update_feed(tuple(values), is_subscription)
+        numbers = self._numbers() if is_subscription else {"b_feed_id": self._feed_id}
+        self._connection.execute(statement, {**values, **numbers})
 
     def _write_subscription(self, values: Mapping[str, object]) -> None:
         """Write it of the feed, and that the document is its subscription document."""
-        self._connection.execute(statements.WRITE_SUBSCRIPTION.values(values), self._numbers())
+        self._update_feed(values, is_subscription=True)
 
     # A complete feed has no archives. If it gets some later, they bring back what it has deleted: they have
     # to be read, at new places.
     def _forget_chain(self) -> None:
-        others = Keyed(documents.c.key) != Keyed(literal(self._visit.key))
-        self._connection.execute(documents.delete().where(documents.c.feed_id == self._feed_id, others))
+        self._connection.execute(statements.FORGET_OTHERS, self._numbers())
 
     def _write_document(self) -> None:
         """Write the document and its link."""
@@ -234,8 +246,8 @@ class Commit:
             deletions += self._absences({v.id for v in deletions})
         known = {v.id: self._stored[v.id] for v in deletions if v.id in self._stored}
         self._keep([entry_id for entry_id, winner in known.items() if winner.digest])
-        unseen = [rows.tombstone_row(self._feed_id, v) for v in deletions if v.id not in known]
-        self._upserts.entry.execute_all(self._connection, unseen)
+        unseen = {v.id: rows.tombstone_row(self._feed_id, v) for v in deletions if v.id not in known}
+        self._upserts.entry.execute_all(self._connection, list(unseen.values()))
         self._execute(
             statements.DELETE_ENTRY,
             [rows.deletion_row(self._feed_id, v) for v in deletions if v.id in known],

@@ -19,7 +19,10 @@ from fhcrawl.exceptions import BegunError, LeaseError
 from fhcrawl.store.schema import Number, deliveries, feeds, runs
 
 if TYPE_CHECKING:
+    from psycopg import Error
     from sqlalchemy import ColumnElement, Connection, Row
+
+    from fhcrawl.store.prepared import Executes
 
 NOW = cast(extract("epoch", func.now()), Number)
 SECONDS = 300
@@ -53,6 +56,11 @@ class Leases:
         self._shares = job is not None
         self._seconds = seconds
         self._renewed = time.monotonic()
+        is_held: Any = exists().where(runs.c.id == feeds.c.run, runs.c.owner == self.owner)
+        if self._shares:
+            is_held &= self._is_own()
+        kept = case((is_held, feeds.c.run), else_=null())
+        self._fence = feeds.update().where(feeds.c.id == bindparam("b_feed_id")).values(run=kept)
 
     @property
     def pause(self) -> float:
@@ -65,7 +73,7 @@ class Leases:
         living = NOW + self._seconds
         connection.execute(runs.insert().values(id=self._run, owner=self.owner, expires=living))
 
-    def renew(self, connection: Connection) -> None:
+    def renew(self, connection: Executes) -> None:
         """Count as living, if it is time to say so."""
         if time.monotonic() - self._renewed < self.pause:
             return
@@ -121,23 +129,15 @@ class Leases:
         connection.execute(lost.values(owner=f"lost {self.owner}", expires=0))
         connection.execute(feeds.update().where(feeds.c.run == dead).values(run=self._run))
 
-    def fence(self, connection: Connection, feed_id: int) -> None:
-        """The same without a result: PostgreSQL fails, in a way that `explain` knows."""
-        is_held: Any = exists().where(runs.c.id == feeds.c.run, runs.c.owner == self.owner)
-        if self._shares:
-            is_held &= self._is_own()
-        kept = feeds.update().where(feeds.c.id == feed_id)
-        connection.execute(kept.values(run=case((is_held, feeds.c.run), else_=null())))
+    def fence(self, connection: Executes, feed_id: int) -> None:
+        """The same without a result: PostgreSQL fails, in a way that `is_fence` knows."""
+        connection.execute(self._fence, {"b_feed_id": feed_id})
         self.renew(connection)
 
 
-def explain(error: BaseException) -> None:
-    """
-    :raises LeaseError: if an error of PostgreSQL's is that of a fence
-    """
-    found = getattr(getattr(error, "orig", error), "diag", None)
-    if found is not None and (found.table_name, found.column_name) == (feeds.name, feeds.c.run.name):
-        raise LeaseError(TAKEN_OVER) from error
+def is_fence(error: Error) -> bool:
+    """Whether an error of PostgreSQL's is that of a fence."""
+    return (error.diag.table_name, error.diag.column_name) == (feeds.name, feeds.c.run.name)
 
 
 def job_owner(job: str) -> str:

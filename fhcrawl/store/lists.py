@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row
 
     from fhcrawl.documents.lists import Listed
+    from fhcrawl.store.prepared import Executes
     from fhcrawl.visit import Visit
 
 _index = documents.alias("snapshot_index")
@@ -46,7 +47,7 @@ def _parts(feed_id: int) -> Any:
     return select(documents).where(is_part).order_by(documents.c.walk.desc(), documents.c.step.desc())
 
 
-def _has_unread_parts(connection: Connection, feed_id: int) -> bool:
+def _has_unread_parts(connection: Executes, feed_id: int) -> bool:
     unread_parts = _parts(feed_id).where(documents.c.state != State.PROCESSED.value)
     return connection.execute(unread_parts).first() is not None
 
@@ -83,7 +84,7 @@ def snapshot(connection: Connection, index: Row[Any]) -> StoredSnapshot:
     return StoredSnapshot(index.key, is_read, index.updated, unread_behind(connection, index))
 
 
-def forget_others(connection: Connection, feed_id: int, visit: Visit) -> None:
+def forget_others(connection: Executes, feed_id: int, visit: Visit) -> None:
     """Forget the indexes of other snapshots, when one has been read.
 
     If that is older than another one, the feed has to be read further back.
@@ -105,7 +106,7 @@ def forget_others(connection: Connection, feed_id: int, visit: Visit) -> None:
 
 # Snapshot: it is the whole state. A later one has another id, and so have all its entities: what is only in
 # the earlier one is no longer there. Nothing is deleted before all of the later one has been read.
-def replace(connection: Connection, feed_id: int, visit: Visit) -> int:
+def replace(connection: Executes, feed_id: int, visit: Visit) -> int:
     """Delete the entries of earlier snapshots, if all of a later one has been read; how many they were."""
     if visit.replaces is None or _has_unread_parts(connection, feed_id):
         return 0
@@ -119,7 +120,8 @@ def replace(connection: Connection, feed_id: int, visit: Visit) -> int:
     never_exported = changes.c.exported_digest.is_(None) & exists().where(live, statements.CHANGE_OF_ENTRY)
     connection.execute(changes.delete().where(changes.c.feed_id == feed_id, never_exported))
     order = dict(zip(statements.ORDER, absence("", visit.place).order, strict=True))
-    return connection.execute(entries.update().where(live).values(digest="", **order)).rowcount
+    deleted: int = connection.execute(entries.update().where(live).values(digest="", **order)).rowcount
+    return deleted
 
 
 def _earlier(feed_id: int, prefix: str) -> ColumnElement[bool]:

@@ -12,8 +12,9 @@ from sqlalchemy import (
     ScalarSelect,
     Select,
     Text,
-    any_,
+    Update,
     bindparam,
+    column,
     func,
     literal,
     select,
@@ -36,7 +37,9 @@ from fhcrawl.store.schema import (
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection, CursorResult, Dialect
+    from sqlalchemy import ColumnElement, Dialect
+
+    from fhcrawl.store.prepared import Executes
 
 DATABASES = (SQLITE, POSTGRESQL)
 # One for each number of ids.
@@ -89,18 +92,19 @@ WINNERS = (
 )
 
 
-def is_among(column: Any, names: str, dialect: Dialect) -> ColumnElement[bool]:
-    """That a column has one of the values of a parameter, in the words of one database.
+def among(statement: Select[Any], names: str, dialect: Dialect) -> Select[Any]:
+    """A statement of entries for those whose ids are the values of a parameter, in the words of one database.
 
     :param names: the parameter
     """
     if dialect.name == SQLITE:
-        some: ColumnElement[bool] = column.in_(bindparam(names, expanding=True))
-        return some
-    # One parameter, however many there are, so that there is one statement.
-    wanted = func.unnest(bindparam(names, type_=ARRAY(Text))).column_valued("wanted")
-    keys = func.array(select(Keyed(wanted)).scalar_subquery())
-    return Keyed(column) == any_(keys)
+        return statement.where(entries.c.id.in_(bindparam(names, expanding=True)))
+    # One parameter, however many there are, so that there is one statement. It may be planned while there are no
+    # entries yet, and must not come to read whole feeds when there are: each entry is a lookup of its own.
+    ids = func.unnest(bindparam(names, type_=ARRAY(Text))).table_valued(column("id", Text), name="wanted")
+    wanted = ids.render_derived()
+    one = statement.where(Keyed(entries.c.id) == Keyed(wanted.c.id)).limit(1).lateral("one")
+    return select(one).select_from(wanted).join(one, true())
 
 
 ENTRIES = select(
@@ -130,7 +134,10 @@ VERSIONS_BEFORE = (
 
 CONFIRM_ENTRY = (
     entries.update()
-    .where(entries.c.feed_id == bindparam("b_feed_id"), Keyed(entries.c.id) == Keyed(bindparam("b_id")))
+    .where(
+        entries.c.feed_id == bindparam("b_feed_id"),
+        Keyed(entries.c.id) == Keyed(bindparam("b_id", type_=Text())),
+    )
     .values(
         {
             **{name: bindparam(name) for name in (*TIMES, *ORDER)},
@@ -141,17 +148,21 @@ CONFIRM_ENTRY = (
 
 DELETE_ENTRY = (
     entries.update()
-    .where(entries.c.feed_id == bindparam("b_feed_id"), Keyed(entries.c.id) == Keyed(bindparam("b_id")))
+    .where(
+        entries.c.feed_id == bindparam("b_feed_id"),
+        Keyed(entries.c.id) == Keyed(bindparam("b_id", type_=Text())),
+    )
     .values(digest="", **{name: bindparam(name) for name in ORDER})
 )
 
 SETTLE_CHANGE = changes.delete().where(
-    changes.c.feed_id == bindparam("b_feed_id"), Keyed(changes.c.id) == Keyed(bindparam("b_id"))
+    changes.c.feed_id == bindparam("b_feed_id"), Keyed(changes.c.id) == Keyed(bindparam("b_id", type_=Text()))
 )
 
 
 FIND_DOCUMENT = select(documents).where(
-    documents.c.feed_id == bindparam("feed_id"), Keyed(documents.c.key) == Keyed(bindparam("key"))
+    documents.c.feed_id == bindparam("feed_id"),
+    Keyed(documents.c.key) == Keyed(bindparam("key", type_=Text())),
 )
 
 
@@ -163,9 +174,14 @@ def number_of(key: str) -> ScalarSelect[Any]:
     return select(known.c.id).where(found).scalar_subquery()
 
 
-WRITE_SUBSCRIPTION = (
-    feeds.update().where(feeds.c.id == bindparam("b_feed_id")).values(subscription_id=number_of("b_key"))
-)
+@lru_cache(STATEMENTS_REMEMBERED)
+def update_feed(names: tuple[str, ...], is_subscription: bool) -> Update:
+    """Set columns of a feed, and if it is said what its subscription document is, the number of that."""
+    changed: dict[str, Any] = {name: bindparam(name, type_=feeds.c[name].type) for name in names}
+    if is_subscription:
+        changed["subscription_id"] = number_of("b_key")
+    return feeds.update().where(feeds.c.id == bindparam("b_feed_id")).values(changed)
+
 
 # RFC 9111, 4.3.4: a 304 response updates the header fields that are stored; those that it has not stay.
 CONFIRM_FEED = (
@@ -194,11 +210,15 @@ FRONT_OF = (
     .where(
         _front.c.feed_id == bindparam("feed_id"),
         documents.c.feed_id == bindparam("feed_id"),
-        Keyed(documents.c.key) == Keyed(bindparam("key")),
+        Keyed(documents.c.key) == Keyed(bindparam("key", type_=Text())),
     )
 )
 
 
+FORGET_OTHERS = documents.delete().where(
+    documents.c.feed_id == bindparam("b_feed_id"),
+    Keyed(documents.c.key) != Keyed(bindparam("b_key", type_=Text())),
+)
 FORGET_DOCUMENT = documents.delete().where(documents.c.id == bindparam("b_id"))
 
 _before = documents.alias("before")
@@ -210,7 +230,7 @@ UNREAD_PAGE = (
         == select(_before.c.behind_id)
         .where(
             _before.c.feed_id == bindparam("b_feed_id"),
-            Keyed(_before.c.key) == Keyed(bindparam("b_key")),
+            Keyed(_before.c.key) == Keyed(bindparam("b_key", type_=Text())),
             _before.c.behind_id != _before.c.id,
         )
         .scalar_subquery(),
@@ -249,7 +269,7 @@ class WinnersAmong:
         self._dialect = dialect
         self._prepared = lru_cache(STATEMENTS_REMEMBERED)(self._of)
 
-    def execute(self, connection: Connection, feed_id: int, ids: list[str]) -> CursorResult[Any]:
+    def execute(self, connection: Executes, feed_id: int, ids: list[str]) -> Any:
         """Execute it."""
         if self._dialect.name == SQLITE:
             numbered = {f"id_{number}": entry_id for number, entry_id in enumerate(ids)}
@@ -257,12 +277,10 @@ class WinnersAmong:
         return self._prepared(1).execute(connection, {"feed_id": feed_id, "ids": ids})
 
     def _of(self, number: int) -> Prepared:
-        among: ColumnElement[bool]
-        if self._dialect.name == SQLITE:
-            among = entries.c.id.in_([bindparam(f"id_{n}", type_=Text()) for n in range(number)])
-        else:
-            among = is_among(entries.c.id, "ids", self._dialect)
-        return Prepared(WINNERS.where(among), self._dialect)
+        if self._dialect.name != SQLITE:
+            return Prepared(among(WINNERS, "ids", self._dialect), self._dialect)
+        ids = entries.c.id.in_([bindparam(f"id_{n}", type_=Text()) for n in range(number)])
+        return Prepared(WINNERS.where(ids), self._dialect)
 
 
 CHAIN_ENDS = chain_ends(documents.c.id == bindparam("start"))

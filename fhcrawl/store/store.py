@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import func, literal, select, true
 from sqlalchemy.exc import SQLAlchemyError
@@ -25,10 +25,11 @@ from fhcrawl.store import (
     verdicts,
     walks,
 )
+from fhcrawl.store.chains import Chains, Question, What
 from fhcrawl.store.committing import Before, Commit
 from fhcrawl.store.details import Details, details
 from fhcrawl.store.leases import Leases
-from fhcrawl.store.prepared import Prepared
+from fhcrawl.store.pipeline import Pipeline
 from fhcrawl.store.rows import NOT_FETCHED, Capture, End, Feed, KeptVersion, Step, StoredVersion, Subscription
 from fhcrawl.store.schema import Keyed, captures, changes, deliveries, documents, entries, feeds
 from fhcrawl.store.statements import ORDER
@@ -36,16 +37,20 @@ from fhcrawl.store.upserts import Upserts
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
+    from psycopg import Error
     from sqlalchemy import URL, ColumnElement, Connection, CursorResult, Engine, Select
 
     from fhcrawl.documents.lists import Listed
     from fhcrawl.logical_feed import Winner
     from fhcrawl.schedule import Limits
+    from fhcrawl.store.prepared import Executes
     from fhcrawl.store.verdicts import Said
     from fhcrawl.visit import Visit
+
+T = TypeVar("T")
 
 ROWS_AT_ONCE = 500
 IDS_AT_ONCE = 500
@@ -66,7 +71,8 @@ class Store:
         self._writer = opening.writer(engine)
         self._reader = opening.reader(engine)
         self._winners_among = statements.WinnersAmong(engine.dialect)
-        self._end_of = Prepared(statements.END_OF, engine.dialect)
+        self._chains = Chains(engine.dialect)
+        self._pipeline = Pipeline(engine) if engine.dialect.name == schema.POSTGRESQL else None
         self._upserts = Upserts(engine.dialect)
         self._feed_ids: dict[str, int] = {}
         self._leases: Leases | None = None
@@ -115,6 +121,8 @@ class Store:
         try:
             self.end_run()
         finally:
+            if self._pipeline is not None:
+                self._pipeline.close()
             self._engine.dispose()
 
     def end_run(self) -> None:
@@ -143,16 +151,18 @@ class Store:
         try:
             yield
         except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:
-            raise StoreError(f"The store failed: {opening.cause(error)}; {opening.advice(error)}") from error
+            raise _failure(error) from error
 
     @contextmanager
     def _transaction(self, engine: Engine | None = None) -> Iterator[Connection]:
+        self.settle()
         with self._sentences(), (engine or self._writer).begin() as connection:
             yield connection
 
     @contextmanager
     def _lookup(self) -> Iterator[Connection]:
         """For a statement that only reads, without the round trips that begin and end a transaction."""
+        self.settle()
         with self._sentences(), self._reader.connect() as connection:
             yield connection
 
@@ -163,26 +173,27 @@ class Store:
             self._living().check(connection, feed_id)
             yield connection
 
-    @contextmanager
-    def _together(self, feed_id: int) -> Iterator[Connection]:
-        """A transaction for a feed of this run, whose statements go to the database in one round trip.
+    def _together(
+        self,
+        pipeline: Pipeline,
+        feed_id: int,
+        write: Callable[[Executes], T],
+        done: Callable[[T | Exception], None],
+    ) -> None:
+        """A transaction for a feed of this run, which goes to the database at once, and is not waited for.
 
-        None of them has a result.
+        None of its statements has a result.
         """
-        with self._sentences(), self._reader.connect() as connection:
-            driver: Any = connection.connection.driver_connection
-            try:
-                with driver.pipeline():
-                    # psycopg's own would wait for the answer.
-                    connection.exec_driver_sql("BEGIN")
-                    self._living().fence(connection, feed_id)
-                    yield connection
-                    connection.exec_driver_sql("COMMIT")
-            except BaseException as error:
-                # The transaction may still be open; without its connection, the server rolls it back.
-                connection.invalidate()
-                leases.explain(error)
-                raise
+        batch = pipeline.batch()
+        self._living().fence(batch, feed_id)
+        written = write(batch)
+        with self._sentences():
+            pipeline.send(batch, lambda error: done(written if error is None else _refusal(error)))
+
+    def settle(self) -> None:
+        """Wait until all that was sent has been answered."""
+        if self._pipeline is not None:
+            self._pipeline.settle()
 
     def _snapshot(self) -> AbstractContextManager[Connection]:
         """A transaction that only reads, and waits for no writer."""
@@ -306,17 +317,6 @@ class Store:
                 self._living().claim(connection, run)
             connection.execute(documents.update().where(documents.c.feed_id == known).values(unread))
 
-    def confirm(self, visit: Visit) -> None:
-        """Note that a feed's subscription document is still what it was.
-
-        :raises LeaseError: if another crawl has taken the feed over
-        """
-        with self._transaction() as connection:
-            of_feed = {"b_feed_id": self._own_feed_id(connection, visit.feed), "b_walk": visit.place.walk}
-            times = {"b_time": visit.fetched, "b_fresh": visit.fresh}
-            connection.execute(statements.CONFIRM_FEED, of_feed | times)
-            connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed)
-
     def end_of(self, feed: str, key: str, role: Role, run: int) -> End | None:
         """The first document that is not processed, at or behind one of a feed.
 
@@ -325,19 +325,24 @@ class Store:
         :param run: number of this crawl: a chain that comes to the subscription document read in it is a loop
         :return: None if the store does not know that document, or knows it as something else
         """
-        with self._lookup() as connection:
-            names = {"feed_id": self._feed_id(connection, feed), "key": key}
-            row = self._end_of.execute(connection, names).first()
+        row = self._of_chain(Question(What.END, feed, key))
         if row is None:
             return None
         if row.start_role != role.value:
             return End(None, loop=True) if row.start_run == run else None
         return End.of(None if row.state is None else row)
 
+    def _of_chain(self, question: Question) -> Any:
+        """The row that is the answer; None if there is none."""
+        if self._chains.knows(question):
+            return self._chains.row(question)
+        with self._lookup() as connection:
+            feed_id = self._feed_id(connection, question.feed)
+            return self._chains.execute(connection, feed_id, question).first()
+
     def step(self, feed: str, key: str) -> Step | None:
         """A document of a feed; None if it is not known."""
-        with self._lookup() as connection:
-            row = rows.find_document(connection, self._feed_id(connection, feed), key)
+        row = self._of_chain(Question(What.DOCUMENT, feed, key))
         return None if row is None else Step.of(row)
 
     def first_unread(self, feed: str, parts: list[Listed]) -> int:
@@ -400,31 +405,85 @@ class Store:
             before = connection.execute(statements.VERSIONS_BEFORE, parameters).all()
         return [rows.kept_version(row, number == 0) for number, row in enumerate([*now, *before])]
 
+    def compare(self, visit: Visit) -> None:
+        """Note in a visit what the store has of its entries.
+
+        In PostgreSQL, what `step` and `end_of` will be asked of the chain behind it is looked up with that.
+        """
+        ids = list({version.id for version in (*visit.versions, *visit.deletions)})
+        self._chains.forget()
+        if self._pipeline is None or (feed_id := self._feed_ids.get(visit.feed)) is None:
+            visit.stored = self.winners(visit.feed, ids)
+            return
+        batch = self._pipeline.batch()
+        self._winners_among.execute(batch, feed_id, ids)
+        self._chains.ask_ahead(batch, feed_id, visit)
+        with self._sentences():
+            winners, *found = self._pipeline.ask(batch)
+        visit.stored = rows.winners(winners)
+        self._chains.note(found)
+
     def commit(self, visit: Visit) -> int:
         """Store what a visit brought, and mark its document, in one transaction.
 
         :return: how many entries have been deleted, because a complete feed no longer has them
         :raises LeaseError: if another crawl has taken the feed over
         """
-        with self._committing(visit) as commit:
-            return commit.write()
+        return self._written(visit, Commit.write)
+
+    def send(self, visit: Visit, done: Callable[[int | Exception], None]) -> None:
+        """The same, without a wait for PostgreSQL's answer.
+
+        Whatever is asked of the store from then on sees what has come of it.
+
+        :param done: is called with what `commit` returns or raises, during this call or another one of this
+            store, or by the event loop; `settle` waits for that
+        """
+        self._write(visit, Commit.write, done)
 
     def lose(self, visit: Visit) -> None:
         """Note that a document could not be had; what was behind it stays known.
 
         :raises LeaseError: if another crawl has taken the feed over
         """
-        with self._committing(visit) as commit:
-            commit.write_loss()
+        self._written(visit, Commit.write_loss)
 
-    @contextmanager
-    def _committing(self, visit: Visit) -> Iterator[Commit]:
-        before = self._before(visit)
-        # What a snapshot replaces depends on what is in the store at the very end.
-        one_by_one = self._engine.dialect.name == schema.SQLITE or visit.replaces is not None
-        transaction = self._one_by_one if one_by_one else self._together
-        with transaction(before.feed_id) as connection:
-            yield Commit(connection, self._upserts, before, visit, self.keeps_versions)
+    def confirm(self, visit: Visit) -> None:
+        """Note that a feed's subscription document is still what it was.
+
+        :raises LeaseError: if another crawl has taken the feed over
+        """
+        self._written(visit, Commit.write_confirmation)
+
+    def _written(self, visit: Visit, write: Callable[[Commit], T]) -> T:
+        answers: list[T | Exception] = []
+        self._write(visit, write, answers.append)
+        self.settle()
+        [answer] = answers
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _write(
+        self, visit: Visit, write: Callable[[Commit], T], done: Callable[[T | Exception], None]
+    ) -> None:
+        self._chains.forget()
+        answer: T | Exception
+        try:
+            before = self._before(visit)
+
+            def written(connection: Executes) -> T:
+                return write(Commit(connection, self._upserts, before, visit, self.keeps_versions))
+
+            # What a snapshot replaces depends on what is in the store at the very end.
+            if self._pipeline is not None and visit.replaces is None:
+                self._together(self._pipeline, before.feed_id, written, done)
+                return
+            with self._one_by_one(before.feed_id) as connection:
+                answer = written(connection)
+        except Exception as error:  # noqa: BLE001 - it is for who is done
+            answer = error
+        done(answer)
 
     def _before(self, visit: Visit) -> Before:
         known = self._feed_ids.get(visit.feed)
@@ -617,11 +676,6 @@ class Store:
                 found |= schedules.next_due(connection, some)
         return found
 
-    def _own_feed_id(self, connection: Connection, feed: str) -> int:
-        feed_id = self._feed_id(connection, feed)
-        self._living().check(connection, feed_id)
-        return feed_id
-
     def _living(self) -> Leases:
         if self._leases is None:
             raise StoreError("No crawl has begun: Store.begin_run() comes first")
@@ -653,6 +707,17 @@ def _stream(connection: Connection, statement: Select[Any], at_once: int = ROWS_
     if connection.dialect.name == schema.POSTGRESQL:
         connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
     return connection.execution_options(yield_per=at_once).execute(statement)
+
+
+def _failure(error: Exception) -> StoreError:
+    return StoreError(f"The store failed: {opening.cause(error)}; {opening.advice(error)}")
+
+
+def _refusal(error: Error) -> StoreError:
+    """What an error is that a transaction of this run has failed with."""
+    made = LeaseError(leases.TAKEN_OVER) if leases.is_fence(error) else _failure(error)
+    made.__cause__ = error
+    return made
 
 
 def _next_run(connection: Connection) -> int:

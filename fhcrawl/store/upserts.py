@@ -5,16 +5,26 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Integer, Select, bindparam, case, func, null, select
+from sqlalchemy import ARRAY, Integer, Select, Text, bindparam, case, func, null, select
 
 from fhcrawl.logical_feed import Role
-from fhcrawl.store.prepared import Prepared
-from fhcrawl.store.schema import Keyed, captures, changes, documents, entries, feeds, versions
-from fhcrawl.store.statements import is_among, number_of
+from fhcrawl.store.prepared import Prepared, Unnested
+from fhcrawl.store.schema import (
+    POSTGRESQL,
+    Keyed,
+    captures,
+    changes,
+    documents,
+    entries,
+    feeds,
+    versions,
+)
+from fhcrawl.store.statements import among, number_of
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
     from sqlalchemy import Column, Dialect
+    from sqlalchemy.types import TypeEngine
 
 # Of the subscription document that the feed has been walked from.
 WALK = select(feeds.c.walk).where(feeds.c.id == bindparam("b_feed_id")).scalar_subquery()
@@ -34,13 +44,15 @@ class Upserts:
     def __init__(self, dialect: Dialect) -> None:
         # The other database's dialect is large, and need not be loaded.
         insert = import_module(f"sqlalchemy.dialects.{dialect.name}").insert
-        entry = self._overwrite(insert(entries), entries.c.id, entries.c.feed_id)
-        self.entry = Prepared(entry, dialect, entries.columns.keys())
+        many = self._many if dialect.name == POSTGRESQL else lambda statement: statement
+        rows = Unnested if dialect.name == POSTGRESQL else Prepared
+        entry = self._overwrite(many(insert(entries)), entries.c.id, entries.c.feed_id)
+        self.entry = rows(entry, dialect, entries.columns.keys())
         # What changes again while it is delivered is not what is delivered.
-        change = insert(changes).on_conflict_do_update(
+        change = many(insert(changes)).on_conflict_do_update(
             index_elements=(changes.c.feed_id, Keyed(changes.c.id)), set_={"delivery": null()}
         )
-        self.change = Prepared(change, dialect, changes.columns.keys())
+        self.change = rows(change, dialect, changes.columns.keys())
         self.feed = insert(feeds).on_conflict_do_nothing(index_elements=(Keyed(feeds.c.url),))
         known_document = self._known_document(insert(documents).inline())
         self.known_document = Prepared(known_document, dialect, UNREAD_COLUMNS)
@@ -48,10 +60,19 @@ class Upserts:
         self.part = self._known_document(part, "url", "behind_id")
         self.document = Prepared(self._document(insert(documents).inline()), dialect, READ_COLUMNS)
         once = (versions.c.feed_id, Keyed(versions.c.id), versions.c.digest)
-        version = insert(versions).inline().on_conflict_do_nothing(index_elements=once)
-        self.version = Prepared(version, dialect, versions.columns.keys())
-        self.superseded = version.from_select(versions.columns.keys(), _stored_entries(dialect))
+        version = insert(versions).inline()
+        kept = many(version).on_conflict_do_nothing(index_elements=once)
+        self.version = rows(kept, dialect, versions.columns.keys())
+        stored = version.from_select(versions.columns.keys(), _stored_entries(dialect))
+        self.superseded = stored.on_conflict_do_nothing(index_elements=once)
         self.capture = self._overwrite(insert(captures), captures.c.url)
+
+    @staticmethod
+    def _many(statement: Any) -> Any:
+        """An insertion of many rows, whose parameters are the columns."""
+        columns = statement.table.columns
+        values = (func.unnest(bindparam(c.name, type_=ARRAY(_plain(c.type)))) for c in columns)
+        return statement.from_select(columns.keys(), select(*values))
 
     @staticmethod
     def _overwrite(statement: Any, key: Column[str], *also: Column[Any]) -> Any:
@@ -109,6 +130,11 @@ class Upserts:
         )
 
 
+# An array has no collation.
+def _plain(kind: TypeEngine[Any]) -> TypeEngine[Any]:
+    return Text() if isinstance(kind, Text) else kind
+
+
 def _stored_entries(dialect: Dialect) -> Select[Any]:
     of_feed = entries.c.feed_id == bindparam("b_feed_id", type_=Integer())
-    return select(entries).where(of_feed, is_among(entries.c.id, "b_ids", dialect))
+    return among(select(entries).where(of_feed), "b_ids", dialect)
