@@ -164,6 +164,8 @@ class Pipeline:
         """The connection is gone, and all answers with it."""
         failed, self._pending = self._pending, deque()
         self._drop()
+        # The engine's own connections may be as dead, and need not be tried one by one.
+        self._engine.dispose()
         for pending in failed:
             pending.error = pending.error or error
             pending.is_done = True

@@ -99,8 +99,8 @@ def among(statement: Select[Any], names: str, dialect: Dialect) -> Select[Any]:
     """
     if dialect.name == SQLITE:
         return statement.where(entries.c.id.in_(bindparam(names, expanding=True)))
-    # One parameter, however many there are, so that there is one statement. It may be planned while there are no
-    # entries yet, and must not come to read whole feeds when there are: each entry is a lookup of its own.
+    # One parameter, however many there are, so that there is one statement. It may be planned while there are
+    # no entries yet, and must not read whole feeds when there are: each entry is a lookup of its own.
     ids = func.unnest(bindparam(names, type_=ARRAY(Text))).table_valued(column("id", Text), name="wanted")
     wanted = ids.render_derived()
     one = statement.where(Keyed(entries.c.id) == Keyed(wanted.c.id)).limit(1).lateral("one")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fhcrawl.store import Feed
+    from fhcrawl.visit import Visit
     from tests.crawling import Project
     from tests.databases import Database
     from tests.server import FeedServer
@@ -120,14 +121,25 @@ def break_store(database: Database, table: str, condition: str) -> None:
 
 
 def fail_for(broken: object, original: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that fails if something is among its arguments, or in one of them."""
+    """A method that fails if something is among its arguments."""
 
     def method(*args: Any) -> Any:
-        if any(broken == arg or (isinstance(arg, list) and broken in arg) for arg in args):
+        if broken in args:
             raise StoreError("The store failed: the disk is gone")
         return original(*args)
 
     return method
+
+
+def fail_to_compare(broken: str, original: Callable[..., None]) -> Callable[..., None]:
+    """The store's method, that fails for a document with some entry."""
+
+    def compare(store: Store, visit: Visit) -> None:
+        if broken in [version.id for version in visit.versions]:
+            raise StoreError("The store failed: the disk is gone")
+        original(store, visit)
+
+    return compare
 
 
 def crawl(database: Database, documents: dict[str, Any]) -> tuple[dict[str, str], Engine]:
@@ -165,7 +177,7 @@ class TestStoreThatFails:
         if request.param == "when it commits":
             break_store(database, "entries", "NEW.id = '1'")
         else:
-            monkeypatch.setattr(Store, "winners", fail_for("1", Store.winners))
+            monkeypatch.setattr(Store, "compare", fail_to_compare("1", Store.compare))
 
         def mended() -> None:
             database.mend("entries")
@@ -197,7 +209,7 @@ class TestStoreThatFails:
     def test_entries_that_cannot_be_compared_do_not_reach_the_pipelines(
         self, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(Store, "winners", fail_for("1", Store.winners))
+        monkeypatch.setattr(Store, "compare", fail_to_compare("1", Store.compare))
         _, engine = crawl(database, DOCUMENTS)
         entries = {name: count for name, count in engine.stats.items() if "/entry/" in name}
         assert entries == {"fhcrawl/entry/new": 2}

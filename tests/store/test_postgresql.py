@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl import signals
 from fhcrawl.documents.lists import Listed
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Place, Role, Verdict
 from fhcrawl.store import End, Store
 from fhcrawl.visit import Loss, State, Visit
 from tests.engine import Engine
-from tests.feeds import E, atom, tombstone
+from tests.feeds import E, atom
 from tests.pipelines import faulty
 from tests.store.test_migrations import AT_ONCE
 from tests.store.wire import Wire, wire_to
@@ -65,45 +64,48 @@ def ids(url: str) -> set[str]:
 
 
 class TestRoundTrips:
-    """One for each thing that is done for a document, however many entries it has."""
+    """How often the database is waited for."""
 
     @pytest.mark.parametrize("entries", [1, 300])
-    def test_entries_are_looked_up_in_one_and_written_in_one(
-        self, wired: tuple[Wire, str], entries: int
-    ) -> None:
-        wire, url = wired
-        archive = [E(f"{number}") for number in range(entries)]
-        revised = E("0", "revised", "2005-01-01T00:00:00Z")
-        buried = tombstone("new", "2005-01-01T00:00:00Z")
-        documents = Watched(
-            {
-                INDEX: atom([E("new"), E("0")], prev=A1),
-                A1: atom([*archive, revised], prev=A0, head=buried),
-                A0: atom([E("old")]),
-            }
-        )
-        documents.reads[A1] = wire.hold
-        engine = Engine(url, documents)
+    @pytest.mark.parametrize("rel", ["prev-archive", "next"])
+    def test_document_takes_one(self, server: FeedServer, project: Project, rel: str, entries: int) -> None:
+        """What the store has of its entries and of the chain behind it, and the commit of the one before it.
+
+        The answer to a commit does not come before the next document's entries are asked for.
+        """
+        names = ["/index", *(f"/{number}" for number in range(8, 0, -1))]
+        for name, behind in zip(names, [*names[1:], None], strict=True):
+            some = [E(f"{name} {number}") for number in range(entries)]
+            server.serve(name, atom(some, links={rel: behind} if behind else None))
         trips: list[int] = []
+        with wire_to(project.database.url) as (wire, url):
 
-        def count(visit: Visit) -> None:
-            wire.holds = False
-            trips.append(wire.trips - wire.before)
+            def count(path: str) -> None:
+                if path == "/7":
+                    wire.hold()
+                elif path == "/2":
+                    trips.append(wire.release())
 
-        engine._crawler.signals.connect(count, signal=signals.document_committed)
-        assert engine.crawl(INDEX)
-        # What the store has of its entries, where the chain behind it ends, the commit.
-        assert trips[1] == 3
-        assert ids(url) == {*(entry.id for entry in archive), "old"}
+            server.on_request = count
+            settings = {"FHCRAWL_PREFETCH": 0}
+            run = project.crawl(server.url("/index"), settings=settings, FHCRAWL_STORE_URL=url)
+        # Of the documents from 7 to 3: each was asked for when the one before it had been looked up.
+        assert trips == [5]
+        assert len(run.items) == len(names) * entries
+        assert run.stats["fhcrawl/document/processed"] == len(names)
 
-    def test_losing_a_document_takes_one(self, wired: tuple[Wire, str]) -> None:
+    def test_losing_a_document_or_confirming_a_feed_takes_one(self, wired: tuple[Wire, str]) -> None:
         wire, url = wired
         store = Store.open(url)
         store.begin_walk(INDEX, store.begin_run(), NOW)
-        store.winners(INDEX, [])
-        wire.hold()
-        store.lose(Visit(INDEX, A1, A1, A1, Role.ARCHIVE, Place(1, -1), NOW, loss=GONE))
-        assert wire.trips - wire.before == 1
+        lost = Visit(INDEX, A1, A1, A1, Role.ARCHIVE, Place(1, -1), NOW, loss=GONE)
+        # What it takes to connect does not count.
+        store.lose(lost)
+        before = wire.trips
+        store.lose(lost)
+        assert wire.trips - before == 1
+        store.confirm(Visit(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, Place(1, 0), NOW))
+        assert wire.trips - before == 2
         store.close()
 
     def test_committing_a_list_takes_two(self, wired: tuple[Wire, str]) -> None:
@@ -111,14 +113,13 @@ class TestRoundTrips:
         wire, url = wired
         store = Store.open(url)
         store.begin_walk(INDEX, store.begin_run(), NOW)
-        store.winners(INDEX, [])
         visit = Visit(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, Place(1, 0), NOW)
+        store.commit(visit)
         for names in ("abc", "bd"):
             visit.parts = [Listed(name, f"http://example.org/{name}") for name in names]
-            wire.hold()
+            before = wire.trips
             store.commit(visit)
-            wire.holds = False
-            assert wire.trips - wire.before == 2
+            assert wire.trips - before == 2
         steps = [store.step(INDEX, name) for name in "abcd"]
         assert [step and step.place for step in steps] == [None, Place(1, -2), None, Place(1, -2)]
         behind = store.part_behind(INDEX, "b")
