@@ -122,6 +122,7 @@ class Wire:
         with contextlib.suppress(OSError):
             while part := server.recv(1 << 16):
                 if not self._may_answer.wait(PATIENCE_SECONDS):
+                    self.release()
                     break
                 client.sendall(part)
         _close(client, server)
