@@ -10,11 +10,16 @@ import os
 import signal
 import sys
 from collections import Counter
-from typing import NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, event
 
 from fhcrawl.store.opening import BEGINS, IMMEDIATE
+from fhcrawl.store.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 COMMIT, RENAME, COMMIT_AFTER_RENAME = "commit", "rename", "commit after rename"
 EXPORTS = ".jsonl"
@@ -53,3 +58,16 @@ def die_before(moment: Moment) -> None:
 
     event.listen(Engine, "commit", commit)
     sys.addaudithook(audit)
+    _before_and_after_sending(partial(reach, COMMIT))
+
+
+def _before_and_after_sending(reach: Callable[[], None]) -> None:
+    """What was sent to PostgreSQL may be committed or not, without this process."""
+    original = Pipeline.send
+
+    def send(pipeline: Pipeline, *args: Any) -> None:
+        reach()
+        original(pipeline, *args)
+        reach()
+
+    Pipeline.send = send  # type: ignore[assignment, method-assign]
