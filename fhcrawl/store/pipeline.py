@@ -149,9 +149,17 @@ class Pipeline:
             if not pending.ends:
                 self._done(pending)
         elif result is not None:
-            pending.error = pending.error or wire.error(result)
-            if result.nfields:
-                pending.rows.append(_rows(result))
+            self._note(pending, wire, result)
+
+    def _note(self, pending: Pending, wire: Wire, result: PGresult) -> None:
+        if result.nfields:
+            pending.rows.append(_rows(result))
+        error = wire.error(result)
+        if error is None:
+            return
+        pending.error = pending.error or error
+        if pending.ends > 1:
+            wire.forget()
 
     def _done(self, pending: Pending) -> None:
         self._pending.popleft()
@@ -243,6 +251,10 @@ class Wire:
         if new:
             self._libpq.pipeline_sync()
         return int(bool(new))
+
+    def forget(self) -> None:
+        """Statements could not be prepared; they are, when they come again."""
+        self._names.clear()
 
     def has_result(self) -> bool:
         """Whether `result` would not wait, once what has come is read."""

@@ -56,6 +56,12 @@ def test_entry_that_has_left_a_complete_feed_is_deleted_once(url: str) -> None:
     assert set(live(url)) == {"2", "3"}
 
 
+def test_tombstone_that_comes_twice_before_its_entry_counts_once(url: str) -> None:
+    twice = 2 * tombstone("1", YEARS[2004])
+    assert crawl(url, atom([E("2")], head=twice))[0] == {"2": "new"}
+    assert crawl(url, atom([E("2"), E("1", updated=YEARS[2003])]))[0] == {}
+
+
 def test_later_tombstone_of_a_deleted_entry_deletes_nothing_again(url: str) -> None:
     crawl(url, atom([E("1", updated=YEARS[2002])]))
     assert crawl(url, atom([], head=tombstone("1", YEARS[2003])))[0] == {"1": "deleted"}
