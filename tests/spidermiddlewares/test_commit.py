@@ -77,6 +77,20 @@ class TestErrorInTheMiddleOfADocument:
         assert project.crawl(server.url("/index")).changes == {"1": "new"}
 
 
+def test_document_is_under_way_until_it_is_committed(database: Database) -> None:
+    """Else a crawl might end, or another process go on, while nobody knows whether it is in the store."""
+    committed: list[list[str]] = []
+
+    class Documents(dict[str, "str | int"]):
+        def __getitem__(self, url: str) -> str | int:
+            committed.append([visit.asked for visit in engine.committed])
+            return super().__getitem__(url)
+
+    engine = Engine(database.url, Documents(DOCUMENTS))
+    engine.crawl(INDEX)
+    assert committed == [[], [INDEX], [INDEX, A1]]
+
+
 class Locking(dict[str, "str | int"]):
     """Documents; while one of them is read, another connection holds the store's write lock."""
 

@@ -97,7 +97,7 @@ def test_statement_that_cannot_be_prepared_can_be_later(pipeline: Pipeline, data
     def count() -> None:
         batch = keep(pipeline, 1)
         batch.exec_driver_sql("INSERT INTO later VALUES (%s)", (1,))
-        pipeline.send(batch, lambda error: answers.append(error and error.sqlstate))
+        pipeline.send(batch, lambda error: answers.append(None if error is None else error.sqlstate))
 
     count()
     assert kept(pipeline) == []
