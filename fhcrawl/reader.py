@@ -8,24 +8,21 @@ import signal
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
-from operator import attrgetter
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from fhcrawl import documents, logical_feed
+from fhcrawl import documents, logical_feed, spool
 from fhcrawl.addresses import without_credentials
-from fhcrawl.documents import Entry
+from fhcrawl.documents.pieces import change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fhcrawl.documents import Bounds, FeedDocument
+    from fhcrawl.documents import Bounds, Entry, FeedDocument
 
 TURN = b"\n"  # it is the other one's
 DIED = "reader-died"
 GARBAGE = 100_000  # objects that may be there before a collection
 BUFFER = 1 << 18  # octets
-ENTRIES_AT_ONCE = 1000
-FIELDS_OF = attrgetter(*Entry.__dataclass_fields__)
 
 
 class Job(NamedTuple):
@@ -44,12 +41,17 @@ def read(job: Job) -> FeedDocument:
     """The feed document of a response, with links that hold no user names and passwords, and with digests.
 
     :raises NotAFeedError: if it is none
+    :raises OSError: if it is large, and there is no room for its entries
     """
-    document = documents.read(*job)
+    collect = spool.collect if len(job.body) >= spool.LARGE else list
+    document = documents.read(*job, collect=collect)
     document.links.update({name: without_credentials(url) for name, url in document.links.items()})
-    for entry in document.entries:
-        entry.digest = logical_feed.digest(entry)
+    change(document.entries, _digest)
     return document
+
+
+def _digest(entry: Entry) -> None:
+    entry.digest = logical_feed.digest(entry)
 
 
 def put_job(file: int, job: Job) -> None:
@@ -70,10 +72,7 @@ def put_answer(file: int, answer: FeedDocument | Exception) -> None:
             return
         entries = answer.entries
         pickle.dump((replace(answer, entries=[]), len(entries)), written, pickle.HIGHEST_PROTOCOL)
-        # Columns take a quarter of the time of objects.
-        for begin in range(0, len(entries), ENTRIES_AT_ONCE):
-            columns = zip(*map(FIELDS_OF, entries[begin : begin + ENTRIES_AT_ONCE]), strict=True)
-            pickle.dump(tuple(columns), written, pickle.HIGHEST_PROTOCOL)
+        spool.write(entries, written)
 
 
 def take_job(file: int) -> Job:
@@ -93,9 +92,7 @@ def take_answer(file: int) -> FeedDocument:
         if isinstance(answer, Exception):
             raise answer
         document: FeedDocument = answer
-        while len(document.entries) < number:
-            columns = pickle.load(read)  # noqa: S301 - it is our own process
-            document.entries += map(Entry, *columns)
+        document.entries = spool.read(read, number)
         return document
 
 

@@ -58,12 +58,12 @@ class ReaderProcess:
         """
         try:
             put_job(self._file.fileno(), job)
+            _pipes(self._process)[1].write(TURN)
+            await self._wait_for_turn()
+            return take_answer(self._file.fileno())
         except OSError:
             await self.end()
             raise
-        _pipes(self._process)[1].write(TURN)
-        await self._wait_for_turn()
-        return take_answer(self._file.fileno())
 
     async def _wait_for_turn(self) -> None:
         try:

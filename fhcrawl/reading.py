@@ -13,6 +13,7 @@ from fhcrawl import logical_feed, schedule
 from fhcrawl.clock import now
 from fhcrawl.documents import Bounds, bounds, lists, snapshot
 from fhcrawl.documents.dates import shift
+from fhcrawl.documents.pieces import InPieces, pieces
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Newer, Oddities, Place, Role, Version
@@ -22,7 +23,7 @@ from fhcrawl.store import Step
 from fhcrawl.visit import Loss, State, Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from scrapy import Request
     from scrapy.http import Response
@@ -148,7 +149,10 @@ def is_unchanged(response: Response, body_digest: str) -> bool:
 
 def digest(response: Response, *headers: str) -> str:
     """Of a response's bytes, and of headers."""
-    return hashlib.sha256(b"\n".join([response.body, *(h.encode() for h in headers)])).hexdigest()
+    found = hashlib.sha256(response.body)
+    for header in headers:
+        found.update(b"\n" + header.encode())
+    return found.hexdigest()
 
 
 def links(response: Response) -> list[str]:
@@ -248,7 +252,7 @@ def referral(response: Response, url: str) -> dict[str, Any]:
     return {"referrals": number, "mark": url if is_marked else response.cb_kwargs["mark"]}
 
 
-def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds) -> list[EntryVersion]:
+def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds) -> Iterator[EntryVersion]:
     """Note in a visit what its document says; the document's entries."""
     says = oddities(asked(response))
     visit.title = document.title
@@ -258,10 +262,11 @@ def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds)
     visit.moved_to = _moved_to(visit, response, document)
     visit.loss = _beyond(document, most) or _loss(visit, document, says)
     _compare(visit, response, document)
-    if visit.role is not Role.PART and (since := response.cb_kwargs["options"].get("since")):
+    since: str | None = response.cb_kwargs["options"].get("since") if visit.role is not Role.PART else None
+    if since:
         _bound(visit, document, since)
-    versions = list(_versions(visit, document))
-    visit.versions = [version for version, _entry in versions]
+    versions = list(_versions(visit, document, since or ""))
+    visit.versions = [version for version in versions if version is not None]
     visit.deletions = _deletions(visit, document)
     visit.lost_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
     left_out = sum(problem.kind in bounds.KINDS and bool(problem.entry) for problem in document.problems)
@@ -269,7 +274,7 @@ def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds)
         visit.counts["fhcrawl/entry/invalid"] = visit.lost_entries + left_out
     if visit.role is Role.SUBSCRIPTION:
         _fill_subscription(visit, response, document)
-    return [_item(visit, version, entry) for version, entry in versions]
+    return _items(visit, document, versions)
 
 
 def _moved_to(visit: Visit, response: Response, document: FeedDocument) -> str | None:
@@ -291,15 +296,12 @@ def _compare(visit: Visit, response: Response, document: FeedDocument) -> None:
 
 
 def _bound(visit: Visit, document: FeedDocument, since: str) -> None:
-    """Let a document of a feed that goes on from a snapshot count from that on, and end the walk there."""
+    """End the walk of a feed that goes on from a snapshot where that was made."""
     if logical_feed.reaches(document, since):
         visit.behind = None
     elif visit.behind is None and visit.loss is None and logical_feed.begins_after(document, since):
         detail = f"has nothing before it, and begins after the snapshot of {since}"
         visit.loss = Loss(State.INVALID, "begins-later", detail)
-    document.entries[:] = [
-        entry for entry in document.entries if not logical_feed.is_before(entry.updated, since)
-    ]
 
 
 def _fill_subscription(visit: Visit, response: Response, document: FeedDocument) -> None:
@@ -334,14 +336,21 @@ def _loss(visit: Visit, document: FeedDocument, says: Oddities) -> Loss | None:
     return None
 
 
-def _versions(visit: Visit, document: FeedDocument) -> Iterator[tuple[Version, Entry]]:
+def _versions(visit: Visit, document: FeedDocument, since: str) -> Iterator[Version | None]:
+    """The version that each entry is; None if it has no id, or is from before a snapshot.
+
+    What comes in pieces is too much to be kept: it has no original.
+    """
     latest = logical_feed.latest_time(visit.fetched)
+    is_whole = not isinstance(document.entries, InPieces)
     for position, entry in enumerate(document.entries):
         entry_id = logical_feed.identity(entry, document)
-        if entry_id is None:
+        if entry_id is None or (since and logical_feed.is_before(entry.updated, since)):
+            yield None
             continue
         order = logical_feed.order(entry.updated, document.updated, visit.place, position, latest)
-        yield Version(entry_id, order, entry.digest or logical_feed.digest(entry), entry.original), entry
+        digest = entry.digest or logical_feed.digest(entry)
+        yield Version(entry_id, order, digest, entry.original if is_whole else None)
 
 
 def _deletions(visit: Visit, document: FeedDocument) -> list[Version]:
@@ -350,6 +359,18 @@ def _deletions(visit: Visit, document: FeedDocument) -> list[Version]:
         logical_feed.deletion(tombstone, document.updated, visit.place, latest)
         for tombstone in document.tombstones
     ]
+
+
+def _items(
+    visit: Visit, document: FeedDocument, versions: Iterable[Version | None]
+) -> Iterator[EntryVersion]:
+    numbered = iter(versions)
+    for piece in pieces(document.entries):
+        visit.pieces += 1
+        # Where a piece ends, no version may be taken: they come second.
+        for entry, version in zip(piece, numbered, strict=False):
+            if version is not None:
+                yield _item(visit, version, entry)
 
 
 def _item(visit: Visit, version: Version, entry: Entry) -> EntryVersion:
@@ -370,7 +391,8 @@ def _item(visit: Visit, version: Version, entry: Entry) -> EntryVersion:
         visit.url,
         visit.updated,
     )
-    item.version = version
+    is_whole = version.original is entry.original
+    item.version = version if is_whole else version._replace(original=entry.original)
     item.visit = visit
     return item
 

@@ -62,7 +62,9 @@ class Visit:
     :param deletions: what its tombstones say
     :param stored: the newest versions in the store of the entries that it holds, by id
     :param winners: the same, with those of this document that have won since
+    :param pieces: how many pieces of its document have begun to be yielded
     :param accepted: entries to be stored, by id: their fields and the version
+    :param written: what was accepted of earlier pieces and is stored, by id, without originals
     :param superseded: older versions that are to be kept, by id and digest: the version and its fields
     :param confirmed: versions that hold nothing new but are newer than the stored ones, by id
     :param parts: the documents that a list names, in the order in which they are read; None for no list
@@ -100,7 +102,9 @@ class Visit:
     deletions: list[Version] = field(default_factory=list)
     stored: dict[str, Winner] = field(default_factory=dict)
     winners: dict[str, Winner] = field(default_factory=dict)
+    pieces: int = 0
     accepted: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
+    written: dict[str, Version] = field(default_factory=dict)
     superseded: dict[tuple[str, str], tuple[Version, dict[str, object]]] = field(default_factory=dict)
     confirmed: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
     parts: list[Listed] | None = None
@@ -116,6 +120,14 @@ def bury(visit: Visit) -> None:
         winner = visit.winners.get(version.id)
         if winner is None or version.order > winner.order:
             visit.winners[version.id] = Winner(version.order, "")
+
+
+def note_written(visit: Visit) -> None:
+    """Forget the texts of what is stored."""
+    for entry_id, (version, _fields) in visit.accepted.items():
+        visit.written[entry_id] = version._replace(original=None)
+    for stored in (visit.accepted, visit.superseded, visit.confirmed):
+        stored.clear()
 
 
 def brings_news(visit: Visit) -> bool:

@@ -135,12 +135,14 @@ class Project:
             check=False,
         )
 
-    def start(self, *args: str, stderr: IO[bytes] | int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+    def start(
+        self, *args: str, stderr: IO[bytes] | int = subprocess.DEVNULL, **environment: str
+    ) -> subprocess.Popen[bytes]:
         """Start `scrapy`, to be killed."""
         return subprocess.Popen(
             self.command(*args),
             cwd=self.folder,
-            env=self.environment(),
+            env=self.environment(**environment),
             stdout=subprocess.DEVNULL,
             stderr=stderr,
         )

@@ -71,6 +71,7 @@ class Engine:
         self._documents = documents
         self._life = life
         self._plain = plain
+        self.read: list[Visit] = []
         self.committed: list[Visit] = []
         self.asked: list[str] = []
 
@@ -97,6 +98,7 @@ class Engine:
         crawler = self._crawler
         crawler.spider = spider = HistorySpider.from_crawler(crawler, feed=feed)
         extension = StoreExtension.of(crawler)
+        crawler.signals.connect(self._read, signal=our_signals.document_read)
         crawler.signals.connect(self._commit, signal=our_signals.document_committed)
         self._commits = CommitMiddleware.from_crawler(crawler)
         self._deltafetch = DeltaFetch.from_crawler(crawler)
@@ -129,6 +131,9 @@ class Engine:
             if self._life < 0:
                 raise Killed
         return item
+
+    def _read(self, visit: Visit) -> None:
+        self.read.append(visit)
 
     def _commit(self, visit: Visit) -> None:
         self.committed.append(visit)

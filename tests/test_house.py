@@ -20,7 +20,8 @@ ROOMS = {
     "schedule.py": {"documents", "logical_feed"},
     "visit.py": {"documents", "logical_feed"},
     "asking.py": {"reading", "wordpress", "logical_feed", "store", "visit", "warc"},
-    "reader.py": {"documents", "logical_feed", "addresses", "exceptions"},
+    "spool.py": {"documents"},
+    "reader.py": {"documents", "logical_feed", "addresses", "exceptions", "spool"},
     "store": {"documents", "store", "logical_feed", "schedule", "visit", "exceptions"},
 }
 

@@ -337,7 +337,7 @@ class TestFeedBehindASnapshot:
 
     def test_documents_of_other_formats_say_nothing_by_their_entries(self) -> None:
         other = document()
-        other.entries.append(Entry(updated="2003-01-09T12:00:00Z"))
+        other.entries = [Entry(updated="2003-01-09T12:00:00Z")]
         assert not reaches(other, SINCE)
 
     def test_feed_may_begin_after_it(self) -> None:

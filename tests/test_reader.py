@@ -3,21 +3,22 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import resource
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fhcrawl import logical_feed, reader
+from fhcrawl import logical_feed, reader, spool
 from fhcrawl.documents import Bounds
 from fhcrawl.exceptions import NotAFeedError
-from fhcrawl.reader import ENTRIES_AT_ONCE, TURN, Job
+from fhcrawl.reader import TURN, Job
 from fhcrawl.reader_process import ReaderProcess
+from fhcrawl.spool import ENTRIES_AT_ONCE
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fhcrawl.documents import FeedDocument
 
 URL = "https://example.org/feed"
@@ -103,3 +104,16 @@ def test_reading_in_a_process_that_is_no_more_fails() -> None:
         return await process.end()
 
     assert asyncio.run(run()) == -signal.SIGKILL
+
+
+def test_process_that_has_no_room_for_a_large_document_ends() -> None:
+    async def run() -> int:
+        process = await ReaderProcess.start()
+        # Of a file that it writes: as if the disk were full.
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (spool.TEXT_AT_ONCE, resource.RLIM_INFINITY))
+        entries = [E(str(number), text="x" * spool.TEXT_AT_ONCE) for number in range(17)]
+        with pytest.raises(OSError, match="File too large"):
+            await process.read(job(atom(entries)))
+        return process.pid
+
+    assert not Path(f"/proc/{asyncio.run(run())}").exists()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fhcrawl.documents import history, modules, rhythm, tombstones, xml
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.documents.modules import enclosure, person
+from fhcrawl.documents.pieces import change
 from fhcrawl.documents.xml import ATOM, XHTML
 
 if TYPE_CHECKING:
@@ -34,14 +36,13 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
     base = xml.base_of(feed, url)
     problems: list[Problem] = []
     head: Head = {}
-    entries = [
+    entries = parsed.collect(
         read_entry(entry, base, problems, number)
         for number, entry in enumerate(parsed.entries(feed, ENTRY, head), 1)
-    ]
+    )
     # RFC 4287, 4.2.1: the feed's authors apply to an entry without authors, of its own or of its source.
-    authors = modules.shared(persons(head.get(AUTHOR, ())))
-    for entry in entries:
-        entry.authors = entry.authors or list(authors)
+    if authors := modules.shared(persons(head.get(AUTHOR, ()))):
+        change(entries, partial(_give_authors, authors))
     said = history.read(head, base)
     return FeedDocument(
         format="atom",
@@ -57,6 +58,10 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
         incremental=said.incremental,
         rhythm=rhythm.read(head, ATOM),
     )
+
+
+def _give_authors(authors: list[str], entry: Entry) -> None:
+    entry.authors = entry.authors or list(authors)
 
 
 def read_entry(element: _Element, base: str, problems: list[Problem], number: int) -> Entry:

@@ -41,9 +41,9 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
         links=said.links,
         archive=said.archive,
         complete=said.complete,
-        entries=[
+        entries=parsed.collect(
             read_entry(element, base, authors, problems, number) for number, element in enumerate(elements, 1)
-        ],
+        ),
         problems=problems,
         fault=parsed.fault,
         tombstones=tombstones.read(head.get(tombstones.DELETED_ENTRY, ()), problems),

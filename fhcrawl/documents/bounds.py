@@ -11,9 +11,11 @@ from fhcrawl.documents.model import Problem
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from lxml.etree import _Element
 
-    from fhcrawl.documents.model import Entry, FeedDocument
+    from fhcrawl.documents.model import Entry
 
 TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_ELEMENTS = "too-deep", "too-long", "too-many", "too-many-elements"
 # The kinds of problems that are such a bound.
@@ -86,21 +88,22 @@ def is_deeper(root: _Element, bounds: Bounds) -> bool:
     return bool(root.xpath("boolean(" + "/".join(["."] + ["*"] * (bounds.depth - around)) + ")"))
 
 
-def cut(document: FeedDocument, octets: int, bounds: Bounds) -> None:
-    """Take what is beyond the bounds out of a document that was read: entries, and no more than those.
+def within(entries: Iterable[Entry], octets: int, bounds: Bounds, beyond: list[Problem]) -> Iterator[Entry]:
+    """Those of a document's entries that are within the bounds.
 
+    :param entries: at most one more than there may be
     :param octets: the size of the document
+    :param beyond: gets what is left out
     """
-    if len(document.entries) > bounds.entries:
-        del document.entries[bounds.entries :]
-        document.problems.append(Problem(TOO_MANY, "", f"it has more than {bounds.entries} entries"))
-    if octets * LONGEST_PER_OCTET <= bounds.text:
-        return
-    long = [n for n, entry in enumerate(document.entries) if _longest(entry) > bounds.text]
-    for number in reversed(long):
-        del document.entries[number]
-        detail = f"a text of it is longer than {bounds.text} characters; it is left out"
-        document.problems.append(Problem(TOO_LONG, f"entry {number + 1}", detail))
+    may_be_long = octets * LONGEST_PER_OCTET > bounds.text
+    for number, entry in enumerate(entries, 1):
+        if number > bounds.entries:
+            beyond.append(Problem(TOO_MANY, "", f"it has more than {bounds.entries} entries"))
+        elif may_be_long and _longest(entry) > bounds.text:
+            detail = f"a text of it is longer than {bounds.text} characters; it is left out"
+            beyond.append(Problem(TOO_LONG, f"entry {number}", detail))
+        else:
+            yield entry
 
 
 def _longest(entry: Entry) -> int:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Enclosure(TypedDict):
@@ -97,7 +100,8 @@ class FeedDocument:
     :param links: absolute URLs of the head section's links, by short relation; the first of each
     :param archive: fh:archive is in the head section
     :param complete: fh:complete is in the head section
-    :param entries: in document order; after a `fault`, those that were whole before it
+    :param entries: in document order; after a `fault`, those that were whole before it. Those of a large
+        document may come in pieces (see `pieces`)
     :param problems: what is wrong with single entries
     :param fault: why the document is not whole and well-formed, in words; None if it is
     :param tombstones: of entries that have been deleted
@@ -112,7 +116,7 @@ class FeedDocument:
     links: dict[str, str]
     archive: bool
     complete: bool
-    entries: list[Entry]
+    entries: Sequence[Entry]
     problems: list[Problem]
     fault: str | None
     tombstones: list[Tombstone] = field(default_factory=list)

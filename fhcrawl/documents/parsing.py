@@ -32,11 +32,14 @@ from fhcrawl.documents.xml import (
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from lxml.etree import _Element
 
+    from fhcrawl.documents.model import Entry
     from fhcrawl.documents.xml import Head
+
+    Collect = Callable[[Iterable[Entry]], Sequence[Entry]]
 
 HTML_START = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 HTML_PARTS = frozenset({"html", "head", "body", "HTML", "HEAD", "BODY"})
@@ -77,15 +80,17 @@ class Parsed(NamedTuple):
         to be kept
     :param most: what the document may hold
     :param beyond: gets what `entries` leaves out because it is beyond that
+    :param collect: keeps what the entries that were asked for are read into, while they come
     """
 
     root: _Element
     fault: str | None
     problems: tuple[Problem, ...] = ()
     coming: Iterator[_Element] | None = None
-    originals: list[str] | None = None
+    originals: deque[str] | None = None
     most: Bounds = Bounds()
     beyond: list[Problem] | None = None
+    collect: Collect = list
 
     def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
         """The children of an element that are entries; a large document's are gone when the next one comes.
@@ -120,7 +125,7 @@ class Parsed(NamedTuple):
                 yield child
 
 
-def _kept(entries: Iterator[_Element], parent: _Element, originals: list[str]) -> Iterator[_Element]:
+def _kept(entries: Iterator[_Element], parent: _Element, originals: deque[str]) -> Iterator[_Element]:
     base, language = inherited(parent)
     declares = parent.getroottree().docinfo.internalDTD is not None
     is_crowded = sum(map(len, parent.nsmap.values())) > NAMESPACES

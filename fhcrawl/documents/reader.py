@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lxml.etree import XMLSyntaxError
@@ -12,9 +15,12 @@ from fhcrawl.documents.model import Problem
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from fhcrawl.documents.model import FeedDocument
+    from lxml.etree import _Element
+
+    from fhcrawl.documents.model import Entry, FeedDocument
+    from fhcrawl.documents.parsing import Collect
 
 FORMATS = {
     atom.ROOT: atom.read,
@@ -32,6 +38,7 @@ def read(
     last_modified: str | None = None,
     keep_originals: bool = False,
     most: Bounds = Bounds(),  # noqa: B008 - a plain, immutable value
+    collect: Collect = list,
 ) -> FeedDocument:
     """Read a feed document.
 
@@ -43,15 +50,14 @@ def read(
     :param last_modified: the Last-Modified header: the update time of a multipart page
     :param keep_originals: entries are to know their own XML or JSON; those of multipart have all in fields
     :param most: what the document may hold; what is beyond is left out, with a problem of `bounds.KINDS`
+    :param collect: keeps the entries of an XML document while they are read; those of others are lists
     :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or XML or JSON of another kind;
         or if it has too many elements
     """
     if multipart.is_multipart(content_type):
         document = multipart.read(body, url, content_type, links, last_modified, most.entries)
-        bounds.cut(document, len(body), most)
-        return document
-    document = _read(body, url, content_type, keep_originals, most)
-    bounds.cut(document, len(body), most)
+        return _cut(document, len(body), most)
+    document = _read(body, url, content_type, keep_originals, most, collect)
     if not links:
         return document
     # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
@@ -61,47 +67,60 @@ def read(
 
 
 def _read(
-    body: bytes, url: str, content_type: str | None, keep_originals: bool, most: Bounds
+    body: bytes, url: str, content_type: str | None, keep_originals: bool, most: Bounds, collect: Collect
 ) -> FeedDocument:
     if jsonfeed.is_json(body):
-        return jsonfeed.read(body, url, keep_originals, most.entries)
+        return _cut(jsonfeed.read(body, url, keep_originals, most.entries), len(body), most)
     charset = multipart.parameter(content_type, "charset") or None
-    document = _read_in_pieces(body, url, charset, keep_originals, most)
-    if document is not None:
-        return document
+    read_parsed = partial(
+        _read_parsed, url=url, octets=len(body), keep_originals=keep_originals, most=most, collect=collect
+    )
+    # A large document is read without its whole tree, if that can be done.
+    with suppress(XMLSyntaxError):
+        if (parsed := parsing.begin(body, charset, most)) is not None:
+            return read_parsed(parsed)
     bounds.check_markup(body, most)
-    return _read_parsed(parsing.parse(body, charset), url, keep_originals, most)
+    return read_parsed(parsing.parse(body, charset))
 
 
-def _read_in_pieces(
-    body: bytes, url: str, charset: str | None, keep_originals: bool, most: Bounds
-) -> FeedDocument | None:
-    """Read a large document without its whole tree; None if it is none, or cannot be read so."""
-    try:
-        parsed = parsing.begin(body, charset, most)
-        return None if parsed is None else _read_parsed(parsed, url, keep_originals, most)
-    except XMLSyntaxError:
-        return None
+def _cut(document: FeedDocument, octets: int, most: Bounds) -> FeedDocument:
+    document.entries = list(bounds.within(document.entries, octets, most, document.problems))
+    return document
 
 
-def _read_parsed(parsed: parsing.Parsed, url: str, keep_originals: bool, most: Bounds) -> FeedDocument:
-    originals: list[str] = []
+def _read_parsed(
+    parsed: parsing.Parsed, url: str, octets: int, keep_originals: bool, most: Bounds, collect: Collect
+) -> FeedDocument:
+    originals: deque[str] = deque()
     beyond: list[Problem] = []
-    parsed = parsing.Parsed(*parsed[:4], originals if keep_originals else None, most, beyond)
+    cut: list[Problem] = []
+
+    def collect_within(entries: Iterable[Entry]) -> Sequence[Entry]:
+        whole = _with_originals(entries, originals) if keep_originals else entries
+        return collect(bounds.within(whole, octets, most, cut))
+
+    parsed = parsing.Parsed(*parsed[:4], originals if keep_originals else None, most, beyond, collect_within)
+    document = _reader_of(parsed.root)(parsed, url)
+    document.problems[:0] = [*parsed.problems, *beyond]
+    if document.fault and (kind := bounds.kind_of_fault(document.fault, "")):
+        document.problems.append(Problem(kind, "", document.fault))
+    document.problems += cut
+    return document
+
+
+def _with_originals(entries: Iterable[Entry], originals: deque[str]) -> Iterator[Entry]:
+    for entry in entries:
+        entry.original = originals.popleft()
+        yield entry
+
+
+def _reader_of(root: _Element) -> Callable[[parsing.Parsed, str], FeedDocument]:
     try:
-        reader = FORMATS[parsed.root.tag]
+        return FORMATS[root.tag]
     except KeyError:
-        name = xml.local_name(parsed.root)
+        name = xml.local_name(root)
         if name.lower() == "html":
             raise NotAFeedError("html", "it is an HTML page, not a feed") from None
         raise NotAFeedError(
             "not-a-feed", f"it is XML, but not a feed: its root element is <{name}>"
         ) from None
-    document = reader(parsed, url)
-    document.problems[:0] = [*parsed.problems, *beyond]
-    if document.fault and (kind := bounds.kind_of_fault(document.fault, "")):
-        document.problems.append(Problem(kind, "", document.fault))
-    if keep_originals:
-        for entry, original in zip(document.entries, originals, strict=True):
-            entry.original = original
-    return document

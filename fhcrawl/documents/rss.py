@@ -76,10 +76,10 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel.
     if root.tag == RDF_ROOT:
         items = chain(items, ((item, around) for item in parsed.entries(root, f"{namespace}item", {})))
-    entries = [
+    entries = parsed.collect(
         read_item(item, inside, vocabulary, problems, number)
         for number, (item, inside) in enumerate(items, 1)
-    ]
+    )
     said = history.read(head, base)
     deleted = [*head.get(DELETED_ENTRY, ()), *(child for child in root if child.tag == DELETED_ENTRY)]
     return FeedDocument(

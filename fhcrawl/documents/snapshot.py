@@ -84,11 +84,12 @@ def prefix_of(key: str) -> str | None:
 def page(document: FeedDocument, key: str) -> FeedDocument:
     """A page of a snapshot, whose entities without an identity have one."""
     # FeedDocument has the entities in the order of the page reversed.
-    for position, entry in enumerate(reversed(document.entries)):
+    entries = list(document.entries)
+    for position, entry in enumerate(reversed(entries)):
         if entry.id is None:
             entry.id = entry_id(key, position)
     problems = [problem for problem in document.problems if problem.kind not in NO_PROBLEMS]
-    return replace(document, problems=problems, links={})
+    return replace(document, entries=entries, problems=problems, links={})
 
 
 def _object(body: bytes) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class DuplicatesPipeline:
             item.change = outcome.value
             return item
         if self._keeps_versions and outcome is Outcome.STALE:
-            visit.superseded[version.id, version.digest] = (version, vars(item))
+            visit.superseded.setdefault((version.id, version.digest), (version, vars(item)))
         if winner is not None and outcome is Outcome.DUPLICATE and version.order > winner.order:
             visit.winners[version.id] = winner._replace(order=version.order)
             visit.confirmed[version.id] = (version, vars(item))

@@ -14,7 +14,7 @@ from fhcrawl.items import EntryItem, EntryVersion
 from fhcrawl.logs import printable
 from fhcrawl.pipelines.manager import ItemPipelineManager
 from fhcrawl.reading import visit_of
-from fhcrawl.visit import DROPPED, Loss, State, bury
+from fhcrawl.visit import DROPPED, Loss, State, bury, note_written
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -39,6 +39,7 @@ class Reading:
     :param is_read: the spider has read the document, and the store has been asked about its entries
     :param answer: done when the store has answered the commit; None as long as nothing was sent
     :param is_left: nobody waits for that any more
+    :param piece: the number of the piece of the document whose entries are on the way, from 1
     """
 
     def __init__(
@@ -49,6 +50,8 @@ class Reading:
         self.is_read = False
         self.answer: asyncio.Future[None] | None = None
         self.is_left = False
+        self.piece = 1
+        self._settled: asyncio.Future[None] | None = None
         self._done = done
         self._on_the_way = 0
         self._yielded = 0
@@ -59,6 +62,12 @@ class Reading:
         self._on_the_way += 1
         self._yielded += 1
         return self._yielded
+
+    async def all_settled(self) -> None:
+        """Wait until no item is on the way."""
+        if self._on_the_way:
+            self._settled = asyncio.get_running_loop().create_future()
+            await self._settled
 
     def exhausted(self) -> None:
         """The spider has yielded all."""
@@ -92,7 +101,11 @@ class Reading:
             logger.warning("%s %s", printable(self.visit.asked), detail)
 
     def _check(self) -> None:
-        if self._exhausted and not self._on_the_way and not self.turn.done():
+        if self._on_the_way:
+            return
+        if self._settled is not None and not self._settled.done():
+            self._settled.set_result(None)
+        if self._exhausted and not self.turn.done():
             self._done(self)
 
 
@@ -156,6 +169,8 @@ class CommitMiddleware:
             if not isinstance(output, EntryVersion):
                 yield output
                 continue
+            if output.visit.pieces > reading.piece:
+                await self._commit_piece(reading)
             if not reading.is_read:
                 continue
             count = reading.yielded()
@@ -209,6 +224,23 @@ class CommitMiddleware:
         bury(visit)
         reading.is_read = True
 
+    async def _commit_piece(self, reading: Reading) -> None:
+        """Commit the entries of a large document that are not committed yet, without its mark."""
+        await reading.all_settled()
+        if reading.visit is None or not reading.is_read:
+            return
+        try:
+            self._store.commit_piece(reading.visit, is_first=reading.piece == 1)
+        except LeaseError as error:
+            self._extension.yield_to_other(reading.visit.feed, error)
+            reading.is_read = False
+        except Exception as error:  # noqa: BLE001 - whatever it is, the piece is not in the store
+            self._note_uncommitted(reading.visit, error)
+            reading.is_read = False
+        else:
+            note_written(reading.visit)
+            reading.piece = reading.visit.pieces
+
     def document_lost(self, visit: Visit) -> None:
         """Note a gap."""
         if visit.loss is None or visit.feed in self._extension.left:
@@ -261,6 +293,7 @@ class CommitMiddleware:
         elif isinstance(outcome, Exception):
             # Whatever it is, the document is not in the store.
             self._note_uncommitted(visit, outcome)
+            self._send(signals.document_lost, visit=visit)
         else:
             self._note_committed(visit, outcome)
 
@@ -281,7 +314,6 @@ class CommitMiddleware:
             self._extension.fail(error)
         visit.loss = Loss(State.FAILED, "store-error", detail)
         visit.validators = None
-        self._send(signals.document_lost, visit=visit)
 
     def _send(self, signal: object, **kwargs: Any) -> None:
         self._crawler.signals.send_catch_log(signal, spider=self._crawler.spider, **kwargs)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import Role, absence
 from fhcrawl.store import lists, rows, schedules, statements
-from fhcrawl.visit import leads_on
+from fhcrawl.visit import Loss, State, leads_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 IDS_AT_ONCE = 500
+PROCESSED = Loss(State.PROCESSED, "", "")
+UNFINISHED = Loss(State.KNOWN, State.KNOWN.value, "has not been read to its end")
 
 
 class Before(NamedTuple):
@@ -80,8 +82,16 @@ class Commit:
         if self._visit.role is Role.INDEX:
             lists.forget_others(self._connection, self._feed_id, self._visit)
         deleted = self._delete() + lists.replace(self._connection, self._feed_id, self._visit)
-        self._write_feed(has_news=bool(self._visit.accepted) or deleted > 0)
+        self._write_feed(has_news=bool(self._visit.accepted or self._visit.written) or deleted > 0)
         return deleted
+
+    # From the first piece on, the document counts as unread; and what was read behind a page, if it has to be
+    # read again: the next run, for which the pieces that are stored are no news, could not know that.
+    def write_piece(self, is_first: bool) -> None:
+        """Write the entries of a piece of the document, behind which there are more."""
+        if is_first:
+            self._write_document(UNFINISHED)
+        self._write_entries()
 
     def _write_feed(self, has_news: bool) -> None:
         news = {"news": self._visit.fetched} if has_news else {}
@@ -120,9 +130,10 @@ class Commit:
     def _forget_chain(self) -> None:
         self._connection.execute(statements.FORGET_OTHERS, self._numbers())
 
-    def _write_document(self) -> None:
+    def _write_document(self, unless_lost: Loss = PROCESSED) -> None:
         """Write the document and its link."""
-        row = rows.document_row(self._feed_id, self._visit, self._write_behind())
+        loss = self._visit.loss or unless_lost
+        row = rows.document_row(self._feed_id, self._visit, self._write_behind(), loss)
         self._upserts.document.execute(self._connection, row)
         self._unread_page()
 
@@ -161,7 +172,7 @@ class Commit:
 
     def _write_entries(self) -> None:
         visit, feed_id = self._visit, self._feed_id
-        self._keep([entry_id for entry_id in visit.accepted if entry_id in visit.stored])
+        self._keep([i for i in visit.accepted if i in visit.stored and i not in visit.written])
         self._upserts.version.execute_all(
             self._connection,
             [rows.entry_row(feed_id, version, fields) for version, fields in visit.superseded.values()],
@@ -190,9 +201,9 @@ class Commit:
 
     def _is_superseded(self, version: Version) -> bool:
         """Whether it would confirm another content than its own."""
-        accepted = self._visit.accepted.get(version.id)
+        accepted, *_ = self._visit.accepted.get(version.id) or (self._visit.written.get(version.id),)
         if accepted is not None:
-            return accepted[0].order > version.order or accepted[0].digest != version.digest
+            return accepted.order > version.order or accepted.digest != version.digest
         # Its equal was not accepted: a pipeline has dropped it.
         return version.id not in self._stored or self._stored[version.id].digest != version.digest
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import Order, Place, Role, Winner, captured
 from fhcrawl.store.statements import CONTENT, ENTRIES_COLUMNS, FIND_DOCUMENT, ORDER, TIMES
-from fhcrawl.visit import Loss, State
+from fhcrawl.visit import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from fhcrawl.logical_feed import Kind, Reason, Verdict, Version
-    from fhcrawl.visit import Visit
+    from fhcrawl.visit import Loss, Visit
 
 JSON_FIELDS = ("authors", "categories", "enclosures")
 NOT_FETCHED = "has not been fetched yet"
@@ -222,12 +222,12 @@ def winners(found: Iterable[Sequence[Any]]) -> dict[str, Winner]:
     return {row[0]: Winner(Order(*row[1:7]), row[7], bool(row[8]), row[9]) for row in found}
 
 
-def document_row(feed_id: int, visit: Visit, behind_key: str | None) -> dict[str, object]:
+def document_row(feed_id: int, visit: Visit, behind_key: str | None, loss: Loss) -> dict[str, object]:
     """The row of a visit's document.
 
     :param behind_key: names the document behind it, whose number the row gets
+    :param loss: what has become of it
     """
-    loss = visit.loss or Loss(State.PROCESSED, "", "")
     return {
         "feed_id": feed_id,
         "key": visit.key,
@@ -243,7 +243,7 @@ def document_row(feed_id: int, visit: Visit, behind_key: str | None) -> dict[str
         "lost_entries": visit.lost_entries,
         "reason": loss.kind or None,
         "detail": loss.detail or None,
-        "since": visit.fetched if visit.loss else None,
+        "since": visit.fetched if loss.kind else None,
         "fetched": visit.fetched,
         "moved_to": visit.moved_to,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import func, literal, select, true
@@ -441,6 +442,16 @@ class Store:
         """
         self._write(visit, Commit.write, done)
 
+    def commit_piece(self, visit: Visit, is_first: bool) -> None:
+        """Store the entries of a piece of a large document, behind which there are more.
+
+        The document counts as unread, whatever it was, until `commit` has marked it.
+
+        :param is_first: no piece of it has been stored
+        :raises LeaseError: if another crawl has taken the feed over
+        """
+        self._written(visit, partial(Commit.write_piece, is_first=is_first), is_piece=True)
+
     def lose(self, visit: Visit) -> None:
         """Note that a document could not be had; what was behind it stays known.
 
@@ -455,9 +466,9 @@ class Store:
         """
         self._written(visit, Commit.write_confirmation)
 
-    def _written(self, visit: Visit, write: Callable[[Commit], T]) -> T:
+    def _written(self, visit: Visit, write: Callable[[Commit], T], is_piece: bool = False) -> T:
         answers: list[T | Exception] = []
-        self._write(visit, write, answers.append)
+        self._write(visit, write, answers.append, is_piece)
         self.settle()
         [answer] = answers
         if isinstance(answer, Exception):
@@ -465,12 +476,16 @@ class Store:
         return answer
 
     def _write(
-        self, visit: Visit, write: Callable[[Commit], T], done: Callable[[T | Exception], None]
+        self,
+        visit: Visit,
+        write: Callable[[Commit], T],
+        done: Callable[[T | Exception], None],
+        is_piece: bool = False,
     ) -> None:
         self._chains.forget()
         answer: T | Exception
         try:
-            before = self._before(visit)
+            before = self._before(visit, is_piece)
 
             def written(connection: Executes) -> T:
                 return write(Commit(connection, self._upserts, before, visit, self.keeps_versions))
@@ -485,12 +500,14 @@ class Store:
             answer = error
         done(answer)
 
-    def _before(self, visit: Visit) -> Before:
+    def _before(self, visit: Visit, is_piece: bool) -> Before:
+        matters = Before.matters(visit) and not is_piece
         known = self._feed_ids.get(visit.feed)
-        if known is not None and not Before.matters(visit):
+        if known is not None and not matters:
             return Before(known, {}, [])
         with self._lookup() as connection:
-            return Before.read(connection, self._feed_id(connection, visit.feed), visit)
+            feed_id = self._feed_id(connection, visit.feed)
+            return Before.read(connection, feed_id, visit) if matters else Before(feed_id, {}, [])
 
     # -- WARC files -------------------------------------------------------------------------------
 

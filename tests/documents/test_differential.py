@@ -153,7 +153,7 @@ def differences(path: Path) -> list[Difference]:
     body = path.read_bytes()
     ours, theirs = read(body, url), their_reading(body, url)
     found = head_differences(path.name, ours, theirs)
-    pairs = aligned(ours.entries, theirs.entries)
+    pairs = aligned(list(ours.entries), theirs.entries)
     for name, our_entry, their_entry in pairs:
         if our_entry is None or their_entry is None:
             ours_there, theirs_there = (

@@ -47,10 +47,10 @@ def changed_readers(project: Project, statements: str) -> str:
         "if sys.orig_argv[-3:-1] == ['-m', 'fhcrawl.reader']:\n"
         "    from fhcrawl import documents\n"
         "    read = documents.read\n"
-        "    def changed(body, *args):\n"
+        "    def changed(body, *args, **kwargs):\n"
         "        if b'MARKED' in body:\n"
         f"            {statements}\n"
-        "        return read(body, *args)\n"
+        "        return read(body, *args, **kwargs)\n"
         "    documents.read = changed\n"
     )
     return f"{project.environment()['PYTHONPATH']}{os.pathsep}{folder}"

@@ -6,12 +6,15 @@ import asyncio
 import copy
 import dataclasses
 import os
+import time
+from pathlib import Path
 from typing import Any
 
 from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem
 
 CHOSEN = "TEST_ENTRY"
+WAITING = "waiting"
 
 
 def settings(name: str) -> dict[str, str]:
@@ -26,6 +29,16 @@ class Raises:
     def process_item(self, item: Any) -> Any:
         if item.id == os.environ.get(CHOSEN):
             raise ValueError("a bug in a pipeline")
+        return item
+
+
+class Waits:
+    """Stops the process at an entry, until somebody kills it."""
+
+    def process_item(self, item: Any) -> Any:
+        if item.id == os.environ.get(CHOSEN):
+            Path(WAITING).touch()
+            time.sleep(600)
         return item
 
 
