@@ -58,11 +58,11 @@ class Visit:
     :param fresh: for how many seconds the server calls a subscription document fresh
     :param retry_after: before which the server wants no request, ISO 8601 in UTC
     :param rhythm: when a subscription document says that it changes: a `documents.Rhythm`, as plain values
-    :param versions: what it holds, in document order
+    :param versions: what it holds, in document order; without originals if it comes in pieces
     :param deletions: what its tombstones say
     :param stored: the newest versions in the store of the entries that it holds, by id
     :param winners: the same, with those of this document that have won since
-    :param pieces: how many pieces of its document have begun to be yielded
+    :param pieces: how many pieces of its document have begun to be yielded; a document in memory is one
     :param accepted: entries to be stored, by id: their fields and the version
     :param written: what was accepted of earlier pieces and is stored, by id, without originals
     :param superseded: older versions that are to be kept, by id and digest: the version and its fields

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tests.crawling import ROOT
+from tests.spooling import in_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from tests.chaos.moments import Moment
 
+# In the environment: documents come in pieces of so many entries; 0 for whole ones.
+PIECE = "TEST_PIECE"
 PRELOADED = (
     "scrapy.core.downloader.handlers.http11",
     "scrapy.core.engine",
@@ -119,12 +122,13 @@ def serve() -> None:
         import_module(name)
     if "twisted.internet.reactor" in sys.modules:
         raise RuntimeError("a reactor cannot be forked")
-    for line in sys.stdin:
-        pid = os.fork()
-        if not pid:
-            _become(json.loads(line))
-        print(pid, flush=True)
-        print(os.waitpid(pid, 0)[1], flush=True)
+    with in_pieces(int(os.environ[PIECE]) or None):
+        for line in sys.stdin:
+            pid = os.fork()
+            if not pid:
+                _become(json.loads(line))
+            print(pid, flush=True)
+            print(os.waitpid(pid, 0)[1], flush=True)
 
 
 def _become(order: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fhcrawl.store import Store
 from tests.chaos.documents import Style
-from tests.chaos.forge import Forge
+from tests.chaos.forge import PIECE, Forge
 from tests.chaos.moments import COMMIT, COMMIT_AFTER_RENAME, RENAME, Moment
 from tests.chaos.oracle import (
     BrokenPromise,
@@ -77,7 +77,8 @@ class World:
         self.rng = seeded(seed)
         self.database = project.database
         self.hosts = Hosts()
-        self.forge = Forge(project.deployment)
+        piece = seeded(f"{seed} pieces").choice((0, 0, 1, 3))
+        self.forge = Forge({**project.deployment, PIECE: str(piece)})
         self.reader = Reader()
         self.appends = self.rng.random() < 0.3
         self.number = 0
