@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 TURN = b"\n"  # it is the other one's
 DIED = "reader-died"
 GARBAGE = 100_000  # objects that may be there before a collection
-BUFFER = 1 << 18  # octets
 
 
 class Job(NamedTuple):
@@ -96,9 +95,11 @@ def take_answer(file: int) -> FeedDocument:
         return document
 
 
+# A larger buffer than pickle's own frames would be memory that has to be had anew for each document, which
+# takes longer than all the rest.
 @contextmanager
 def _replaced(file: int) -> Iterator[BinaryIO]:
-    with open(file, "wb", BUFFER, closefd=False) as written:
+    with open(file, "wb", closefd=False) as written:
         written.seek(0)
         written.truncate()
         yield written
@@ -106,7 +107,7 @@ def _replaced(file: int) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _reread(file: int) -> Iterator[BinaryIO]:
-    with open(file, "rb", BUFFER, closefd=False) as read:
+    with open(file, "rb", closefd=False) as read:
         read.seek(0)
         yield read
 
