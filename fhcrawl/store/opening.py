@@ -14,12 +14,13 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.store import schema, statements
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy import URL, Connection, CursorResult, Engine, Select
 
 # How long another process's transaction is waited for; `timeout` in the URL says otherwise.
 BUSY_SECONDS = 30
 # How long a process may be silent in the middle of a transaction; what it has written in it is lost then.
 SILENT_SECONDS = 60
+ROWS_AT_ONCE = 500
 # An option: how a transaction of SQLite's begins; None: each statement is one.
 BEGINS = "fhcrawl_begins"
 IMMEDIATE = "BEGIN IMMEDIATE"
@@ -167,6 +168,13 @@ def _configure_postgresql(connection: Any, record: Any) -> None:
         # In one round trip.
         cursor.execute("; ".join((*statements, COMPRESS)))
     connection.commit()
+
+
+def stream(connection: Connection, statement: Select[Any], at_once: int = ROWS_AT_ONCE) -> CursorResult[Any]:
+    """A statement's rows, without holding all of them in memory; whoever takes them may take their time."""
+    if connection.dialect.name == schema.POSTGRESQL:
+        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+    return connection.execution_options(yield_per=at_once).execute(statement)
 
 
 def shown(url: URL) -> str:

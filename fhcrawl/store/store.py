@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +14,7 @@ from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.store import (
     copying,
+    exports,
     leases,
     lists,
     migrations,
@@ -32,8 +32,7 @@ from fhcrawl.store.details import Details, details
 from fhcrawl.store.leases import Leases
 from fhcrawl.store.pipeline import Pipeline
 from fhcrawl.store.rows import NOT_FETCHED, Capture, End, Feed, KeptVersion, Step, StoredVersion, Subscription
-from fhcrawl.store.schema import Keyed, captures, changes, deliveries, documents, entries, feeds
-from fhcrawl.store.statements import ORDER
+from fhcrawl.store.schema import Keyed, captures, documents, feeds
 from fhcrawl.store.upserts import Upserts
 from fhcrawl.visit import State
 
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from psycopg import Error
-    from sqlalchemy import URL, ColumnElement, Connection, CursorResult, Engine, Select
+    from sqlalchemy import URL, ColumnElement, Connection, Engine
 
     from fhcrawl.documents.lists import Listed
     from fhcrawl.logical_feed import Winner
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ROWS_AT_ONCE = 500
 IDS_AT_ONCE = 500
 CHAIN = (Role.SUBSCRIPTION, Role.ARCHIVE, Role.PAGE)
 FEEDS_REMEMBERED = 10_000
@@ -384,7 +382,7 @@ class Store:
             yield connection.execute(polled).scalar_one(), Role.SUBSCRIPTION
             of_chain = documents.c.role.in_(role.value for role in CHAIN)
             chain = select(documents.c.url, documents.c.role).where(documents.c.feed_id == feed_id, of_chain)
-            for row in _stream(connection, chain):
+            for row in opening.stream(connection, chain):
                 yield row.url, Role(row.role)
 
     # -- documents --------------------------------------------------------------------------------
@@ -533,53 +531,28 @@ class Store:
 
     def begin_delivery(self, run: int) -> int:
         """Begin to export what no export holds yet, of the feeds of a run; the delivery's number."""
-        crawled = select(feeds.c.id).where(feeds.c.run == run)
-        begun = deliveries.insert().values(run=run, files="[]").returning(deliveries.c.id)
         with self._transaction() as connection:
-            number = int(connection.execute(begun).scalar_one())
-            mine = changes.c.delivery.is_(None) & changes.c.feed_id.in_(crawled)
-            connection.execute(changes.update().where(mine).values(delivery=number))
-        return number
+            return exports.begin(connection, run)
 
     def pending(self, number: int) -> Iterator[dict[str, Any]]:
         """The changes of a delivery: entries, feed by feed, oldest first."""
-        yield from self._entries(changes.c.delivery == number, only_changed=True)
+        with self._snapshot() as connection:
+            yield from exports.pending(connection, number)
 
     def entries(self, urls: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
         """The live entries of some feeds, or of all: feed by feed, oldest first."""
-        chosen = list(urls)
-        of_feeds = statements.is_one_of(chosen) if chosen else true()
-        yield from self._entries((entries.c.digest != "") & of_feeds, only_changed=False)
+        with self._snapshot() as connection:
+            yield from exports.live(connection, list(urls))
 
     def versions(self, feed: str, newest_first: bool = False) -> Iterator[StoredVersion]:
         """The newest version of each entry of a feed, those that are deleted too, oldest first."""
-        order = [entries.c[name] for name in (*ORDER, "id")]
-        statement = (
-            statements.VERSIONS.outerjoin(changes, statements.CHANGE_OF_ENTRY)
-            .where(statements.is_of(feed))
-            .order_by(*(column.desc() if newest_first else column for column in order))
-        )
         with self._snapshot() as connection:
-            for row in _stream(connection, statement):
-                yield StoredVersion.of(row)
+            yield from exports.versions(connection, feed, newest_first)
 
     def times(self, feed: str) -> tuple[str, str]:
         """When a feed was first crawled, and the newest time of its entries; '' for none. ISO 8601 in UTC."""
-        latest = select(func.max(entries.c.order_time)).where(entries.c.feed_id == feeds.c.id)
-        statement = select(feeds.c.since, latest.scalar_subquery()).where(statements.is_of(feed))
         with self._snapshot() as connection:
-            since, newest = connection.execute(statement).one()
-        return since, f"{newest}Z" if newest else ""
-
-    def _entries(self, where: Any, only_changed: bool) -> Iterator[dict[str, Any]]:
-        statement = (
-            statements.ENTRIES.join(changes, statements.CHANGE_OF_ENTRY, isouter=not only_changed)
-            .where(where)
-            .order_by(entries.c.feed_id, *(entries.c[name] for name in ORDER), entries.c.id)
-        )
-        with self._snapshot() as connection:
-            for row in _stream(connection, statement):
-                yield rows.exported_fields(row)
+            return exports.times(connection, feed)
 
     def note_files(self, number: int, files: list[list[Any]]) -> None:
         """Note that a delivery's changes are written, but not yet under their names.
@@ -587,31 +560,25 @@ class Store:
         :param files: a `delivery.WrittenFile` each
         :raises LeaseError: if another run has taken the delivery over
         """
-        noted = deliveries.update().where(deliveries.c.id == number).values(files=json.dumps(files))
         with self._transaction() as connection:
-            if not connection.execute(noted).rowcount:
-                raise LeaseError("another crawl took this one for dead, and exports its changes")
+            exports.note_files(connection, number, files)
             if self._leases is not None:
                 self._leases.renew(connection)
 
     def dead_deliveries(self) -> list[tuple[int, list[list[Any]]]]:
         """The deliveries whose run is over, though they have not ended: number and files."""
         with self._snapshot() as connection:
-            begun = connection.execute(select(deliveries).order_by(deliveries.c.id)).all()
-            return [(row.id, json.loads(row.files)) for row in begun if leases.is_over(connection, row.run)]
+            return exports.dead(connection)
 
     def end_delivery(self, number: int) -> None:
         """Note that the changes of a delivery have been exported."""
         with self._transaction() as connection:
-            connection.execute(changes.delete().where(changes.c.delivery == number))
-            connection.execute(deliveries.delete().where(deliveries.c.id == number))
+            exports.end(connection, number)
 
     def cancel_delivery(self, number: int) -> None:
         """Note that a delivery has come to nothing."""
-        left = changes.update().where(changes.c.delivery == number).values(delivery=None)
         with self._transaction() as connection:
-            connection.execute(left)
-            connection.execute(deliveries.delete().where(deliveries.c.id == number))
+            exports.cancel(connection, number)
 
     # -- verdicts ---------------------------------------------------------------------------------
 
@@ -622,7 +589,7 @@ class Store:
             of_run &= statements.is_one_of(chosen)
         found = select(feeds).where(of_run).order_by(feeds.c.url)
         with self._snapshot() as connection:
-            for some in _stream(connection, found, FEEDS_AT_ONCE).partitions():
+            for some in opening.stream(connection, found, FEEDS_AT_ONCE).partitions():
                 with self._snapshot() as other:
                     read = list(verdicts.read(other, some))
                 # Whoever takes them may take their time.
@@ -717,13 +684,6 @@ class Store:
 def _some_at_once(values: list[str]) -> Iterator[list[str]]:
     for begin in range(0, len(values), IDS_AT_ONCE):
         yield values[begin : begin + IDS_AT_ONCE]
-
-
-def _stream(connection: Connection, statement: Select[Any], at_once: int = ROWS_AT_ONCE) -> CursorResult[Any]:
-    """A statement's rows, without holding all of them in memory; whoever takes them may take their time."""
-    if connection.dialect.name == schema.POSTGRESQL:
-        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
-    return connection.execution_options(yield_per=at_once).execute(statement)
 
 
 def _failure(error: Exception) -> StoreError:

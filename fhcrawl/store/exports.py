@@ -1,0 +1,98 @@
+"""What exports read of the store, and what they note there of the changes that they deliver."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select, true
+
+from fhcrawl.exceptions import LeaseError
+from fhcrawl.store import leases, rows, statements
+from fhcrawl.store.opening import stream
+from fhcrawl.store.rows import StoredVersion
+from fhcrawl.store.schema import changes, deliveries, entries, feeds
+from fhcrawl.store.statements import ORDER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+
+def begin(connection: Connection, run: int) -> int:
+    """Begin to export what no export holds yet, of the feeds of a run; the delivery's number."""
+    begun = deliveries.insert().values(run=run, files="[]").returning(deliveries.c.id)
+    number = int(connection.execute(begun).scalar_one())
+    crawled = select(feeds.c.id).where(feeds.c.run == run)
+    mine = changes.c.delivery.is_(None) & changes.c.feed_id.in_(crawled)
+    connection.execute(changes.update().where(mine).values(delivery=number))
+    return number
+
+
+def pending(connection: Connection, number: int) -> Iterator[dict[str, Any]]:
+    """The changes of a delivery: entries, feed by feed, oldest first."""
+    return _entries(connection, changes.c.delivery == number, only_changed=True)
+
+
+def live(connection: Connection, urls: list[str]) -> Iterator[dict[str, Any]]:
+    """The live entries of some feeds, or of all: feed by feed, oldest first."""
+    of_feeds = statements.is_one_of(urls) if urls else true()
+    return _entries(connection, (entries.c.digest != "") & of_feeds, only_changed=False)
+
+
+def _entries(connection: Connection, where: Any, only_changed: bool) -> Iterator[dict[str, Any]]:
+    statement = (
+        statements.ENTRIES.join(changes, statements.CHANGE_OF_ENTRY, isouter=not only_changed)
+        .where(where)
+        .order_by(entries.c.feed_id, *(entries.c[name] for name in ORDER), entries.c.id)
+    )
+    return map(rows.exported_fields, stream(connection, statement))
+
+
+def versions(connection: Connection, feed: str, newest_first: bool) -> Iterator[StoredVersion]:
+    """The newest version of each entry of a feed, those that are deleted too, oldest first."""
+    order = [entries.c[name] for name in (*ORDER, "id")]
+    statement = (
+        statements.VERSIONS.outerjoin(changes, statements.CHANGE_OF_ENTRY)
+        .where(statements.is_of(feed))
+        .order_by(*(column.desc() if newest_first else column for column in order))
+    )
+    return map(StoredVersion.of, stream(connection, statement))
+
+
+def times(connection: Connection, feed: str) -> tuple[str, str]:
+    """When a feed was first crawled, and the newest time of its entries; '' for none. ISO 8601 in UTC."""
+    latest = select(func.max(entries.c.order_time)).where(entries.c.feed_id == feeds.c.id)
+    statement = select(feeds.c.since, latest.scalar_subquery()).where(statements.is_of(feed))
+    since, newest = connection.execute(statement).one()
+    return since, f"{newest}Z" if newest else ""
+
+
+def note_files(connection: Connection, number: int, files: list[list[Any]]) -> None:
+    """Note that a delivery's changes are written, but not yet under their names.
+
+    :param files: a `delivery.WrittenFile` each
+    :raises LeaseError: if another run has taken the delivery over
+    """
+    noted = deliveries.update().where(deliveries.c.id == number).values(files=json.dumps(files))
+    if not connection.execute(noted).rowcount:
+        raise LeaseError("another crawl took this one for dead, and exports its changes")
+
+
+def dead(connection: Connection) -> list[tuple[int, list[list[Any]]]]:
+    """The deliveries whose run is over, though they have not ended: number and files."""
+    begun = connection.execute(select(deliveries).order_by(deliveries.c.id)).all()
+    return [(row.id, json.loads(row.files)) for row in begun if leases.is_over(connection, row.run)]
+
+
+def end(connection: Connection, number: int) -> None:
+    """Note that the changes of a delivery have been exported."""
+    connection.execute(changes.delete().where(changes.c.delivery == number))
+    connection.execute(deliveries.delete().where(deliveries.c.id == number))
+
+
+def cancel(connection: Connection, number: int) -> None:
+    """Note that a delivery has come to nothing."""
+    connection.execute(changes.update().where(changes.c.delivery == number).values(delivery=None))
+    connection.execute(deliveries.delete().where(deliveries.c.id == number))
