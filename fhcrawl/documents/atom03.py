@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.modules import Fill
-    from fhcrawl.documents.parsing import Parsed
+    from fhcrawl.documents.parsed import Parsed
     from fhcrawl.documents.xml import Head
 
 OLD = "{http://purl.org/atom/ns#}"

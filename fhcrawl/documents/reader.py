@@ -12,6 +12,7 @@ from lxml.etree import XMLSyntaxError
 from fhcrawl.documents import atom, atom03, bounds, jsonfeed, linkheader, multipart, parsing, rss, xml
 from fhcrawl.documents.bounds import Bounds
 from fhcrawl.documents.model import Problem
+from fhcrawl.documents.parsed import Parsed
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.model import Entry, FeedDocument
-    from fhcrawl.documents.parsing import Collect
+    from fhcrawl.documents.parsed import Collect
 
 FORMATS = {
     atom.ROOT: atom.read,
@@ -89,7 +90,7 @@ def _cut(document: FeedDocument, octets: int, most: Bounds) -> FeedDocument:
 
 
 def _read_parsed(
-    parsed: parsing.Parsed, url: str, octets: int, keep_originals: bool, most: Bounds, collect: Collect
+    parsed: Parsed, url: str, octets: int, keep_originals: bool, most: Bounds, collect: Collect
 ) -> FeedDocument:
     originals: deque[str] = deque()
     beyond: list[Problem] = []
@@ -99,7 +100,7 @@ def _read_parsed(
         whole = _with_originals(entries, originals) if keep_originals else entries
         return collect(bounds.within(whole, octets, most, cut))
 
-    parsed = parsing.Parsed(*parsed[:4], originals if keep_originals else None, most, beyond, collect_within)
+    parsed = Parsed(*parsed[:4], originals if keep_originals else None, most, beyond, collect_within)
     document = _reader_of(parsed.root)(parsed, url)
     document.problems[:0] = [*parsed.problems, *beyond]
     if document.fault and (kind := bounds.kind_of_fault(document.fault, "")):
@@ -114,7 +115,7 @@ def _with_originals(entries: Iterable[Entry], originals: deque[str]) -> Iterator
         yield entry
 
 
-def _reader_of(root: _Element) -> Callable[[parsing.Parsed, str], FeedDocument]:
+def _reader_of(root: _Element) -> Callable[[Parsed, str], FeedDocument]:
     try:
         return FORMATS[root.tag]
     except KeyError:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.modules import Fill
-    from fhcrawl.documents.parsing import Parsed
+    from fhcrawl.documents.parsed import Parsed
     from fhcrawl.documents.xml import Head
 
 RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"

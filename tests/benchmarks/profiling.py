@@ -25,6 +25,9 @@ START, OTHER = "start-up, end", "all else"
 # By what files and folders are called; the first one that fits counts.
 KNOWN = {
     "fhcrawl/documents/parsing.py": "parse",
+    "fhcrawl/documents/parsed.py": "parse",
+    "fhcrawl/documents/parsers.py": "parse",
+    "fhcrawl/documents/broken.py": "parse",
     "fhcrawl/documents/encoding.py": "parse",
     "fhcrawl/documents/repair.py": "parse",
     "fhcrawl/documents/": "extract",

@@ -1,0 +1,113 @@
+"""What the readers of the formats get of a document that was parsed, or is being parsed."""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from lxml import etree
+
+from fhcrawl.documents import bounds
+from fhcrawl.documents.bounds import Bounds
+from fhcrawl.documents.model import Problem
+from fhcrawl.documents.xml import (
+    XML_BASE,
+    XML_LANG,
+    base_of,
+    inherited,
+    with_own_namespaces,
+    without_entities,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from lxml.etree import _Element
+
+    from fhcrawl.documents.model import Entry
+    from fhcrawl.documents.xml import Head
+
+    Collect = Callable[[Iterable[Entry]], Sequence[Entry]]
+
+# Each original repeats the namespaces that are declared around it; of more characters, only those it uses.
+NAMESPACES = 2000
+SERIALISE = partial(etree.tostring, encoding="unicode", with_tail=False)
+
+
+class Parsed(NamedTuple):
+    """A document's root element.
+
+    :param fault: why the document ends before its end; None if it does not
+    :param problems: what had to be repaired or left out to read it
+    :param coming: the entries of a document that is still being parsed: what stands behind the first one
+        is not there before the last one has been asked for
+    :param originals: the entries that were asked for, each as XML that stands by itself; None if they are not
+        to be kept
+    :param most: what the document may hold
+    :param beyond: gets what `entries` leaves out because it is beyond that
+    :param collect: keeps what the entries that were asked for are read into, while they come
+    """
+
+    root: _Element
+    fault: str | None
+    problems: tuple[Problem, ...] = ()
+    coming: Iterator[_Element] | None = None
+    originals: deque[str] | None = None
+    most: Bounds = Bounds()
+    beyond: list[Problem] | None = None
+    collect: Collect = list
+
+    def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
+        """The children of an element that are entries; a large document's are gone when the next one comes.
+
+        At most one more than there may be. Those with too many levels are left out.
+
+        :param head: the others are added to it; they are all there when the last entry is
+        :raises lxml.etree.XMLSyntaxError: if the document is still being parsed, and is not well-formed
+        """
+        found = self._entries(parent, tag, head)
+        if self.coming is not None or bounds.may_have_more(parent, self.most):
+            found = self._within_bounds(found)
+        return found if self.originals is None else _kept(found, parent, self.originals)
+
+    def _within_bounds(self, coming: Iterator[_Element]) -> Iterator[_Element]:
+        for number, entry in enumerate(islice(coming, self.most.entries + 1), 1):
+            if self.beyond is not None and bounds.is_deeper(entry, self.most):
+                detail = f"it has more than {self.most.depth} levels of elements and is left out"
+                self.beyond.append(Problem(bounds.TOO_DEEP, f"entry {number}", detail))
+            else:
+                yield entry
+        # What stands behind the entries is read all the same.
+        deque(coming, maxlen=0)
+
+    def _entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
+        if self.coming is not None:
+            yield from self.coming
+        for child in parent:
+            if child.tag != tag:
+                head.setdefault(child.tag, []).append(child)
+            elif self.coming is None:
+                yield child
+
+
+def _kept(entries: Iterator[_Element], parent: _Element, originals: deque[str]) -> Iterator[_Element]:
+    base, language = inherited(parent)
+    declares = parent.getroottree().docinfo.internalDTD is not None
+    is_crowded = sum(map(len, parent.nsmap.values())) > NAMESPACES
+    serialise = with_own_namespaces if is_crowded else SERIALISE
+    for entry in entries:
+        if base:
+            entry.set(XML_BASE, base_of(entry, base))
+        if language and entry.get(XML_LANG) is None:
+            entry.set(XML_LANG, language)
+        original = serialise(entry)
+        originals.append(without_entities(original) if declares else original)
+        yield entry
+
+
+def repaired(repairs: Iterable[str | None]) -> tuple[Problem, ...]:
+    """The problem that repairs are, if there were any."""
+    sentence = "; ".join(filter(None, repairs))
+    return (Problem("repaired", "", f"it is not well-formed: {sentence}"),) if sentence else ()
