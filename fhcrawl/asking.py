@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
-from fhcrawl import logical_feed, reading, wordpress
+from fhcrawl import logical_feed, reading, responses, wordpress
 from fhcrawl.logical_feed import Place, Role
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def subscription(known: Subscription, walk: dict[str, Any]) -> Request:
         walk=walk,
         place=Place(known.walk, 0),
         headers={name: value for name, value in validators.items() if value},
-        meta={"deltafetch_enabled": False, "handle_httpstatus_list": [reading.NOT_MODIFIED]},
+        meta={"deltafetch_enabled": False, "handle_httpstatus_list": [responses.NOT_MODIFIED]},
         body_digest=known.body_digest,
         known_behind=None if known.behind is None else known.behind.plain(),
         is_new=known.crawled is None,
@@ -97,7 +97,7 @@ def behind(visit: Visit, response: Response, link: Link, is_guess: bool, newer: 
         via=response.url,
         documents=known.get("documents", 0) + 1,
         meta={"handle_httpstatus_list": [wordpress.NOT_FOUND]} if is_guess else None,
-        page_digest=reading.digest(response) if link.role is Role.PAGE else None,
+        page_digest=responses.digest(response) if link.role is Role.PAGE else None,
         newer=newer and newer.plain(),
     )
 
@@ -163,7 +163,7 @@ def _request(
     # Scrapy's duplicate filter would drop an archive that two feeds share, and end a loop silently.
     return Request(
         url,
-        headers={**(headers or {}), **reading.own_headers(walk["feed"], url, walk["options"])},
+        headers={**(headers or {}), **responses.own_headers(walk["feed"], url, walk["options"])},
         meta=meta,
         dont_filter=True,
         cb_kwargs={

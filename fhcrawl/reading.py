@@ -1,43 +1,31 @@
-"""From a response to a visit: what was asked for, where it ended, what the document says."""
+"""From a document to a visit: what it says of its feed, its entries and the way on, and what is wrong."""
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from dataclasses import asdict, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from fhcrawl import logical_feed, schedule
-from fhcrawl.clock import now
+from fhcrawl import logical_feed, responses
 from fhcrawl.documents import Bounds, bounds, lists, snapshot
-from fhcrawl.documents.dates import shift
 from fhcrawl.documents.pieces import InPieces, pieces
-from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Newer, Oddities, Place, Role, Version
 from fhcrawl.logs import printable
-from fhcrawl.reader import Job
 from fhcrawl.store import Step
 from fhcrawl.visit import Loss, State, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from scrapy import Request
     from scrapy.http import Response
-    from scrapy.settings import BaseSettings
 
     from fhcrawl.documents import Entry, FeedDocument
     from fhcrawl.documents.lists import DocumentList
-    from fhcrawl.logical_feed import Link
 
 logger = logging.getLogger(__name__)
 
-# RFC 9110, 15.4: 301 and 308 are permanent: "the target resource has been assigned a new permanent URI".
-NOT_MODIFIED = 304
-PERMANENT = (301, 308)
 REFERRALS = 3
 LOST_KINDS = ("no-id", "entry-lost")
 BEYOND = {
@@ -51,152 +39,14 @@ BEYOND = {
 }
 
 
-def asked(response: Response) -> Request:
-    """The request of a response: after a redirect another one, but with the first's cb_kwargs and meta."""
-    if response.request is None:
-        raise FhcrawlError(f"A response without a request: {response.url}")
-    return response.request
-
-
-def visit_of(request: Request, url: str) -> Visit:
-    """The visit that a request makes.
-
-    :param url: of the response, or of the request if there is none
-    """
-    known = request.cb_kwargs
-    return Visit(
-        feed=known["feed"],
-        key=request.meta.get("deltafetch_key") or known["asked"],
-        asked=known["asked"],
-        url=url,
-        role=Role(known["role"]),
-        place=Place(known["walk"], known["step"]),
-        fetched=known.get("fetched") or now(),
-        run=known["run"],
-        location=_location(request, url),
-    )
-
-
-def note_freshness(visit: Visit, response: Response) -> None:
-    """Note in a visit what a subscription document's server says of when to ask again."""
-    if visit.role is Role.SUBSCRIPTION:
-        lines = [line.decode("latin-1") for line in response.headers.getlist("Cache-Control")]
-        visit.fresh = schedule.freshness(
-            ", ".join(lines), header(response, "Expires"), header(response, "Date"), header(response, "Age")
-        )
-
-
-def note_wait(visit: Visit, seconds: float) -> None:
-    """Note in a visit that its server wants no request for a time."""
-    if seconds > 0:
-        visit.retry_after = shift(visit.fetched, int(min(seconds, schedule.LONGEST)))
-
-
-def _location(request: Request, url: str) -> str:
-    """Where the document is from now on: as far as all redirects were permanent."""
-    location: str = request.cb_kwargs["asked"]
-    targets = [*request.meta.get("redirect_urls", [])[1:], url]
-    for reason, target in zip(request.meta.get("redirect_reasons", ()), targets, strict=False):
-        if reason not in PERMANENT:
-            break
-        location = target
-    return location
-
-
-def oddities(request: Request) -> Oddities:
-    """What the user says of the publisher."""
-    options = request.cb_kwargs.get("options", {})
-    return Oddities(options.get("next") == "archive", options.get("reversed", False))
-
-
-def own_headers(feed: str, url: str, options: dict[str, Any]) -> dict[str, str]:
-    """The headers that the user gave for a feed; they may be credentials, and stay with the feed's host."""
-    headers: dict[str, str] = options.get("headers", {})
-    return headers if urlsplit(url).netloc == urlsplit(feed).netloc else {}
-
-
-def is_fetchable(url: str) -> bool:
-    """Whether a request can be made of a URL at all."""
-    try:
-        parts = urlsplit(url)
-        # A port that is none is only found when it is asked for.
-        named = (parts.port or 1) and bool(parts.hostname)
-    except ValueError:
-        return False
-    return bool(named) if parts.scheme in ("http", "https") else "://" in url or parts.scheme == "file"
-
-
-def unfetchable(visit: Visit, link: Link) -> Visit:
-    """The visit that a link would make, if it could be fetched."""
-    detail = "is no URL that can be fetched"
-    return Visit(
-        feed=visit.feed,
-        key=link.url,
-        asked=link.url,
-        url=link.url,
-        role=link.role,
-        place=visit.place.before(),
-        fetched=visit.fetched,
-        run=visit.run,
-        loss=Loss(State.REFUSED, "refused-url", detail),
-    )
-
-
-def is_unchanged(response: Response, body_digest: str) -> bool:
-    """Whether a document is what it was, by its status or by its bytes."""
-    return response.status == NOT_MODIFIED or digest(response, *links(response)) == body_digest
-
-
-def digest(response: Response, *headers: str) -> str:
-    """Of a response's bytes, and of headers."""
-    found = hashlib.sha256(response.body)
-    for header in headers:
-        found.update(b"\n" + header.encode())
-    return found.hexdigest()
-
-
-def links(response: Response) -> list[str]:
-    """The Link headers: a page of a multipart feed that is sealed has one more, and the same body."""
-    return [line.decode("latin-1") for line in response.headers.getlist("Link")]
-
-
-def header(response: Response, name: str) -> str | None:
-    """A header, as it came; None if there is none."""
-    value = response.headers.get(name)
-    return value.decode("latin-1") if value else None
-
-
-def bounds_of(settings: BaseSettings) -> Bounds:
-    """What the user's settings allow a document to hold."""
-    given = (settings.getint(f"FHCRAWL_MAX_{name.upper()}") for name in Bounds._fields)
-    return Bounds(*(number or none for number, none in zip(given, bounds.NONE, strict=True)))
-
-
 def beyond(kind: str, most: Bounds) -> Loss:
     """Why a document is lost, or a part of it, that is beyond a bound (`bounds.KINDS`)."""
     return Loss(State.REFUSED, "limit", BEYOND[kind].format(most))
 
 
-def job(response: Response, keep_originals: bool, most: Bounds) -> Job:
-    """What is to be read of a response.
-
-    :param keep_originals: entries are to know their own XML or JSON
-    :param most: what it may hold
-    """
-    return Job(
-        response.body,
-        response.url,
-        header(response, "Content-Type"),
-        links(response),
-        header(response, "Last-Modified"),
-        keep_originals,
-        most,
-    )
-
-
 def read_list(response: Response) -> DocumentList | None:
     """The list of documents that a response is, if it is one."""
-    return lists.read(response.body, response.url, header(response, "Content-Type"))
+    return lists.read(response.body, response.url, responses.header(response, "Content-Type"))
 
 
 def is_snapshot(visit: Visit, response: Response) -> bool:
@@ -234,14 +84,14 @@ def elsewhere(visit: Visit, response: Response, document: FeedDocument, limit: i
 
     :param limit: how many pages of a multipart feed are followed to the newest one; 0 is no limit
     """
-    current = logical_feed.subscription_link(document, oddities(asked(response)))
+    current = logical_feed.subscription_link(document, responses.oddities(responses.asked(response)))
     if visit.role is not Role.SUBSCRIPTION or current is None or current in (visit.asked, visit.url):
         return None
     # The pages of a multipart feed lead to the newest one after the other, and may do so in a circle.
     most = limit if current == document.links.get("next-archive") else REFERRALS
     known = response.cb_kwargs
     is_far = bool(most) and known.get("referrals", 0) >= most
-    return None if is_far or current == known.get("mark") or not is_fetchable(current) else current
+    return None if is_far or current == known.get("mark") or not responses.is_fetchable(current) else current
 
 
 def referral(response: Response, url: str) -> dict[str, Any]:
@@ -254,7 +104,7 @@ def referral(response: Response, url: str) -> dict[str, Any]:
 
 def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds) -> Iterator[EntryVersion]:
     """Note in a visit what its document says; the document's entries."""
-    says = oddities(asked(response))
+    says = responses.oddities(responses.asked(response))
     visit.title = document.title
     visit.kind = logical_feed.kind(document, says).value
     visit.updated = document.updated
@@ -278,7 +128,7 @@ def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds)
 
 
 def _moved_to(visit: Visit, response: Response, document: FeedDocument) -> str | None:
-    redirected = asked(response).meta.get("redirect_urls")
+    redirected = responses.asked(response).meta.get("redirect_urls")
     if visit.role is not Role.ARCHIVE or not redirected:
         return None
     return visit.url if logical_feed.may_be_another(document, redirected[0], visit.url) else None
@@ -315,8 +165,8 @@ def _fill_subscription(visit: Visit, response: Response, document: FeedDocument)
 
 
 def _validators(response: Response) -> tuple[str | None, str | None, str]:
-    etag, last_modified = header(response, "ETag"), header(response, "Last-Modified")
-    return etag, last_modified, digest(response, *links(response))
+    etag, last_modified = responses.header(response, "ETag"), responses.header(response, "Last-Modified")
+    return etag, last_modified, responses.digest(response, *responses.links(response))
 
 
 def _beyond(document: FeedDocument, most: Bounds) -> Loss | None:

@@ -19,7 +19,7 @@ ROOMS = {
     "logical_feed.py": {"documents"},
     "schedule.py": {"documents", "logical_feed"},
     "visit.py": {"documents", "logical_feed"},
-    "asking.py": {"reading", "wordpress", "logical_feed", "store", "visit", "warc"},
+    "asking.py": {"reading", "responses", "wordpress", "logical_feed", "store", "visit", "warc"},
     "spool.py": {"documents"},
     "reader.py": {"documents", "logical_feed", "addresses", "exceptions", "spool"},
     "store": {"documents", "store", "logical_feed", "schedule", "visit", "exceptions"},

@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy.downloadermiddlewares import redirect
 
 from fhcrawl.addresses import without_credentials
-from fhcrawl.reading import own_headers
+from fhcrawl.responses import own_headers
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from fhcrawl import reader, reading
+from fhcrawl import reader, responses
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.extensions import required
 from fhcrawl.reader_process import ReaderProcess
@@ -47,7 +47,7 @@ class ReaderExtension:
         settings = crawler.settings
         self._crawler = crawler
         self._keeps_originals = settings.getbool("FHCRAWL_KEEP_XML_ENABLED")
-        self._most = reading.bounds_of(settings)
+        self._most = responses.bounds_of(settings)
         self._is_enabled = settings.getbool("FHCRAWL_READER_ENABLED")
         self._start: asyncio.Task[ReaderProcess] | None = None
         self._turn = asyncio.Lock()
@@ -77,7 +77,7 @@ class ReaderExtension:
 
     def begin(self, response: Response) -> None:
         """Begin to read a document that is asked for, if that has not begun."""
-        if (begun := self._task(response, reading.asked(response))) is not None:
+        if (begun := self._task(response, responses.asked(response))) is not None:
             self._begun[response] = begun[1]
         self._downloaded.pop(response.url, None)
 
@@ -86,9 +86,9 @@ class ReaderExtension:
         if not self._is_enabled or response.status != OK or len(response.body) < LARGE:
             return None
         known = request.cb_kwargs.get("body_digest")
-        if (known is not None and reading.is_unchanged(response, known)) or not self._is_ready(response):
+        if (known is not None and responses.is_unchanged(response, known)) or not self._is_ready(response):
             return None
-        job = reading.job(response, self._keeps_originals, self._most)
+        job = responses.job(response, self._keeps_originals, self._most)
         downloaded = self._downloaded.get(response.url)
         if downloaded is not None and downloaded[0] == job:
             return downloaded
@@ -115,7 +115,7 @@ class ReaderExtension:
         """
         if response in self._begun:
             return self._begun[response].result()
-        return reader.read(reading.job(response, self._keeps_originals, self._most))
+        return reader.read(responses.job(response, self._keeps_originals, self._most))
 
     def forget(self, response: Response) -> None:
         """Forget a response, whether it was read or not."""

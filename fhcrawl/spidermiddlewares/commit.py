@@ -13,7 +13,7 @@ from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.items import EntryItem, EntryVersion
 from fhcrawl.logs import printable
 from fhcrawl.pipelines.manager import ItemPipelineManager
-from fhcrawl.reading import visit_of
+from fhcrawl.responses import visit_of
 from fhcrawl.visit import DROPPED, Loss, State, bury, note_written
 
 if TYPE_CHECKING:

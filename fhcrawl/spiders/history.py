@@ -13,7 +13,7 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.asyncio import run_in_thread
 
-from fhcrawl import asking, logical_feed, reader, reading, signals, subscriptions, wordpress
+from fhcrawl import asking, logical_feed, reader, reading, responses, signals, subscriptions, wordpress
 from fhcrawl.addresses import without_credentials
 from fhcrawl.clock import now
 from fhcrawl.datadir import base_of
@@ -178,17 +178,17 @@ class HistorySpider(Spider):
         **kwargs: Any,
     ) -> Iterator[Request | EntryVersion]:
         """Read a document: yields the request for the one behind it, then its entries."""
-        visit = reading.visit_of(reading.asked(response), response.url)
-        reading.note_freshness(visit, response)
-        if response.status == reading.NOT_MODIFIED and body_digest is None:
+        visit = responses.visit_of(responses.asked(response), response.url)
+        responses.note_freshness(visit, response)
+        if response.status == responses.NOT_MODIFIED and body_digest is None:
             self._lose(visit, UNASKED)
             return
-        if body_digest is not None and reading.is_unchanged(response, body_digest):
+        if body_digest is not None and responses.is_unchanged(response, body_digest):
             self._send(signals.document_unchanged, visit=visit)
             if known_behind is not None:
                 yield self._request(asking.known_behind(visit, response, known_behind))
             return
-        if page_digest is not None and reading.digest(response) == page_digest:
+        if page_digest is not None and responses.digest(response) == page_digest:
             self._lose(visit, REPEATS)
             return
         yield from self._visit(visit, response)
@@ -215,7 +215,7 @@ class HistorySpider(Spider):
 
     @cached_property
     def _most(self) -> Bounds:
-        return reading.bounds_of(self.settings)
+        return responses.bounds_of(self.settings)
 
     def _read(
         self, visit: Visit, response: Response, document: FeedDocument
@@ -246,7 +246,7 @@ class HistorySpider(Spider):
 
     def parse_part(self, response: Response, **kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Read a document that a list names: yields the request for the next one, then its entries."""
-        visit = reading.visit_of(reading.asked(response), response.url)
+        visit = responses.visit_of(responses.asked(response), response.url)
         following = list(self._next_part(visit, response.cb_kwargs))
         try:
             document = reading.as_part(visit, self._documents.read(response))
@@ -325,7 +325,7 @@ class HistorySpider(Spider):
 
     def parse_capture(self, response: Response, **kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Read a document of a web archive: yields the request for the next one, then its entries."""
-        visit = reading.visit_of(reading.asked(response), response.url)
+        visit = responses.visit_of(responses.asked(response), response.url)
         try:
             document = self._documents.read(response)
         except NotAFeedError as error:
@@ -352,8 +352,8 @@ class HistorySpider(Spider):
     def _behind(
         self, visit: Visit, response: Response, link: Link, is_guess: bool, newer: Newer | None
     ) -> Iterator[Request]:
-        if not reading.is_fetchable(link.url):
-            self._note_loss(reading.unfetchable(visit, link))
+        if not responses.is_fetchable(link.url):
+            self._note_loss(responses.unfetchable(visit, link))
             return
         yield self._request(asking.behind(visit, response, link, is_guess, newer))
 
@@ -367,7 +367,7 @@ class HistorySpider(Spider):
             return
         if error.kind == "html" and known.get("is_new") and visit.role is Role.SUBSCRIPTION:
             found = map(without_credentials, feed_links(response.body, response.url))
-            links = [url for url in found if reading.is_fetchable(url)]
+            links = [url for url in found if responses.is_fetchable(url)]
             if links:
                 logger.info("%s is an HTML page; its feed is %s", printable(visit.asked), printable(links[0]))
                 yield self._request(asking.subscription_elsewhere(visit, response, links[0]))
@@ -384,8 +384,8 @@ class HistorySpider(Spider):
     def lose(self, failure: Failure) -> list[Request]:
         """Note why a document could not be fetched; a list goes on behind it."""
         request = failure.request  # type: ignore[attr-defined]
-        visit, loss = reading.visit_of(request, request.url), loss_of(failure)
-        reading.note_wait(visit, wait_of(failure))
+        visit, loss = responses.visit_of(request, request.url), loss_of(failure)
+        responses.note_wait(visit, wait_of(failure))
         self._lose(visit, loss)
         if visit.role is Role.CAPTURE and loss.state is not State.KNOWN:
             return list(self._next_capture(visit.feed))

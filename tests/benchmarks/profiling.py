@@ -32,6 +32,7 @@ KNOWN = {
     "fhcrawl/documents/repair.py": "parse",
     "fhcrawl/documents/": "extract",
     "fhcrawl/reading.py": "extract",
+    "fhcrawl/responses.py": "extract",
     "fhcrawl/extensions/reader.py": "to and from the reading process",
     "fhcrawl/reader.py": "to and from the reading process",
     "fhcrawl/reader_process.py": "to and from the reading process",

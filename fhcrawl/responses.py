@@ -1,0 +1,165 @@
+"""What a response and its request say, beside the document: the visit that they are, headers, bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from fhcrawl import schedule
+from fhcrawl.clock import now
+from fhcrawl.documents import Bounds, bounds
+from fhcrawl.documents.dates import shift
+from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.logical_feed import Oddities, Place, Role
+from fhcrawl.reader import Job
+from fhcrawl.visit import Loss, State, Visit
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+
+    from fhcrawl.logical_feed import Link
+
+# RFC 9110, 15.4: 301 and 308 are permanent: "the target resource has been assigned a new permanent URI".
+NOT_MODIFIED = 304
+PERMANENT = (301, 308)
+
+
+def asked(response: Response) -> Request:
+    """The request of a response: after a redirect another one, but with the first's cb_kwargs and meta."""
+    if response.request is None:
+        raise FhcrawlError(f"A response without a request: {response.url}")
+    return response.request
+
+
+def visit_of(request: Request, url: str) -> Visit:
+    """The visit that a request makes.
+
+    :param url: of the response, or of the request if there is none
+    """
+    known = request.cb_kwargs
+    return Visit(
+        feed=known["feed"],
+        key=request.meta.get("deltafetch_key") or known["asked"],
+        asked=known["asked"],
+        url=url,
+        role=Role(known["role"]),
+        place=Place(known["walk"], known["step"]),
+        fetched=known.get("fetched") or now(),
+        run=known["run"],
+        location=_location(request, url),
+    )
+
+
+def note_freshness(visit: Visit, response: Response) -> None:
+    """Note in a visit what a subscription document's server says of when to ask again."""
+    if visit.role is Role.SUBSCRIPTION:
+        lines = [line.decode("latin-1") for line in response.headers.getlist("Cache-Control")]
+        visit.fresh = schedule.freshness(
+            ", ".join(lines), header(response, "Expires"), header(response, "Date"), header(response, "Age")
+        )
+
+
+def note_wait(visit: Visit, seconds: float) -> None:
+    """Note in a visit that its server wants no request for a time."""
+    if seconds > 0:
+        visit.retry_after = shift(visit.fetched, int(min(seconds, schedule.LONGEST)))
+
+
+def _location(request: Request, url: str) -> str:
+    """Where the document is from now on: as far as all redirects were permanent."""
+    location: str = request.cb_kwargs["asked"]
+    targets = [*request.meta.get("redirect_urls", [])[1:], url]
+    for reason, target in zip(request.meta.get("redirect_reasons", ()), targets, strict=False):
+        if reason not in PERMANENT:
+            break
+        location = target
+    return location
+
+
+def oddities(request: Request) -> Oddities:
+    """What the user says of the publisher."""
+    options = request.cb_kwargs.get("options", {})
+    return Oddities(options.get("next") == "archive", options.get("reversed", False))
+
+
+def own_headers(feed: str, url: str, options: dict[str, Any]) -> dict[str, str]:
+    """The headers that the user gave for a feed; they may be credentials, and stay with the feed's host."""
+    headers: dict[str, str] = options.get("headers", {})
+    return headers if urlsplit(url).netloc == urlsplit(feed).netloc else {}
+
+
+def is_fetchable(url: str) -> bool:
+    """Whether a request can be made of a URL at all."""
+    try:
+        parts = urlsplit(url)
+        # A port that is none is only found when it is asked for.
+        named = (parts.port or 1) and bool(parts.hostname)
+    except ValueError:
+        return False
+    return bool(named) if parts.scheme in ("http", "https") else "://" in url or parts.scheme == "file"
+
+
+def unfetchable(visit: Visit, link: Link) -> Visit:
+    """The visit that a link would make, if it could be fetched."""
+    detail = "is no URL that can be fetched"
+    return Visit(
+        feed=visit.feed,
+        key=link.url,
+        asked=link.url,
+        url=link.url,
+        role=link.role,
+        place=visit.place.before(),
+        fetched=visit.fetched,
+        run=visit.run,
+        loss=Loss(State.REFUSED, "refused-url", detail),
+    )
+
+
+def is_unchanged(response: Response, body_digest: str) -> bool:
+    """Whether a document is what it was, by its status or by its bytes."""
+    return response.status == NOT_MODIFIED or digest(response, *links(response)) == body_digest
+
+
+def digest(response: Response, *headers: str) -> str:
+    """Of a response's bytes, and of headers."""
+    found = hashlib.sha256(response.body)
+    for header in headers:
+        found.update(b"\n" + header.encode())
+    return found.hexdigest()
+
+
+def links(response: Response) -> list[str]:
+    """The Link headers: a page of a multipart feed that is sealed has one more, and the same body."""
+    return [line.decode("latin-1") for line in response.headers.getlist("Link")]
+
+
+def header(response: Response, name: str) -> str | None:
+    """A header, as it came; None if there is none."""
+    value = response.headers.get(name)
+    return value.decode("latin-1") if value else None
+
+
+def bounds_of(settings: BaseSettings) -> Bounds:
+    """What the user's settings allow a document to hold."""
+    given = (settings.getint(f"FHCRAWL_MAX_{name.upper()}") for name in Bounds._fields)
+    return Bounds(*(number or none for number, none in zip(given, bounds.NONE, strict=True)))
+
+
+def job(response: Response, keep_originals: bool, most: Bounds) -> Job:
+    """What is to be read of a response.
+
+    :param keep_originals: entries are to know their own XML or JSON
+    :param most: what it may hold
+    """
+    return Job(
+        response.body,
+        response.url,
+        header(response, "Content-Type"),
+        links(response),
+        header(response, "Last-Modified"),
+        keep_originals,
+        most,
+    )
