@@ -14,6 +14,7 @@ import pytest
 
 from tests.crawling import read_export
 from tests.feeds import E, atom
+from tests.servers import leave_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,8 +69,7 @@ def small_disk(project: Project) -> Iterator[Path]:
     folder.mkdir(exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
-        # Only root may mount; who is not can run the other tests. In CI, what cannot be shown has failed.
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(NO_MOUNT)
+        leave_out(NO_MOUNT)
     yield folder
     subprocess.run(["umount", str(folder)], check=True)  # noqa: S607
 
