@@ -18,6 +18,8 @@ from tests.feeds import E, atom
 from tests.pipelines import faulty
 
 if TYPE_CHECKING:
+    import subprocess
+
     from tests.crawling import Project
     from tests.server import FeedServer
 
@@ -249,6 +251,21 @@ def test_run_after_a_kill_fetches_only_what_is_missing(server: FeedServer, proje
     assert project.verdict() == ("complete", [])
 
 
+def until_asked(server: FeedServer, times: int, process: subprocess.Popen[bytes]) -> None:
+    """Until the server has been asked so often, or the process has ended."""
+    reached = threading.Event()
+    requests = itertools.count(1)
+
+    def note(_path: str) -> None:
+        if next(requests) == times:
+            reached.set()
+
+    server.on_request = note
+    while not reached.wait(0.01) and process.poll() is None:
+        pass
+    server.on_request = None
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_runs_killed_at_any_moment_export_each_winning_version_once(
     server: FeedServer, project: Project, seed: int
@@ -257,16 +274,13 @@ def test_runs_killed_at_any_moment_export_each_winning_version_once(
     feed = serve_chain(server, 30)
     command = ("crawl", "history", "-a", f"feed={feed}", "-o", "all.jsonl")
     kills = 0
-    for attempt in itertools.count():
+    for _ in range(6):
         process = project.start(*command)
-        if attempt < 6:
-            time.sleep(chance.uniform(0.3, 1.6))
-            process.send_signal(signal.SIGKILL)
-        code = process.wait()
-        kills += code == -signal.SIGKILL
-        if attempt >= 6:
-            break
-    assert code == 0
+        until_asked(server, chance.randint(1, 12), process)
+        time.sleep(chance.uniform(0, 0.02))
+        process.send_signal(signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+    assert project.start(*command).wait() == 0
     assert kills > 0
     exported = read_export(project.folder / "all.jsonl")
     whole = project.logical_feed()
