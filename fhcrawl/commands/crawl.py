@@ -13,10 +13,11 @@ from scrapy import signals
 from scrapy.commands import ScrapyHelpFormatter, crawl
 from scrapy.exceptions import UsageError
 
+from fhcrawl import settings as defaults
 from fhcrawl.documents.bounds import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 from fhcrawl.schedule import LONGEST
-from fhcrawl.subscriptions import NOTHING_SUBSCRIBED, flag
+from fhcrawl.subscriptions import NOTHING_SUBSCRIBED
 from fhcrawl.warc import naming
 
 if TYPE_CHECKING:
@@ -45,13 +46,7 @@ OUR_NUMBERS = {
     "FHCRAWL_DUE_MAX_SECONDS": LONGEST,
     "FHCRAWL_WARC_MAX_SIZE": None,
 }
-OUR_SWITCHES = (
-    "DELTAFETCH_ENABLED",
-    "DELTAFETCH_RESET",
-    "FHCRAWL_CSV_FORMULAS_ESCAPED",
-    "FHCRAWL_PROGRESS_ENABLED",
-    "FHCRAWL_KEEP_VERSIONS_ENABLED",
-)
+OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(default, bool)]
 FAILURES = (
     "feedexport/failed_count/",
     "fhcrawl/cluster/failed",
@@ -172,7 +167,7 @@ def check_settings(settings: BaseSettings) -> None:
     if not lease.isdecimal() or int(lease) < SHORTEST_LEASE:
         raise ArgumentError(f"FHCRAWL_LEASE_SECONDS is {lease!r}: write a number of seconds, 300 or so")
     for name in OUR_SWITCHES:
-        flag(str(settings.get(name)), name)
+        check_switch(settings, name)
     allowed_hosts(settings)
     has_password = settings.get("HTTPAUTH_USER") or settings.get("HTTPAUTH_PASS")
     if has_password and not settings.get("HTTPAUTH_DOMAIN"):
@@ -181,3 +176,13 @@ def check_settings(settings: BaseSettings) -> None:
         raise ArgumentError(
             "FHCRAWL_DUE_MIN_SECONDS is more than FHCRAWL_DUE_MAX_SECONDS: write a smaller one"
         )
+
+
+def check_switch(settings: BaseSettings, name: str) -> None:
+    """
+    :raises ArgumentError: if it says neither yes nor no
+    """
+    try:
+        settings.getbool(name)
+    except ValueError:
+        raise ArgumentError(f"{name} is {settings.get(name)!r}: write 1 or 0") from None

@@ -204,7 +204,11 @@ def test_text_from_a_feed_cannot_forge_log_lines(server: FeedServer, project: Pr
         ),
         (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAX_ARCHIVES=abc"), "'abc': write a number"),
         (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAX_PAGES=-1"), "'-1': write a number"),
-        (("-a", "feed=http://127.0.0.1/", "-s", "DELTAFETCH_ENABLED=maybe"), "is maybe: write 1 or 0"),
+        (("-a", "feed=http://127.0.0.1/", "-s", "DELTAFETCH_ENABLED=maybe"), "is 'maybe': write 1 or 0"),
+        (
+            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_KEEP_XML_ENABLED=yes"),
+            "FHCRAWL_KEEP_XML_ENABLED is 'yes': write 1 or 0",
+        ),
         (
             ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=sqlite:////no/such/folder/x.db"),
             "The store cannot be opened: sqlite:////no/such/folder/x.db",
