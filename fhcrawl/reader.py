@@ -115,7 +115,7 @@ def _reread(file: int) -> Iterator[BinaryIO]:
 def serve(file: int, turns: BinaryIO, answers: BinaryIO) -> None:
     """Put an answer in the place of each job, when it is our turn, until there are no more.
 
-    :param file: where the jobs are, as `take` has it
+    :param file: where the jobs are, as `put_job` has it
     """
     answers.write(TURN)
     answers.flush()

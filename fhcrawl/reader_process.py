@@ -71,6 +71,17 @@ class ReaderProcess:
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             raise ChildProcessError(f"it ended with status {await self.end()}") from error
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is no more; somebody has killed it."""
+        return self._process.returncode is not None
+
+    async def kill(self) -> None:
+        """End it, whatever it reads."""
+        if not self.has_ended:
+            self._process.kill()
+        await self.end()
+
     async def end(self) -> int:
         """Let it end, and wait until it has; its exit status, or minus the number of a signal."""
         _pipes(self._process)[1].close()

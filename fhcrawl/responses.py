@@ -133,13 +133,19 @@ def digest(response: Response, *headers: str) -> str:
 
 def links(response: Response) -> list[str]:
     """The Link headers: a page of a multipart feed that is sealed has one more, and the same body."""
-    return [line.decode("latin-1") for line in response.headers.getlist("Link")]
+    return list(map(_text, response.headers.getlist("Link")))
 
 
 def header(response: Response, name: str) -> str | None:
-    """A header, as it came; None if there is none."""
+    """A header; None if there is none."""
     value = response.headers.get(name)
-    return value.decode("latin-1") if value else None
+    return _text(value) if value else None
+
+
+# RFC 9110, 5.5: "a recipient of CR, LF, or NUL within a field value MUST either reject the message or replace
+# each of those characters with SP". Twisted leaves NUL to us.
+def _text(value: bytes) -> str:
+    return value.replace(b"\0", b" ").decode("latin-1")
 
 
 def bounds_of(settings: BaseSettings) -> Bounds:

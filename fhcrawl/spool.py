@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import IO, TYPE_CHECKING
 
 from fhcrawl.documents import Entry
-from fhcrawl.documents.pieces import InPieces, pieces
+from fhcrawl.documents.pieces import InPieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -39,9 +39,8 @@ def collect(entries: Iterable[Entry]) -> InPieces:
 
 def write(entries: Sequence[Entry], file: IO[bytes]) -> None:
     """Write entries to a file, at the place where it is."""
-    for piece in pieces(entries):
-        for begin in range(0, len(piece), ENTRIES_AT_ONCE):
-            _dump(piece[begin : begin + ENTRIES_AT_ONCE], file)
+    for piece in _cut(entries):
+        _dump(piece, file)
 
 
 def read(file: IO[bytes], number: int) -> Sequence[Entry]:

@@ -73,7 +73,8 @@ class Visit:
     :param present: the ids in a complete feed's document; None for other documents
     :param settle: to be called when an entry is through the pipelines: with its version, and the item that
         came out (DROPPED if it was dropped), or the error that it was lost to
-    :param counts: what the crawl's stats are to have more of, when the document is committed
+    :param counts: what the crawl's stats are to have more of, when the document is committed, or pieces of it
+    :param counted: what of that they have
     """
 
     feed: str
@@ -112,6 +113,7 @@ class Visit:
     present: frozenset[str] | None = None
     settle: Callable[[Version, object, Exception | None], None] = lambda *args: None
     counts: Counter[str] = field(default_factory=Counter)
+    counted: Counter[str] = field(default_factory=Counter)
 
 
 def bury(visit: Visit) -> None:

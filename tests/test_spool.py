@@ -37,6 +37,13 @@ def sent(document: documents.FeedDocument) -> documents.FeedDocument:
         return reader.take_answer(file.fileno())
 
 
+def test_pieces_of_what_was_in_memory_have_no_more_text_than_others() -> None:
+    found = reader.read(job(atom([E(str(number), text="x" * 20_000) for number in range(900)])))
+    # As those of JSON are, and of multipart pages.
+    found.entries = list(found.entries)
+    assert max(sizes(sent(found).entries)) < 60
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -38,9 +39,10 @@ MOST_AHEAD = 16
 class ReaderExtension:
     """Reads the documents of a crawl.
 
-    Large ones are read in a process of its own, from the moment that they are there: a document that takes
-    long holds up no other feed, and one that the parser dies of does not take the crawl with it. The process
-    begins with the first of them; what comes before it is ready is read here, unless it is very large.
+    Large ones are read in a process of its own, one after the other, from the moment that they are there: one
+    that takes long holds up no small one, and one that the parser dies of does not take the crawl with it.
+    The process begins with the first of them; what comes before it is ready is read here, unless it is very
+    large.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -53,6 +55,7 @@ class ReaderExtension:
         self._turn = asyncio.Lock()
         self._downloaded: dict[str, tuple[Job, Task]] = {}
         self._begun: dict[Response, Task] = {}
+        self._tasks: set[Task] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -93,15 +96,21 @@ class ReaderExtension:
         if downloaded is not None and downloaded[0] == job:
             return downloaded
         task = asyncio.ensure_future(self._read(job))
-        # Not everybody who asks for a document reads it; asyncio would log what is wrong with it.
-        task.add_done_callback(asyncio.Task.exception)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
         return job, task
+
+    def _done(self, task: Task) -> None:
+        self._tasks.discard(task)
+        # Not everybody who asks for a document reads it; asyncio would log what is wrong with it.
+        if not task.cancelled():
+            task.exception()
 
     def _is_ready(self, response: Response) -> bool:
         if self._start is None:
-            self._start = asyncio.ensure_future(ReaderProcess.start())
             self._crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
-        return self._start.done() or len(response.body) >= WORTH_WAITING
+        start = self._start or self._begin_process()
+        return start.done() or len(response.body) >= WORTH_WAITING
 
     async def wait(self, response: Response) -> None:
         """Wait until a document that was begun is read."""
@@ -135,9 +144,11 @@ class ReaderExtension:
 
     async def _process(self) -> ReaderProcess | None:
         """The process, a new one if it is no more; None if there can be none."""
-        self._start = self._start or asyncio.ensure_future(ReaderProcess.start())
         try:
-            return await self._start
+            process = await (self._start or self._begin_process())
+            if process.has_ended:
+                await process.end()
+                process = await self._begin_process()
         except OSError as error:
             if self._is_enabled:
                 logger.warning(
@@ -145,8 +156,16 @@ class ReaderExtension:
                 )
             self._is_enabled = False
             return None
+        return process
+
+    def _begin_process(self) -> asyncio.Task[ReaderProcess]:
+        self._start = asyncio.ensure_future(ReaderProcess.start())
+        return self._start
 
     async def spider_closed(self) -> None:
-        """End the process."""
-        if self._start is not None and (process := await self._process()) is not None:
-            await process.end()
+        """End the process: nobody asks any more for what it reads, or is to read."""
+        for task in self._tasks:
+            task.cancel()
+        if self._start is not None:
+            with suppress(OSError):
+                await (await self._start).kill()

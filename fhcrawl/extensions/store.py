@@ -109,13 +109,13 @@ class StoreExtension:
         """Whether the store has failed in this run."""
         return bool(self._said)
 
-    def fail(self, error: StoreError) -> None:
-        """Count that the store has failed, and say why, once."""
+    def fail(self, error: Exception) -> None:
+        """Count that the store has failed, and say why, once; and where, if it is not the database."""
         self._stats.inc_value(FAILED)
         sentence = printable(str(error))
         if sentence not in self._said:
             self._said.add(sentence)
-            logger.error("%s", sentence)
+            logger.error("%s", sentence, exc_info=None if isinstance(error, StoreError) else error)
 
     def begin_walks(self, feeds: Mapping[str, dict[str, Any]]) -> Iterator[Subscription]:
         """Begin to walk feeds; what is known of each, but of those that this crawl leaves.
@@ -155,7 +155,7 @@ class StoreExtension:
         self._stats.inc_value("fhcrawl/feed/leased")
         logger.warning("%s is left alone: %s", printable(feed), error)
 
-    def give_up(self, feed: str, loss: Loss, error: StoreError) -> None:
+    def give_up(self, feed: str, loss: Loss, error: Exception) -> None:
         """Leave a feed because the store fails; the end of the run says so."""
         self.left.add(feed)
         self.untold[feed] = loss

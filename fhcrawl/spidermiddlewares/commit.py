@@ -216,7 +216,7 @@ class CommitMiddleware:
         visit.settle = reading.settle
         try:
             self._store.compare(visit)
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, no entry can go on
             self._extension.fail(error)
             reading.spoil("store-error", f"could not be compared with the store ({_name(error)})")
             return
@@ -229,17 +229,19 @@ class CommitMiddleware:
         await reading.all_settled()
         if reading.visit is None or not reading.is_read:
             return
+        visit = reading.visit
         try:
-            self._store.commit_piece(reading.visit, is_first=reading.piece == 1)
+            self._store.commit_piece(visit, is_first=reading.piece == 1)
         except LeaseError as error:
-            self._extension.yield_to_other(reading.visit.feed, error)
+            self._extension.yield_to_other(visit.feed, error)
             reading.is_read = False
         except Exception as error:  # noqa: BLE001 - whatever it is, the piece is not in the store
-            self._note_uncommitted(reading.visit, error)
+            self._note_uncommitted(visit, error)
             reading.is_read = False
         else:
-            note_written(reading.visit)
-            reading.piece = reading.visit.pieces
+            self._count_all(visit)
+            note_written(visit)
+            reading.piece = visit.pieces
 
     def document_lost(self, visit: Visit) -> None:
         """Note a gap."""
@@ -261,7 +263,7 @@ class CommitMiddleware:
             tell(visit)
         except LeaseError as error:
             self._extension.yield_to_other(visit.feed, error)
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the store does not know
             self._extension.give_up(visit.feed, loss, error)
 
     def _finish(self, reading: Reading) -> None:
@@ -298,12 +300,17 @@ class CommitMiddleware:
             self._note_committed(visit, outcome)
 
     def _note_committed(self, visit: Visit, deleted: int) -> None:
-        for name, count in visit.counts.items():
-            self._crawler.stats.inc_value(name, count)
+        self._count_all(visit)
         if deleted:
             self._crawler.stats.inc_value("fhcrawl/entry/deleted", deleted)
         self._count("document", visit.loss.state.value if visit.loss else "processed")
         self._send(signals.document_committed, visit=visit, deleted=deleted)
+
+    def _count_all(self, visit: Visit) -> None:
+        """Count what is stored now."""
+        for name, count in (visit.counts - visit.counted).items():
+            self._crawler.stats.inc_value(name, count)
+        visit.counted = visit.counts.copy()
 
     def _note_uncommitted(self, visit: Visit, error: Exception) -> None:
         detail = f"could not be stored ({_name(error)})"

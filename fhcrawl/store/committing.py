@@ -92,13 +92,16 @@ class Commit:
         if is_first:
             self._write_document(UNFINISHED)
         self._write_entries()
+        self._write_news(bool(self._visit.accepted))
 
     def _write_feed(self, has_news: bool) -> None:
-        news = {"news": self._visit.fetched} if has_news else {}
         if self._visit.role is Role.SUBSCRIPTION:
-            self._write_subscription({**self._subscription_row(), **news})
-        elif self._visit.role is Role.PART and news:
-            self._update_feed(news)
+            self._write_subscription(self._subscription_row())
+        self._write_news(has_news)
+
+    def _write_news(self, has_news: bool) -> None:
+        if has_news and self._visit.role in (Role.SUBSCRIPTION, Role.PART):
+            self._update_feed({"news": self._visit.fetched})
 
     def write_loss(self) -> None:
         """Write that the document could not be had; a feed is what its last subscription document was."""

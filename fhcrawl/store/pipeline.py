@@ -81,9 +81,9 @@ class Pipeline:
     """
 
     def __init__(self, engine: Engine) -> None:
-        from psycopg import Error
+        from psycopg import DataError, Error
 
-        self._error = Error
+        self._error, self._data_error = Error, DataError
         self._engine = engine
         self._wire: Wire | None = None
         self._pending: deque[Pending] = deque()
@@ -122,7 +122,10 @@ class Pipeline:
 
     def _send(self, batch: Batch, answered: Callable[[Error | None], None]) -> Pending:
         pending = Pending(answered)
-        statements = [(sql, [_parameter(value) for value in values]) for sql, values in batch.statements]
+        try:
+            statements = [(sql, list(map(_parameter, values))) for sql, values in batch.statements]
+        except ValueError as error:
+            raise self._data_error(str(error)) from error
         if self._wire is None:
             self._wire = Wire(opening.connection(self._engine))
         # From here on, whatever fails is its answer.
@@ -189,7 +192,9 @@ class Pipeline:
     # -- answers that come while others work --------------------------------------------------------
 
     def _look(self) -> None:
-        """Let the event loop say when there is an answer, if one runs."""
+        """Let the event loop say when there is an answer, if one is to come and a loop runs."""
+        if not self._pending:
+            return
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:

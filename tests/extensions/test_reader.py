@@ -105,7 +105,36 @@ def test_document_that_the_process_dies_of_is_a_gap_and_the_next_one_is_read(
     assert {found["verdict"] for found in project.feeds()} == {"complete"}
 
 
-def test_document_that_takes_long_holds_up_no_other_feed(server: FeedServer, project: Project) -> None:
+def test_process_that_was_killed_in_between_loses_no_document(server: FeedServer, project: Project) -> None:
+    feed = serve_chain(server, 5)
+    killed: list[int] = []
+
+    def kill(path: str) -> None:
+        if path == "/1":
+            killed.extend(readers(process.pid))
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    server.on_request = kill
+    ahead = ("-s", "FHCRAWL_PREFETCH=0")
+    process = project.start("crawl", "history", "-a", f"feed={feed}", "-o", "out.jsonl", *ahead)
+    assert process.wait(100) == 0
+    assert len(killed) == 1
+    assert project.verdict() == ("complete", [])
+
+
+def test_document_that_nobody_asks_for_does_not_hold_up_the_end(server: FeedServer, project: Project) -> None:
+    path = changed_readers(project, "time.sleep(600)")
+    feed = serve_chain(server, 9)
+    server.serve("/2", atom([E("2", text=LARGE)]))
+    server.serve("/1", atom([E("1", text=LARGE * 30 + " MARKED")]))
+    run = project.crawl(feed, PYTHONPATH=path)
+    assert "/1" in server.asked()
+    assert project.verdict() == ("complete", [])
+    assert sorted(run.changes) == list("2345678")
+
+
+def test_document_that_takes_long_holds_up_no_small_one(server: FeedServer, project: Project) -> None:
     # It is read to its end only when the other feed has been read to its own.
     go = project.folder / "go"
     path = changed_readers(project, f"while not Path({os.fspath(go)!r}).exists(): time.sleep(0.05)")

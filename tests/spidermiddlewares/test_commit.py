@@ -145,12 +145,14 @@ def fail_for(broken: object, original: Callable[..., Any]) -> Callable[..., Any]
     return method
 
 
-def fail_to_compare(broken: str, original: Callable[..., None]) -> Callable[..., None]:
+def fail_to_compare(
+    broken: str, original: Callable[..., None], fault: type[Exception] = StoreError
+) -> Callable[..., None]:
     """The store's method, that fails for a document with some entry."""
 
     def compare(store: Store, visit: Visit) -> None:
         if broken in [version.id for version in visit.versions]:
-            raise StoreError("The store failed: the disk is gone")
+            raise fault("The store failed: the disk is gone")
         original(store, visit)
 
     return compare
@@ -183,7 +185,7 @@ def assert_a1_heals(database: Database) -> None:
 
 
 class TestStoreThatFails:
-    @pytest.fixture(params=["when it is asked for the entries", "when it commits"])
+    @pytest.fixture(params=["when it is asked for the entries", "by a bug of its own", "when it commits"])
     def mend(
         self, request: pytest.FixtureRequest, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> Callable[[], None]:
@@ -191,7 +193,8 @@ class TestStoreThatFails:
         if request.param == "when it commits":
             break_store(database, "entries", "NEW.id = '1'")
         else:
-            monkeypatch.setattr(Store, "compare", fail_to_compare("1", Store.compare))
+            fault = StoreError if request.param == "when it is asked for the entries" else ValueError
+            monkeypatch.setattr(Store, "compare", fail_to_compare("1", Store.compare, fault))
 
         def mended() -> None:
             database.mend("entries")
@@ -289,6 +292,36 @@ class TestStoreThatFails:
         changes, engine = crawl(database, {**DOCUMENTS, INDEX: atom([E("4")], prev=A1)})
         assert changes == {"4": "new"}
         assert engine.stats["fhcrawl/feed/complete"] == 1
+
+
+def test_loss_that_a_bug_keeps_from_the_store_is_told_by_the_runs_verdict(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(*_args: object) -> None:
+        raise ValueError("a bug in the store")
+
+    crawl(database, DOCUMENTS)
+    monkeypatch.setattr(Store, "lose", lose)
+    _, engine = crawl(database, {**DOCUMENTS, INDEX: 404})
+    assert engine.stats["fhcrawl/feed/incomplete"] == 1
+    assert engine.stats["fhcrawl/store/failed"] == 1
+
+
+@pytest.mark.parametrize("name", ["Link", "ETag", "Last-Modified"])
+def test_nul_in_a_header_loses_nothing_but_what_it_stands_in(
+    server: FeedServer, project: Project, name: str
+) -> None:
+    server.serve("/index", atom([E("1")], prev="/a1"))
+    server.serve("/a1", atom([E("0")]))
+    project.crawl(server.url("/index"))
+    value = '</a\0b>; rel="prev-archive"' if name == "Link" else '"a\0b"'
+    server.serve(
+        "/index", atom([E("2")], prev=None if name == "Link" else "/a1"), headers={name: value}, etag=False
+    )
+    run = project.crawl(server.url("/index"))
+    assert run.changes == {"2": "new"}
+    gone = ("incomplete", ["http-404"]) if name == "Link" else ("complete", [])
+    assert project.verdict() == gone
 
 
 def test_feed_that_the_store_refuses_loses_only_itself(server: FeedServer, project: Project) -> None:

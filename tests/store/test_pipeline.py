@@ -6,10 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+from psycopg import DataError, OperationalError
 from sqlalchemy import text
 
 from fhcrawl.store import opening
-from fhcrawl.store.pipeline import STATEMENTS_REMEMBERED, Pipeline
+from fhcrawl.store.pipeline import STATEMENTS_REMEMBERED, Pipeline, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,6 +125,24 @@ def test_lists_and_strings_come_as_they_are(pipeline: Pipeline) -> None:
 def test_nothing_is_sent_of_what_cannot_be_said(pipeline: Pipeline, value: object) -> None:
     batch = keep(pipeline, 1)
     batch.exec_driver_sql("SELECT %s::TEXT", (value,))
-    with pytest.raises(ValueError, match="NUL"):
+    with pytest.raises(DataError, match="NUL"):
         pipeline.send(batch, lambda error: None)
     assert kept(pipeline) == []
+
+
+def test_loop_looks_for_no_answer_when_none_is_to_come(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> int:
+        monkeypatch.undo()
+        raise OperationalError("the connection is lost")
+
+    async def send() -> bool:
+        monkeypatch.setattr(Wire, "send", fail)
+        # What is asked then goes over a new connection, which the loop would look at for ever.
+        pipeline.send(keep(pipeline, 1), lambda error: found.append(kept(pipeline)))
+        return pipeline._loop is not None
+
+    found: list[object] = []
+    assert not asyncio.run(send())
+    assert found == [[]]
