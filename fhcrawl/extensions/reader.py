@@ -89,12 +89,15 @@ class ReaderExtension:
         if not self._is_enabled or response.status != OK or len(response.body) < LARGE:
             return None
         known = request.cb_kwargs.get("body_digest")
-        if (known is not None and responses.is_unchanged(response, known)) or not self._is_ready(response):
+        if known is not None and responses.is_unchanged(response, known):
             return None
         job = responses.job(response, self._keeps_originals, self._most)
         downloaded = self._downloaded.get(response.url)
+        # Also one that the process has died of.
         if downloaded is not None and downloaded[0] == job:
             return downloaded
+        if not self._is_ready(response):
+            return None
         task = asyncio.ensure_future(self._read(job))
         self._tasks.add(task)
         task.add_done_callback(self._done)

@@ -24,14 +24,16 @@ LARGE = "x" * 40_000
 PROCESS = b"-m\0fhcrawl.reader\0"
 
 
-def serve_chain(server: FeedServer, documents: int, marked: int | None = None) -> str:
+def serve_chain(
+    server: FeedServer, documents: int, marked: int | None = None, marked_text: str = LARGE * 30
+) -> str:
     """A chain of large documents, the newest at once, the others when the process for them is ready.
 
-    :param marked: this one is so large that it waits for the process
+    :param marked_text: of one document; so large that it waits for the process
     """
     for number in range(documents):
         prev = server.url(f"/{number - 1}") if number else None
-        text = LARGE * 30 + " MARKED" if number == marked else LARGE
+        text = marked_text + " MARKED" if number == marked else LARGE
         delay = 0 if number == documents - 1 else 1.5 if number == documents - 2 else 0.1
         server.serve(f"/{number}", atom([E(str(number), text=text)], prev=prev), delay=delay)
     return server.url(f"/{documents - 1}")
@@ -83,11 +85,12 @@ def test_large_documents_are_the_same_wherever_they_are_read(server: FeedServer,
     assert here.stats["fhcrawl/entry/duplicate"] == 5
 
 
+@pytest.mark.parametrize("text", [LARGE, LARGE * 30], ids=["40 kB", "1.2 MB"])
 def test_document_that_the_process_dies_of_is_a_gap_and_the_next_one_is_read(
-    server: FeedServer, project: Project
+    server: FeedServer, project: Project, text: str
 ) -> None:
     path = changed_readers(project, "os.kill(os.getpid(), signal.SIGSEGV)")
-    feed, other = serve_chain(server, 4, marked=1), server.url("/other/1")
+    feed, other = serve_chain(server, 4, marked=1, marked_text=text), server.url("/other/1")
     server.serve("/other/1", atom([E("o1", text=LARGE)], prev=server.url("/other/0")))
     server.serve("/other/0", atom([E("o0", text=LARGE)]), delay=6)
     run = project.crawl(feed, other, settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 2}, PYTHONPATH=path)
@@ -106,7 +109,7 @@ def test_document_that_the_process_dies_of_is_a_gap_and_the_next_one_is_read(
 
 
 def test_process_that_was_killed_in_between_loses_no_document(server: FeedServer, project: Project) -> None:
-    feed = serve_chain(server, 5)
+    feed = serve_chain(server, 5, marked=1)
     killed: list[int] = []
 
     def kill(path: str) -> None:
