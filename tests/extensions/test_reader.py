@@ -85,12 +85,26 @@ def test_large_documents_are_the_same_wherever_they_are_read(server: FeedServer,
     assert here.stats["fhcrawl/entry/duplicate"] == 5
 
 
-@pytest.mark.parametrize("text", [LARGE, LARGE * 30], ids=["40 kB", "1.2 MB"])
+def test_document_that_the_process_has_died_of_before_it_is_asked_for_is_a_gap(
+    server: FeedServer, project: Project
+) -> None:
+    """It is read nowhere else: this process would die, too."""
+    path = changed_readers(project, "os.kill(os.getpid(), signal.SIGSEGV)")
+    feed = serve_chain(server, 9, marked=3, marked_text=LARGE)
+    # Until then no other process has begun.
+    server.answers["/4"].delay = 3
+    for path_behind in ("/2", "/1", "/0"):
+        server.answers[path_behind].delay = 6
+    run = project.crawl(feed, settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 8}, PYTHONPATH=path)
+    assert sorted(run.changes) == list("45678")
+    assert project.verdict() == ("incomplete", ["reader-died"])
+
+
 def test_document_that_the_process_dies_of_is_a_gap_and_the_next_one_is_read(
-    server: FeedServer, project: Project, text: str
+    server: FeedServer, project: Project
 ) -> None:
     path = changed_readers(project, "os.kill(os.getpid(), signal.SIGSEGV)")
-    feed, other = serve_chain(server, 4, marked=1, marked_text=text), server.url("/other/1")
+    feed, other = serve_chain(server, 4, marked=1), server.url("/other/1")
     server.serve("/other/1", atom([E("o1", text=LARGE)], prev=server.url("/other/0")))
     server.serve("/other/0", atom([E("o0", text=LARGE)]), delay=6)
     run = project.crawl(feed, other, settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 2}, PYTHONPATH=path)
