@@ -16,7 +16,8 @@ class NotAFeedError(FhcrawlError):
     """A response body that is no feed document at all.
 
     :param kind: why, as a reason of the verdict names it: `empty`, `html`, `not-xml`,
-        `not-json`, `not-a-feed`, `no-boundary`, `no-parts`, `too-large`
+        `not-json`, `not-a-feed`, `no-boundary`, `no-parts`, `too-large`, `reader-died`; or the bound that
+        it is beyond, one of `fhcrawl.documents.bounds.KINDS`
     """
 
     def __init__(self, kind: str, message: str) -> None:

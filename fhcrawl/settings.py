@@ -14,6 +14,7 @@ BOT_NAME = "fhcrawl"
 SPIDER_MODULES = ["fhcrawl.spiders"]
 NEWSPIDER_MODULE = "fhcrawl.spiders"
 COMMANDS_MODULE = "fhcrawl.commands"
+# {}: what is off is not imported, which takes time, and passwords are not logged.
 ADDONS = {"fhcrawl.addons.SwitchedOff": 0, "fhcrawl.addons.Secrets": 0}
 
 # The folder of what fhcrawl keeps, as an absolute path; None: .scrapy in the project; where there is none, as
@@ -42,14 +43,15 @@ FHCRAWL_KEEP_VERSIONS_ENABLED = False
 FHCRAWL_WARC: str | None = None
 FHCRAWL_WARC_MAX_SIZE = 1_000_000_000
 
-# Whether documents of 32 KiB and more are read in a process of its own, beside the crawl.
+# Whether documents of 32 KiB and more are read in a process of its own, beside the crawl; until that has
+# started, only those of 1 MiB and more.
 FHCRAWL_READER_ENABLED = True
 
 # How many documents are fetched ahead of each chain at most, by the pattern of its URLs, and how many of them
-# may be needless; 0 is off. No more are ahead than the host is asked for at a time, and three. With fhcrawl's
-# default of one at a time that is four: that hides the time that reading takes, and one ahead hides 5 to 8 %
-# less of it. With a concurrency of 8, a chain takes about a fifth of its time with 8 ahead, a quarter with 4,
-# and no less with 16 (python -m tests.benchmarks.prefetch).
+# may be needless; 0 is off. At most CONCURRENT_REQUESTS_PER_DOMAIN + 3 are ahead. With fhcrawl's default of
+# one at a time that is four: that hides the time that reading takes; with one ahead, a chain takes 5 to 8 %
+# longer. With a concurrency of 8, it takes about a fifth of its time with 8 ahead, a quarter with 4, and no
+# less with 16 (python -m tests.benchmarks.prefetch).
 FHCRAWL_PREFETCH = 8
 
 # How many seconds a feed may take in one run, from its first request on; 0 is no limit. A run a day should
@@ -91,7 +93,7 @@ DELTAFETCH_RESET = False
 
 # Scrapy/VERSION: servers should see who asks. Add a way to reach you.
 USER_AGENT = f"fhcrawl/{__version__} (Scrapy; RFC 5005 feed history)"
-# text/html first: feeds are what we want.
+# text/html first: feeds are what we want. And Accept-Language, en: a feed is wanted as its publisher made it.
 DEFAULT_REQUEST_HEADERS = {
     "Accept": "application/atom+xml, application/rss+xml, application/xml;q=0.9, */*;q=0.5",
 }
@@ -157,10 +159,12 @@ DOWNLOADER_MIDDLEWARES = {
     "fhcrawl.downloadermiddlewares.cutoff.CutOffMiddleware": 555,
     # Behind RobotsTxtMiddleware, which it listens to, and before RetryMiddleware sees the response.
     "fhcrawl.downloadermiddlewares.politeness.PolitenessMiddleware": 560,
+    # Scrapy's would take a feed's own headers to another host.
     "fhcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
     "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
     # Behind all that complete or refuse a request, before what counts and sends it.
     "fhcrawl.downloadermiddlewares.prefetch.PrefetchMiddleware": 800,
+    # Scrapy's would count twice what is fetched ahead.
     "fhcrawl.downloadermiddlewares.stats.DownloaderStats": 850,
     "scrapy.downloadermiddlewares.stats.DownloaderStats": None,
 }
@@ -172,11 +176,13 @@ SPIDER_MIDDLEWARES = {
     "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
     "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware": None,
 }
+# Scrapy's: a document is committed when its entries are through all pipelines, and only this one tells when.
 ITEM_PROCESSOR = "fhcrawl.pipelines.manager.ItemPipelineManager"
 ITEM_PIPELINES = {
     "fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100,
 }
 EXTENSIONS = {
+    # Scrapy's listens to a signal for each item, which takes longer than to read it.
     "fhcrawl.extensions.corestats.CoreStats": 0,
     "scrapy.extensions.corestats.CoreStats": None,
     "fhcrawl.extensions.store.StoreExtension": -100,
@@ -187,13 +193,16 @@ EXTENSIONS = {
     # It says feeds, documents and entries.
     "scrapy.extensions.logstats.LogStats": None,
     "fhcrawl.extensions.verdicts.VerdictsExtension": 0,
+    # Scrapy's would export each item as it comes, and leave half a file behind.
     "fhcrawl.extensions.feedexport.FeedExporter": 0,
     "scrapy.extensions.feedexport.FeedExporter": None,
 }
 
-# None: as UTF-8, not as \\uXXXX.
+# None: as UTF-8, not as \uXXXX.
 FEED_EXPORT_ENCODING = "utf-8"
+# None: whatever an item has, in its order.
 FEED_EXPORT_FIELDS = FIELDS
+# Scrapy's let through to a terminal what would drive it, have commas for lists in CSV, and no Parquet.
 FEED_EXPORTERS = {
     "jsonlines": "fhcrawl.exporters.JsonLinesItemExporter",
     "jsonl": "fhcrawl.exporters.JsonLinesItemExporter",
@@ -201,6 +210,7 @@ FEED_EXPORTERS = {
     "csv": "fhcrawl.exporters.CsvItemExporter",
     "parquet": "fhcrawl.exporters.ParquetItemExporter",
 }
+# Scrapy's writes to the file itself, which is not whole until the end.
 FEED_STORAGES = {
     "": "fhcrawl.extensions.feedexport.FileFeedStorage",
     "file": "fhcrawl.extensions.feedexport.FileFeedStorage",

@@ -20,7 +20,7 @@ DUPEFILTER_CLASS = "scrapy_redis.dupefilter.RFPDupeFilter"
 # False: what waits is the other workers'.
 SCHEDULER_PERSIST = True
 DOWNLOADER = "fhcrawl.cluster.downloader.Downloader"
-# 4: the next document may be another worker's to fetch, and hosts are many.
+# 8: the next document may be another worker's to fetch, and hosts are many.
 FHCRAWL_PREFETCH = 0
 DOWNLOADER_MIDDLEWARES = {
     **postgres.DOWNLOADER_MIDDLEWARES,

@@ -6,7 +6,9 @@ import re
 
 import pytest
 
+from fhcrawl import reading
 from fhcrawl.advice import ADVICE, OTHERWISE, SERVER, advice
+from fhcrawl.documents import Bounds, bounds
 from tests.crawling import ROOT
 
 
@@ -42,3 +44,15 @@ def test_every_kind_of_the_code_has_advice() -> None:
 )
 def test_other_kinds_have_advice_too(kind: str, said: str) -> None:
     assert advice(kind) == said
+
+
+@pytest.mark.parametrize("bound", sorted(bounds.KINDS))
+def test_nobody_is_told_to_run_again_what_is_beyond_a_bound_of_documents(bound: str) -> None:
+    loss = reading.beyond(bound, Bounds())
+    assert "run it again" not in advice(loss.kind)
+    assert re.search("raise .* else tell its publisher", advice(loss.kind))
+
+
+def test_advice_for_what_is_too_large_names_no_setting() -> None:
+    """Of a body that is compressed too often, say, DOWNLOAD_MAXSIZE is not to blame."""
+    assert not re.search("[A-Z]{2}", advice("too-large"))

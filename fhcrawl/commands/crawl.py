@@ -62,7 +62,7 @@ Arguments of the spider `history` (-a NAME=VALUE):
   feeds=FILE          a list of feeds: a URL a line, OPML or TOML
   due=1               only feeds that are due; without feed and feeds, of those that are subscribed
   snapshot=URL        the index of the snapshot that the only feed goes on from
-  warc=FILE           old captures of the feeds: WARC files, or folders of them
+  warc=PATHS          old captures of the feeds: WARC files, or folders of them, separated by spaces
   deltafetch_reset=1  fetch every document again; the entries stay
 
 Examples:
@@ -70,7 +70,7 @@ Examples:
   scrapy crawl history -a feeds=subscriptions.opml -o entries.csv
   scrapy crawl history -a feed=https://example.org/index.atom -a warc=captures/
   scrapy crawl history -a feed=https://example.org/index.atom \\
-      -s FHCRAWL_WARC=captures/%(time)s-%(serial)05d.warc.gz
+      -s 'FHCRAWL_WARC=captures/%(time)s-%(serial)05d.warc.gz'
 
 What -o, -O and -s are is below; README.md has the settings."""
 
@@ -80,7 +80,7 @@ class PageFormatter(RawDescriptionHelpFormatter, ScrapyHelpFormatter):
 
 
 class Command(crawl.Command):
-    """Scrapy's command, with a check before the first request, and 1 if an export or the store failed."""
+    """Scrapy's command, with a check before the first request, and 1 if the stats have one of FAILURES."""
 
     def long_desc(self) -> str:
         """For `scrapy crawl --help`."""
@@ -107,22 +107,11 @@ class Command(crawl.Command):
         """
         gc.freeze()
         gc.enable()
-        from fhcrawl.extensions.store import store_url
         from fhcrawl.spiders.history import HistorySpider
-        from fhcrawl.store import Store
 
         if args == [HistorySpider.name] and self.settings is not None:
             try:
-                check_settings(self.settings)
-                feeds = HistorySpider.check(self.settings, **opts.spargs)["feeds"]
-                if self.settings["FHCRAWL_WARC"]:
-                    named = naming.Parameters(HistorySpider, opts.spargs)
-                    naming.check(self.settings["FHCRAWL_WARC"], named)
-                with closing(Store.open(store_url(self.settings))) as store:
-                    store.check_writable()
-                    if not feeds and not store.has_subscriptions():
-                        raise ArgumentError(NOTHING_SUBSCRIBED)
-                check_cluster(self.settings, opts.spargs)
+                check(self.settings, opts.spargs)
             except FhcrawlError as error:
                 # Who reads the log of a job of Scrapyd's does not see what it prints.
                 if self.settings["LOG_FILE"]:
@@ -138,6 +127,26 @@ class Command(crawl.Command):
     def _note_failure(self, sender: Crawler) -> None:
         if any(name.startswith(FAILURES) for name in sender.stats.get_stats()):
             self.exitcode = 1
+
+
+def check(settings: BaseSettings, arguments: dict[str, str]) -> None:
+    """Check what a crawl is begun with: its settings, the spider's arguments and the store.
+
+    :raises FhcrawlError: if one of them cannot be used
+    """
+    from fhcrawl.extensions.store import store_url
+    from fhcrawl.spiders.history import HistorySpider
+    from fhcrawl.store import Store
+
+    check_settings(settings)
+    feeds = HistorySpider.check(settings, **arguments)["feeds"]
+    if settings["FHCRAWL_WARC"]:
+        naming.check(settings["FHCRAWL_WARC"], naming.Parameters(HistorySpider, arguments))
+    with closing(Store.open(store_url(settings))) as store:
+        store.check_writable()
+        if not feeds and not store.has_subscriptions():
+            raise ArgumentError(NOTHING_SUBSCRIBED)
+    check_cluster(settings, arguments)
 
 
 def check_cluster(settings: BaseSettings, arguments: dict[str, str]) -> None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from fhcrawl.exceptions import FhcrawlError
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
@@ -55,8 +57,9 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Crawl.
 
-        :raises UsageError: if there are arguments
+        :raises UsageError: if there are arguments, or if a setting or the store cannot be used
         """
+        from fhcrawl.commands.crawl import check
         from fhcrawl.demo import publisher
 
         if args or self.settings is None or self.crawler_process is None:
@@ -70,6 +73,10 @@ class Command(ScrapyCommand):
         self.settings.set("FHCRAWL_STORE_URL", f"sqlite:///{store}", "cmdline")
         self.settings.set("USER_AGENT", "fhcrawl-demo (+https://localhost/)", "cmdline")
         with _serve(publisher.MONTHS_AT_FIRST + run - 1) as url:
+            try:
+                check(self.settings, {"feed": url})
+            except FhcrawlError as error:
+                raise UsageError(str(error), print_help=False) from error
             print(f"Run {run}: a feed is served at {url}; crawling its history")
             crawler = self.crawler_process.create_crawler("history")
             self.crawler_process.crawl(crawler, feed=url)

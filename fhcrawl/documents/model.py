@@ -48,7 +48,7 @@ class Problem:
 
     :param kind: `no-id`, `no-title`, `unreadable-date`, `entry-lost` (it was too broken to be read); of a
         tombstone `no-ref`; of an event `no-operation`, `backwards`; of the document `repaired`, `disagrees`
-        (with the page after it), `backwards`
+        (with the page after it), `backwards`; of what is beyond a bound `too-deep`, `too-long`, `too-many`
     :param entry: what the entry can be called: its id, title or position; '' for the document
     :param detail: a sentence
     """

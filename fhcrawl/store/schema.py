@@ -80,7 +80,7 @@ feeds = Table(
     Column(
         "run", Integer, nullable=False, comment="the last crawl that had it; has its lease while it lives"
     ),
-    Column("since", Text, nullable=False, comment="first crawled"),
+    Column("since", Text, nullable=False, comment="first crawled or subscribed"),
     Column("crawled", Text, comment="when the subscription document was last read"),
     Column("etag", Text),
     Column("last_modified", Text),
@@ -108,7 +108,7 @@ documents = Table(
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
     Column("key", Text, nullable=False, comment="the URL as asked for, or the deltafetch_key"),
     Column("url", Text, nullable=False, comment="as asked for"),
-    Column("role", Text, nullable=False, comment="subscription, archive or page"),
+    Column("role", Text, nullable=False, comment="subscription, archive, page, part or index"),
     Column("state", Text, nullable=False, comment="known, processed, missing, failed, …"),
     Column("walk", Integer, nullable=False, comment="place in the chain: from which walk"),
     Column("step", Integer, nullable=False, comment="place in the chain: 0, -1 before it, …"),

@@ -143,6 +143,7 @@ def test_export_replaces_the_file(project: Project) -> None:
         (("history",), "write scrapy history FEED ID"),
         (("history", "http://example.org/", "1"), "`scrapy feeds` lists what is"),
         (("demo", "now"), "takes no arguments"),
+        (("demo", "-s", "FHCRAWL_WARC=x.txt"), "write a path that ends in .warc.gz"),
         (("report",), "write scrapy report -o report.html"),
         (("report", "-o", "/proc/none/x.html"), "cannot be written"),
         (("report", "-o", "x.html", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened"),
