@@ -41,7 +41,7 @@ BEYOND = {
 
 def beyond(kind: str, most: Bounds) -> Loss:
     """Why a document is lost, or a part of it, that is beyond a bound (`bounds.KINDS`)."""
-    return Loss(State.REFUSED, "too-large", BEYOND[kind].format(most))
+    return Loss(State.REFUSED, "limit", BEYOND[kind].format(most))
 
 
 def read_list(response: Response) -> DocumentList | None:

@@ -105,27 +105,27 @@ BOMBS: dict[str, tuple[Callable[[], Answer], str, str]] = {
     ),
     "million nested elements": (
         lambda: document(FIRST.format("<x>" * MILLION + "</x>" * MILLION)),
-        "too-large",
+        "limit",
         "FHCRAWL_MAX_ELEMENTS",
     ),
     "deep elements": (
         lambda: document(FIRST.format("") + "<entry>" + "<x>" * 9999 + "</x>" * 9999 + "</entry>"),
-        "too-large",
+        "limit",
         "FHCRAWL_MAX_DEPTH",
     ),
     "million links in one head": (
         lambda: document('<link href="a"/>' * MILLION + FIRST.format("")),
-        "too-large",
+        "limit",
         "FHCRAWL_MAX_ELEMENTS",
     ),
     "million links behind an entry": (
         lambda: document(FIRST.format("") + '<link href="a"/>' * MILLION),
-        "too-large",
+        "limit",
         "FHCRAWL_MAX_ELEMENTS",
     ),
     "million tiny entries": (
         lambda: document(FIRST.format("") + "<entry/>" * MILLION),
-        "too-large",
+        "limit",
         "FHCRAWL_MAX_ENTRIES",
     ),
     "million items of JSON": (
@@ -134,14 +134,14 @@ BOMBS: dict[str, tuple[Callable[[], Answer], str, str]] = {
             + b",{}" * MILLION
             + b"]}"
         ),
-        "too-large",
+        "limit",
         "FHCRAWL_MAX_ENTRIES",
     ),
     "text of 15 MB": (
         lambda: document(
             FIRST.format("") + "<entry><id>b</id><title>" + "x" * 15 * MILLION + "</title></entry>"
         ),
-        "too-large",
+        "limit",
         "FHCRAWL_MAX_TEXT",
     ),
     "text of 50 MB": (
@@ -204,7 +204,7 @@ def test_entries_before_the_bound_are_kept(server: FeedServer, project: Project)
     server.serve("/a1", atom([E("0")]))
     run = project.crawl(server.url("/index"), settings={"FHCRAWL_MAX_ENTRIES": 2})
     assert set(run.changes) == {"3", "2", "0"}
-    assert project.verdict() == ("incomplete", ["too-large"])
+    assert project.verdict() == ("incomplete", ["limit"])
     run = project.crawl(server.url("/index"))
     assert set(run.changes) == {"1"}
     assert project.verdict() == ("complete", [])
