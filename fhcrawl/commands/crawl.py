@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-DOWNLOAD_HANDLER = "scrapy.core.downloader.handlers.http11"
+# The first needs no other one, and so on.
+DOWNLOADER = ("tls", "contextfactory", "handlers.http11")
 SHORTEST_LEASE = 3
 # And the most that each can be; None is without a bound.
 OUR_NUMBERS = {
@@ -97,8 +98,10 @@ class Command(crawl.Command):
         """Scrapy's own; until `run`, everything is imported, and no garbage is collected."""
         super().process_options(args, opts)
         gc.disable()
-        # Scrapy looks at the stack for it, and at all modules that are there: now that takes half the time.
-        import_module(DOWNLOAD_HANDLER)
+        # For these, Scrapy looks at the stack, and at all modules that are there. One by one, and before all
+        # others, that takes a third of the time.
+        for name in DOWNLOADER:
+            import_module(f"scrapy.core.downloader.{name}")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the arguments and the store, then crawl.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import func, literal, select, true
@@ -70,13 +70,20 @@ class Store:
         self._writer = opening.writer(engine)
         self._reader = opening.reader(engine)
         self._winners_among = statements.WinnersAmong(engine.dialect)
-        self._chains = Chains(engine.dialect)
         self._pipeline = Pipeline(engine) if engine.dialect.name == schema.POSTGRESQL else None
-        self._upserts = Upserts(engine.dialect)
         self._feed_ids: dict[str, int] = {}
         self._leases: Leases | None = None
         self._file: tuple[int, int] | None = None
         self.keeps_versions = False
+
+    # Their statements take longer to build than a look at the store, as before a crawl.
+    @cached_property
+    def _chains(self) -> Chains:
+        return Chains(self._engine.dialect)
+
+    @cached_property
+    def _upserts(self) -> Upserts:
+        return Upserts(self._engine.dialect)
 
     @classmethod
     def open_to_read(cls, url: str) -> Store:
