@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -143,13 +144,17 @@ def order(
     :param position: of the entry in its document, from 0
     :param latest: the latest time that counts, of `latest_time`
     """
-    document_time = comparable(document_updated)
-    if document_time > latest:
-        document_time = ""
+    document_time = _document_time(document_updated, latest)
     time = comparable(updated)
     if not time or time > latest:
         time = document_time
     return Order(time, 0, document_time, place.walk, place.step, -position)
+
+
+@lru_cache(1)  # It is the same for all entries of a document.
+def _document_time(updated: str | None, latest: str) -> str:
+    time = comparable(updated)
+    return "" if time > latest else time
 
 
 # RFC 6721, 4: an at:deleted-entry whose `when` is not older than the entry removes it, wherever in the chain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import pickle
 import signal
 import sys
@@ -95,13 +96,14 @@ def take_answer(file: int) -> FeedDocument:
         return document
 
 
-# A larger buffer than pickle's own frames would be memory that has to be had anew for each document, which
-# takes longer than all the rest.
+# Memory that has to be had anew for each document takes longer than all the rest: that of a larger buffer than
+# pickle's own frames, or of a file that was cut.
 @contextmanager
 def _replaced(file: int) -> Iterator[BinaryIO]:
     with open(file, "wb", closefd=False) as written:
         written.seek(0)
-        written.truncate()
+        if os.fstat(file).st_size >= spool.LARGE:
+            written.truncate()
         yield written
 
 

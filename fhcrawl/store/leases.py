@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, case, cast, exists, extract, func, null, select
 
 from fhcrawl.exceptions import BegunError, LeaseError
+from fhcrawl.store.prepared import Prepared
 from fhcrawl.store.schema import Number, deliveries, feeds, runs
 
 if TYPE_CHECKING:
     from psycopg import Error
-    from sqlalchemy import ColumnElement, Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Dialect, Row
 
     from fhcrawl.store.prepared import Executes
 
@@ -106,7 +107,7 @@ class Leases:
 
         :raises LeaseError: if another run has taken it over
         """
-        holder = connection.execute(HOLDER, {"feed_id": feed_id}).first()
+        holder = _holder(connection.dialect).execute(connection, {"feed_id": feed_id}).first()
         if holder is None or holder.owner != self.owner or not self._counts(connection):
             raise LeaseError(TAKEN_OVER)
         self.renew(connection)
@@ -133,6 +134,11 @@ class Leases:
         """The same without a result: PostgreSQL fails, in a way that `is_fence` knows."""
         connection.execute(self._fence, {"b_feed_id": feed_id})
         self.renew(connection)
+
+
+@lru_cache
+def _holder(dialect: Dialect) -> Prepared:
+    return Prepared(HOLDER, dialect)
 
 
 def is_fence(error: Error) -> bool:
