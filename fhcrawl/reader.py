@@ -96,8 +96,8 @@ def take_answer(file: int) -> FeedDocument:
         return document
 
 
-# Memory that has to be had anew for each document takes longer than all the rest: that of a larger buffer than
-# pickle's own frames, or of a file that was cut.
+# Memory that has to be had anew for each document takes longer than all the rest: that of a larger buffer
+# than pickle's own frames, or of a file that was cut.
 @contextmanager
 def _replaced(file: int) -> Iterator[BinaryIO]:
     with open(file, "wb", closefd=False) as written:
