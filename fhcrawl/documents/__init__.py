@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fhcrawl.documents.bounds import Bounds
+from fhcrawl.documents.formats import read
 from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem, Rhythm, Tombstone
-from fhcrawl.documents.reader import read
 
 __all__ = ["Bounds", "Enclosure", "Entry", "FeedDocument", "Problem", "Rhythm", "Tombstone", "read"]

@@ -98,12 +98,17 @@ def within(entries: Iterable[Entry], octets: int, bounds: Bounds, beyond: list[P
     may_be_long = octets * LONGEST_PER_OCTET > bounds.text
     for number, entry in enumerate(entries, 1):
         if number > bounds.entries:
-            beyond.append(Problem(TOO_MANY, "", f"it has more than {bounds.entries} entries"))
+            beyond.append(too_many(bounds))
         elif may_be_long and _longest(entry) > bounds.text:
             detail = f"a text of it is longer than {bounds.text} characters; it is left out"
             beyond.append(Problem(TOO_LONG, f"entry {number}", detail))
         else:
             yield entry
+
+
+def too_many(bounds: Bounds) -> Problem:
+    """That a document has more entries than it may have."""
+    return Problem(TOO_MANY, "", f"it has more than {bounds.entries} entries")
 
 
 def _longest(entry: Entry) -> int:

@@ -73,14 +73,18 @@ class Parsed(NamedTuple):
         return found if self.originals is None else _kept(found, parent, self.originals)
 
     def _within_bounds(self, coming: Iterator[_Element]) -> Iterator[_Element]:
+        deep: list[Problem] = []
         for number, entry in enumerate(islice(coming, self.most.entries + 1), 1):
-            if self.beyond is not None and bounds.is_deeper(entry, self.most):
+            if bounds.is_deeper(entry, self.most):
                 detail = f"it has more than {self.most.depth} levels of elements and is left out"
-                self.beyond.append(Problem(bounds.TOO_DEEP, f"entry {number}", detail))
+                deep.append(Problem(bounds.TOO_DEEP, f"entry {number}", detail))
             else:
                 yield entry
         # What stands behind the entries is read all the same.
-        deque(coming, maxlen=0)
+        is_last = not deque(coming, maxlen=1)
+        if self.beyond is not None:
+            # If none is left out among them, whoever takes them sees that they are too many.
+            self.beyond.extend(deep if is_last or not deep else [*deep, bounds.too_many(self.most)])
 
     def _entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
         if self.coming is not None:

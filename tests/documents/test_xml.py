@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from lxml import etree
 
-from fhcrawl.documents import FeedDocument, read
+from fhcrawl.documents import Bounds, FeedDocument, read
 from fhcrawl.documents.xml import resolve
 from fhcrawl.exceptions import NotAFeedError
 
@@ -20,8 +20,14 @@ LOCATION = "http://feeds.example/dir/feed"
 ATOM = "http://www.w3.org/2005/Atom"
 
 
-def read_atom(inside: str, attributes: str = "", doctype: str = "") -> FeedDocument:
-    return read(f'{doctype}<feed xmlns="{ATOM}" {attributes}>{inside}</feed>'.encode(), LOCATION)
+def read_atom(
+    inside: str,
+    attributes: str = "",
+    doctype: str = "",
+    most: Bounds = Bounds(),  # noqa: B008 - immutable
+) -> FeedDocument:
+    body = f'{doctype}<feed xmlns="{ATOM}" {attributes}>{inside}</feed>'.encode()
+    return read(body, LOCATION, most=most)
 
 
 def titled(title: str) -> str:
@@ -203,6 +209,28 @@ def test_nesting_without_end_loses_only_its_entry() -> None:
     assert [entry.id for entry in document.entries] == ["urn:1", "urn:3"]
     assert [(problem.kind, problem.entry) for problem in document.problems] == [("too-deep", "entry 2")]
     assert document.fault is None
+
+
+@pytest.mark.parametrize(
+    ("entries", "kept", "kinds"),
+    [
+        (["deep", "1", "2"], ["1", "2"], ["too-deep"]),
+        (["1", "deep", "2", "3"], ["1", "2"], ["too-deep", "too-many"]),
+        (["deep", "deep", "deep", "1"], [], ["too-deep"] * 3 + ["too-many"]),
+        (["1", "2", "3", "deep"], ["1", "2"], ["too-many"]),
+    ],
+)
+def test_entries_that_are_too_deep_hide_none_of_those_that_are_too_many(
+    entries: list[str], kept: list[str], kinds: list[str]
+) -> None:
+    inside = (
+        f"<id>{name}</id><title>t</title><content>{'<b>' * 9 * (name == 'deep')}</content>"
+        for name in entries
+    )
+    body = "".join(f"<entry>{each}</entry>" for each in inside).replace("<b>" * 9, "<b>" * 9 + "</b>" * 9)
+    document = read_atom(body, most=Bounds(entries=2, depth=6))
+    assert [entry.id for entry in document.entries] == kept
+    assert [problem.kind for problem in document.problems] == kinds
 
 
 def test_text_in_deep_nesting_is_read() -> None:

@@ -13,7 +13,7 @@ from fhcrawl.exporters.documents import FORMATS
 from fhcrawl.exporters.feeds import Wanted, write_archives
 from fhcrawl.store import Store
 from tests.crawling import read_export
-from tests.documents.test_reader import FEEDS, LOCATION
+from tests.documents.test_formats import FEEDS, LOCATION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
