@@ -7,6 +7,7 @@ import logging
 from argparse import RawDescriptionHelpFormatter
 from contextlib import closing
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -16,6 +17,7 @@ from scrapy.exceptions import UsageError
 from fhcrawl import settings as defaults
 from fhcrawl.documents.bounds import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
+from fhcrawl.logs import printable
 from fhcrawl.schedule import LONGEST
 from fhcrawl.subscriptions import NOTHING_SUBSCRIBED
 from fhcrawl.warc import naming
@@ -142,6 +144,7 @@ def check(settings: BaseSettings, arguments: dict[str, str]) -> None:
     from fhcrawl.store import Store
 
     check_settings(settings)
+    check_names(settings, arguments)
     feeds = HistorySpider.check(settings, **arguments)["feeds"]
     if settings["FHCRAWL_WARC"]:
         naming.check(settings["FHCRAWL_WARC"], naming.Parameters(HistorySpider, arguments))
@@ -150,6 +153,23 @@ def check(settings: BaseSettings, arguments: dict[str, str]) -> None:
         if not feeds and not store.has_subscriptions():
             raise ArgumentError(NOTHING_SUBSCRIBED)
     check_cluster(settings, arguments)
+
+
+def check_names(settings: BaseSettings, arguments: dict[str, str]) -> None:
+    """Check what the spider's arguments are called.
+
+    :raises ArgumentError: if there is no such argument, and no place of FEEDS or FHCRAWL_WARC that names it
+    """
+    from fhcrawl.spiders.history import HistorySpider
+
+    known = signature(HistorySpider.check).parameters.keys() - {"settings", "others"}
+    places = [*map(str, settings.getdict("FEEDS")), settings["FHCRAWL_WARC"] or ""]
+    for name in arguments.keys() - known:
+        # Scrapyd's begin with _.
+        if not name.startswith("_") and not any(f"%({name})" in place for place in places):
+            raise ArgumentError(
+                f"There is no argument {printable(name)}: write one of {', '.join(sorted(known))}"
+            )
 
 
 def check_cluster(settings: BaseSettings, arguments: dict[str, str]) -> None:

@@ -202,6 +202,10 @@ def test_text_from_a_feed_cannot_forge_log_lines(server: FeedServer, project: Pr
             ("-a", "feed=http://127.0.0.1/", "-a", "deltafetch_reset=maybe"),
             "deltafetch_reset is maybe: write 1 or 0",
         ),
+        (
+            ("-a", "fed=http://127.0.0.1/"),
+            "There is no argument fed: write one of deltafetch_reset, due, feed, feeds, snapshot, warc",
+        ),
         (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAX_ARCHIVES=abc"), "'abc': write a number"),
         (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAX_PAGES=-1"), "'-1': write a number"),
         (("-a", "feed=http://127.0.0.1/", "-s", "DELTAFETCH_ENABLED=maybe"), "is 'maybe': write 1 or 0"),
