@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.commands import ScrapyHelpFormatter, crawl
 from scrapy.exceptions import UsageError
+from scrapy.settings import SETTINGS_PRIORITIES
 
 from fhcrawl import settings as defaults
 from fhcrawl.documents.bounds import PARSER_DEPTH, PARSER_TEXT
@@ -49,6 +50,8 @@ OUR_NUMBERS = {
     "FHCRAWL_DUE_MAX_SECONDS": LONGEST,
     "FHCRAWL_WARC_MAX_SIZE": None,
 }
+PREFIX = "FHCRAWL_"
+OURS = [name for name in vars(defaults) if name.startswith(PREFIX)]
 OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(default, bool)]
 FAILURES = (
     "feedexport/failed_count/",
@@ -112,17 +115,24 @@ class Command(crawl.Command):
         """
         gc.freeze()
         gc.enable()
-        from fhcrawl.spiders.history import HistorySpider
-
-        if args == [HistorySpider.name] and self.settings is not None:
+        if len(args) == 1 and self.settings is not None:
             try:
-                check(self.settings, opts.spargs)
+                self._check(args[0], self.settings, opts.spargs)
             except FhcrawlError as error:
                 # Who reads the log of a job of Scrapyd's does not see what it prints.
                 if self.settings["LOG_FILE"]:
                     logger.error("%s", error)
                 raise UsageError(str(error), print_help=False) from error
         super().run(args, opts)
+
+    def _check(self, spider: str, settings: BaseSettings, arguments: dict[str, str]) -> None:
+        from fhcrawl.spiders.history import HistorySpider
+
+        there = self.crawler_process.spider_loader.list() if self.crawler_process else [spider]
+        if spider not in there:
+            raise ArgumentError(f"There is no spider {printable(spider)}: write one of {', '.join(there)}")
+        if spider == HistorySpider.name:
+            check(settings, arguments)
 
     def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
         crawler = super()._create_crawler(spidercls)
@@ -190,6 +200,7 @@ def check_settings(settings: BaseSettings) -> None:
     """
     from fhcrawl.downloadermiddlewares.guard import allowed_hosts
 
+    check_mistyped(settings)
     for name, most in OUR_NUMBERS.items():
         if not str(settings.get(name)).isdecimal():
             raise ArgumentError(f"{name} is {settings.get(name)!r}: write a number, 0 to switch it off")
@@ -208,6 +219,23 @@ def check_settings(settings: BaseSettings) -> None:
         raise ArgumentError(
             "FHCRAWL_DUE_MIN_SECONDS is more than FHCRAWL_DUE_MAX_SECONDS: write a smaller one"
         )
+
+
+def check_mistyped(settings: BaseSettings) -> None:
+    """Check that there is each setting of ours that the command line has; modules may have more.
+
+    :raises ArgumentError: if there is not
+    """
+    from difflib import get_close_matches
+
+    for name in settings:
+        if not name.startswith(PREFIX) or name in OURS:
+            continue
+        if settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]:
+            # All of them are alike where they begin.
+            near = get_close_matches(name.removeprefix(PREFIX), [n.removeprefix(PREFIX) for n in OURS], 1)
+            instead = f"write {PREFIX}{near[0]}" if near else "README.md lists them"
+            raise ArgumentError(f"There is no setting {printable(name)}: {instead}")
 
 
 def check_switch(settings: BaseSettings, name: str) -> None:

@@ -136,6 +136,7 @@ def test_export_replaces_the_file(project: Project) -> None:
         (("export", "-o", "x.jsonl", "--feed", "http://example.org/"), "`scrapy feeds` lists what is"),
         (("export", "-o", "/proc/none/x.jsonl"), "cannot be written"),
         (("export", "-o", "x.jsonl", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened"),
+        (("crawl", "histroy"), "There is no spider histroy: write one of history"),
         (("copystore",), "write scrapy copystore postgresql:///fhcrawl"),
         (("copystore", "mysql://x/y"), "names a database that fhcrawl does not know, mysql"),
         (("feeds", "all"), "takes no arguments"),

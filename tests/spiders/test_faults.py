@@ -207,6 +207,11 @@ def test_text_from_a_feed_cannot_forge_log_lines(server: FeedServer, project: Pr
             "There is no argument fed: write one of deltafetch_reset, due, feed, feeds, snapshot, warc",
         ),
         (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAX_ARCHIVES=abc"), "'abc': write a number"),
+        (
+            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAXPAGES=3"),
+            "There is no setting FHCRAWL_MAXPAGES: write FHCRAWL_MAX_PAGES",
+        ),
+        (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_X=1"), "setting FHCRAWL_X: README.md lists them"),
         (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAX_PAGES=-1"), "'-1': write a number"),
         (("-a", "feed=http://127.0.0.1/", "-s", "DELTAFETCH_ENABLED=maybe"), "is 'maybe': write 1 or 0"),
         (
