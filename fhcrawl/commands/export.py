@@ -10,6 +10,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import NotConfigured, UsageError
 from scrapy.utils.misc import load_object
 
+from fhcrawl.commands import end_with_reader
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class Command(ScrapyCommand):
         except (FhcrawlError, NotConfigured) as error:
             raise UsageError(str(error), print_help=False) from error
         if said:
+            end_with_reader()
             print(said)
 
     def _export(self, settings: Settings, opts: argparse.Namespace) -> str:
@@ -132,6 +134,8 @@ class Command(ScrapyCommand):
 
         output = _output(settings, opts)
         wanted = _wanted(output, opts)
+        if output.place in places.STDOUT:
+            end_with_reader()
         store = Store.open_to_read(store_url(settings))
         try:
             feeds = _feeds(store, output, opts.feed, opts.gaps)

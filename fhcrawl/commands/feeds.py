@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from fhcrawl.commands import end_with_reader
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Command(ScrapyCommand):
             raise UsageError("'scrapy feeds' takes no arguments: write scrapy feeds, --json or --check")
         if self.settings is None:
             raise UsageError("no settings")
+        end_with_reader()
         verdicts: set[Verdict] = set()
         show = as_json if opts.json else as_table
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from fhcrawl.commands import end_with_reader
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Command(ScrapyCommand):
                 f"scrapy export --feed {feed} -o -:jsonl has them all",
                 print_help=False,
             )
+        end_with_reader()
         for line in (as_json if opts.json else as_text)(feed, versions):
             print(line)
 

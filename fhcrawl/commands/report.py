@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from fhcrawl.commands import end_with_reader
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Command(ScrapyCommand):
 
         if args or not opts.output or self.settings is None:
             raise UsageError("write scrapy report -o report.html", print_help=False)
+        end_with_reader()
         try:
             with closing(Store.open_to_read(store_url(self.settings))) as store:
                 feeds = _write(store, opts.output)

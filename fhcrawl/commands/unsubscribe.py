@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from fhcrawl.commands import end_with_reader
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -52,5 +53,6 @@ class Command(ScrapyCommand):
                 store.unsubscribe(args)
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
+        end_with_reader()
         for url in args:
             print(f"{printable(url)} is no longer subscribed; its entries stay in the store")

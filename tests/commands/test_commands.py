@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -155,6 +158,43 @@ def test_wrong_arguments_get_a_sentence(project: Project, args: tuple[str, ...],
     assert done.returncode == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("feeds",),
+        ("feeds", "--json"),
+        ("history", "--json", "FEED", "1"),
+        ("export", "-o", "-:jsonl"),
+        ("export", "-o", "-:opml"),
+        ("export", "-o", "whole.jsonl"),
+        ("report", "-o", "-"),
+        ("report", "-o", "report.html"),
+        ("subscribe", "FEED"),
+        ("unsubscribe", "FEED"),
+        ("copystore", "sqlite:///copy.sqlite"),
+    ],
+    ids=" ".join,
+)
+def test_output_that_nobody_reads_ends_the_command_without_a_word(
+    crawled: FeedServer, project: Project, args: tuple[str, ...]
+) -> None:
+    feed = crawled.url("/one")
+    project.scrapy("subscribe", feed)
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        done = subprocess.run(
+            project.command(*(feed if arg == "FEED" else arg for arg in args)),
+            cwd=project.folder,
+            env=project.environment(),
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            timeout=120,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, b"")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
