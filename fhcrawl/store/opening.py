@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from sqlalchemy import create_engine, event
 from sqlalchemy.engine import make_url
@@ -24,16 +25,19 @@ ROWS_AT_ONCE = 500
 # An option: how a transaction of SQLite's begins; None: each statement is one.
 BEGINS = "fhcrawl_begins"
 IMMEDIATE = "BEGIN IMMEDIATE"
+# Parameters of SQLite's own, of a file that nobody writes.
+IMMUTABLE = {"immutable": "1", "uri": "true"}
 # What to do, by SQLite's words: https://www.sqlite.org/rescode.html
 ADVICE = {
     "is locked": "another process writes to it: wait until it has ended",
     "readonly": "let its file and its folder be written to, or set FHCRAWL_STORE_URL to another place",
     "is full": "make room on its disk",
     "disk I/O error": "make room on its disk, and check it",
-    "not a database": "bring back a copy of it, or remove it and crawl anew",
+    "not a database": "check FHCRAWL_STORE_URL; if that is right, bring back a copy, or crawl into another",
     "malformed": "bring back a copy of it, or remove it and crawl anew",
     "unable to open": "make its folder, or set FHCRAWL_STORE_URL to another place",
 }
+NO_DRIVER = "write pip install 'fhcrawl[postgres]'"
 OTHER_ADVICE = "mend it, or set FHCRAWL_STORE_URL to another place"
 POSTGRESQL_DRIVER = "postgresql+psycopg"
 # PostgreSQL 14 and later can, unless it was built without: long texts take a fraction of the time.
@@ -145,7 +149,7 @@ def immutable(url: URL) -> URL | None:
     if os.access(path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
         return None
     # https://www.sqlite.org/wal.html#read_only_databases: else its index would have to be written beside it.
-    return url.set(database=path.as_uri(), query={"immutable": "1", "uri": "true"})
+    return url.set(database=path.as_uri(), query=IMMUTABLE)
 
 
 def _configure_postgresql(connection: Any, record: Any) -> None:
@@ -178,7 +182,9 @@ def stream(connection: Connection, statement: Select[Any], at_once: int = ROWS_A
 
 
 def shown(url: URL) -> str:
-    """An SQLAlchemy URL, without passwords."""
+    """An SQLAlchemy URL, without passwords, and as it was before `immutable`."""
+    if dict(url.query) == IMMUTABLE:
+        url = url.set(database=unquote(urlsplit(url.database).path), query={})
     return url.difference_update_query(("password", "sslpassword")).render_as_string()
 
 
@@ -189,5 +195,7 @@ def cause(error: BaseException) -> str:
 
 def advice(error: BaseException) -> str:
     """What to do about it."""
+    if isinstance(error, ImportError):
+        return NO_DRIVER
     words = cause(error)
     return next((what for fault, what in ADVICE.items() if fault in words), OTHER_ADVICE)

@@ -143,7 +143,7 @@ def test_export_replaces_the_file(project: Project) -> None:
         (("copystore",), "write scrapy copystore postgresql:///fhcrawl"),
         (("copystore", "mysql://x/y"), "names a database that fhcrawl does not know, mysql"),
         (("feeds", "all"), "takes no arguments"),
-        (("feeds", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened"),
+        (("feeds", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened: sqlite:////no/x (unable"),
         (("history",), "write scrapy history FEED ID"),
         (("history", "http://example.org/", "1"), "`scrapy feeds` lists what is"),
         (("demo", "now"), "takes no arguments"),

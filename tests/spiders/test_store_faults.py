@@ -11,6 +11,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import make_url
 
 from tests.crawling import read_export
 from tests.feeds import E, atom
@@ -149,7 +150,7 @@ def make_newer(path: Path) -> None:
     ("harm", "sentence"),
     [
         (cut_off, "malformed); bring back a copy of it"),
-        (overwrite, "file is not a database); bring back a copy of it"),
+        (overwrite, "file is not a database); check FHCRAWL_STORE_URL; if that is right, bring back a copy"),
         (make_newer, "schema version 99, and this fhcrawl knows"),
     ],
     ids=["cut off", "no database", "newer schema"],
@@ -239,3 +240,15 @@ def test_read_only_store_is_listed_and_exported_and_not_crawled(
     path.parent.chmod(0o755)
     path.chmod(0o644)
     assert_whole(project, feed, ["5", "4"])
+
+
+def test_read_only_file_that_is_no_store_has_the_name_that_the_user_gave_it(project: Project) -> None:
+    path = project.folder / "ça va" / "store.sqlite"
+    path.parent.mkdir()
+    overwrite(path)
+    path.parent.chmod(0o555)
+    url = f"sqlite:///{path}"
+    done = WithoutRights(project).scrapy("feeds", "-s", f"FHCRAWL_STORE_URL={url}")
+    path.parent.chmod(0o755)
+    assert done.returncode == 2
+    assert f"cannot be opened: {make_url(url).render_as_string()} (file is not a database)" in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -58,6 +59,12 @@ def test_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path.write_text("This is no database, and never was one." * 100)
     with pytest.raises(StoreError, match="The store cannot be opened: sqlite:"):
         Store.open(f"sqlite:///{path}")
+
+
+def test_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StoreError, match=r"\); write pip install 'fhcrawl\[postgres\]'$"):
+        Store.open("postgresql://127.0.0.1:9/x")
 
 
 def test_password_of_the_url_is_not_shown() -> None:
