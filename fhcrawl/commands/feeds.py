@@ -69,10 +69,10 @@ class Command(ScrapyCommand):
             raise UsageError("no settings")
         end_with_reader()
         verdicts: set[Verdict] = set()
-        show = as_json if opts.json else as_table
         try:
             with closing(Store.open_to_read(store_url(self.settings))) as store:
-                for line in show(_noting(store.feeds(), verdicts)):
+                feeds = _noting(store.feeds(), verdicts)
+                for line in as_json(feeds) if opts.json else as_table(feeds, store.place):
                     print(line)
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
@@ -98,8 +98,11 @@ def as_json(feeds: Iterable[Feed]) -> Iterator[str]:
     yield "[]" if separator == "[" else "]"
 
 
-def as_table(feeds: Iterable[Feed]) -> Iterator[str]:
-    """The lines of a table for people."""
+def as_table(feeds: Iterable[Feed], place: str) -> Iterator[str]:
+    """The lines of a table for people.
+
+    :param place: of the store
+    """
     from fhcrawl.logs import printable
 
     empty = True
@@ -115,4 +118,7 @@ def as_table(feeds: Iterable[Feed]) -> Iterator[str]:
         for reason in feed.reasons:
             yield f"    {printable(reason.url)} {printable(reason.detail)} (since {reason.since})"
     if empty:
-        yield ("No feeds yet: scrapy crawl history -a feed=https://example.org/index.atom -o entries.jsonl")
+        yield (
+            f"No feeds yet in {printable(place)}: "
+            "scrapy crawl history -a feed=https://example.org/index.atom -o entries.jsonl"
+        )

@@ -9,8 +9,10 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import make_url
 
 from fhcrawl.items import FIELDS
+from fhcrawl.store import opening
 from tests.crawling import read_export
 from tests.feeds import E, atom
 
@@ -72,7 +74,9 @@ def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
 
 
 def test_feeds_of_an_empty_store(project: Project) -> None:
-    assert "scrapy crawl history" in project.scrapy("feeds").stdout
+    said = project.scrapy("feeds").stdout
+    _scheme, _colon, place = opening.shown(make_url(project.database.url)).partition(":")
+    assert f"{place}: scrapy crawl history" in said
     assert project.feeds() == []
 
 
