@@ -76,7 +76,7 @@ class Command(ScrapyCommand):
             "-o",
             "--output",
             metavar="PLACE[:FORMAT]",
-            help="where to: a file; a folder (ending in /) for an archive set; - for stdout; s3://…, ftp://…",
+            help="where to: a file; a folder (ending in /) for an archive set; -:jsonl for stdout; s3://…, ftp://…",
         )
         parser.add_argument(
             "--format",
@@ -160,9 +160,8 @@ def _output(settings: Settings, opts: argparse.Namespace) -> Output:
     name = opts.format or name or (FEED_FORMATS[0] if is_folder else Path(place).suffix[1:])
     known = {name for name, exporter in settings.getwithbase("FEED_EXPORTERS").items() if exporter}
     if name not in {*known, *FEED_FORMATS, OPML}:
-        raise ArgumentError(
-            f"-o {opts.output}: no format '{name}'; write -o FILE.jsonl, -o FILE.csv or -o FILE:FORMAT"
-        )
+        instead = "-o -:jsonl" if place == "-" else "-o FILE.jsonl, -o FILE.csv or -o FILE:FORMAT"
+        raise ArgumentError(f"-o {opts.output}: no format{f' {name!r}' if name else ''}; write {instead}")
     return Output(place, name, is_folder and name in FEED_FORMATS)
 
 

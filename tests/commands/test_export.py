@@ -134,6 +134,7 @@ def test_opml_has_verdicts_and_is_a_list_of_feeds(crawled: FeedServer, project: 
         (("x.opml", "--gaps"), "OPML has no entries"),
         (("none://example.org/x.jsonl",), "FEED_STORAGES has nothing for none"),
         (("x.docx",), "no format 'docx'"),
+        (("-",), "-o -: no format; write -o -:jsonl\n"),
     ],
 )
 def test_wrong_arguments_get_a_sentence(project: Project, args: tuple[str, ...], sentence: str) -> None:
