@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -22,6 +23,9 @@ TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 OPML_ATTRIBUTES = {"fhNext": "next", "fhReversed": "reversed", "fhLimit": "limit"}
 COMMENT = re.compile(r"(?:^|\s)#")
 WHITE_SPACE = re.compile(r"\s")
+# What may be a host: a name with a dot, or this machine's; then a port, a path and so on.
+HOST = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+)(?::[0-9]+)?(?:[/?#]|$)")
+EXAMPLE = "https://example.org/index.atom"
 NOTHING_SUBSCRIBED = (
     "No feed to crawl: write -a feed=https://example.org/index.atom, -a feeds=subscriptions.txt, "
     "or subscribe to one: scrapy subscribe https://example.org/index.atom"
@@ -241,7 +245,7 @@ def _checked(url: object, where: str) -> str:
         return url
     shown = printable(without_credentials(url))
     if parts is None or parts.scheme not in ("http", "https") or not host:
-        guess = "https://example.org/index.atom" if "://" in url else f"https://{shown}"
+        guess = printable(_guess(url))
         raise ArgumentError(f"{where}: {shown} is not the URL of a feed; write {guess}")
     # The URL names the feed in the store, the exports and the log.
     if "@" in parts.netloc:
@@ -250,3 +254,14 @@ def _checked(url: object, where: str) -> str:
             f"write {shown} with HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, or headers in a TOML list"
         )
     return url
+
+
+def _guess(word: str) -> str:
+    """What is probably meant by a word that is no URL; else an example."""
+    if "://" in word:
+        return EXAMPLE
+    # pathlib's raises an error for long words.
+    if os.path.exists(word):  # noqa: PTH110
+        path = Path(word).resolve()
+        return f"{path.as_uri()}{'/' if path.is_dir() else ''}"
+    return f"https://{word}" if HOST.match(word) else EXAMPLE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.subscriptions import FeedOptions, from_arguments
+from fhcrawl.subscriptions import EXAMPLE, FeedOptions, from_arguments
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,6 +72,33 @@ def test_list_that_cannot_be_used_is_refused(tmp_path: Path, content: str, sente
     with pytest.raises(ArgumentError) as refused:
         from_arguments(None, str(listed))
     assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("example.org/feed?x=1", "https://example.org/feed?x=1"),
+        ("localhost:8000/feed", "https://localhost:8000/feed"),
+        ("10.0.0.1", "https://10.0.0.1"),
+        ("../lists/index.atom", "file://{}/index.atom"),
+        (".", "file://{}/"),
+        ("../missing.atom", EXAMPLE),
+        ("https", EXAMPLE),
+        ("a.example.org,b.example.org", EXAMPLE),
+        (f"x{'.x' * 3000},", EXAMPLE),
+        ("ann:s3cret@example.org/feed", EXAMPLE),
+    ],
+)
+def test_what_is_no_url_gets_the_one_that_is_probably_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, meant: str
+) -> None:
+    folder = tmp_path / "lists"
+    folder.mkdir()
+    (folder / "index.atom").touch()
+    monkeypatch.chdir(folder)
+    with pytest.raises(ArgumentError) as refused:
+        from_arguments(word, None)
+    assert str(refused.value).endswith(f"is not the URL of a feed; write {meant.format(folder)}")
 
 
 def test_folder_is_no_list(tmp_path: Path) -> None:
@@ -144,7 +171,7 @@ class TestSnapshot:
             (None, B, "is for a feed: write -a feed=URL too, or -a feed="),
             (f"{A} {C}", B, "is for one feed"),
             (A, A, "is the feed itself: write -a feed="),
-            (A, "snapshot", "is not the URL of a feed; write https://snapshot"),
+            (A, "snapshot", "is not the URL of a feed; write https://example"),
         ],
     )
     def test_snapshot_that_cannot_be_used(self, feed: str | None, snapshot: str, sentence: str) -> None:
