@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +124,7 @@ def summarise(run: int, stats: dict[str, Any], output: Path, store: Path) -> Non
     outcomes = ", ".join(
         f"{count(f'entry/{o}')} {o}" for o in OUTCOMES if o in OUTCOMES[:3] or count(f"entry/{o}")
     )
-    skipped = stats.get("deltafetch/skipped", 0)
+    skipped, scrapy = stats.get("deltafetch/skipped", 0), program()
     print(f"""
 Documents  {fetched} fetched{", the rest already processed" if skipped else ""}
 Versions   {outcomes}
@@ -133,7 +135,16 @@ Store      {store}
 
 Run it again: the publisher adds a month, and only what is new is fetched.
 This feed's verdict, and its whole logical feed:
-    scrapy feeds -s FHCRAWL_STORE_URL=sqlite:///{FOLDER}/store.sqlite
-    scrapy export -s FHCRAWL_STORE_URL=sqlite:///{FOLDER}/store.sqlite -o history.jsonl
+    {scrapy} feeds -s FHCRAWL_STORE_URL=sqlite:///{FOLDER}/store.sqlite
+    {scrapy} export -s FHCRAWL_STORE_URL=sqlite:///{FOLDER}/store.sqlite -o history.jsonl
 With a feed of your own:
-    scrapy crawl history -a feed=https://example.org/index.atom -o entries.jsonl""")
+    {scrapy} crawl history -a feed=https://example.org/index.atom -o entries.jsonl""")
+
+
+def program() -> str:
+    """How to call this program again, for a shell: by its path, if PATH does not lead to it."""
+    called, found = Path(sys.argv[0]), shutil.which("scrapy")
+    if called.name != "scrapy" or (found and called.samefile(found)):
+        return "scrapy"
+    below = called.is_relative_to(Path.cwd())
+    return shlex.quote(str(called.relative_to(Path.cwd()) if below else called))

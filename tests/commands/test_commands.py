@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import subprocess
+import sysconfig
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -223,3 +225,26 @@ def test_demo_crawls_a_feed_and_then_only_what_is_new(project: Project) -> None:
     assert sorted(item["change"] for item in changed) == ["new"] * 12 + ["updated"]
     anew = project.scrapy("demo", "--anew")
     assert "Documents  37 fetched\n" in anew.stdout
+
+
+@pytest.mark.parametrize(
+    ("called", "shown"),
+    [("bin/scrapy", "bin/scrapy"), ("{}/bin/scrapy", "bin/scrapy"), ("scrapy", "scrapy")],
+    ids=["path", "absolute path", "name"],
+)
+def test_demo_shows_commands_as_it_was_called(project: Project, called: str, shown: str) -> None:
+    programs = project.folder / "bin"
+    programs.mkdir()
+    (programs / "scrapy").symlink_to(Path(sysconfig.get_path("scripts")) / "scrapy")
+    path = f"{programs}:/bin" if called == "scrapy" else "/bin"
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{called.format(project.folder)} demo"],
+        cwd=project.folder,
+        env=project.environment(PATH=path),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    lines = [line.partition(" -")[0] for line in done.stdout.splitlines() if line.startswith("    ")]
+    assert [f"    {shown} {command}" for command in ("feeds", "export", "crawl history")] == lines[-3:]
