@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.crawling import read_export
 from tests.feeds import E, atom, rss
 from tests.server import Answer
 
@@ -249,3 +252,19 @@ def test_wrong_arguments_stop_the_run_with_a_sentence(
     assert "Traceback" not in done.stderr
     assert "Spider opened" not in done.stderr
     assert "s3cret" not in done.stderr
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=lambda sent: sent.name)
+def test_crawl_that_is_ended_by_its_user_has_not_failed_and_says_what_is_left(
+    server: FeedServer, project: Project, sent: signal.Signals
+) -> None:
+    server.serve("/index", atom([E("2")], prev="/slow"))
+    server.serve("/slow", atom([E("1")], prev="/behind"), delay=3)
+    process = project.start("crawl", "history", "-a", f"feed={server.url('/index')}", "-o", "out.jsonl")
+    deadline = time.monotonic() + 100
+    while "/slow" not in server.requests and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(sent)
+    assert process.wait(100) == 0
+    assert project.verdict() == ("incomplete", ["known"])
+    assert {entry["id"] for entry in read_export(project.folder / "out.jsonl")} == {"2", "1"}
