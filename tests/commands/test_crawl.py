@@ -3,7 +3,11 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
-from fhcrawl.commands.crawl import PAGE
+import pytest
+from scrapy.settings import Settings
+
+from fhcrawl.commands.crawl import PAGE, check_mistyped, check_names
+from fhcrawl.exceptions import ArgumentError
 from tests.crawling import FROZEN, GARBAGE
 from tests.feeds import E, atom
 
@@ -28,3 +32,25 @@ def test_a_shell_takes_the_examples_of_the_help() -> None:
     examples = PAGE.partition("Examples:\n")[2].partition("\n\n")[0]
     assert examples.count("scrapy crawl history") == 4
     subprocess.run(["/bin/sh", "-n"], input=examples, text=True, check=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments"),
+    [
+        ({}, {"_job": "1"}),
+        ({"FHCRAWL_WARC": "%(run)s-%(serial)05d.warc.gz"}, {"run": "1"}),
+        ({"FEEDS": {"%(run)03d.jsonl": {}}}, {"run": "1"}),
+    ],
+    ids=["Scrapyd's", "of a WARC file", "of an export"],
+)
+def test_arguments_of_others_are_left_alone(given: dict[str, object], arguments: dict[str, str]) -> None:
+    check_names(Settings(given), arguments)
+    with pytest.raises(ArgumentError, match="There is no argument ru: write one of"):
+        check_names(Settings(given), {"ru": "1", **arguments})
+
+
+def test_settings_of_a_users_module_may_be_called_as_ours() -> None:
+    own = {"FHCRAWL_OWN": 1}
+    check_mistyped(Settings(own, "project"))
+    with pytest.raises(ArgumentError, match="FHCRAWL_OWN"):
+        check_mistyped(Settings(own, "cmdline"))
