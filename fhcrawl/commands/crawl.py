@@ -226,16 +226,19 @@ def check_mistyped(settings: BaseSettings) -> None:
 
     :raises ArgumentError: if there is not
     """
-    from difflib import get_close_matches
-
     for name in settings:
         if not name.startswith(PREFIX) or name in OURS:
             continue
         if settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]:
-            # All of them are alike where they begin.
-            near = get_close_matches(name.removeprefix(PREFIX), [n.removeprefix(PREFIX) for n in OURS], 1)
-            instead = f"write {PREFIX}{near[0]}" if near else "README.md lists them"
-            raise ArgumentError(f"There is no setting {printable(name)}: {instead}")
+            raise ArgumentError(f"There is no setting {printable(name)}: {_instead_of(name)}")
+
+
+def _instead_of(name: str) -> str:
+    from difflib import get_close_matches
+
+    # All of them are alike where they begin.
+    near = get_close_matches(name.removeprefix(PREFIX), [ours.removeprefix(PREFIX) for ours in OURS], 1)
+    return f"write {PREFIX}{near[0]}" if near else "README.md lists them"
 
 
 def check_switch(settings: BaseSettings, name: str) -> None:
