@@ -179,9 +179,10 @@ def tell(console: Console, summary: Summary) -> None:
         console.print(Text(MORE_FEEDS.format(summary.more)))
     console.print(Text(summary.footer(), "bold"))
     for what, sentences in summary.reasons():
-        console.print(Text.assemble("\n", ("What to do: ", "bold"), what))
+        console.print()
         for sentence in sentences:
-            console.print(Text(f"  {sentence}"), soft_wrap=True)
+            console.print(Text(sentence), soft_wrap=True)
+        console.print(Text.assemble(("What to do: ", "bold"), what))
 
 
 def _widths(summary: Summary, is_wide: bool) -> dict[str, int]:

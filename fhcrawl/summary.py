@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from fhcrawl.progress import Counts
     from fhcrawl.store import Feed
 
-# Of one kind; the store has all of them.
+# With the same advice; the store has all of them.
 MOST_REASONS = 20
 # What a feed cannot help comes after what is missing.
-LAST = ("paged", "no-history")
+LAST = (advice("paged"), advice("no-history"))
 WIDEST_NAME = 60
 DAY, YEAR = len("2003-12-13"), len("2003")
 MORE_FEEDS = "and {} more feeds: 'scrapy feeds' lists them"
@@ -76,7 +76,7 @@ class Summary:
         self.rows: list[Row] = []
         self.verdicts: Counter[str] = Counter()
         self._reasons: dict[str, list[str]] = {}
-        self._kinds: Counter[str] = Counter()
+        self._numbers: Counter[str] = Counter()
 
     @property
     def more(self) -> int:
@@ -106,17 +106,18 @@ class Summary:
             self.rows.append(row)
 
     def _note(self, kind: str, sentence: str) -> None:
-        self._kinds[kind] += 1
-        noted = self._reasons.setdefault(kind, [])
+        what = advice(kind)
+        self._numbers[what] += 1
+        noted = self._reasons.setdefault(what, [])
         if len(noted) < MOST_REASONS:
             noted.append(sentence)
 
     def reasons(self) -> Iterator[tuple[str, list[str]]]:
-        """Of each kind of reason: what to do about it, and where it is so."""
-        for kind in sorted(self._reasons, key=LAST.__contains__):
-            sentences = self._reasons[kind]
-            more = self._kinds[kind] - len(sentences)
-            yield advice(kind), [*sentences, *([MORE_REASONS.format(more)] if more else [])]
+        """The problems that the same thing is to be done about, and what that is."""
+        for what in sorted(self._reasons, key=LAST.__contains__):
+            sentences = self._reasons[what]
+            more = self._numbers[what] - len(sentences)
+            yield what, [*sentences, *([MORE_REASONS.format(more)] if more else [])]
 
     def footer(self) -> str:
         """All feeds in one line."""
@@ -137,8 +138,8 @@ class Summary:
     def reason_lines(self) -> Iterator[str]:
         """The reasons for a log."""
         for what, sentences in self.reasons():
-            yield f"What to do: {what}"
-            yield from (f"  {sentence}" for sentence in sentences)
+            yield from sentences
+            yield f"  What to do: {what}"
 
 
 def _fit(cell: str, width: int, heading: str) -> str:

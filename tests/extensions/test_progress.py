@@ -177,8 +177,8 @@ def test_terminal_ends_with_a_table_and_advice(held: Held, project: Project) -> 
     assert " ".join(gap.split()) == "With a gap archived 1/0 +1 ~0 -0 2003 incomplete"
     assert " ".join(long.split()) == "Long\\x85ago archived 3/0 +4 ~0 -0 2002-2003 complete"
     assert lines[begin + 4] == "2 feeds: 1 complete, 1 incomplete"
-    assert lines[begin + 6].startswith("What to do: ")
-    assert lines[begin + 7].endswith("/gone is not there (404)")
+    assert lines[begin + 6].endswith("/gone is not there (404)")
+    assert lines[begin + 7].startswith("What to do: ")
     # The table has said it.
     assert not any("verdicts] " in line for line in lines)
     # Another run: what is known is skipped.
@@ -246,7 +246,9 @@ def test_no_terminal_means_plain_lines_at_an_interval(held: Held, project: Proje
     table = log.partition("INFO: The feeds of this run:\n")[2].splitlines()
     assert table[1].split()[:8] == ["With", "a", "gap", "archived", "1", "0", "1", "0"]
     assert table[2].split()[:7] == ["Long\\x85ago", "archived", "3", "0", "4", "0", "0"]
-    assert "WARNING: What is missing, and what to do:\n  What to do: " in log
+    missing = log.partition("WARNING: What is missing, and what to do:\n")[2].splitlines()
+    assert missing[0].endswith("/gone is not there (404)")
+    assert missing[1].startswith("    What to do: ")
 
 
 def test_no_interval_means_no_lines(held: Held, project: Project) -> None:
