@@ -52,6 +52,13 @@ class Row(NamedTuple):
         """What it is called."""
         return self.title or self.feed
 
+    def name_within(self, width: int) -> str:
+        """What it is called, in so many characters; an address keeps its end, which tells it from others."""
+        if self.title or len(self.feed) <= width:
+            return self.name
+        begin = (width - 1) // 2
+        return f"{self.feed[:begin]}…{self.feed[begin + 1 - width :]}"
+
     def cells(self) -> list[str]:
         """The line, as HEADINGS has it."""
         counts = self.counts
@@ -73,7 +80,8 @@ class Summary:
     """The lines of the feeds of a run, and the reasons of their verdicts; both up to a bound."""
 
     def __init__(self) -> None:
-        self.rows: list[Row] = []
+        self._rows: list[Row] = []
+        self._titles: Counter[str] = Counter()
         self.verdicts: Counter[str] = Counter()
         self._reasons: dict[str, list[str]] = {}
         self._numbers: Counter[str] = Counter()
@@ -81,7 +89,12 @@ class Summary:
     @property
     def more(self) -> int:
         """How many feeds have no line here."""
-        return self.verdicts.total() - len(self.rows)
+        return self.verdicts.total() - len(self._rows)
+
+    @property
+    def rows(self) -> list[Row]:
+        """The lines; feeds with the same title have none, so that their addresses tell them apart."""
+        return [row if self._titles[row.title] == 1 else row._replace(title="") for row in self._rows]
 
     def add(self, feed: Feed, verdict: Verdict, reasons: list[Reason], counts: Counts | None) -> None:
         """A feed that the store knows."""
@@ -102,8 +115,9 @@ class Summary:
 
     def _add(self, row: Row) -> None:
         self.verdicts[row.verdict] += 1
-        if len(self.rows) < MOST_FEEDS:
-            self.rows.append(row)
+        if len(self._rows) < MOST_FEEDS:
+            self._rows.append(row)
+            self._titles[row.title] += 1
 
     def _note(self, kind: str, sentence: str) -> None:
         what = advice(kind)
@@ -127,7 +141,8 @@ class Summary:
 
     def table_lines(self) -> Iterator[str]:
         """The table for a log."""
-        table = [list(HEADINGS), *(row.cells() for row in self.rows)]
+        table = [list(HEADINGS)]
+        table += ([row.name_within(WIDEST_NAME), *row.cells()[1:]] for row in self.rows)
         widths = [min(WIDEST_NAME, max(len(cells[n]) for cells in table)) for n in range(len(HEADINGS))]
         for cells in table:
             yield "  ".join(map(_fit, cells, widths, HEADINGS)).rstrip()

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -110,6 +111,37 @@ def test_table_has_a_line_for_each_feed(width: int, feeds: int) -> None:
         expected = ["5/2", "+432", "~1", "-2", "2003-2024", "complete"]
     assert all(line.split()[-len(expected) :] == expected for line in table)
     assert f"{feeds} {'feed' if feeds == 1 else 'feeds'}: {feeds} complete" in lines
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_feeds_with_one_title_are_told_apart(width: int) -> None:
+    path = "of/somebody/who/writes/" * 8
+    urls = [f"http://example.org/{path}{name}.atom" for name in ("news", "notes")]
+    feeds = [replace(feed(1), feed=url) for url in urls]
+    summary = summary_of(feed(3, "Another"), *feeds)
+    shown, file = console(width)
+    display.tell(shown, summary)
+    lines = file.getvalue().splitlines()
+    assert lines[2].startswith("Another ")
+    for table in (lines[3:5], list(summary.table_lines())[2:4]):
+        names = [line.split()[0] for line in table]
+        assert len(set(names)) == 2
+        for name, url in zip(names, urls, strict=True):
+            begin, _, end = name.partition("…")
+            assert begin
+            assert end
+            assert url.startswith(begin)
+            assert url.endswith(end)
+
+
+def test_wider_terminal_has_no_less_room_for_names() -> None:
+    rooms = []
+    for width in range(80, 180):
+        shown, file = console(width)
+        display.tell(shown, summary_of(feed(1)))
+        rooms.append(file.getvalue().splitlines()[1].index("Kind"))
+    assert min(rooms) == rooms[0]
+    assert rooms[0] > 35
 
 
 def test_feed_of_which_little_is_known_has_a_line() -> None:
