@@ -77,9 +77,13 @@ class Row(NamedTuple):
 
 
 class Summary:
-    """The lines of the feeds of a run, and the reasons of their verdicts; both up to a bound."""
+    """The lines of the feeds of a run, and the reasons of their verdicts; both up to a bound.
+
+    `left` is the number of feeds that were left to other crawls.
+    """
 
     def __init__(self) -> None:
+        self.left = 0
         self._rows: list[Row] = []
         self._titles: Counter[str] = Counter()
         self.verdicts: Counter[str] = Counter()
@@ -135,9 +139,12 @@ class Summary:
 
     def footer(self) -> str:
         """All feeds in one line."""
-        said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(self.verdicts.items()))
-        number = self.verdicts.total()
-        return f"{number} {'feed' if number == 1 else 'feeds'}: {said}" if number else "No feeds"
+        said = [f"{count} {verdict}" for verdict, count in sorted(self.verdicts.items())]
+        if self.left:
+            whose = "it" if self.left == 1 else "them"
+            said.append(f"{self.left} left alone (another crawl is at work on {whose})")
+        number = self.verdicts.total() + self.left
+        return f"{number} {'feed' if number == 1 else 'feeds'}: {', '.join(said)}" if number else "No feeds"
 
     def table_lines(self) -> Iterator[str]:
         """The table for a log."""

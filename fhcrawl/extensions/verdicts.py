@@ -14,7 +14,7 @@ from scrapy import signals
 from fhcrawl.clock import now
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.progress import ProgressExtension
-from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.extensions.store import LEASED, StoreExtension
 from fhcrawl.logical_feed import Reason, Verdict
 from fhcrawl.logs import printable
 from fhcrawl.schedule import Limits
@@ -66,6 +66,7 @@ class VerdictsExtension:
         for url, loss in untold.items():
             self._tell(url, Verdict.UNKNOWN, 0, [printable(loss.detail)])
             self._summary.add_unknown(url, Verdict.UNKNOWN, loss.kind, loss.detail)
+        self._summary.left = self._crawler.stats.get_value(LEASED, 0)
 
     def _tell_stored(self, extension: StoreExtension, untold: dict[str, Loss]) -> None:
         progress = self._crawler.get_extension(ProgressExtension)
