@@ -177,6 +177,10 @@ def tell(console: Console, summary: Summary) -> None:
         for sentence in sentences:
             console.print(Text(sentence), soft_wrap=True)
         console.print(Text.assemble(("What to do: ", "bold"), what))
+    if summary.failures:
+        console.print()
+    for failure in summary.failures:
+        console.print(Text(failure, "bold red"))
 
 
 def _print_rows(console: Console, rows: list[Row]) -> None:

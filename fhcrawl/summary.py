@@ -79,11 +79,12 @@ class Row(NamedTuple):
 class Summary:
     """The lines of the feeds of a run, and the reasons of their verdicts; both up to a bound.
 
-    `left` is the number of feeds that were left to other crawls.
+    `left` is the number of feeds that were left to other crawls; `failures` says what else has failed.
     """
 
     def __init__(self) -> None:
         self.left = 0
+        self.failures: list[str] = []
         self._rows: list[Row] = []
         self._titles: Counter[str] = Counter()
         self.verdicts: Counter[str] = Counter()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from fhcrawl.advice import failures
 from fhcrawl.clock import now
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.progress import ProgressExtension
@@ -97,6 +98,7 @@ class VerdictsExtension:
 
     def engine_stopped(self) -> None:
         """Show the table, after all that Scrapy logs."""
+        self._summary.failures = failures(self._crawler.stats.get_stats())
         progress = self._crawler.get_extension(ProgressExtension)
         if progress is not None and progress.tell(self._summary):
             return
@@ -104,6 +106,8 @@ class VerdictsExtension:
             logger.info("The feeds of this run:\n%s", lines)
         for lines in _records(self._summary.reason_lines()):
             logger.warning("What is missing, and what to do:\n%s", lines)
+        for failure in self._summary.failures:
+            logger.error("%s", failure)
 
 
 def _said(feed: Feed, untold: Loss | None) -> Said:

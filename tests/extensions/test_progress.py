@@ -19,6 +19,7 @@ import pyte
 import pytest
 
 from fhcrawl import settings as ours
+from fhcrawl.advice import FAILURES
 from tests.crawling import USER_AGENT
 from tests.feeds import E, atom
 
@@ -70,12 +71,12 @@ class Terminal:
             assert self.read(), self.lines
         return self.lines
 
-    def wait(self) -> list[str]:
+    def wait(self, code: int = 0) -> list[str]:
         """What is seen at the end."""
         while self.read():
             pass
         os.close(self._outer)
-        assert self.process.wait(60) == 0
+        assert self.process.wait(60) == code
         return self.lines
 
 
@@ -185,6 +186,18 @@ def test_terminal_ends_with_a_table_and_advice(held: Held, project: Project) -> 
     lines = watch(project, held.urls, "LOG_LEVEL=WARNING").wait()
     [long] = [line for line in lines if line.startswith("Long")]
     assert " ".join(long.split()) == "Long\\x85ago archived 1/2 +0 ~0 -0 2002-2003 complete"
+
+
+def test_export_that_was_not_written_has_the_last_word(server: FeedServer, project: Project) -> None:
+    server.serve("/one", atom([E("1")], head="<fh:complete/>"))
+    (project.folder / "out.jsonl").mkdir()
+    failure = FAILURES["feedexport/failed_count/"]
+    lines = watch(project, [server.url("/one")]).wait(code=1)
+    end = lines.index("1 feed: 1 complete")
+    assert [line for line in lines[end:] if line] == ["1 feed: 1 complete", failure]
+    run = project.scrapy(*command(project, [server.url("/one")])[3:])
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1].endswith(f"ERROR: {failure}")
 
 
 def test_problems_are_seen_when_the_log_is_a_file(held: Held, project: Project) -> None:
