@@ -79,11 +79,13 @@ class Row(NamedTuple):
 class Summary:
     """The lines of the feeds of a run, and the reasons of their verdicts; both up to a bound.
 
-    `left` is the number of feeds that were left to other crawls; `failures` says what else has failed.
+    `left` is the number of feeds that were left to other crawls; `idle` says why there are none at all;
+    `failures` says what else has failed.
     """
 
     def __init__(self) -> None:
         self.left = 0
+        self.idle = ""
         self.failures: list[str] = []
         self._rows: list[Row] = []
         self._titles: Counter[str] = Counter()
@@ -145,14 +147,16 @@ class Summary:
             whose = "it" if self.left == 1 else "them"
             said.append(f"{self.left} left alone (another crawl is at work on {whose})")
         number = self.verdicts.total() + self.left
-        return f"{number} {'feed' if number == 1 else 'feeds'}: {', '.join(said)}" if number else "No feeds"
+        if not number:
+            return self.idle or "No feeds"
+        return f"{number} {'feed' if number == 1 else 'feeds'}: {', '.join(said)}"
 
     def table_lines(self) -> Iterator[str]:
         """The table for a log."""
         table = [list(HEADINGS)]
         table += ([row.name_within(WIDEST_NAME), *row.cells()[1:]] for row in self.rows)
         widths = [min(WIDEST_NAME, max(len(cells[n]) for cells in table)) for n in range(len(HEADINGS))]
-        for cells in table:
+        for cells in table if self._rows else ():
             yield "  ".join(map(_fit, cells, widths, HEADINGS)).rstrip()
         if self.more:
             yield MORE_FEEDS.format(self.more)

@@ -67,6 +67,7 @@ class VerdictsExtension:
         for url, loss in untold.items():
             self._tell(url, Verdict.UNKNOWN, 0, [printable(loss.detail)])
             self._summary.add_unknown(url, Verdict.UNKNOWN, loss.kind, loss.detail)
+        self._summary.idle = getattr(self._crawler.spider, "idle", "")
         self._summary.left = self._crawler.stats.get_value(LEASED, 0)
 
     def _tell_stored(self, extension: StoreExtension, untold: dict[str, Loss]) -> None:
