@@ -165,13 +165,12 @@ def test_retry_after_is_seconds_or_a_date(value: str, seconds: float) -> None:
 def test_user_agent_without_a_contact_is_said_in_a_line(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
     here, there = server.url("/index"), "http://feeds.invalid/"
-    elsewhere = {"http_proxy": server.root, "no_proxy": "127.0.0.1"}
-    done = project.scrapy("crawl", "history", "-a", f"feed={here} {there}", **elsewhere)
+    done = project.scrapy("crawl", "history", "-a", f"feed={here} {there}", http_proxy=server.root)
     [line] = [line for line in done.stderr.splitlines() if "USER_AGENT names nobody" in line]
     assert re.search(
         r"write -s USER_AGENT='fhcrawl/\S+ \(\+https://\S+\)', say, or set it in settings.py$", line
     )
-    run = project.crawl(here, there, **elsewhere)
+    run = project.crawl(here, there, http_proxy=server.root)
     assert "USER_AGENT names nobody" not in run.log
 
 
