@@ -176,6 +176,18 @@ def special_name(host: str) -> bool:
     return host == "localhost" or host.endswith(".localhost")
 
 
+def is_of_this_machine(url: str) -> bool:
+    """Whether a URL is a file's, or names this machine: by a name, or by a loopback address.
+
+    :raises ValueError: if it is no URL
+    """
+    if urlsplit(url).scheme == "file":
+        return True
+    host = origin(url).host
+    address = literal(host)
+    return special_name(host) if address is None else special(address) == "a loopback"
+
+
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
     """The hosts at special addresses that the user lets feeds lead to.

@@ -1,6 +1,11 @@
-"""What to do about what is missing of a feed, by the kind of the reason."""
+"""What to do about what is missing of a feed, by the kind of the reason; and about a run that has failed."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MISSING = "the next run asks again; if it stays away, ask its publisher, or look in a web archive"
 REFUSED = "ask its publisher for access"
@@ -56,6 +61,16 @@ ADVICE = {
 }
 OTHERWISE = "the next run asks again"
 
+# By the beginnings of stats.
+FAILURES = {
+    "fhcrawl/cluster/failed": "Redis has failed (see the log): mend it, then run again.",
+    "fhcrawl/store/failed": "The store has failed (see the log): mend it, then run again.",
+    "fhcrawl/warc/failed": "Not all of this run is in finished WARC files (see the log).",
+    "feedexport/failed_count/": (
+        "The export was not written (see the log); the next run of these feeds exports it."
+    ),
+}
+
 
 def advice(kind: str) -> str:
     """What to do about a reason: the rest of a sentence.
@@ -63,3 +78,12 @@ def advice(kind: str) -> str:
     :param kind: of the reason, as `fhcrawl.logical_feed.Reason` has it
     """
     return ADVICE.get(kind, SERVER if kind.startswith("http-5") else OTHERWISE)
+
+
+def failures(stats: Iterable[str]) -> list[str]:
+    """What has failed in a run, a sentence each.
+
+    :param stats: the names of the run's stats
+    """
+    names = list(stats)
+    return [said for begin, said in FAILURES.items() if any(name.startswith(begin) for name in names)]

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 MOST_WALKS = 8
 OTHER_LINES = 8
-# A name gets as much at least; else cells are joined.
-NAME = 24
+# A name gets as much at least, and no less than in a terminal of that width; else cells are joined.
+NAME, NARROW = 24, 80
+NAME_AT_LEAST = 4
+GAP, WIDE_GAP = 1, 2
 ROWS_AT_ONCE = 500
 MOST_WAITING = 65536
 STYLES = {"complete": "green", "incomplete": "bold red", "lossy": "yellow", "unknown": "yellow"}
@@ -165,48 +167,63 @@ def _walks(progress: Progress, most: int) -> Table:
 def tell(console: Console, summary: Summary) -> None:
     """Print what is said at the end."""
     console.print()
-    widths = _widths(summary, is_wide=True)
-    is_wide = NAME + sum(width + 2 for width in widths.values()) <= console.width
-    widths = widths if is_wide else _widths(summary, is_wide=False)
-    for begin in range(0, len(summary.rows), ROWS_AT_ONCE):
-        table = _table(widths, is_wide, has_header=begin == 0)
-        for row in summary.rows[begin : begin + ROWS_AT_ONCE]:
-            table.add_row(*_cells(row, is_wide))
-        console.print(table)
-    if summary.rows and not is_wide:
-        console.print(Text(LEGEND, "dim"))
+    if rows := summary.rows:
+        _print_rows(console, rows)
     if summary.more:
         console.print(Text(MORE_FEEDS.format(summary.more)))
     console.print(Text(summary.footer(), "bold"))
     for what, sentences in summary.reasons():
-        console.print(Text.assemble("\n", ("What to do: ", "bold"), what))
+        console.print()
         for sentence in sentences:
-            console.print(Text(f"  {sentence}"), soft_wrap=True)
+            console.print(Text(sentence), soft_wrap=True)
+        console.print(Text.assemble(("What to do: ", "bold"), what))
+    if summary.failures:
+        console.print()
+    for failure in summary.failures:
+        console.print(Text(failure, "bold red"))
 
 
-def _widths(summary: Summary, is_wide: bool) -> dict[str, int]:
-    """How wide each column has to be, the first one aside, which gets what is left."""
+def _print_rows(console: Console, rows: list[Row]) -> None:
+    wide, short = _widths(rows, is_wide=True), _widths(rows, is_wide=False)
+    is_wide = _left(console.width, wide, WIDE_GAP) >= max(NAME, _left(NARROW, short, GAP))
+    widths, gap = (wide, WIDE_GAP) if is_wide else (short, GAP)
+    left = max(NAME_AT_LEAST, _left(console.width, widths, gap))
+    for begin in range(0, len(rows), ROWS_AT_ONCE):
+        table = _table(widths, gap, has_header=begin == 0)
+        for row in rows[begin : begin + ROWS_AT_ONCE]:
+            table.add_row(*_cells(row, is_wide, left))
+        console.print(table)
+    if not is_wide:
+        console.print(Text(LEGEND, "dim"))
+
+
+def _left(width: int, widths: dict[str, int], gap: int) -> int:
+    """How wide the first column can be, which gets what the others leave."""
+    return width - sum(width + gap for width in widths.values())
+
+
+def _widths(rows: list[Row], is_wide: bool) -> dict[str, int]:
+    """How wide each column has to be, the first one aside."""
     headings = HEADINGS if is_wide else SHORT_HEADINGS
     widths = [len(heading) for heading in headings]
-    for row in summary.rows:
+    for row in rows:
         cells = row.cells() if is_wide else row.short_cells()
         widths = [max(width, len(cell)) for width, cell in zip(widths, cells, strict=True)]
     return dict(list(zip(headings, widths, strict=True))[1:])
 
 
-def _table(widths: dict[str, int], is_wide: bool, has_header: bool) -> Table:
-    padding = (0, 2, 0, 0) if is_wide else (0, 1, 0, 0)
-    table = Table(box=None, expand=True, padding=padding, pad_edge=False, show_header=has_header)
-    table.add_column("Feed", ratio=1, no_wrap=True, overflow="ellipsis", min_width=4)
+def _table(widths: dict[str, int], gap: int, has_header: bool) -> Table:
+    table = Table(box=None, expand=True, padding=(0, gap, 0, 0), pad_edge=False, show_header=has_header)
+    table.add_column("Feed", ratio=1, no_wrap=True, overflow="ellipsis", min_width=NAME_AT_LEAST)
     for heading, width in widths.items():
         justify = "right" if heading in NUMBERS else "left"
         table.add_column(heading, width=width, no_wrap=True, justify=justify)  # type: ignore[arg-type]
     return table
 
 
-def _cells(row: Row, is_wide: bool) -> list[Text]:
-    name, *cells, verdict = row.cells() if is_wide else row.short_cells()
-    shown = Text(name)
+def _cells(row: Row, is_wide: bool, left: int) -> list[Text]:
+    _name, *cells, verdict = row.cells() if is_wide else row.short_cells()
+    shown = Text(row.name_within(left))
     if is_wide and row.title:
         shown.append(f"  {row.feed}", "dim")
     return [shown, *(Text(cell) for cell in cells), Text(verdict, STYLES.get(verdict, ""))]

@@ -13,7 +13,7 @@ class FhcrawlError(Exception):
 
 
 class NotAFeedError(FhcrawlError):
-    """A response body that is no feed document at all.
+    """A response body that is no feed document at all; `str()` says what it is instead.
 
     :param kind: why, as a reason of the verdict names it: `empty`, `html`, `not-xml`,
         `not-json`, `not-a-feed`, `no-boundary`, `no-parts`, `too-large`, `reader-died`; or the bound that

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from fhcrawl.progress import Counts
     from fhcrawl.store import Feed
 
-# Of one kind; the store has all of them.
+# With the same advice; the store has all of them.
 MOST_REASONS = 20
 # What a feed cannot help comes after what is missing.
-LAST = ("paged", "no-history")
+LAST = (advice("paged"), advice("no-history"))
 WIDEST_NAME = 60
 DAY, YEAR = len("2003-12-13"), len("2003")
 MORE_FEEDS = "and {} more feeds: 'scrapy feeds' lists them"
@@ -52,6 +52,13 @@ class Row(NamedTuple):
         """What it is called."""
         return self.title or self.feed
 
+    def name_within(self, width: int) -> str:
+        """What it is called, in so many characters; an address keeps its end, which tells it from others."""
+        if self.title or len(self.feed) <= width:
+            return self.name
+        begin = (width - 1) // 2
+        return f"{self.feed[:begin]}…{self.feed[begin + 1 - width :]}"
+
     def cells(self) -> list[str]:
         """The line, as HEADINGS has it."""
         counts = self.counts
@@ -70,18 +77,31 @@ class Row(NamedTuple):
 
 
 class Summary:
-    """The lines of the feeds of a run, and the reasons of their verdicts; both up to a bound."""
+    """The lines of the feeds of a run, and the reasons of their verdicts; both up to a bound.
+
+    `left` is the number of feeds that were left to other crawls; `idle` says why there are none at all;
+    `failures` says what else has failed.
+    """
 
     def __init__(self) -> None:
-        self.rows: list[Row] = []
+        self.left = 0
+        self.idle = ""
+        self.failures: list[str] = []
+        self._rows: list[Row] = []
+        self._titles: Counter[str] = Counter()
         self.verdicts: Counter[str] = Counter()
         self._reasons: dict[str, list[str]] = {}
-        self._kinds: Counter[str] = Counter()
+        self._numbers: Counter[str] = Counter()
 
     @property
     def more(self) -> int:
         """How many feeds have no line here."""
-        return self.verdicts.total() - len(self.rows)
+        return self.verdicts.total() - len(self._rows)
+
+    @property
+    def rows(self) -> list[Row]:
+        """The lines; feeds with the same title have none, so that their addresses tell them apart."""
+        return [row if self._titles[row.title] == 1 else row._replace(title="") for row in self._rows]
 
     def add(self, feed: Feed, verdict: Verdict, reasons: list[Reason], counts: Counts | None) -> None:
         """A feed that the store knows."""
@@ -102,33 +122,41 @@ class Summary:
 
     def _add(self, row: Row) -> None:
         self.verdicts[row.verdict] += 1
-        if len(self.rows) < MOST_FEEDS:
-            self.rows.append(row)
+        if len(self._rows) < MOST_FEEDS:
+            self._rows.append(row)
+            self._titles[row.title] += 1
 
     def _note(self, kind: str, sentence: str) -> None:
-        self._kinds[kind] += 1
-        noted = self._reasons.setdefault(kind, [])
+        what = advice(kind)
+        self._numbers[what] += 1
+        noted = self._reasons.setdefault(what, [])
         if len(noted) < MOST_REASONS:
             noted.append(sentence)
 
     def reasons(self) -> Iterator[tuple[str, list[str]]]:
-        """Of each kind of reason: what to do about it, and where it is so."""
-        for kind in sorted(self._reasons, key=LAST.__contains__):
-            sentences = self._reasons[kind]
-            more = self._kinds[kind] - len(sentences)
-            yield advice(kind), [*sentences, *([MORE_REASONS.format(more)] if more else [])]
+        """The problems that the same thing is to be done about, and what that is."""
+        for what in sorted(self._reasons, key=LAST.__contains__):
+            sentences = self._reasons[what]
+            more = self._numbers[what] - len(sentences)
+            yield what, [*sentences, *([MORE_REASONS.format(more)] if more else [])]
 
     def footer(self) -> str:
         """All feeds in one line."""
-        said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(self.verdicts.items()))
-        number = self.verdicts.total()
-        return f"{number} {'feed' if number == 1 else 'feeds'}: {said}" if number else "No feeds"
+        said = [f"{count} {verdict}" for verdict, count in sorted(self.verdicts.items())]
+        if self.left:
+            whose = "it" if self.left == 1 else "them"
+            said.append(f"{self.left} left alone (another crawl is at work on {whose})")
+        number = self.verdicts.total() + self.left
+        if not number:
+            return self.idle or "No feeds"
+        return f"{number} {'feed' if number == 1 else 'feeds'}: {', '.join(said)}"
 
     def table_lines(self) -> Iterator[str]:
         """The table for a log."""
-        table = [list(HEADINGS), *(row.cells() for row in self.rows)]
+        table = [list(HEADINGS)]
+        table += ([row.name_within(WIDEST_NAME), *row.cells()[1:]] for row in self.rows)
         widths = [min(WIDEST_NAME, max(len(cells[n]) for cells in table)) for n in range(len(HEADINGS))]
-        for cells in table:
+        for cells in table if self._rows else ():
             yield "  ".join(map(_fit, cells, widths, HEADINGS)).rstrip()
         if self.more:
             yield MORE_FEEDS.format(self.more)
@@ -137,8 +165,8 @@ class Summary:
     def reason_lines(self) -> Iterator[str]:
         """The reasons for a log."""
         for what, sentences in self.reasons():
-            yield f"What to do: {what}"
-            yield from (f"  {sentence}" for sentence in sentences)
+            yield from sentences
+            yield f"  What to do: {what}"
 
 
 def _fit(cell: str, width: int, heading: str) -> str:

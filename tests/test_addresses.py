@@ -13,6 +13,7 @@ from fhcrawl.addresses import (
     Origin,
     canonical,
     has_credentials,
+    is_of_this_machine,
     literal,
     origin,
     special,
@@ -276,3 +277,21 @@ def test_credentials_are_taken_out_of_urls() -> None:
         assert without_credentials(url) == without
     assert has_credentials("http://@example.org/")
     assert not has_credentials("http://example.org/@")
+
+
+@pytest.mark.parametrize(
+    ("url", "is_ours"),
+    [
+        ("file:///srv/feeds/", True),
+        ("http://localhost:8000/", True),
+        ("http://feeds.localhost./", True),
+        ("https://127.8.9.1/", True),
+        ("http://[::1]:8000/", True),
+        ("http://[::ffff:127.0.0.1]/", True),
+        ("http://10.0.0.1/", False),
+        ("http://8.8.8.8/", False),
+        ("http://localhost.example.org/", False),
+    ],
+)
+def test_urls_of_this_machine_are_told_from_others(url: str, is_ours: bool) -> None:
+    assert is_of_this_machine(url) is is_ours

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from fhcrawl import reading
-from fhcrawl.advice import ADVICE, OTHERWISE, SERVER, advice
+from fhcrawl.advice import ADVICE, FAILURES, OTHERWISE, SERVER, advice, failures
+from fhcrawl.commands import crawl
 from fhcrawl.documents import Bounds, bounds
 from tests.crawling import ROOT
 
@@ -44,6 +45,13 @@ def test_every_kind_of_the_code_has_advice() -> None:
 )
 def test_other_kinds_have_advice_too(kind: str, said: str) -> None:
     assert advice(kind) == said
+
+
+def test_whatever_makes_the_exit_code_1_is_said_in_a_sentence() -> None:
+    assert sorted(FAILURES) == sorted(crawl.FAILURES)
+    for begin, said in FAILURES.items():
+        assert failures(["fhcrawl/feed/complete", f"{begin}Somewhere"]) == [said]
+    assert failures(["fhcrawl/feed/complete"]) == []
 
 
 @pytest.mark.parametrize("bound", sorted(bounds.KINDS))

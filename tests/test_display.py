@@ -7,6 +7,7 @@ import os
 import pty
 import re
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -112,6 +113,37 @@ def test_table_has_a_line_for_each_feed(width: int, feeds: int) -> None:
     assert f"{feeds} {'feed' if feeds == 1 else 'feeds'}: {feeds} complete" in lines
 
 
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_feeds_with_one_title_are_told_apart(width: int) -> None:
+    path = "of/somebody/who/writes/" * 8
+    urls = [f"http://example.org/{path}{name}.atom" for name in ("news", "notes")]
+    feeds = [replace(feed(1), feed=url) for url in urls]
+    summary = summary_of(feed(3, "Another"), *feeds)
+    shown, file = console(width)
+    display.tell(shown, summary)
+    lines = file.getvalue().splitlines()
+    assert lines[2].startswith("Another ")
+    for table in (lines[3:5], list(summary.table_lines())[2:4]):
+        names = [line.split()[0] for line in table]
+        assert len(set(names)) == 2
+        for name, url in zip(names, urls, strict=True):
+            begin, _, end = name.partition("…")
+            assert begin
+            assert end
+            assert url.startswith(begin)
+            assert url.endswith(end)
+
+
+def test_wider_terminal_has_no_less_room_for_names() -> None:
+    rooms = []
+    for width in range(80, 180):
+        shown, file = console(width)
+        display.tell(shown, summary_of(feed(1)))
+        rooms.append(file.getvalue().splitlines()[1].index("Kind"))
+    assert min(rooms) == rooms[0]
+    assert rooms[0] > 35
+
+
 def test_feed_of_which_little_is_known_has_a_line() -> None:
     nothing = feed(1, None, kind=None, oldest=None, newest=None, documents={}, verdict=Verdict.UNKNOWN)
     summary = Summary()
@@ -121,7 +153,7 @@ def test_feed_of_which_little_is_known_has_a_line() -> None:
     display.tell(shown, summary)
     lines = file.getvalue().splitlines()
     assert lines[2].split() == ["http://example.org/1", *"-" * 7, "unknown"]
-    assert "  http://example.org/2 is not crawled" in lines
+    assert "http://example.org/2 is not crawled" in lines
 
 
 def test_reasons_are_whole_and_have_advice() -> None:
@@ -131,9 +163,9 @@ def test_reasons_are_whole_and_have_advice() -> None:
     shown, file = console(60)
     display.tell(shown, summary)
     told = file.getvalue()
-    assert f"  {url}0 is not there\n" in told
+    assert f"\n{url}0 is not there\n" in told
     assert f"{url}{MOST_REASONS} is" not in told
-    assert "  and 5 more: 'scrapy feeds' lists them\n" in told
+    assert "\nand 5 more: 'scrapy feeds' lists them\nWhat to do: " in told
     assert " ".join(told.split()).count(f"What to do: {advice('http-404')}") == 1
     # What is missing comes before what cannot be helped.
     assert told.index("and 5 more") < told.index(advice("paged")[:20])
@@ -149,9 +181,22 @@ def test_log_says_the_same() -> None:
     assert header.index("Verdict") == first.index("complete") == second.index("incomplete")
     assert footer == "2 feeds: 1 complete, 1 incomplete"
     assert list(summary.reason_lines()) == [
-        f"What to do: {advice('http-404')}",
-        "  http://example.org/a is not there",
+        "http://example.org/a is not there",
+        f"  What to do: {advice('http-404')}",
     ]
+
+
+def test_advice_is_said_once_behind_all_that_it_is_for() -> None:
+    said = [("html", "a"), ("http-404", "b"), ("not-xml", "c"), ("html", "d")]
+    gaps = [reason(kind, f"http://example.org/{name}") for kind, name in said]
+    summary = summary_of(feed(1, verdict=Verdict.INCOMPLETE, reasons=gaps))
+    pages = [f"http://example.org/{name} is not there" for name in "acd"]
+    pages_advice = f"What to do: {advice('html')}"
+    gone, gone_advice = "http://example.org/b is not there", f"What to do: {advice('http-404')}"
+    assert list(summary.reason_lines()) == [*pages, f"  {pages_advice}", gone, f"  {gone_advice}"]
+    shown, file = console(200)
+    display.tell(shown, summary)
+    assert file.getvalue().splitlines()[-8:] == ["", *pages, pages_advice, "", gone, gone_advice]
 
 
 def test_feeds_beyond_a_bound_are_counted() -> None:

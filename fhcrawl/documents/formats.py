@@ -121,7 +121,5 @@ def _reader_of(root: _Element) -> Callable[[Parsed, str], FeedDocument]:
     except KeyError:
         name = xml.local_name(root)
         if name.lower() == "html":
-            raise NotAFeedError("html", "it is an HTML page, not a feed") from None
-        raise NotAFeedError(
-            "not-a-feed", f"it is XML, but not a feed: its root element is <{name}>"
-        ) from None
+            raise NotAFeedError("html", "it is an HTML page") from None
+        raise NotAFeedError("not-a-feed", f"it is XML whose root element is <{name}>") from None

@@ -37,7 +37,7 @@ def read(body: bytes, url: str, keep_originals: bool = False, most: int = sys.ma
     feed = _parsed(body)
     # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
     if not VERSION.match(_string(feed, "version") or ""):
-        raise NotAFeedError("not-a-feed", "it is JSON, but not a feed: it has no version of JSON Feed")
+        raise NotAFeedError("not-a-feed", "it is JSON that has no version of JSON Feed")
     items = feed.get("items")
     problems: list[Problem] = []
     authors = shared(_authors(feed))

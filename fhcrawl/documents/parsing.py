@@ -64,7 +64,7 @@ def parse(body: bytes, charset: str | None) -> Parsed:
     except etree.XMLSyntaxError as error:
         root = whole_elements(source.body)
         if (root is None or local_name(root) in HTML_PARTS) and HTML_START.search(source.body, 0, 1024):
-            raise NotAFeedError("html", "it is an HTML page, not a feed") from error
+            raise NotAFeedError("html", "it is an HTML page") from error
         fault = error.msg or "it is not well-formed"
         broken = None if root is None else Parsed(root, fault, repaired([source.repair]))
         text = Text(source.body.decode(), source.repair) if source.decoded else encoding.text(body, charset)

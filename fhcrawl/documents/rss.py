@@ -55,7 +55,7 @@ def read_rdf(parsed: Parsed, url: str) -> FeedDocument:
     for namespace in xml.RDF_NAMESPACES:
         if namespace in declared or parsed.root.find(f"{namespace}channel") is not None:
             return _read(parsed, url, namespace)
-    raise NotAFeedError("not-a-feed", "it is XML, but not a feed: its root element is <RDF>")
+    raise NotAFeedError("not-a-feed", "it is XML whose root element is <RDF>")
 
 
 def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:

@@ -64,7 +64,7 @@ class LimitsMiddleware:
         limit = self._limits.get(role, 0) if given is None else given
         if limit and role in SETTINGS and request.cb_kwargs.get("documents", 0) > limit:
             asks = SETTINGS[role] if given is None else "the list of feeds"
-            raise LimitReached(f"stopped at {limit} {role}s, as {asks} asks")
+            raise LimitReached(f"stopped at {_number(limit, role)}, as {asks} asks")
         if self._seconds:
             self._limit_time(request)
 
@@ -79,7 +79,7 @@ class LimitsMiddleware:
     def _limit_time(self, request: Request) -> None:
         left = self._left(request.cb_kwargs)
         if left <= 0:
-            raise LimitReached(f"stopped after {self._seconds} seconds, as {SECONDS} asks")
+            raise LimitReached(f"stopped after {_number(self._seconds, 'second')}, as {SECONDS} asks")
         request.meta["download_timeout"] = min(left, request.meta.get("download_timeout", self._timeout))
 
     # A robots.txt is nobody's, and is waited for by all feeds of its host.
@@ -89,3 +89,7 @@ class LimitsMiddleware:
         # It goes with the walk: another process may have made its first request.
         begun = known["begun"] = self._begun.setdefault(known["feed"], known.get("begun", time()))
         return begun + self._seconds - time()
+
+
+def _number(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

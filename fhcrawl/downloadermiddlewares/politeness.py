@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from fhcrawl.addresses import is_of_this_machine
 from fhcrawl.downloadermiddlewares.limits import LimitReached
+from fhcrawl.exceptions import StoreError
 
 if TYPE_CHECKING:
-    from scrapy import Request
+    from scrapy import Request, Spider
     from scrapy.core.downloader import Downloader, Slot
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -57,12 +59,13 @@ class PolitenessMiddleware:
             crawler.signals.connect(handler, signal=signal)
         return middleware
 
-    def spider_opened(self) -> None:
-        """Ask for a contact, if there is none."""
+    def spider_opened(self, spider: Spider) -> None:
+        """Ask for a contact, if there is none and others than this machine are asked."""
         agent = self._crawler.settings["USER_AGENT"] or ""
-        if not CONTACT.search(agent):
+        if not CONTACT.search(agent) and not _stays_here(spider):
             logger.warning(
-                "USER_AGENT names nobody whom a server's people could ask: set it to '%s (+%s)', say",
+                "USER_AGENT names nobody whom a server's people could ask: write -s USER_AGENT='%s (+%s)', "
+                "say, or set it in settings.py",
                 agent.partition(" ")[0],
                 "https://example.org/who-crawls",
             )
@@ -130,6 +133,14 @@ class PolitenessMiddleware:
     def _downloader(self) -> Downloader:
         downloader: Downloader = self._crawler.engine.downloader
         return downloader
+
+
+def _stays_here(spider: Spider) -> bool:
+    """Whether all feeds are this machine's own."""
+    try:
+        return hasattr(spider, "feeds") and all(map(is_of_this_machine, spider.feeds))
+    except StoreError:  # the spider says why
+        return False
 
 
 # RFC 9110, 10.2.3: Retry-After = HTTP-date / delay-seconds.

@@ -109,6 +109,7 @@ class ProgressExtension:
 
     def spider_closed(self) -> None:
         """Leave the terminal to the log and the exports."""
+        self._leave()
         self._stop()
         if self._terminal is None and self._interval:
             self._show()

@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 FILE = "fhcrawl.sqlite"
 FAILED = "fhcrawl/store/failed"
+LEASED = "fhcrawl/feed/leased"
 
 
 def store_url(settings: BaseSettings) -> str:
@@ -152,7 +153,7 @@ class StoreExtension:
         if feed in self.left:
             return
         self.left.add(feed)
-        self._stats.inc_value("fhcrawl/feed/leased")
+        self._stats.inc_value(LEASED)
         logger.warning("%s is left alone: %s", printable(feed), error)
 
     def give_up(self, feed: str, loss: Loss, error: Exception) -> None:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from fhcrawl.advice import failures
 from fhcrawl.clock import now
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.progress import ProgressExtension
-from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.extensions.store import LEASED, StoreExtension
 from fhcrawl.logical_feed import Reason, Verdict
 from fhcrawl.logs import printable
 from fhcrawl.schedule import Limits
@@ -66,6 +67,8 @@ class VerdictsExtension:
         for url, loss in untold.items():
             self._tell(url, Verdict.UNKNOWN, 0, [printable(loss.detail)])
             self._summary.add_unknown(url, Verdict.UNKNOWN, loss.kind, loss.detail)
+        self._summary.idle = getattr(self._crawler.spider, "idle", "")
+        self._summary.left = self._crawler.stats.get_value(LEASED, 0)
 
     def _tell_stored(self, extension: StoreExtension, untold: dict[str, Loss]) -> None:
         progress = self._crawler.get_extension(ProgressExtension)
@@ -96,6 +99,7 @@ class VerdictsExtension:
 
     def engine_stopped(self) -> None:
         """Show the table, after all that Scrapy logs."""
+        self._summary.failures = failures(self._crawler.stats.get_stats())
         progress = self._crawler.get_extension(ProgressExtension)
         if progress is not None and progress.tell(self._summary):
             return
@@ -103,6 +107,8 @@ class VerdictsExtension:
             logger.info("The feeds of this run:\n%s", lines)
         for lines in _records(self._summary.reason_lines()):
             logger.warning("What is missing, and what to do:\n%s", lines)
+        for failure in self._summary.failures:
+            logger.error("%s", failure)
 
 
 def _said(feed: Feed, untold: Loss | None) -> Said:

@@ -80,6 +80,8 @@ class HistorySpider(Spider):
         self.warc = warc
         self._captures: Captures | None = None
         self._has_asked = False
+        # What is said of a crawl without feeds.
+        self.idle = ""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -130,16 +132,25 @@ class HistorySpider(Spider):
         due = store.next_due(self._given)
         return {url: options for url, options in self._given.items() if (due.get(url) or "") <= due_at}
 
+    def _why_idle(self) -> str:
+        if not self._due:
+            return subscriptions.NOTHING_SUBSCRIBED
+        store = StoreExtension.of(self.crawler).store
+        listed = filter(None, store.next_due(self._given).values())
+        first = min(listed, default=None) if self._given else store.first_due()
+        return f"No feed is due; the next one is due at {first}" if first else "No feed is due"
+
     async def start(self) -> AsyncIterator[Request]:
         """The subscription document of each feed."""
         extension = StoreExtension.of(self.crawler)
         try:
             feeds = self.feeds
+            self.idle = "" if feeds else self._why_idle()
         except StoreError as error:
             extension.fail(error)
             return
-        if not feeds:
-            logger.info("No feed is due" if self._due else subscriptions.NOTHING_SUBSCRIBED)
+        if self.idle:
+            logger.info("%s", self.idle)
         if self.warc:
             await self._open_captures()
         given = iter(feeds.items())

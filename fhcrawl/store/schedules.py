@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import exists, select
+from sqlalchemy import exists, func, select
 
 from fhcrawl.documents import Rhythm
 from fhcrawl.exceptions import StoreError
@@ -61,6 +61,12 @@ def subscribed(connection: Connection, due_at: str | None) -> dict[str, dict[str
         statement = statement.where(feeds.c.due.is_(None) | (feeds.c.due <= due_at))
     rows = connection.execute(statement.order_by(feeds.c.due.is_not(None), feeds.c.due, feeds.c.id))
     return {url: json.loads(options) if options else {} for url, options in rows}
+
+
+def first_due(connection: Connection) -> str | None:
+    """When the first of the subscribed feeds is due that is not due at once; None if there is none."""
+    due: str | None = connection.scalar(select(func.min(feeds.c.due)).where(feeds.c.subscribed.is_not(None)))
+    return due
 
 
 def has_subscriptions(connection: Connection) -> bool:

@@ -654,6 +654,11 @@ class Store:
         with self._snapshot() as connection:
             return schedules.subscribed(connection, due_at)
 
+    def first_due(self) -> str | None:
+        """When the first of the subscribed feeds is due that is not due at once; None if there is none."""
+        with self._snapshot() as connection:
+            return schedules.first_due(connection)
+
     def has_subscriptions(self) -> bool:
         """Whether any feed is subscribed."""
         with self._snapshot() as connection:

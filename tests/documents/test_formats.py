@@ -109,7 +109,7 @@ def test_body_that_is_no_feed_is_refused_by_kind(body: bytes, kind: str) -> None
 
 
 def test_refusal_names_the_root_element() -> None:
-    with pytest.raises(NotAFeedError, match=r"its root element is <RDF>$"):
+    with pytest.raises(NotAFeedError, match=r"it is XML whose root element is <RDF>$"):
         read(b'<rdf:RDF xmlns:rdf="urn:rdf"/>', LOCATION)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from email.utils import formatdate
@@ -163,7 +164,20 @@ def test_retry_after_is_seconds_or_a_date(value: str, seconds: float) -> None:
 
 def test_user_agent_without_a_contact_is_said_in_a_line(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
-    done = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')}")
-    assert done.stderr.count("USER_AGENT names nobody") == 1
-    run = project.crawl(server.url("/index"))
+    here, there = server.url("/index"), "http://feeds.invalid/"
+    done = project.scrapy("crawl", "history", "-a", f"feed={here} {there}", http_proxy=server.root)
+    [line] = [line for line in done.stderr.splitlines() if "USER_AGENT names nobody" in line]
+    assert re.search(
+        r"write -s USER_AGENT='fhcrawl/\S+ \(\+https://\S+\)', say, or set it in settings.py$", line
+    )
+    run = project.crawl(here, there, http_proxy=server.root)
     assert "USER_AGENT names nobody" not in run.log
+
+
+def test_user_agent_needs_no_contact_on_the_own_machine(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("1")]))
+    file = project.folder / "feed.atom"
+    file.write_text(atom([E("2")]))
+    done = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')} {file.as_uri()}")
+    assert "2 feeds: 2 unknown" in done.stderr
+    assert "USER_AGENT names nobody" not in done.stderr

@@ -19,6 +19,7 @@ import pyte
 import pytest
 
 from fhcrawl import settings as ours
+from fhcrawl.advice import FAILURES
 from tests.crawling import USER_AGENT
 from tests.feeds import E, atom
 
@@ -70,12 +71,12 @@ class Terminal:
             assert self.read(), self.lines
         return self.lines
 
-    def wait(self) -> list[str]:
+    def wait(self, code: int = 0) -> list[str]:
         """What is seen at the end."""
         while self.read():
             pass
         os.close(self._outer)
-        assert self.process.wait(60) == 0
+        assert self.process.wait(60) == code
         return self.lines
 
 
@@ -177,14 +178,26 @@ def test_terminal_ends_with_a_table_and_advice(held: Held, project: Project) -> 
     assert " ".join(gap.split()) == "With a gap archived 1/0 +1 ~0 -0 2003 incomplete"
     assert " ".join(long.split()) == "Long\\x85ago archived 3/0 +4 ~0 -0 2002-2003 complete"
     assert lines[begin + 4] == "2 feeds: 1 complete, 1 incomplete"
-    assert lines[begin + 6].startswith("What to do: ")
-    assert lines[begin + 7].endswith("/gone is not there (404)")
+    assert lines[begin + 6].endswith("/gone is not there (404)")
+    assert lines[begin + 7].startswith("What to do: ")
     # The table has said it.
     assert not any("verdicts] " in line for line in lines)
     # Another run: what is known is skipped.
     lines = watch(project, held.urls, "LOG_LEVEL=WARNING").wait()
     [long] = [line for line in lines if line.startswith("Long")]
     assert " ".join(long.split()) == "Long\\x85ago archived 1/2 +0 ~0 -0 2002-2003 complete"
+
+
+def test_export_that_was_not_written_has_the_last_word(server: FeedServer, project: Project) -> None:
+    server.serve("/one", atom([E("1")], head="<fh:complete/>"))
+    (project.folder / "out.jsonl").mkdir()
+    failure = FAILURES["feedexport/failed_count/"]
+    lines = watch(project, [server.url("/one")]).wait(code=1)
+    end = lines.index("1 feed: 1 complete")
+    assert [line for line in lines[end:] if line] == ["1 feed: 1 complete", failure]
+    run = project.scrapy(*command(project, [server.url("/one")])[3:])
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1].endswith(f"ERROR: {failure}")
 
 
 def test_problems_are_seen_when_the_log_is_a_file(held: Held, project: Project) -> None:
@@ -246,7 +259,9 @@ def test_no_terminal_means_plain_lines_at_an_interval(held: Held, project: Proje
     table = log.partition("INFO: The feeds of this run:\n")[2].splitlines()
     assert table[1].split()[:8] == ["With", "a", "gap", "archived", "1", "0", "1", "0"]
     assert table[2].split()[:7] == ["Long\\x85ago", "archived", "3", "0", "4", "0", "0"]
-    assert "WARNING: What is missing, and what to do:\n  What to do: " in log
+    missing = log.partition("WARNING: What is missing, and what to do:\n")[2].splitlines()
+    assert missing[0].endswith("/gone is not there (404)")
+    assert missing[1].startswith("    What to do: ")
 
 
 def test_no_interval_means_no_lines(held: Held, project: Project) -> None:

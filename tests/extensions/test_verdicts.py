@@ -66,7 +66,7 @@ def test_limit_of_the_user_is_a_reason_of_its_own(server: FeedServer, project: P
     assert verdict == "incomplete"
     assert reasons is not None
     assert [(reason["kind"], reason["url"]) for reason in reasons] == [("limit", server.url("/a1"))]
-    assert reasons[0]["detail"].endswith("stopped at 1 archives, as FHCRAWL_MAX_ARCHIVES asks")
+    assert reasons[0]["detail"].endswith("stopped at 1 archive, as FHCRAWL_MAX_ARCHIVES asks")
     assert "fhcrawl/document/failed" not in run.stats
 
 

@@ -99,6 +99,25 @@ def test_no_request_is_made_when_nothing_is_due(server: FeedServer, project: Pro
     assert "No feed is due" in run.log
 
 
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_closing_words_say_when_the_next_feed_is_due(
+    server: FeedServer, project: Project, is_listed: bool
+) -> None:
+    paths = {"/later": 7200, "/sooner": 3600}
+    for path, seconds in paths.items():
+        server.serve(path, atom([E(path)]), headers={"Cache-Control": f"max-age={seconds}"})
+    urls = [server.url(path) for path in paths]
+    if not is_listed:
+        subscribe(project, server, *paths)
+    project.crawl(*urls)
+    due = {feed["feed"]: feed["due"] for feed in project.feeds()}
+    assert due[urls[1]] < due[urls[0]]
+    run = project.crawl(*(urls if is_listed else ()), args=DUE)
+    said = f"No feed is due; the next one is due at {due[urls[1]]}\n"
+    assert f"INFO: {said}" in run.log
+    assert f"The feeds of this run:\n  {said}" in run.log
+
+
 def test_feeds_of_a_list_are_crawled_if_they_are_due(server: FeedServer, project: Project) -> None:
     server.serve("/fresh", atom([E("1")]), headers={"Cache-Control": "max-age=3600"})
     server.serve("/new", atom([E("1")]))

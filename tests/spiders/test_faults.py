@@ -34,7 +34,7 @@ FAULTS = {
         "is not a feed: it is an HTML page",
     ),
     "not XML": (Answer(b"Moved, sorry"), "invalid", "not-xml", "is not a feed: it is not XML"),
-    "other XML": (Answer(b"<opml/>"), "invalid", "not-a-feed", "its root element is <opml>"),
+    "other XML": (Answer(b"<opml/>"), "invalid", "not-a-feed", "it is XML whose root element is <opml>"),
     "cut off": (
         Answer(CUT, cut=len(CUT) - 300),
         "invalid",
@@ -75,6 +75,7 @@ def test_archive_that_cannot_be_had_is_a_gap_until_it_heals(
     assert gap["kind"] == kind
     assert gap["url"] == server.url("/a1")
     assert sentence in gap["detail"]
+    assert gap["detail"].count("feed") <= 1
     assert gap["since"].endswith("Z")
 
     server.serve("/a1", atom([E("2"), E("1")], prev="/a0"))

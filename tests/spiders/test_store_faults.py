@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import make_url
 
+from fhcrawl.advice import FAILURES
 from tests.crawling import read_export
 from tests.feeds import E, atom
 from tests.servers import leave_out
@@ -98,8 +99,9 @@ class TestInTheMiddleOfACrawl:
         assert run.exit_code == 1
         assert "Traceback" not in run.log
         said = [w for w in run.warnings() if w.removeprefix("ERROR: ").startswith("The store")]
-        assert len(said) == 1, run.log
+        assert len(said) == 2, run.log
         assert sentence in said[0]
+        assert said[1] == f"ERROR: {FAILURES['fhcrawl/store/failed']}"
         assert run.stats["fhcrawl/store/failed"] >= 1
         # The walk ends: only the next archive is on its way already.
         assert "/a1" not in server.asked()

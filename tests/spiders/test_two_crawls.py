@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.crawling import read_export
+from tests.extensions.test_progress import TOLD, watch
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
@@ -105,6 +106,17 @@ def test_second_crawl_leaves_the_feed_alone_and_crawls_the_others(
     assert (code, ids) == (0, ["1", "2", "3"]), log
     assert [feed["verdict"] for feed in project.feeds()] == ["complete", "unknown"]
     assert project.crawl(held.feed).items == []
+
+
+def test_feed_that_is_left_alone_is_in_the_closing_words(project: Project, held: Held) -> None:
+    held.start()
+    said = "1 left alone (another crawl is at work on it)"
+    run = project.crawl(held.feed, held.other)
+    assert f"  2 feeds: 1 unknown, {said}\n" in run.log
+    terminal = watch(project, [held.feed], "LOG_LEVEL=WARNING")
+    assert f"1 feed: {said}" in terminal.wait()
+    *_others, last = [line for line in TOLD.sub("\n", terminal.raw.decode()).split("\n") if " to do" in line]
+    assert last.strip().endswith("1 of 1 done, 0 under way, 0 to do")
 
 
 def test_lease_of_a_killed_process_is_taken_over_at_once(

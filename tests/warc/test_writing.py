@@ -17,6 +17,7 @@ from scrapy import Request
 from scrapy.http import TextResponse
 from warcio.archiveiterator import ArchiveIterator
 
+from fhcrawl.advice import FAILURES
 from fhcrawl.warc.writing import WarcFiles
 from tests.feeds import E, atom
 
@@ -204,7 +205,8 @@ def test_disk_that_is_full_ends_the_files_and_not_the_crawl(server: FeedServer, 
     assert run.exit_code == 1
     assert run.stats["fhcrawl/warc/failed"] == 1
     assert len(run.items) == 2
-    [said] = run.warnings()
+    said, last = run.warnings()
+    assert last == f"ERROR: {FAILURES['fhcrawl/warc/failed']}"
     assert said.startswith("ERROR: No more of this crawl is in WARC files: they cannot be written (")
 
 
