@@ -163,9 +163,11 @@ def _configure_postgresql(connection: Any, record: Any) -> None:
         # Of a process that was stopped, or whose machine is gone, the server would keep the locks for hours.
         "idle_in_transaction_session_timeout": f"{SILENT_SECONDS}s",
         # All is looked up by indexes. A planner that has no statistics yet, as in the first crawl of a feed,
-        # would rather read whole feeds. Where there is no other way, it takes that for so dear that it would
-        # have the statement compiled (jit), for longer than all of a small crawl's statements take.
-        **dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"), "off"),
+        # would rather read whole feeds, or go through the changes of a feed again for each of its entries
+        # (material). Where there is no other way, it takes that for so dear that it would have the statement
+        # compiled (jit), for longer than all of a small crawl's statements take.
+        **dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "off"),
+        **dict.fromkeys(("enable_material", "jit"), "off"),
     }
     with connection.cursor() as cursor:
         statements = (f"SET {name} = '{value}'" for name, value in settings.items())

@@ -13,7 +13,8 @@ import pytest
 from fhcrawl.documents.lists import Listed
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Place, Role, Verdict
-from fhcrawl.store import End, Store
+from fhcrawl.store import End, Store, statements
+from fhcrawl.store.statements import ORDER
 from fhcrawl.visit import Loss, State, Visit
 from tests.engine import Engine
 from tests.feeds import E, atom
@@ -170,6 +171,28 @@ def test_statements_are_not_compiled(database: Database) -> None:
     store.close()
     assert "Seq Scan" in plan[0]
     assert [line for line in plan if "JIT" in line] == []
+
+
+def test_changes_are_looked_up_entry_by_entry_without_statistics(database: Database) -> None:
+    """Else all that a complete feed has would be gone through once for each of its entries."""
+    store = Store.open(database.url)
+    with store._transaction() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO feeds (id, url, location, walk, run, since) VALUES (1, 'u', 'u', 1, 0, '')"
+        )
+        orders = ", ".join(ORDER)
+        connection.exec_driver_sql(
+            f"INSERT INTO entries (feed_id, id, digest, {orders}) "
+            "SELECT 1, 'e' || n, md5(n::text), '', 0, '', 1, 0, n FROM generate_series(1, 8000) n"
+        )
+        connection.exec_driver_sql("INSERT INTO changes (feed_id, id) SELECT 1, id FROM entries")
+    with store._lookup() as connection:
+        winners = statements.WINNERS.params(feed_id=1).compile(
+            dialect=connection.dialect, compile_kwargs={"literal_binds": True}
+        )
+        plan = connection.exec_driver_sql(f"EXPLAIN ANALYZE {winners}").scalars().all()
+    store.close()
+    assert [line for line in plan if "Rows Removed by Join Filter" in line] == []
 
 
 def test_database_of_another_encoding_is_refused(database: Database) -> None:
