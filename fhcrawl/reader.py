@@ -5,9 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import pickle
-import signal
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
@@ -122,7 +121,11 @@ def serve(file: int, turns: BinaryIO, answers: BinaryIO) -> None:
     answers.write(TURN)
     answers.flush()
     while turns.read(len(TURN)):
-        put_answer(file, _answer(take_job(file)))
+        try:
+            put_answer(file, _answer(take_job(file)))
+        except OSError as error:
+            # There is no room for it; for the reason there is, in place of the job.
+            put_answer(file, error)
         answers.write(TURN)
         answers.flush()
 
@@ -135,13 +138,13 @@ def _answer(job: Job) -> FeedDocument | Exception:
 
 
 def main() -> None:
-    """Serve the process that has started this one."""
-    # Ctrl-C goes to both; the crawl still needs this one then.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Serve the process that has started this one, until that is no more."""
     # What a document is read into is no garbage before it is sent, and has no cycles.
     gc.freeze()
     gc.set_threshold(GARBAGE)
-    serve(int(sys.argv[1]), sys.stdin.buffer, sys.stdout.buffer)
+    # Without a buffer: nothing is left to be written at the end, when nobody may take it.
+    with open(sys.stdout.fileno(), "wb", 0, closefd=False) as answers, suppress(BrokenPipeError):
+        serve(int(sys.argv[1]), sys.stdin.buffer, answers)
 
 
 if __name__ == "__main__":

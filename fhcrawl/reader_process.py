@@ -45,6 +45,8 @@ class ReaderProcess:
             stdout=asyncio.subprocess.PIPE,
             pass_fds=[file.fileno()],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            # Ctrl-C goes to all of a session, and the crawl still needs this one then.
+            start_new_session=True,
         )
         started = cls(process, file)
         await started._wait_for_turn()

@@ -5,6 +5,8 @@ import io
 import os
 import resource
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,3 +124,39 @@ def test_process_that_has_no_room_for_a_large_document_ends() -> None:
         return process.pid
 
     assert not Path(f"/proc/{asyncio.run(run())}").exists()
+
+
+def test_process_that_has_no_room_for_an_answer_says_so() -> None:
+    async def run() -> None:
+        process = await ReaderProcess.start()
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
+        with pytest.raises(OSError, match="File too large"):
+            await process.read(job(atom([E("1", text="x" * 2_000_000)])))
+
+    asyncio.run(run())
+
+
+def test_ctrl_c_does_not_reach_the_process() -> None:
+    """It may not even have been able to ignore it yet."""
+
+    async def run() -> int:
+        process = await ReaderProcess.start()
+        session = os.getsid(process.pid)
+        await process.end()
+        return session
+
+    assert asyncio.run(run()) != os.getsid(0)
+
+
+def test_process_whose_answer_nobody_takes_any_more_says_nothing(tmp_path: Path) -> None:
+    with (tmp_path / "exchange").open("w+b") as file:
+        reader.put_job(file.fileno(), job(atom([E("1")])))
+        command = [sys.executable, "-m", "fhcrawl.reader", str(file.fileno())]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        with subprocess.Popen(command, pass_fds=[file.fileno()], **pipes) as process:  # type: ignore[call-overload]
+            assert process.stdout.read(len(TURN)) == TURN
+            process.stdout.close()
+            process.stdin.write(TURN)
+            process.stdin.close()
+            assert process.stderr.read() == b""
+    assert process.returncode == 0

@@ -127,7 +127,7 @@ class ReaderExtension:
         """
         if response in self._begun:
             return self._begun[response].result()
-        return reader.read(responses.job(response, self._keeps_originals, self._most))
+        return _read_here(responses.job(response, self._keeps_originals, self._most))
 
     def forget(self, response: Response) -> None:
         """Forget a response, whether it was read or not."""
@@ -137,7 +137,7 @@ class ReaderExtension:
         async with self._turn:
             process = await self._process()
             if process is None:
-                return reader.read(job)
+                return _read_here(job)
             try:
                 return await process.read(job)
             except OSError as error:
@@ -172,3 +172,11 @@ class ReaderExtension:
         if self._start is not None:
             with suppress(OSError):
                 await (await self._start).kill()
+
+
+def _read_here(job: Job) -> FeedDocument:
+    """:raises NotAFeedError: also if there is no room for a large document"""
+    try:
+        return reader.read(job)
+    except OSError as error:
+        raise NotAFeedError(reader.DIED, f"its entries cannot be put into a file: {error}") from error

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fhcrawl import spool
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
@@ -185,6 +186,24 @@ def test_without_a_process_documents_are_read_here(server: FeedServer, project: 
         == 1
     )
     assert project.verdict() == ("complete", [])
+
+
+def test_document_that_there_is_no_room_for_here_is_a_gap(server: FeedServer, project: Project) -> None:
+    folder = project.folder / "path"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "import errno, os, tempfile\n"
+        "def full():\n    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))\n"
+        "tempfile.TemporaryFile = full\n"
+    )
+    path = f"{project.environment()['PYTHONPATH']}{os.pathsep}{folder}"
+    server.serve("/index", atom([E("1", "x" * spool.LARGE)]))
+    run = project.crawl(server.url("/index"), settings={"FHCRAWL_READER_ENABLED": False}, PYTHONPATH=path)
+    assert "Traceback" not in run.log
+    [feed] = project.feeds()
+    [reason] = feed["reasons"]
+    assert reason["kind"] == "reader-died"
+    assert "No space left on device" in reason["detail"]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda sent: sent.name)
