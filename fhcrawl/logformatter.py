@@ -16,11 +16,20 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+ROBOTSTXT = "scrapy.downloadermiddlewares.robotstxt"
+
+
 def write_only_what_is_printable() -> None:
     """Put a PrintableFormatter into Scrapy's handler, if there is one."""
     handler = get_scrapy_root_handler()
     if handler is not None:
         handler.setFormatter(PrintableFormatter(handler.formatter))
+
+
+def without_traceback(record: logging.LogRecord) -> bool:
+    """Take the traceback out of a record; what its sentence says is enough."""
+    record.exc_info = record.exc_text = None
+    return True
 
 
 class LogFormatter(logformatter.LogFormatter):
@@ -37,6 +46,8 @@ class LogFormatter(logformatter.LogFormatter):
         """Read LOG_LEVEL, and let Scrapy's handler write only what is printable."""
         # Until then, Scrapy makes the handler anew.
         crawler.signals.connect(write_only_what_is_printable, signal=signals.spider_opened)
+        # That a host's robots.txt cannot be had, for the reason that the feed's document has too.
+        logging.getLogger(ROBOTSTXT).addFilter(without_traceback)
         level = crawler.settings["LOG_LEVEL"]
         return cls(level if isinstance(level, int) else logging.getLevelName(str(level).upper()))
 

@@ -134,6 +134,8 @@ def test_host_that_is_not_there_is_a_gap(server: FeedServer, project: Project) -
     run = project.crawl(server.url("/index"), settings={**QUICK, **allowed})
     assert run.stats["fhcrawl/document/failed"] == 1
     assert project.verdict() == ("incomplete", ["connection-refused"])
+    # Of its robots.txt either.
+    assert "Traceback" not in run.log
 
 
 def test_cut_off_document_is_fetched_again_before_it_is_given_up(
