@@ -79,8 +79,8 @@ def engine(url: URL) -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     # Parameters by position, as SQLite has them; nothing of ours is a hstore, which would be looked for.
-    options = {"paramstyle": "format", "use_native_hstore": False}
-    engine = create_engine(url.set(drivername=POSTGRESQL_DRIVER), **options)
+    options: dict[str, Any] = {"paramstyle": "format", "use_native_hstore": False}
+    engine = create_engine(url.set(drivername=POSTGRESQL_DRIVER), connect_args=_patience(url), **options)
     event.listen(engine, "connect", _configure_postgresql)
     return engine
 
@@ -91,9 +91,14 @@ def connection(engine: Engine) -> Any:
     Whoever has it closes it.
     """
     positional, named = engine.dialect.create_connect_args(engine.url)
-    connection = engine.dialect.connect(*positional, **named)
+    connection = engine.dialect.connect(*positional, **{**_patience(engine.url), **named})
     _configure_postgresql(connection, None)
     return connection
+
+
+def _patience(url: URL) -> dict[str, int]:
+    """How long a server is waited for that may be gone, if its URL does not say."""
+    return {} if "connect_timeout" in url.query else {"connect_timeout": BUSY_SECONDS}
 
 
 def reader(engine: Engine) -> Engine:

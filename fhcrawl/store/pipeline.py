@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn, PGresult
     from sqlalchemy import Dialect, Engine
 
+# How long the server may be silent while it is waited for; then its machine is gone, or it has been stopped.
+ANSWER_SECONDS = 120
 # How many statements the server is to remember.
 STATEMENTS_REMEMBERED = 100
 TEXT, BINARY = 0, 1
@@ -278,9 +280,11 @@ class Wire:
     def _wait(self, events: int) -> None:
         self._selector.register(self.number, events)
         try:
-            self._selector.select()
+            is_ready = self._selector.select(ANSWER_SECONDS)
         finally:
             self._selector.unregister(self.number)
+        if not is_ready:
+            raise self._errors.OperationalError(f"the server has been silent for {ANSWER_SECONDS} seconds")
         self._libpq.consume_input()
 
     def is_end(self, result: PGresult | None) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +12,7 @@ from psycopg import DataError, OperationalError
 from sqlalchemy import text
 
 from fhcrawl.store import opening
+from fhcrawl.store import pipeline as pipelines
 from fhcrawl.store.pipeline import STATEMENTS_REMEMBERED, Pipeline, Wire
 
 if TYPE_CHECKING:
@@ -146,3 +149,19 @@ def test_loop_looks_for_no_answer_when_none_is_to_come(
     found: list[object] = []
     assert not asyncio.run(send())
     assert found == [[]]
+
+
+def test_server_that_is_silent_is_not_waited_for_for_ever(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = pipeline.batch()
+    batch.exec_driver_sql("SELECT pg_backend_pid() AS pid", ())
+    [[(pid,)]] = pipeline.ask(batch)
+    monkeypatch.setattr(pipelines, "ANSWER_SECONDS", 1)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(OperationalError, match="silent for 1 seconds"):
+            kept(pipeline)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert kept(pipeline) == []
