@@ -14,6 +14,8 @@ from fhcrawl.exceptions import FhcrawlError
 if TYPE_CHECKING:
     import argparse
 
+STAYS = "is no longer subscribed; its entries stay in the store"
+
 
 class Command(ScrapyCommand):
     """Notes in the store what is not to be crawled any more."""
@@ -34,7 +36,8 @@ class Command(ScrapyCommand):
         """For `scrapy unsubscribe --help`."""
         return (
             "Let 'scrapy crawl history' without arguments leave feeds out. What is stored of them stays, and "
-            "'scrapy export' writes it. Example: 'scrapy unsubscribe https://example.org/index.atom'."
+            "'scrapy export' writes it. A feed of which nothing was ever read is forgotten, also if it was "
+            "not subscribed. Example: 'scrapy unsubscribe https://example.org/index.atom'."
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -50,9 +53,10 @@ class Command(ScrapyCommand):
             raise UsageError("write scrapy unsubscribe https://example.org/index.atom", print_help=False)
         try:
             with closing(Store.open(store_url(self.settings))) as store:
-                store.unsubscribe(args)
+                forgotten = store.unsubscribe(args)
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
         end_with_reader()
-        for url in args:
-            print(f"{printable(url)} is no longer subscribed; its entries stay in the store")
+        for url, is_forgotten in forgotten.items():
+            what = "is forgotten: nothing was ever read of it" if is_forgotten else STAYS
+            print(f"{printable(url)} {what}")

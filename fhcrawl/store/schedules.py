@@ -11,8 +11,10 @@ from fhcrawl.documents import Rhythm
 from fhcrawl.exceptions import StoreError
 from fhcrawl.schedule import Poll, interval
 from fhcrawl.schedule import next_due as due_of
-from fhcrawl.store.schema import feeds
+from fhcrawl.store import leases
+from fhcrawl.store.schema import documents, entries, feeds
 from fhcrawl.store.statements import is_of, is_one_of
+from fhcrawl.visit import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,16 +44,25 @@ def _subscribe(connection: Connection, feed: str, options: dict[str, Any], now: 
     return row.subscribed is None
 
 
-def unsubscribe(connection: Connection, feed: str) -> None:
-    """Note that a feed is not to be crawled any more.
+def unsubscribe(connection: Connection, feed: str) -> bool:
+    """Note that a feed is not to be crawled any more; whether it is forgotten, since nothing was read of it.
 
-    :raises StoreError: if it is not subscribed
+    :raises StoreError: if it is not subscribed, though something was read of it, or a crawl is at work on it
     """
-    mine = is_of(feed) & feeds.c.subscribed.is_not(None)
-    if connection.execute(feeds.delete().where(mine, feeds.c.run == NO_RUN)).rowcount:
-        return
-    if not connection.execute(feeds.update().where(mine).values(subscribed=None, options=None)).rowcount:
+    row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).first()
+    if row is not None and _is_empty(connection, row.id) and leases.is_over(connection, row.run):
+        connection.execute(documents.delete().where(documents.c.feed_id == row.id))
+        connection.execute(feeds.delete().where(feeds.c.id == row.id))
+        return True
+    if row is None or row.subscribed is None:
         raise StoreError(f"{feed} is not subscribed; `scrapy feeds` shows what is")
+    connection.execute(feeds.update().where(feeds.c.id == row.id).values(subscribed=None, options=None))
+    return False
+
+
+def _is_empty(connection: Connection, feed_id: int) -> bool:
+    read = exists().where(documents.c.feed_id == feed_id, documents.c.state == State.PROCESSED.value)
+    return not connection.scalar(select(read | exists().where(entries.c.feed_id == feed_id)))
 
 
 def subscribed(connection: Connection, due_at: str | None) -> dict[str, dict[str, Any]]:

@@ -635,16 +635,14 @@ class Store:
                 connection.execute(self._upserts.feed, new)
             return schedules.subscribe(connection, listed, now)
 
-    def unsubscribe(self, urls: Iterable[str]) -> None:
+    def unsubscribe(self, urls: Iterable[str]) -> dict[str, bool]:
         """Note that feeds are not to be crawled any more; what is stored of them stays.
 
-        One that no crawl ever had is forgotten.
-
-        :raises StoreError: if one of them is not subscribed; then all stay so
+        :return: of each, whether it is forgotten, subscribed or not, since nothing was ever read of it
+        :raises StoreError: if one of them is neither forgotten nor subscribed; then all stay as they were
         """
         with self._transaction() as connection:
-            for url in urls:
-                schedules.unsubscribe(connection, url)
+            return {url: schedules.unsubscribe(connection, url) for url in urls}
 
     def subscribed(self, due_at: str | None = None) -> dict[str, dict[str, Any]]:
         """The subscribed feeds with the options of each; those that have waited longest first.

@@ -66,13 +66,26 @@ def test_unsubscribed_feed_stays_in_the_store(server: FeedServer, project: Proje
     done = project.scrapy("unsubscribe", server.url("/a"), "https://example.org/never")
     assert done.stdout.splitlines() == [
         f"{server.url('/a')} is no longer subscribed; its entries stay in the store",
-        "https://example.org/never is no longer subscribed; its entries stay in the store",
+        "https://example.org/never is forgotten: nothing was ever read of it",
     ]
     assert set(project.logical_feed()) == {"1"}
     assert [feed["feed"] for feed in project.feeds()] == [server.url("/a")]
     run = project.crawl()
     assert run.exit_code == 2
     assert "scrapy subscribe https://example.org/index.atom" in run.log
+
+
+def test_mistyped_feed_can_be_forgotten(server: FeedServer, project: Project) -> None:
+    server.serve("/a", atom([E("1")], head="<fh:complete/>"))
+    server.serve("/empty", atom([], head="<fh:complete/>"))
+    mistyped = server.url("/aa")
+    project.crawl(server.url("/a"), server.url("/empty"), mistyped)
+    assert project.scrapy("feeds", "--check").returncode == 1
+    for known in ("/a", "/empty"):
+        assert project.scrapy("unsubscribe", server.url(known)).returncode == 2
+    assert "is forgotten" in project.scrapy("unsubscribe", mistyped).stdout
+    assert project.scrapy("feeds", "--check").returncode == 0
+    assert set(project.logical_feed()) == {"1"}
 
 
 @pytest.mark.parametrize(

@@ -93,9 +93,14 @@ def test_nothing_is_unsubscribed_unless_all_are_subscribed(store: Store) -> None
     assert not store.has_subscriptions()
 
 
-def test_only_a_feed_that_no_crawl_ever_had_is_forgotten(store: Store) -> None:
+def test_feed_of_which_nothing_was_read_is_forgotten_unless_a_crawl_is_at_work_on_it(store: Store) -> None:
     other = "http://example.org/other"
     store.subscribe({URL: {}, other: {}}, THEN)
     store.begin_walk(URL, store.begin_run(), THEN)
-    store.unsubscribe([URL, other])
+    assert store.unsubscribe([URL, other]) == {URL: False, other: True}
     assert [(feed.feed, feed.subscribed) for feed in store.feeds()] == [(URL, None)]
+    with pytest.raises(StoreError, match="is not subscribed"):
+        store.unsubscribe([URL])
+    store.end_run()
+    assert store.unsubscribe([URL]) == {URL: True}
+    assert list(store.feeds()) == []
