@@ -23,6 +23,7 @@ KINDS = frozenset({TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_ELEMENTS})
 # libxml2 has these of its own (XML_ERR_RESOURCE_LIMIT): a Bounds can only say less.
 PARSER_DEPTH, PARSER_TEXT = 256, 10_000_000
 SHORTEST_ELEMENT = len(b"<a/>")
+SHORTEST_ENTRY = len(b"{},")  # of JSON
 # Characters of text that an octet of a document can become: base64 has four for three octets, an absolute URL
 # has its base.
 LONGEST_PER_OCTET = 2
@@ -88,7 +89,7 @@ def is_deeper(root: _Element, bounds: Bounds) -> bool:
     return bool(root.xpath("boolean(" + "/".join(["."] + ["*"] * (bounds.depth - around)) + ")"))
 
 
-def within(entries: Iterable[Entry], octets: int, bounds: Bounds, beyond: list[Problem]) -> Iterator[Entry]:
+def within(entries: Iterable[Entry], octets: int, bounds: Bounds, beyond: list[Problem]) -> Iterable[Entry]:
     """Those of a document's entries that are within the bounds.
 
     :param entries: at most one more than there may be
@@ -96,6 +97,14 @@ def within(entries: Iterable[Entry], octets: int, bounds: Bounds, beyond: list[P
     :param beyond: gets what is left out
     """
     may_be_long = octets * LONGEST_PER_OCTET > bounds.text
+    if may_be_long or octets // SHORTEST_ENTRY > bounds.entries:
+        return _within(entries, may_be_long, bounds, beyond)
+    return entries
+
+
+def _within(
+    entries: Iterable[Entry], may_be_long: bool, bounds: Bounds, beyond: list[Problem]
+) -> Iterator[Entry]:
     for number, entry in enumerate(entries, 1):
         if number > bounds.entries:
             beyond.append(too_many(bounds))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from lxml.etree import XMLSyntaxError
@@ -73,15 +72,14 @@ def _read(
     if jsonfeed.is_json(body):
         return _cut(jsonfeed.read(body, url, keep_originals, most.entries), len(body), most)
     charset = multipart.parameter(content_type, "charset") or None
-    read_parsed = partial(
-        _read_parsed, url=url, octets=len(body), keep_originals=keep_originals, most=most, collect=collect
-    )
+    asked = url, len(body), keep_originals, most, collect
     # A large document is read without its whole tree, if that can be done.
-    with suppress(XMLSyntaxError):
-        if (parsed := parsing.begin(body, charset, most)) is not None:
-            return read_parsed(parsed)
+    if len(body) >= parsing.LARGE:
+        with suppress(XMLSyntaxError):
+            if (parsed := parsing.begin(body, charset, most)) is not None:
+                return _read_parsed(parsed, *asked)
     bounds.check_markup(body, most)
-    return read_parsed(parsing.parse(body, charset))
+    return _read_parsed(parsing.parse(body, charset), *asked)
 
 
 def _cut(document: FeedDocument, octets: int, most: Bounds) -> FeedDocument:

@@ -75,15 +75,13 @@ def parse(body: bytes, charset: str | None) -> Parsed:
 
 
 def begin(body: bytes, charset: str | None, most: Bounds) -> Parsed | None:
-    """Begin to parse a large document; None if it is none, or has to be parsed as a whole.
+    """Begin to parse a large document; None if it has to be parsed as a whole.
 
     :param charset: the charset parameter of the Content-Type header
     :raises lxml.etree.XMLSyntaxError: if it is not well-formed
     :raises NotAFeedError: if it declares too many namespaces, or too long ones
     :raises NotAFeedError: here or while the entries come, if too many elements are in memory at once
     """
-    if len(body) < LARGE:
-        return None
     source = encoding.source(body, charset)
     _check_namespaces(source.body)
     piece = source.body[: parsers.PIECE]

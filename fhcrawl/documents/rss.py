@@ -15,8 +15,6 @@ from fhcrawl.documents.xml import ATOM
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from lxml.etree import _Element
 
     from fhcrawl.documents.modules import Fill
@@ -70,18 +68,17 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     problems: list[Problem] = []
     head: Head = {}
     vocabulary = VOCABULARIES[namespace]
-    items: Iterator[tuple[_Element, str]] = (
-        (item, base) for item in parsed.entries(channel, f"{namespace}item", head)
-    )
+    items = parsed.entries(channel, f"{namespace}item", head)
     # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel.
-    if root.tag == RDF_ROOT:
-        items = chain(items, ((item, around) for item in parsed.entries(root, f"{namespace}item", {})))
+    is_rdf = root.tag == RDF_ROOT
+    if is_rdf:
+        items = chain(items, parsed.entries(root, f"{namespace}item", {}))
     entries = parsed.collect(
-        read_item(item, inside, vocabulary, problems, number)
-        for number, (item, inside) in enumerate(items, 1)
+        read_item(item, around if is_rdf and item.getparent() is root else base, vocabulary, problems, number)
+        for number, item in enumerate(items, 1)
     )
     said = history.read(head, base)
-    deleted = [*head.get(DELETED_ENTRY, ()), *(child for child in root if child.tag == DELETED_ENTRY)]
+    deleted = [*head.get(DELETED_ENTRY, ()), *[child for child in root if child.tag == DELETED_ENTRY]]
     return FeedDocument(
         format="rss",
         title=xml.line_of(head, f"{namespace}title"),
@@ -102,8 +99,10 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
 # present"; draft-nottingham-atompub-feed-history-08 said pubDate, which feeds without the other have.
 # RSS 1.0 has neither, and Dublin Core's date instead.
 def _update_time(head: Head, vocabulary: Vocabulary) -> str | None:
-    times = (utc(xml.line_of(head, tag) or "") for tag in vocabulary.update_times if tag in head)
-    return next(filter(None, times), None)
+    for tag in vocabulary.update_times:
+        if tag in head and (time := utc(xml.line_of(head, tag) or "")):
+            return time
+    return None
 
 
 def read_item(
