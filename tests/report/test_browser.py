@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.feeds import E, atom
 from tests.report.stores import many_feeds
@@ -119,7 +120,8 @@ def test_filter_by_text(browser: Browser, many: Path) -> None:
     find.send_keys(" nowhere")
     assert shown(browser) == []
     browser.driver.find_element(By.CSS_SELECTOR, "button[type=reset]").click()
-    assert len(shown(browser)) == 500
+    # The page looks at its fields when they have been reset: after the click.
+    WebDriverWait(browser.driver, 60).until(lambda _driver: len(shown(browser)) == 500)
     find.send_keys("http-404")
     assert len(shown(browser)) == 143
 
