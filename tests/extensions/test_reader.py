@@ -40,11 +40,18 @@ def serve_chain(
     return server.url(f"/{documents - 1}")
 
 
-def changed_readers(project: Project, statements: str) -> str:
-    """The PYTHONPATH of a crawl whose process for reading does something else to marked documents."""
+def beginning_with(project: Project, program: str) -> str:
+    """The PYTHONPATH of a crawl whose processes begin with some Python."""
     folder = project.folder / "path"
     folder.mkdir()
-    (folder / "sitecustomize.py").write_text(
+    (folder / "sitecustomize.py").write_text(program)
+    return f"{project.environment()['PYTHONPATH']}{os.pathsep}{folder}"
+
+
+def changed_readers(project: Project, statements: str) -> str:
+    """The PYTHONPATH of a crawl whose process for reading does something else to marked documents."""
+    return beginning_with(
+        project,
         "import os, signal, sys, time\n"
         "from pathlib import Path\n"
         "if sys.orig_argv[-3:-1] == ['-m', 'fhcrawl.reader']:\n"
@@ -54,9 +61,8 @@ def changed_readers(project: Project, statements: str) -> str:
         "        if b'MARKED' in body:\n"
         f"            {statements}\n"
         "        return read(body, *args, **kwargs)\n"
-        "    documents.read = changed\n"
+        "    documents.read = changed\n",
     )
-    return f"{project.environment()['PYTHONPATH']}{os.pathsep}{folder}"
 
 
 def readers(parent: int) -> list[int]:
@@ -167,36 +173,23 @@ def test_document_that_takes_long_holds_up_no_small_one(server: FeedServer, proj
 
 
 def test_without_a_process_documents_are_read_here(server: FeedServer, project: Project) -> None:
-    folder = project.folder / "path"
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text(
-        "import os, sys\nif sys.orig_argv[-3:-1] == ['-m', 'fhcrawl.reader']:\n    os._exit(1)\n"
+    path = beginning_with(
+        project, "import os, sys\nif sys.orig_argv[-3:-1] == ['-m', 'fhcrawl.reader']:\n    os._exit(1)\n"
     )
-    path = f"{project.environment()['PYTHONPATH']}{os.pathsep}{folder}"
     run = project.crawl(serve_chain(server, 4), PYTHONPATH=path)
     assert sorted(run.changes) == list("0123")
-    assert (
-        len(
-            [
-                line
-                for line in run.warnings()
-                if "another one cannot be started (it ended with status 1)" in line
-            ]
-        )
-        == 1
-    )
+    why = "another one cannot be started (it ended with status 1)"
+    assert len([line for line in run.warnings() if why in line]) == 1
     assert project.verdict() == ("complete", [])
 
 
 def test_document_that_there_is_no_room_for_here_is_a_gap(server: FeedServer, project: Project) -> None:
-    folder = project.folder / "path"
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text(
+    path = beginning_with(
+        project,
         "import errno, os, tempfile\n"
         "def full():\n    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))\n"
-        "tempfile.TemporaryFile = full\n"
+        "tempfile.TemporaryFile = full\n",
     )
-    path = f"{project.environment()['PYTHONPATH']}{os.pathsep}{folder}"
     server.serve("/index", atom([E("1", "x" * spool.LARGE)]))
     run = project.crawl(server.url("/index"), settings={"FHCRAWL_READER_ENABLED": False}, PYTHONPATH=path)
     assert "Traceback" not in run.log
