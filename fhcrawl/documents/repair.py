@@ -39,6 +39,7 @@ DECLARED_ENTITY = re.compile(r"<!ENTITY\s+([\w.:-]+)")
 PREDEFINED = frozenset({"amp", "lt", "gt", "quot", "apos"})  # XML 1.0, 4.6
 NAME_OF_REFERENCE = re.compile(r"&([\w.:-]+);")
 LONGEST_NUMBER = 10
+DROPPED = "references to characters that XML forbids are dropped"
 TAG = re.compile(rf"{NO_MARKUP}|</?(?P<tag>[A-Za-z_][^<>]*)>", re.DOTALL)
 VALUE = re.compile(r"""=\s*(?:"[^"]*"|'[^']*')""")
 PREFIX = re.compile(r"(?:^|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
@@ -91,6 +92,9 @@ def repair(text: str) -> Repaired:
         return mended
 
     text = SUSPECT.sub(mend, text)
+    if DROPPED in repairs:
+        # What stood around a reference stands together now.
+        text = SUSPECT.sub(mend, text)
     text, prefixes = _with_prefixes(text)
     if prefixes:
         repairs[f"namespaces of undeclared prefixes are supplied ({', '.join(prefixes)})"] = None
@@ -133,7 +137,7 @@ def _number(number: str, reference: str) -> tuple[str, str | None]:
         code = int(number[1:], 16) if number[0] in "xX" else int(number)
         if code <= sys.maxunicode and not FORBIDDEN.match(chr(code)):
             return (f"&#x{number[1:]};", "'&#X' is read as '&#x'") if number[0] == "X" else (reference, None)
-    return "", "references to characters that XML forbids are dropped"
+    return "", DROPPED
 
 
 def _name(name: str, reference: str, declared: frozenset[str]) -> tuple[str, str | None]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -372,6 +372,8 @@ PIECES = st.lists(
 ).map("".join)
 
 
+@example("<&#0; ")
+@example("]&#0;]&#1;>")
 @given(inside=PIECES)
 def test_repaired_text_needs_no_repair(inside: str) -> None:
     once = repair(inside)
