@@ -84,13 +84,13 @@ class Version(NamedTuple):
     """One appearance of an entry, or of its deletion, in one document.
 
     :param digest: of the content; '' for a deletion
-    :param original: all that the document says of the entry; None if it is not kept
+    :param original: all that the document says of the entry, in UTF-8; None if it is not kept
     """
 
     id: str
     order: Order
     digest: str
-    original: str | None = None
+    original: bytes | None = None
 
 
 class Winner(NamedTuple):

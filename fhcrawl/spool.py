@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Octets; a document that is smaller is in memory as a whole.
 LARGE = 16 * 1024**2
-# What a piece holds: entries, or characters of those, whatever it comes to first.
+# What a piece holds: entries, or characters of those (octets of originals), whatever it comes to first.
 ENTRIES_AT_ONCE = 1000
 TEXT_AT_ONCE = 1024**2
 BUFFER = 1 << 18  # octets
@@ -99,7 +99,7 @@ def _cut(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
     text = 0
     for entry in entries:
         piece.append(entry)
-        text += len(entry.original or "") + len(entry.content or "") + len(entry.summary or "")
+        text += len(entry.original or b"") + len(entry.content or "") + len(entry.summary or "")
         if len(piece) == ENTRIES_AT_ONCE or text >= TEXT_AT_ONCE:
             yield piece
             piece, text = [], 0

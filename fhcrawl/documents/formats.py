@@ -90,7 +90,7 @@ def _cut(document: FeedDocument, octets: int, most: Bounds) -> FeedDocument:
 def _read_parsed(
     parsed: Parsed, url: str, octets: int, keep_originals: bool, most: Bounds, collect: Collect
 ) -> FeedDocument:
-    originals: deque[str] = deque()
+    originals: deque[bytes] = deque()
     beyond: list[Problem] = []
     cut: list[Problem] = []
 
@@ -107,7 +107,7 @@ def _read_parsed(
     return document
 
 
-def _with_originals(entries: Iterable[Entry], originals: deque[str]) -> Iterator[Entry]:
+def _with_originals(entries: Iterable[Entry], originals: deque[bytes]) -> Iterator[Entry]:
     for entry in entries:
         entry.original = originals.popleft()
         yield entry

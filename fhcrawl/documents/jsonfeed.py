@@ -46,7 +46,7 @@ def read(body: bytes, url: str, keep_originals: bool = False, most: int = sys.ma
     entries = [read_item(item, url, authors, problems, number) for number, item in enumerate(objects, 1)]
     if keep_originals:
         for entry, item in zip(entries, objects, strict=True):
-            entry.original = _clean(json.dumps(item, ensure_ascii=False))
+            entry.original = _clean(json.dumps(item, ensure_ascii=False)).encode()
     return FeedDocument(
         format="json",
         title=_line(feed, "title"),

@@ -22,8 +22,9 @@ class Entry:
     """One appearance of an entry in one document. Strings are as the feed has them; nothing is ever ''.
 
     Times are ISO 8601 in UTC ending in `Z`. `id` is None where the format allows an entry without. `original`
-    is all that the document says of the entry: its element, or its JSON object; None if it is not kept.
-    `digest` is `logical_feed.digest`'s, as soon as somebody has asked for it.
+    is all that the document says of the entry: its element, or its JSON object, in UTF-8, which nobody
+    decodes on its way to the store; None if it is not kept. `digest` is `logical_feed.digest`'s, as soon as
+    somebody has asked for it.
     """
 
     id: str | None = None
@@ -38,7 +39,7 @@ class Entry:
     content_type: str | None = None
     enclosures: list[Enclosure] = field(default_factory=list)
     operation: str | None = None
-    original: str | None = None
+    original: bytes | None = None
     digest: str | None = None
 
 

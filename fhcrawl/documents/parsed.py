@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 # Each original repeats the namespaces that are declared around it; of more characters, only those it uses.
 NAMESPACES = 2000
-SERIALISE = partial(etree.tostring, encoding="unicode", with_tail=False)
 
 
 class Parsed(NamedTuple):
@@ -43,8 +41,8 @@ class Parsed(NamedTuple):
     :param problems: what had to be repaired or left out to read it
     :param coming: the entries of a document that is still being parsed: what stands behind the first one
         is not there before the last one has been asked for
-    :param originals: the entries that were asked for, each as XML that stands by itself; None if they are not
-        to be kept
+    :param originals: the entries that were asked for, each as XML that stands by itself, in UTF-8; None if
+        they are not to be kept
     :param most: what the document may hold
     :param beyond: gets what `entries` leaves out because it is beyond that
     :param collect: keeps what the entries that were asked for are read into, while they come
@@ -54,7 +52,7 @@ class Parsed(NamedTuple):
     fault: str | None
     problems: tuple[Problem, ...] = ()
     coming: Iterator[_Element] | None = None
-    originals: deque[str] | None = None
+    originals: deque[bytes] | None = None
     most: Bounds = Bounds()
     beyond: list[Problem] | None = None
     collect: Collect = list
@@ -96,19 +94,27 @@ class Parsed(NamedTuple):
                 yield child
 
 
-def _kept(entries: Iterator[_Element], parent: _Element, originals: deque[str]) -> Iterator[_Element]:
+def _kept(entries: Iterator[_Element], parent: _Element, originals: deque[bytes]) -> Iterator[_Element]:
     base, language = inherited(parent)
     declares = parent.getroottree().docinfo.internalDTD is not None
     is_crowded = sum(map(len, parent.nsmap.values())) > NAMESPACES
-    serialise = with_own_namespaces if is_crowded else SERIALISE
+    serialise = _with_own_namespaces if is_crowded else _serialised
     for entry in entries:
         if base:
             entry.set(XML_BASE, base_of(entry, base))
         if language and entry.get(XML_LANG) is None:
             entry.set(XML_LANG, language)
         original = serialise(entry)
-        originals.append(without_entities(original) if declares else original)
+        originals.append(without_entities(original.decode()).encode() if declares else original)
         yield entry
+
+
+def _serialised(entry: _Element) -> bytes:
+    return etree.tostring(entry, encoding="utf-8", with_tail=False)
+
+
+def _with_own_namespaces(entry: _Element) -> bytes:
+    return with_own_namespaces(entry).encode()
 
 
 def repaired(repairs: Iterable[str | None]) -> tuple[Problem, ...]:

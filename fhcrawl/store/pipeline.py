@@ -32,7 +32,8 @@ ANSWER_SECONDS = 120
 STATEMENTS_REMEMBERED = 100
 TEXT, BINARY = 0, 1
 # Numbers of types: https://github.com/postgres/postgres/blob/master/src/include/catalog/pg_type.dat
-BOOL, INT8, INT4, TEXT_OID = 16, 20, 23, 25
+BOOL, INT8, INT4 = 16, 20, 23
+OF_ARRAYS: dict[type, int] = {bytes: 17, str: 25}
 NULL = struct.pack("!i", -1)
 
 Row = tuple[Any, ...]
@@ -320,17 +321,22 @@ def _parameter(value: object) -> Parameter:
         return None, TEXT
     if isinstance(value, str):
         return _octets(value), TEXT
+    if isinstance(value, bytes):
+        return value, BINARY
     if not isinstance(value, list):
         return str(value).encode(), TEXT
-    if any(isinstance(each, str) for each in value):
-        return _array(value), BINARY
+    number = next((OF_ARRAYS.get(type(each)) for each in value if each is not None), None)
+    if number is not None:
+        return _array(value, number), BINARY
     return f"{{{','.join('NULL' if each is None else str(each) for each in value)}}}".encode(), TEXT
 
 
-def _octets(text: str) -> bytes:
+def _octets(text: str | bytes) -> bytes:
     """
     :raises ValueError: if it has a character that PostgreSQL does not know
     """
+    if isinstance(text, bytes):
+        return text
     if "\0" in text:
         raise ValueError("PostgreSQL's strings have no NUL character")
     return text.encode()
@@ -338,8 +344,8 @@ def _octets(text: str) -> bytes:
 
 # As PostgreSQL sends and receives arrays: how many dimensions, whether there are NULLs, the type; how many
 # values, the number of the first one; each value's length and octets.
-def _array(values: list[str | None]) -> bytes:
-    parts = [struct.pack("!5i", 1, 1, TEXT_OID, len(values), 1)]
+def _array(values: list[str | bytes | None], number: int) -> bytes:
+    parts = [struct.pack("!5i", 1, 1, number, len(values), 1)]
     for value in values:
         if value is None:
             parts.append(NULL)

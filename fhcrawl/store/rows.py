@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import Order, Place, Role, Winner, captured
-from fhcrawl.store.statements import CONTENT, ENTRIES_COLUMNS, FIND_DOCUMENT, ORDER, TIMES
+from fhcrawl.store.statements import CONTENT, ENTRIES_COLUMNS, FIND_DOCUMENT, ORDER, ORIGINAL, TIMES
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[st
         "b_id": version.id,
         **{name: fields[name] for name in TIMES},
         **dict(zip(ORDER, version.order, strict=True)),
-        "original": version.original,
+        ORIGINAL: version.original,
     }
 
 

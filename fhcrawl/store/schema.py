@@ -42,6 +42,23 @@ class Keyed(FunctionElement[str]):
     inherit_cache = True
 
 
+class Utf8(FunctionElement[str]):
+    """Text that comes as octets, in UTF-8."""
+
+    type = AnyText()
+    inherit_cache = True
+
+
+@compiles(Utf8)
+def _utf8(element: Utf8, compiler: SQLCompiler, **options: Any) -> str:
+    return f"CAST({compiler.process(element.clauses, **options)} AS TEXT)"
+
+
+@compiles(Utf8, POSTGRESQL)
+def _utf8_postgresql(element: Utf8, compiler: SQLCompiler, **options: Any) -> str:
+    return f"convert_from({compiler.process(element.clauses, **options)}, 'UTF8')"
+
+
 @compiles(Keyed)
 def _keyed(element: Keyed, compiler: SQLCompiler, **options: Any) -> str:
     return compiler.process(element.clauses, **options)

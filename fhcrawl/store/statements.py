@@ -9,6 +9,7 @@ from sqlalchemy import (
     ARRAY,
     CTE,
     Integer,
+    LargeBinary,
     ScalarSelect,
     Select,
     Text,
@@ -28,6 +29,7 @@ from fhcrawl.store.schema import (
     SQLITE,
     Keyed,
     Number,
+    Utf8,
     changes,
     documents,
     entries,
@@ -65,6 +67,7 @@ ORDER = (
     "order_step",
     "order_position",
 )
+ORIGINAL = "original"
 
 
 def is_of(url: str) -> ColumnElement[bool]:
@@ -141,7 +144,7 @@ CONFIRM_ENTRY = (
     .values(
         {
             **{name: bindparam(name) for name in (*TIMES, *ORDER)},
-            "original": func.coalesce(bindparam("original"), entries.c.original),
+            ORIGINAL: func.coalesce(Utf8(bindparam(ORIGINAL, type_=LargeBinary())), entries.c.original),
         }
     )
 )

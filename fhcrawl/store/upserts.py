@@ -5,13 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ARRAY, Integer, Select, Text, bindparam, case, func, null, select
+from sqlalchemy import ARRAY, Integer, LargeBinary, Select, Text, bindparam, case, func, null, select
 
 from fhcrawl.logical_feed import Role
 from fhcrawl.store.prepared import Prepared, Unnested
 from fhcrawl.store.schema import (
     POSTGRESQL,
     Keyed,
+    Utf8,
     captures,
     changes,
     documents,
@@ -19,7 +20,7 @@ from fhcrawl.store.schema import (
     feeds,
     versions,
 )
-from fhcrawl.store.statements import among, number_of
+from fhcrawl.store.statements import ORIGINAL, among, number_of
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Upserts:
     def __init__(self, dialect: Dialect) -> None:
         # The other database's dialect is large, and need not be loaded.
         insert = import_module(f"sqlalchemy.dialects.{dialect.name}").insert
-        many = self._many if dialect.name == POSTGRESQL else lambda statement: statement
+        many = self._many if dialect.name == POSTGRESQL else self._one
         rows = Unnested if dialect.name == POSTGRESQL else Prepared
         entry = self._overwrite(many(insert(entries)), entries.c.id, entries.c.feed_id)
         self.entry = rows(entry, dialect, entries.columns.keys())
@@ -68,11 +69,17 @@ class Upserts:
         self.capture = self._overwrite(insert(captures), captures.c.url)
 
     @staticmethod
+    def _one(statement: Any) -> Any:
+        """An insertion of one row, whose parameters are the columns."""
+        if ORIGINAL not in statement.table.columns:
+            return statement
+        return statement.values({ORIGINAL: Utf8(bindparam(f"b_{ORIGINAL}", type_=LargeBinary()))})
+
+    @staticmethod
     def _many(statement: Any) -> Any:
         """An insertion of many rows, whose parameters are the columns."""
         columns = statement.table.columns
-        values = (func.unnest(bindparam(c.name, type_=ARRAY(_plain(c.type)))) for c in columns)
-        return statement.from_select(columns.keys(), select(*values))
+        return statement.from_select(columns.keys(), select(*map(_unnested, columns)))
 
     @staticmethod
     def _overwrite(statement: Any, key: Column[str], *also: Column[Any]) -> Any:
@@ -128,6 +135,12 @@ class Upserts:
                 "moved_walk": case((same_target, documents.c.moved_walk), else_=new.moved_walk),
             },
         )
+
+
+def _unnested(column: Column[Any]) -> Any:
+    if column.name == ORIGINAL:
+        return Utf8(func.unnest(bindparam(column.name, type_=ARRAY(LargeBinary))))
+    return func.unnest(bindparam(column.name, type_=ARRAY(_plain(column.type))))
 
 
 # An array has no collation.
