@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import subprocess
 import sys
 import threading
 import time
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -102,6 +104,7 @@ def measure(command: list[str], folder: Path, environment: dict[str, str] | None
 
     :raises SystemExit: if it fails, with the end of what it printed
     """
+    _compile()
     os.sync()  # what the last one wrote is not this one's to wait for
     log = folder / LOG
     begun = time.perf_counter()
@@ -122,6 +125,12 @@ def measure(command: list[str], folder: Path, environment: dict[str, str] | None
         end = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
         raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}\n{end}")
     return Cost(wall, usage.ru_utime + usage.ru_stime, peak, watch.waited)
+
+
+@cache
+def _compile() -> None:
+    """Compile the package, as whoever installs it does; without, each process might compile it anew."""
+    compileall.compile_dir(ROOT / "fhcrawl", quiet=1)
 
 
 def _environment() -> dict[str, str]:
