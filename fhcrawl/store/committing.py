@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from fhcrawl.visit import Visit
 
 
-IDS_AT_ONCE = 500
 PROCESSED = Loss(State.PROCESSED, "", "")
 UNFINISHED = Loss(State.KNOWN, State.KNOWN.value, "has not been read to its end")
 
@@ -198,9 +197,8 @@ class Commit:
         """Copy stored entries that are about to be replaced or deleted, if versions are to be kept."""
         if not self._keeps_versions:
             return
-        for begin in range(0, len(ids), IDS_AT_ONCE):
-            some = {"b_feed_id": self._feed_id, "b_ids": ids[begin : begin + IDS_AT_ONCE]}
-            self._connection.execute(self._upserts.superseded, some)
+        for some in statements.some_at_once(ids):
+            self._connection.execute(self._upserts.superseded, {"b_feed_id": self._feed_id, "b_ids": some})
 
     def _is_superseded(self, version: Version) -> bool:
         """Whether it would confirm another content than its own."""

@@ -39,6 +39,8 @@ from fhcrawl.store.schema import (
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy import ColumnElement, Dialect
 
     from fhcrawl.store.prepared import Executes
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
 DATABASES = (SQLITE, POSTGRESQL)
 # One for each number of ids.
 STATEMENTS_REMEMBERED = 100
+# Databases have a limit of parameters; SQLite's was 999 for long.
+IDS_AT_ONCE = 500
 
 CONTENT = (
     "title",
@@ -68,6 +72,12 @@ ORDER = (
     "order_position",
 )
 ORIGINAL = "original"
+
+
+def some_at_once(ids: list[str]) -> Iterator[list[str]]:
+    """Ids, as many at once as a statement may have."""
+    for begin in range(0, len(ids), IDS_AT_ONCE):
+        yield ids[begin : begin + IDS_AT_ONCE]
 
 
 def is_of(url: str) -> ColumnElement[bool]:

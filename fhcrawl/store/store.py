@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import func, literal, select, true
-from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.logical_feed import Kind, Role
@@ -17,7 +16,6 @@ from fhcrawl.store import (
     exports,
     leases,
     lists,
-    migrations,
     opening,
     rows,
     schedules,
@@ -28,9 +26,9 @@ from fhcrawl.store import (
 )
 from fhcrawl.store.chains import Chains, Question, What
 from fhcrawl.store.committing import Before, Commit
+from fhcrawl.store.database import Database
 from fhcrawl.store.details import Details, details
 from fhcrawl.store.leases import Leases
-from fhcrawl.store.pipeline import Pipeline
 from fhcrawl.store.rows import NOT_FETCHED, Capture, End, Feed, KeptVersion, Step, StoredVersion, Subscription
 from fhcrawl.store.schema import Keyed, captures, documents, feeds
 from fhcrawl.store.upserts import Upserts
@@ -38,21 +36,19 @@ from fhcrawl.visit import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from contextlib import AbstractContextManager
 
-    from psycopg import Error
-    from sqlalchemy import URL, ColumnElement, Connection, Engine
+    from sqlalchemy import URL, ColumnElement, Connection
 
     from fhcrawl.documents.lists import Listed
     from fhcrawl.logical_feed import Winner
     from fhcrawl.schedule import Limits
+    from fhcrawl.store.pipeline import Pipeline
     from fhcrawl.store.prepared import Executes
     from fhcrawl.store.verdicts import Said
     from fhcrawl.visit import Visit
 
 T = TypeVar("T")
 
-IDS_AT_ONCE = 500
 CHAIN = (Role.SUBSCRIPTION, Role.ARCHIVE, Role.PAGE)
 FEEDS_REMEMBERED = 10_000
 FEEDS_AT_ONCE = 200
@@ -65,25 +61,21 @@ class Store:
     is kept too.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._writer = opening.writer(engine)
-        self._reader = opening.reader(engine)
-        self._winners_among = statements.WinnersAmong(engine.dialect)
-        self._pipeline = Pipeline(engine) if engine.dialect.name == schema.POSTGRESQL else None
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._winners_among = statements.WinnersAmong(database.dialect)
         self._feed_ids: dict[str, int] = {}
         self._leases: Leases | None = None
-        self._file: tuple[int, int] | None = None
         self.keeps_versions = False
 
     # Their statements take longer to build than a look at the store, as before a crawl.
     @cached_property
     def _chains(self) -> Chains:
-        return Chains(self._engine.dialect)
+        return Chains(self._database.dialect)
 
     @cached_property
     def _upserts(self) -> Upserts:
-        return Upserts(self._engine.dialect)
+        return Upserts(self._database.dialect)
 
     @classmethod
     def open_to_read(cls, url: str) -> Store:
@@ -105,77 +97,31 @@ class Store:
 
         :raises StoreError: if it cannot be opened, or was written by a newer fhcrawl
         """
-        parsed = opening.parsed(url)
-        try:
-            store = cls(opening.engine(parsed))
-            store._prepare()
-            store._file = opening.identity(store._engine)
-        except (SQLAlchemyError, ImportError) as error:
-            raise StoreError(
-                f"The store cannot be opened: {opening.shown(parsed)} "
-                f"({opening.cause(error)}); {opening.advice(error)}"
-            ) from error
-        return store
+        return cls(Database.open(url))
 
     @property
     def place(self) -> str:
         """Its URL, without passwords."""
-        return opening.shown(self._engine.url)
+        return self._database.place
 
     def close(self) -> None:
         """End the run, if one has begun, and close all connections."""
         try:
             self.end_run()
         finally:
-            if self._pipeline is not None:
-                self._pipeline.close()
-            self._engine.dispose()
+            self._database.close()
 
     def end_run(self) -> None:
         """End the run, if one has begun."""
         ended, self._leases = self._leases, None
         if ended is not None:
-            with self._transaction() as connection:
+            with self._database.transaction() as connection:
                 ended.end(connection)
-
-    def _prepare(self) -> None:
-        try:
-            with self._engine.begin() as connection:
-                is_current = migrations.is_current(connection)
-            if not is_current:
-                with self._writer.begin() as connection:
-                    migrations.prepare(connection)
-        except BaseException:
-            self._engine.dispose()
-            raise
-
-    @contextmanager
-    def _sentences(self) -> Iterator[None]:
-        """Let what the database raises, or its driver at the end of a pipeline, be a StoreError."""
-        if self._file != opening.identity(self._engine):
-            raise StoreError("The store is gone: somebody has moved or replaced its file; bring it back")
-        try:
-            yield
-        except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:
-            raise _failure(error) from error
-
-    @contextmanager
-    def _transaction(self, engine: Engine | None = None) -> Iterator[Connection]:
-        self.settle()
-        with self._sentences(), (engine or self._writer).begin() as connection:
-            yield connection
-
-    @contextmanager
-    def _lookup(self) -> Iterator[Connection]:
-        """For a statement that only reads, without the round trips that begin and end a transaction."""
-        self.settle()
-        with self._sentences(), self._reader.connect() as connection:
-            yield connection
 
     @contextmanager
     def _one_by_one(self, feed_id: int) -> Iterator[Connection]:
         """A transaction for a feed of this run."""
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             self._living().check(connection, feed_id)
             yield connection
 
@@ -193,21 +139,15 @@ class Store:
         batch = pipeline.batch()
         self._living().fence(batch, feed_id)
         written = write(batch)
-        with self._sentences():
-            pipeline.send(batch, lambda error: done(written if error is None else _refusal(error)))
+        self._database.send(pipeline, batch, lambda error: done(written if error is None else error))
 
     def settle(self) -> None:
         """Wait until all that was sent has been answered."""
-        if self._pipeline is not None:
-            self._pipeline.settle()
-
-    def _snapshot(self) -> AbstractContextManager[Connection]:
-        """A transaction that only reads, and waits for no writer."""
-        return self._transaction(self._engine)
+        self._database.settle()
 
     def check_writable(self) -> None:
         """Write something that changes nothing."""
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             connection.execute(schema.store.update().values(runs=schema.store.c.runs))
 
     def copy_to(self, target: Store) -> dict[str, int]:
@@ -215,10 +155,7 @@ class Store:
 
         :raises StoreError: if there is nothing here, or something there
         """
-        source = self._engine
-        if source.dialect.name == schema.POSTGRESQL:
-            source = source.execution_options(isolation_level="REPEATABLE READ")
-        with self._transaction(source) as connection, target._transaction() as other:
+        with self._database.still() as connection, target._database.transaction() as other:
             return copying.copy(connection, other)
 
     # -- runs and walks ---------------------------------------------------------------------------
@@ -229,7 +166,7 @@ class Store:
         :param job: its processes may share feeds; None: this one shares with nobody
         :param lease_seconds: how long it keeps its feeds from others after it was last heard of
         """
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             run = _next_run(connection)
             self._leases = Leases(run, job, lease_seconds)
             self._leases.begin(connection)
@@ -237,19 +174,19 @@ class Store:
 
     def renumber(self, known: Subscription) -> Subscription:
         """The same with a number that no run has: what was read before in this one may be read again."""
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             return dataclasses.replace(known, run=_next_run(connection))
 
     # -- the processes of a job -------------------------------------------------------------------
 
     def job_lives(self, job: str) -> bool:
         """Whether any process of a job does."""
-        with self._lookup() as connection:
+        with self._database.lookup() as connection:
             return leases.lives(connection, job)
 
     def overdue(self, runs: list[int]) -> set[int]:
         """Those of some runs that have ended, or were not heard of for too long."""
-        with self._lookup() as connection:
+        with self._database.lookup() as connection:
             return leases.overdue(connection, runs)
 
     def inherit(self, dead: int) -> None:
@@ -257,14 +194,14 @@ class Store:
 
         :raises StoreError: also if it is in the middle of writing; another try may do
         """
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             if connection.dialect.name == schema.POSTGRESQL:
                 connection.exec_driver_sql("SET LOCAL lock_timeout = '1s'")
             self._living().inherit(connection, dead)
 
     def hand_over(self, heir: int) -> None:
         """Let another run of the same job answer for the feeds of this one."""
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             self._living().hand_over(connection, heir)
 
     @property
@@ -274,7 +211,7 @@ class Store:
 
     def renew(self) -> None:
         """Say that the run lives, if it has not been said for that long."""
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             self._living().renew(connection)
 
     def begin_walk(self, feed: str, run: int, now: str) -> Subscription:
@@ -295,14 +232,14 @@ class Store:
 
         :param urls: of `FEEDS_AT_ONCE` feeds at most
         """
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             begun = walks.begin(connection, self._upserts, self._living(), urls, run, now)
         self._remember({url: number for number, (url, _known) in begun.items()})
         return dict(begun.values())
 
     def known(self, feed: str) -> Subscription:
         """What is known of a feed whose walk has begun."""
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             return walks.known(connection, feed)
 
     def forget(self, feed: str, now: str) -> None:
@@ -317,7 +254,7 @@ class Store:
             "detail": NOT_FETCHED,
             "since": now,
         }
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             run = connection.scalar(select(feeds.c.run).where(statements.is_of(feed)))
             if run is not None:
                 self._living().claim(connection, run)
@@ -342,7 +279,7 @@ class Store:
         """The row that is the answer; None if there is none."""
         if self._chains.knows(question):
             return self._chains.row(question)
-        with self._lookup() as connection:
+        with self._database.lookup() as connection:
             feed_id = self._feed_id(connection, question.feed)
             return self._chains.execute(connection, feed_id, question).first()
 
@@ -353,36 +290,36 @@ class Store:
 
     def first_unread(self, feed: str, parts: list[Listed]) -> int:
         """The position of the first document of a list that is not processed; if none is, their number."""
-        with self._lookup() as connection:
+        with self._database.lookup() as connection:
             return lists.first_unread(connection, self._feed_id(connection, feed), parts)
 
     def part_behind(self, feed: str, key: str) -> Step | None:
         """The first document behind one of a list that is not processed; None if all are."""
-        with self._lookup() as connection:
+        with self._database.lookup() as connection:
             row = rows.find_document(connection, self._feed_id(connection, feed), key)
             return None if row is None else lists.unread_behind(connection, row)
 
     def front_of(self, feed: str, key: str) -> str | None:
         """URL of a document whose link leads to another one of the feed; None if the store knows none."""
-        with self._lookup() as connection:
+        with self._database.lookup() as connection:
             parameters = {"feed_id": self._feed_id(connection, feed), "key": key}
             found: str | None = connection.scalar(statements.FRONT_OF, parameters)
         return found
 
     def has_feed(self, feed: str) -> bool:
         """Whether the store knows a feed."""
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             return connection.scalar(select(feeds.c.id).where(statements.is_of(feed))) is not None
 
     def kind_of(self, feed: str) -> Kind | None:
         """What a feed was when it was last read; None if it never was."""
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             kind = connection.scalar(select(feeds.c.kind).where(statements.is_of(feed)))
         return None if kind is None else Kind(kind)
 
     def urls_of(self, feed: str) -> Iterator[tuple[str, Role]]:
         """Where the documents of a feed's chain are, and what they are; the subscription document first."""
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             feed_id = self._feed_id(connection, feed)
             yield feed, Role.SUBSCRIPTION
             polled = select(feeds.c.location).where(feeds.c.id == feed_id)
@@ -397,15 +334,15 @@ class Store:
     def winners(self, feed: str, ids: list[str]) -> dict[str, Winner]:
         """The newest versions of some entries of a feed, by id."""
         found: dict[str, Winner] = {}
-        with self._lookup() as connection:
+        with self._database.lookup() as connection:
             feed_id = self._feed_id(connection, feed)
-            for some in _some_at_once(ids):
+            for some in statements.some_at_once(ids):
                 found |= rows.winners(self._winners_among.execute(connection, feed_id, some))
         return found
 
     def versions_of(self, feed: str, entry_id: str) -> list[KeptVersion]:
         """All that is kept of an entry: what it is, then what it was, the newest first."""
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             parameters = {"feed_id": self._feed_id(connection, feed), "id": entry_id}
             now = connection.execute(statements.ENTRY, parameters).all()
             before = connection.execute(statements.VERSIONS_BEFORE, parameters).all()
@@ -418,14 +355,14 @@ class Store:
         """
         ids = list({version.id for version in (*visit.versions, *visit.deletions)})
         self._chains.forget()
-        if self._pipeline is None or (feed_id := self._feed_ids.get(visit.feed)) is None:
+        pipeline = self._database.pipeline
+        if pipeline is None or (feed_id := self._feed_ids.get(visit.feed)) is None:
             visit.stored = self.winners(visit.feed, ids)
             return
-        batch = self._pipeline.batch()
+        batch = pipeline.batch()
         self._winners_among.execute(batch, feed_id, ids)
         self._chains.ask_ahead(batch, feed_id, visit)
-        with self._sentences():
-            winners, *found = self._pipeline.ask(batch)
+        winners, *found = self._database.ask(pipeline, batch)
         visit.stored = rows.winners(winners)
         self._chains.note(found)
 
@@ -496,8 +433,9 @@ class Store:
                 return write(Commit(connection, self._upserts, before, visit, self.keeps_versions))
 
             # What a snapshot replaces depends on what is in the store at the very end.
-            if self._pipeline is not None and visit.replaces is None:
-                self._together(self._pipeline, before.feed_id, written, done)
+            pipeline = self._database.pipeline
+            if pipeline is not None and visit.replaces is None:
+                self._together(pipeline, before.feed_id, written, done)
                 return
             with self._one_by_one(before.feed_id) as connection:
                 answer = written(connection)
@@ -510,7 +448,7 @@ class Store:
         known = self._feed_ids.get(visit.feed)
         if known is not None and not matters:
             return Before(known, {}, [])
-        with self._lookup() as connection:
+        with self._database.lookup() as connection:
             feed_id = self._feed_id(connection, visit.feed)
             return Before.read(connection, feed_id, visit) if matters else Before(feed_id, {}, [])
 
@@ -525,40 +463,40 @@ class Store:
         return self._capture(captures.c.digest == digest)
 
     def _capture(self, where: ColumnElement[bool]) -> Capture | None:
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             row = connection.execute(select(captures).where(where).limit(1)).first()
         return None if row is None else Capture(*row)
 
     def note_capture(self, capture: Capture) -> None:
         """Note what a WARC file has."""
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             connection.execute(self._upserts.capture, capture._asdict())
 
     # -- exports ----------------------------------------------------------------------------------
 
     def begin_delivery(self, run: int) -> int:
         """Begin to export what no export holds yet, of the feeds of a run; the delivery's number."""
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             return exports.begin(connection, run)
 
     def pending(self, number: int) -> Iterator[dict[str, Any]]:
         """The changes of a delivery: entries, feed by feed, oldest first."""
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             yield from exports.pending(connection, number)
 
     def entries(self, urls: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
         """The live entries of some feeds, or of all: feed by feed, oldest first."""
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             yield from exports.live(connection, list(urls))
 
     def versions(self, feed: str, newest_first: bool = False) -> Iterator[StoredVersion]:
         """The newest version of each entry of a feed, those that are deleted too, oldest first."""
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             yield from exports.versions(connection, feed, newest_first)
 
     def times(self, feed: str) -> tuple[str, str]:
         """When a feed was first crawled, and the newest time of its entries; '' for none. ISO 8601 in UTC."""
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             return exports.times(connection, feed)
 
     def note_files(self, number: int, files: list[list[Any]]) -> None:
@@ -567,24 +505,24 @@ class Store:
         :param files: a `delivery.WrittenFile` each
         :raises LeaseError: if another run has taken the delivery over
         """
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             exports.note_files(connection, number, files)
             if self._leases is not None:
                 self._leases.renew(connection)
 
     def dead_deliveries(self) -> list[tuple[int, list[list[Any]]]]:
         """The deliveries whose run is over, though they have not ended: number and files."""
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             return exports.dead(connection)
 
     def end_delivery(self, number: int) -> None:
         """Note that the changes of a delivery have been exported."""
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             exports.end(connection, number)
 
     def cancel_delivery(self, number: int) -> None:
         """Note that a delivery has come to nothing."""
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             exports.cancel(connection, number)
 
     # -- verdicts ---------------------------------------------------------------------------------
@@ -595,21 +533,21 @@ class Store:
         if chosen := list(urls):
             of_run &= statements.is_one_of(chosen)
         found = select(feeds).where(of_run).order_by(feeds.c.url)
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             for some in opening.stream(connection, found, FEEDS_AT_ONCE).partitions():
-                with self._snapshot() as other:
+                with self._database.snapshot() as other:
                     read = list(verdicts.read(other, some))
                 # Whoever takes them may take their time.
                 yield from read
 
     def count_feeds(self) -> int:
         """How many feeds there are."""
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             return connection.scalar(select(func.count()).select_from(feeds)) or 0
 
     def details(self, feed: str) -> Details:
         """What a feed's documents and entries say."""
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             return details(connection, self._feed_id(connection, feed))
 
     def note_verdicts(self, run: int, said: list[Said], limits: Limits) -> None:
@@ -618,7 +556,7 @@ class Store:
         :param said: of `FEEDS_AT_ONCE` feeds at most; what another run has taken over is left alone
         :param limits: of when feeds are due
         """
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             verdicts.note(connection, run, said, limits)
 
     # -- subscriptions, and when feeds are due ------------------------------------------------------
@@ -629,7 +567,7 @@ class Store:
         :param listed: what the user says of each, as plain values; it is due now if that is new
         :param now: ISO 8601 in UTC
         """
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             for feed in listed:
                 new = {"url": feed, "location": feed, "walk": 0, "run": schedules.NO_RUN, "since": now}
                 connection.execute(self._upserts.feed, new)
@@ -641,7 +579,7 @@ class Store:
         :return: of each, whether it is forgotten, subscribed or not, since nothing was ever read of it
         :raises StoreError: if one of them is neither forgotten nor subscribed; then all stay as they were
         """
-        with self._transaction() as connection:
+        with self._database.transaction() as connection:
             return {url: schedules.unsubscribe(connection, url) for url in urls}
 
     def subscribed(self, due_at: str | None = None) -> dict[str, dict[str, Any]]:
@@ -649,24 +587,24 @@ class Store:
 
         :param due_at: only those that are due at that time, ISO 8601 in UTC
         """
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             return schedules.subscribed(connection, due_at)
 
     def first_due(self) -> str | None:
         """When the first of the subscribed feeds is due that is not due at once; None if there is none."""
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             return schedules.first_due(connection)
 
     def has_subscriptions(self) -> bool:
         """Whether any feed is subscribed."""
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:
             return schedules.has_subscriptions(connection)
 
     def next_due(self, urls: Iterable[str]) -> dict[str, str | None]:
         """When feeds of some URLs are due, those that the store knows; None: now."""
         found: dict[str, str | None] = {}
-        with self._snapshot() as connection:
-            for some in _some_at_once(list(urls)):
+        with self._database.snapshot() as connection:
+            for some in statements.some_at_once(list(urls)):
                 found |= schedules.next_due(connection, some)
         return found
 
@@ -688,23 +626,6 @@ class Store:
         if len(self._feed_ids) + len(feed_ids) > FEEDS_REMEMBERED:
             self._feed_ids.clear()
         self._feed_ids |= feed_ids
-
-
-# Databases have a limit of parameters; SQLite's was 999 for long.
-def _some_at_once(values: list[str]) -> Iterator[list[str]]:
-    for begin in range(0, len(values), IDS_AT_ONCE):
-        yield values[begin : begin + IDS_AT_ONCE]
-
-
-def _failure(error: Exception) -> StoreError:
-    return StoreError(f"The store failed: {opening.cause(error)}; {opening.advice(error)}")
-
-
-def _refusal(error: Error) -> StoreError:
-    """What an error is that a transaction of this run has failed with."""
-    made = LeaseError(leases.TAKEN_OVER) if leases.is_fence(error) else _failure(error)
-    made.__cause__ = error
-    return made
 
 
 def _next_run(connection: Connection) -> int:

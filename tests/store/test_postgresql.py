@@ -166,7 +166,7 @@ def test_processes_that_prepare_one_store_at_once_do_not_race(database: Database
 def test_statements_are_not_compiled(database: Database) -> None:
     """A way that is switched off is dear to the planner, and what is dear would be."""
     store = Store.open(database.url)
-    with store._lookup() as connection:
+    with store._database.lookup() as connection:
         plan = connection.exec_driver_sql("EXPLAIN SELECT * FROM feeds WHERE title = 'x'").scalars().all()
     store.close()
     assert "Seq Scan" in plan[0]
@@ -176,7 +176,7 @@ def test_statements_are_not_compiled(database: Database) -> None:
 def test_changes_are_looked_up_entry_by_entry_without_statistics(database: Database) -> None:
     """Else all that a complete feed has would be gone through once for each of its entries."""
     store = Store.open(database.url)
-    with store._transaction() as connection:
+    with store._database.transaction() as connection:
         connection.exec_driver_sql(
             "INSERT INTO feeds (id, url, location, walk, run, since) VALUES (1, 'u', 'u', 1, 0, '')"
         )
@@ -186,7 +186,7 @@ def test_changes_are_looked_up_entry_by_entry_without_statistics(database: Datab
             "SELECT 1, 'e' || n, md5(n::text), '', 0, '', 1, 0, n FROM generate_series(1, 8000) n"
         )
         connection.exec_driver_sql("INSERT INTO changes (feed_id, id) SELECT 1, id FROM entries")
-    with store._lookup() as connection:
+    with store._database.lookup() as connection:
         winners = statements.WINNERS.params(feed_id=1).compile(
             dialect=connection.dialect, compile_kwargs={"literal_binds": True}
         )
@@ -263,7 +263,7 @@ class TestSilence:
         other.begin_run()
 
         def write() -> None:
-            with silent._transaction() as connection:
+            with silent._database.transaction() as connection:
                 connection.exec_driver_sql("UPDATE store SET runs = runs + 7")
                 # It waits for the row.
                 assert other.begin_run() == 2

@@ -30,7 +30,7 @@ def store(database: Database) -> Iterator[Store]:
 
 
 def set_due(store: Store, url: str, due: str) -> None:
-    with store._transaction() as connection:
+    with store._database.transaction() as connection:
         connection.execute(feeds.update().where(feeds.c.url == url).values(due=due))
 
 
@@ -57,7 +57,7 @@ def test_only_the_run_that_has_a_feed_plans_it(store: Store) -> None:
     store.subscribe({URL: {}}, THEN)
     run = store.begin_run()
     store.begin_walk(URL, run, THEN)
-    with store._transaction() as connection:
+    with store._database.transaction() as connection:
         connection.execute(feeds.update().values(polled=THEN))
     store.note_verdicts(run - 1, [COMPLETE], Limits(1, 1))
     assert store.next_due([URL]) == {URL: None}

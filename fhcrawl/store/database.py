@@ -1,0 +1,149 @@
+"""The database of a store: its transactions, and what its errors mean."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from fhcrawl.exceptions import LeaseError, StoreError
+from fhcrawl.store import leases, migrations, opening, schema
+from fhcrawl.store.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from psycopg import Error
+    from sqlalchemy import URL, Connection, Dialect, Engine
+
+    from fhcrawl.store.pipeline import Batch, Row
+
+
+class Database:
+    """A database with the tables of `fhcrawl.store.schema`; every method raises `StoreError` if it fails.
+
+    :param pipeline: of PostgreSQL, for transactions that are not waited for; SQLite has none
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.dialect: Dialect = engine.dialect
+        self.pipeline = Pipeline(engine) if engine.dialect.name == schema.POSTGRESQL else None
+        self._engine = engine
+        self._writer = opening.writer(engine)
+        self._reader = opening.reader(engine)
+        self._file: tuple[int, int] | None = None
+
+    @classmethod
+    def open(cls, url: str | URL) -> Database:
+        """Open the database at an SQLAlchemy URL; make its tables if there are none, migrate older ones.
+
+        :raises StoreError: if it cannot be opened, or was written by a newer fhcrawl
+        """
+        parsed = opening.parsed(url)
+        try:
+            database = cls(opening.engine(parsed))
+            database._prepare()
+            database._file = opening.identity(database._engine)
+        except (SQLAlchemyError, ImportError) as error:
+            raise StoreError(
+                f"The store cannot be opened: {opening.shown(parsed)} "
+                f"({opening.cause(error)}); {opening.advice(error)}"
+            ) from error
+        return database
+
+    def _prepare(self) -> None:
+        try:
+            with self._engine.begin() as connection:
+                is_current = migrations.is_current(connection)
+            if not is_current:
+                with self._writer.begin() as connection:
+                    migrations.prepare(connection)
+        except BaseException:
+            self._engine.dispose()
+            raise
+
+    @property
+    def place(self) -> str:
+        """Its URL, without passwords."""
+        return opening.shown(self._engine.url)
+
+    def close(self) -> None:
+        """Wait for all answers, and close all connections."""
+        if self.pipeline is not None:
+            self.pipeline.close()
+        self._engine.dispose()
+
+    # -- transactions that are waited for ---------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A transaction that writes; nobody else does meanwhile."""
+        with self._begin(self._writer) as connection:
+            yield connection
+
+    def snapshot(self) -> AbstractContextManager[Connection]:
+        """A transaction that only reads, and waits for no writer."""
+        return self._begin(self._engine)
+
+    def still(self) -> AbstractContextManager[Connection]:
+        """The same, in which all statements see one state of the database."""
+        if self.dialect.name == schema.POSTGRESQL:
+            return self._begin(self._engine.execution_options(isolation_level="REPEATABLE READ"))
+        return self._begin(self._engine)
+
+    @contextmanager
+    def lookup(self) -> Iterator[Connection]:
+        """For a statement that only reads, without the round trips that begin and end a transaction."""
+        self.settle()
+        with self._sentences(), self._reader.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _begin(self, engine: Engine) -> Iterator[Connection]:
+        self.settle()
+        with self._sentences(), engine.begin() as connection:
+            yield connection
+
+    # -- transactions of a pipeline ---------------------------------------------------------------
+
+    def ask(self, pipeline: Pipeline, batch: Batch) -> list[list[Row]]:
+        """What the statements of a batch find."""
+        with self._sentences():
+            return pipeline.ask(batch)
+
+    def send(self, pipeline: Pipeline, batch: Batch, done: Callable[[StoreError | None], None]) -> None:
+        """Send a batch that writes, and do not wait.
+
+        :param done: is called when it is committed, or with what it has failed with; a `LeaseError` if a
+            fence did not let it through
+        """
+        with self._sentences():
+            pipeline.send(batch, lambda error: done(None if error is None else _refusal(error)))
+
+    def settle(self) -> None:
+        """Wait until all that was sent has been answered."""
+        if self.pipeline is not None:
+            self.pipeline.settle()
+
+    @contextmanager
+    def _sentences(self) -> Iterator[None]:
+        """Let what the database raises, or its driver at the end of a pipeline, be a StoreError."""
+        if self._file != opening.identity(self._engine):
+            raise StoreError("The store is gone: somebody has moved or replaced its file; bring it back")
+        try:
+            yield
+        except (SQLAlchemyError, self.dialect.loaded_dbapi.Error) as error:
+            raise _failure(error) from error
+
+
+def _failure(error: Exception) -> StoreError:
+    return StoreError(f"The store failed: {opening.cause(error)}; {opening.advice(error)}")
+
+
+def _refusal(error: Error) -> StoreError:
+    """What an error is that a transaction of this run has failed with."""
+    made = LeaseError(leases.TAKEN_OVER) if leases.is_fence(error) else _failure(error)
+    made.__cause__ = error
+    return made
