@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import zlib
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 SERIAL = re.compile(r"%\(serial\)")
 ENDING = re.compile(r"(\.warc(?:\.gz)?)$")
 READ = re.compile(r"\.w?arc(?:\.gz)?(?:\.open)?$")
+# A WARC or an ARC record (the first one of an ARC file has a URL with filedesc:). What is gzip but cannot be
+# decompressed may be a damaged one, and those are read up to where they are damaged.
+BEGINS = re.compile(rb"WARC/|[a-z]+:\S* \S+ \d{14} |filedesc:|\x1f\x8b", re.IGNORECASE)
+LOOKED_AT = 4096
+GZIP_ONLY = zlib.MAX_WBITS | 16
 NEEDED = "needs warcio: write pip install 'fhcrawl[warc]'"
 
 
@@ -81,7 +87,7 @@ def files(argument: str, base: Path) -> list[str]:
     """The files that `-a warc` names: paths of files and folders, separated by white space; or one path.
 
     :param base: what they are relative to
-    :raises ArgumentError: if there is none
+    :raises ArgumentError: if there is none, or if one that is named begins as neither WARC nor ARC files do
     """
     check_library("-a warc")
     given = [argument] if (base / argument).exists() else argument.split()
@@ -93,7 +99,26 @@ def files(argument: str, base: Path) -> list[str]:
 
 def _files(path: Path) -> list[Path]:
     if path.is_file():
+        if not BEGINS.match(_begin(path)):
+            raise ArgumentError(
+                f"-a warc: {path} is no WARC or ARC file; write the path of one, or a folder of them"
+            )
         return [path]
     if not path.is_dir():
         raise ArgumentError(f"-a warc: there is no {path}; write the path of a WARC file, or a folder")
     return sorted(file for file in path.rglob("*") if READ.search(file.name) and file.is_file())
+
+
+def _begin(path: Path) -> bytes:
+    """The first octets of a file, decompressed if they are gzip."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(LOOKED_AT)
+    except OSError as error:
+        raise ArgumentError(
+            f"-a warc: {path} cannot be read ({error.strerror}); write the path of a WARC file, or a folder"
+        ) from error
+    try:
+        return zlib.decompressobj(GZIP_ONLY).decompress(begin, LOOKED_AT) or begin
+    except zlib.error:
+        return begin

@@ -21,6 +21,7 @@ from tests.server import Answer, FeedServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from tests.chaos.publishers import Publisher
     from tests.cluster.workers import Cluster, Worker
@@ -292,14 +293,15 @@ def test_redis_that_dies_on_the_way_loses_nothing(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (("-a", "warc=feeds.txt"), "-a warc= is for one process"),
+        (("-a", "warc=../old.warc"), "-a warc= is for one process"),
         (("-s", "CONCURRENT_REQUESTS_PER_DOMAIN=2"), "in a cluster, each host gets one at a time"),
         (("-s", "FHCRAWL_STORE_URL=sqlite:///a.sqlite"), "is no PostgreSQL database"),
     ],
 )
 def test_what_is_not_for_clusters_is_said_before_the_first_request(
-    cluster: Cluster, args: tuple[str, ...], sentence: str
+    cluster: Cluster, tmp_path: Path, args: tuple[str, ...], sentence: str
 ) -> None:
+    (tmp_path / "old.warc").write_bytes(b"WARC/1.1\r\n")
     run = cluster.start("http://127.0.0.1:1/", args=args).end()
     assert run.exit_code == 2
     assert sentence in run.log

@@ -10,6 +10,8 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from fhcrawl.exceptions import ArgumentError
+from fhcrawl.warc import naming
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
@@ -278,3 +280,49 @@ def test_files_that_are_not_there_get_a_sentence(
     assert run.exit_code == 2
     assert sentence in run.log
     assert "Traceback" not in run.log
+
+
+RECORD = b"WARC/1.1\r\nWARC-Type: response\r\n"
+CUT_OFF = b"http://example.org/feed 127.0.0.1 20050101000000 application/atom+xml 99\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "is_read"),
+    [
+        (b'{"version": "https://jsonfeed.org/version/1.1"}', False),
+        (b"http://example.org/feed\nhttp://example.org/other\n", False),
+        (gzip.compress(b"<feed/>"), False),
+        (b"", False),
+        (RECORD, True),
+        (gzip.compress(RECORD), True),
+        (gzip.compress(RECORD)[:10], True),
+        (b"\x1f\x8b\x08\x00damaged", True),
+        (b"filedesc://old file.arc 0.0.0.0 20050101000000 text/plain 76\n", True),
+        (CUT_OFF, True),
+    ],
+    ids=["JSON", "URLs", "gzip", "empty", "WARC", "WARC, gzip", "cut off", "damaged", "ARC", "ARC, cut"],
+)
+def test_file_is_looked_at_where_it_begins(tmp_path: Path, content: bytes, is_read: bool) -> None:
+    path = tmp_path / "old"
+    path.write_bytes(content)
+    if is_read:
+        assert naming.files("old", tmp_path) == [str(path)]
+        return
+    with pytest.raises(ArgumentError, match="is no WARC or ARC file; write the path of one"):
+        naming.files("old", tmp_path)
+
+
+def test_file_that_is_no_warc_file_is_refused_before_the_first_request(
+    server: FeedServer, project: Project, archive: Archive
+) -> None:
+    server.serve("/feed", atom([E("1")]))
+    archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("0")]))
+    (project.folder / "feed.json").write_text("{}")
+    run = project.crawl(server.url("/feed"), args=("-a", "warc=old.warc.gz feed.json"))
+    assert run.exit_code == 2
+    assert "-a warc: feed.json is no WARC or ARC file; write the path of one" in run.log
+    assert "Traceback" not in run.log
+    assert server.asked() == []
+    # In a folder, files are told by their names.
+    run = read(project, server.url("/feed"), path=".")
+    assert set(run.changes) == {"0", "1"}
