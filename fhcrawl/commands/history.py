@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from fhcrawl.store.rows import KeptVersion
 
+# Of the document, which each version names anyway.
+NOT_OF_ENTRY = ("id", "document", "document_updated")
 LINE = "{:<10}  {:<20}  {}"
 SETTING = "FHCRAWL_KEEP_VERSIONS_ENABLED"
 
@@ -89,20 +91,41 @@ def as_json(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
     """A JSON object a version."""
     from fhcrawl.logs import json_escaped
 
-    for version in versions:
+    for version, changed in _with_changes(versions):
         said = {"state": version.state, "feed": feed, **version.fields, "captured": version.captured}
+        said["then_changed"] = changed
         yield json_escaped(json.dumps(said, ensure_ascii=False))
 
 
 def as_text(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
-    """Two lines a version, for people."""
+    """Two lines a version, and a third if another one came after it; for people."""
     from fhcrawl.logs import printable
 
-    for version in versions:
+    for version, changed in _with_changes(versions):
         fields = version.fields
         time = fields["updated"] or fields["published"] or fields["document_updated"] or "-"
         yield LINE.format(version.state, time, printable(fields["title"] or "(no title)"))
         captured = f", captured {version.captured}" if version.captured else ""
         yield LINE.format("", "", f"from {printable(fields['document'] or '-')}{captured}")
+        if changed:
+            yield LINE.format("", "", f"then changed: {', '.join(changed)}")
     if len(versions) == 1:
         yield f"No other version is kept; with {SETTING}=1, crawls keep what they find from then on"
+
+
+def _with_changes(versions: list[KeptVersion]) -> Iterator[tuple[KeptVersion, list[str] | None]]:
+    """Each version, and the names of the fields in which the one that came after it differs.
+
+    A deletion says nothing of fields: it has none, and none of the others is compared with it.
+    """
+    after: KeptVersion | None = None
+    for version in versions:
+        if version.state == "deleted":
+            yield version, None
+            continue
+        yield version, None if after is None else _differing(version.fields, after.fields)
+        after = version
+
+
+def _differing(fields: dict[str, Any], others: dict[str, Any]) -> list[str]:
+    return [name for name, value in fields.items() if name not in NOT_OF_ENTRY and others[name] != value]

@@ -50,7 +50,7 @@ def test_what_a_crawl_replaces_and_what_archives_have_is_kept(server: FeedServer
     done = project.scrapy("history", server.url("/feed"), "1")
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["current", "2011-01-01T00:00:00Z", "C"]
-    assert lines[5].split() == ["from", server.url("/1")]
+    assert lines[6].split() == ["from", server.url("/1")]
     # What has come again is kept once.
     crawl(server, project, DELTAFETCH_RESET=1)
     assert history(server, project) == versions
@@ -67,6 +67,31 @@ def test_deleted_entry_has_its_past(server: FeedServer, project: Project) -> Non
     crawl(server, project)
     states = [version["state"] for version in history(server, project)]
     assert states == ["current", "deleted", "superseded"]
+
+
+def test_older_version_says_what_then_changed(server: FeedServer, project: Project) -> None:
+    first, same = E("1", "a", "2009-01-01T00:00:00Z"), "2010-01-01T00:00:00Z"
+    for document in (
+        atom([first]),
+        atom([], head=tombstone("1", "2009-06-01T00:00:00Z")),
+        atom([E("1", "b", same)], title="Other"),
+        atom([E("1", "b", same, title="B")], updated="2020-01-01T00:00:00Z"),
+    ):
+        server.serve("/feed", document)
+        crawl(server, project)
+    versions = history(server, project)
+    assert [(version["state"], version["then_changed"]) for version in versions] == [
+        ("current", None),
+        ("superseded", ["title"]),
+        ("deleted", None),
+        # What a deletion came after is compared with what came after that.
+        ("superseded", ["updated", "summary"]),
+    ]
+    lines = project.scrapy("history", server.url("/feed"), "1").stdout.splitlines()
+    assert [line.strip() for line in lines if "changed" in line] == [
+        "then changed: title",
+        "then changed: updated, summary",
+    ]
 
 
 def test_nothing_is_kept_unless_it_is_asked_for(server: FeedServer, project: Project) -> None:
