@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
+import sys
+import textwrap
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +23,10 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Verdict
     from fhcrawl.store import Feed
 
-COLUMNS = "{:<12} {:<10} {:>8}  {:<10}  {}"
+COLUMNS = "{:<12} {:<10} {:>8}  {:<10}  "
+REASON = " " * 4
+# Fewer columns than this beside an indent are not worth one.
+NARROWEST = 24
 
 
 class Command(ScrapyCommand):
@@ -72,7 +78,8 @@ class Command(ScrapyCommand):
         try:
             with closing(Store.open_to_read(store_url(self.settings))) as store:
                 feeds = _noting(store.feeds(), verdicts)
-                for line in as_json(feeds) if opts.json else as_table(feeds, store.place):
+                width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+                for line in as_json(feeds) if opts.json else as_table(feeds, store.place, width):
                     print(line)
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
@@ -98,27 +105,43 @@ def as_json(feeds: Iterable[Feed]) -> Iterator[str]:
     yield "[]" if separator == "[" else "]"
 
 
-def as_table(feeds: Iterable[Feed], place: str) -> Iterator[str]:
+def as_table(feeds: Iterable[Feed], place: str, width: int | None = None) -> Iterator[str]:
     """The lines of a table for people.
 
     :param place: of the store
+    :param width: of the terminal, which lines are wrapped to; None: they are not
     """
     from fhcrawl.logs import printable
 
     empty = True
     for feed in feeds:
         if empty:
-            yield COLUMNS.format("VERDICT", "KIND", "ENTRIES", "SUBSCRIBED", "FEED")
+            yield f"{COLUMNS.format('VERDICT', 'KIND', 'ENTRIES', 'SUBSCRIBED')}FEED"
         empty = False
         kind: Any = "-" if feed.kind is None else feed.kind.value
         title = f"  ({printable(feed.title)})" if feed.title else ""
         subscribed = "yes" if feed.subscribed else "-"
         named = f"{printable(feed.feed)}{title}"
-        yield COLUMNS.format(feed.verdict.value, kind, feed.entries, subscribed, named)
+        yield from _wrapped(COLUMNS.format(feed.verdict.value, kind, feed.entries, subscribed), named, width)
         for reason in feed.reasons:
-            yield f"    {printable(reason.url)} {printable(reason.detail)} (since {reason.since})"
+            said = f"{printable(reason.url)} {printable(reason.detail)} (since {reason.since})"
+            yield from _wrapped(REASON, said, width)
     if empty:
         yield (
             f"No feeds yet in {printable(place)}: "
             "scrapy crawl history -a feed=https://example.org/index.atom -o entries.jsonl"
         )
+
+
+def _wrapped(begin: str, text: str, width: int | None) -> list[str]:
+    """A line, which goes on below where its text begins; words that are too long, as URLs are, stay whole."""
+    if width is None or width < len(begin) + NARROWEST:
+        return [begin + text]
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=begin,
+        subsequent_indent=" " * len(begin),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

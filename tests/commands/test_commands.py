@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import make_url
 
+from fhcrawl.commands.feeds import as_table
 from fhcrawl.items import FIELDS
-from fhcrawl.store import opening
+from fhcrawl.logical_feed import Kind, Reason, Verdict
+from fhcrawl.store import Feed, opening
 from tests.crawling import read_export
+from tests.extensions.test_progress import Terminal
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
@@ -73,6 +76,34 @@ def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
     assert lines[1].split() == ["complete", "archived", "3", "-", crawled.url("/one"), "(One\\x85feed)"]
     assert lines[2].split()[:5] == ["incomplete", "archived", "1", "-", crawled.url("/two")]
     assert lines[3].strip().startswith(f"{crawled.url('/gone')} is not there (404) (since 2")
+
+
+def test_feeds_on_a_terminal_are_wrapped_between_words(crawled: FeedServer, project: Project) -> None:
+    environment = project.environment(TERM="xterm", COLUMNS="", LINES="")
+    shown = Terminal(project.command("feeds"), 76, cwd=project.folder, env=environment)
+    lines = shown.wait()
+    indent = " " * lines[0].index("FEED")
+    assert lines[1].split() == ["complete", "archived", "3", "-", crawled.url("/one")]
+    assert lines[2] == f"{indent}(One\\x85feed)"
+    assert lines[5].startswith(f"    {crawled.url('/gone')} is not there (404) (since")
+    assert lines[6].startswith("    2")
+    # No word is another one than where nothing is wrapped.
+    assert shown.raw.decode().split() == project.scrapy("feeds").stdout.split()
+
+
+@pytest.mark.parametrize(("width", "title_line"), [(1, 1), (69, 1), (70, 2), (80, 2), (200, 1)])
+def test_feeds_on_a_terminal_keep_their_urls_whole(width: int, title_line: int) -> None:
+    url = "https://example.org/" + "a-long-way/" * 10
+    reason = Reason("http-404", f"{url}gone", "is not there (404)", "2024-01-01T00:00:00Z")
+    feed = Feed(
+        url, "A title", Kind.ARCHIVED, Verdict.INCOMPLETE, [reason], 1, {}, None, None, None, None, None
+    )
+    lines = "\n".join(as_table([feed], "store", width)).splitlines()
+    assert url in lines[1].split()
+    # Where there is no room for an indent, nothing is wrapped.
+    assert lines[title_line].endswith("(A title)")
+    assert any(f"{url}gone" in line.split() for line in lines)
+    assert " ".join(lines).split() == " ".join(as_table([feed], "store")).split()
 
 
 def test_feeds_of_an_empty_store(project: Project) -> None:
