@@ -51,10 +51,12 @@ def first(known: Subscription, options: dict[str, Any]) -> Iterator[Request]:
 
 
 def subscription(known: Subscription, walk: dict[str, Any]) -> Request:
-    """The request for a subscription document, if it has changed.
+    """The request for a subscription document, if it has changed, or is to be read in another way.
 
     :param walk: what the requests of its walk hand on
     """
+    if known.body_digest is not None and not responses.is_read_like(known.body_digest, walk["options"]):
+        known = known.anew()
     validators = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
     return _request(
         Role.SUBSCRIPTION,

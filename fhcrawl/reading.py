@@ -166,7 +166,7 @@ def _fill_subscription(visit: Visit, response: Response, document: FeedDocument)
 
 def _validators(response: Response) -> tuple[str | None, str | None, str]:
     etag, last_modified = responses.header(response, "ETag"), responses.header(response, "Last-Modified")
-    return etag, last_modified, responses.digest(response, *responses.links(response))
+    return etag, last_modified, responses.body_digest(response, response.cb_kwargs.get("options", {}))
 
 
 def _beyond(document: FeedDocument, most: Bounds) -> Loss | None:

@@ -85,6 +85,15 @@ def oddities(request: Request) -> Oddities:
     return Oddities(options.get("next") == "archive", options.get("reversed", False))
 
 
+def way_of(options: dict[str, Any]) -> str:
+    """How a feed is read, by what the user says of it; '' for what all others are read like.
+
+    :param options: plain values; `wordpress`: its pages are guessed
+    """
+    given = {name: options[name] for name in ("next", "reversed", "wordpress") if options.get(name)}
+    return ",".join(f"{name}={value}" for name, value in given.items())
+
+
 def own_headers(feed: str, url: str, options: dict[str, Any]) -> dict[str, str]:
     """The headers that the user gave for a feed; they may be credentials, and stay with the feed's host."""
     headers: dict[str, str] = options.get("headers", {})
@@ -119,8 +128,23 @@ def unfetchable(visit: Visit, link: Link) -> Visit:
 
 
 def is_unchanged(response: Response, body_digest: str) -> bool:
-    """Whether a document is what it was, by its status or by its bytes."""
-    return response.status == NOT_MODIFIED or digest(response, *links(response)) == body_digest
+    """Whether a document is what it was, by its status or by its bytes.
+
+    :param body_digest: `body_digest` of what it was
+    """
+    known, _, _way = body_digest.partition(" ")
+    return response.status == NOT_MODIFIED or digest(response, *links(response)) == known
+
+
+def body_digest(response: Response, options: dict[str, Any]) -> str:
+    """Of a subscription document's bytes and Link headers, with the way in which it was read."""
+    return f"{digest(response, *links(response))} {way_of(options)}".rstrip()
+
+
+def is_read_like(body_digest: str, options: dict[str, Any]) -> bool:
+    """Whether a document was read as what the user says now would have it read."""
+    _digest, _, way = body_digest.partition(" ")
+    return way == way_of(options)
 
 
 def digest(response: Response, *headers: str) -> str:

@@ -22,7 +22,12 @@ NOT_FOUND = 404
 
 
 def page_behind(visit: Visit, response: Response) -> Link | None:
-    """The page behind a WordPress feed that names none; None if it is no WordPress's, or names one."""
+    """The page behind a WordPress feed that names none; None if it is no WordPress's, or names one.
+
+    Nor is there one as long as FHCRAWL_WORDPRESS_ENABLED is off.
+    """
+    if not response.cb_kwargs["options"].get("wordpress"):
+        return None
     if visit.behind is not None or visit.loss is not None or visit.kind != Kind.SINGLE.value:
         return None
     if not GENERATOR.search(response.body) and API_LINK not in b"".join(response.headers.getlist("Link")):

@@ -168,6 +168,8 @@ class HistorySpider(Spider):
 
         :param options: what the user says of the feed, as plain values
         """
+        if self.settings.getbool("FHCRAWL_WORDPRESS_ENABLED"):
+            options = {**options, "wordpress": True}
         return map(self._request, asking.first(known, options))
 
     def _request(self, request: Request) -> Request:
@@ -232,7 +234,7 @@ class HistorySpider(Spider):
         self, visit: Visit, response: Response, document: FeedDocument
     ) -> Iterator[Request | EntryVersion]:
         entries = reading.fill(visit, response, document, self._most)
-        guess = wordpress.page_behind(visit, response) if self._pages_wordpress() else None
+        guess = wordpress.page_behind(visit, response)
         if guess is not None:
             visit.behind, visit.kind = guess, Kind.PAGED.value
         reading.report(visit, document)
@@ -356,9 +358,6 @@ class HistorySpider(Spider):
     @property
     def _documents(self) -> ReaderExtension:
         return ReaderExtension.of(self.crawler)
-
-    def _pages_wordpress(self) -> bool:
-        return self.settings.getbool("FHCRAWL_WORDPRESS_ENABLED")
 
     def _behind(
         self, visit: Visit, response: Response, link: Link, is_guess: bool, newer: Newer | None

@@ -105,7 +105,8 @@ class Subscription:
     :param walk: number of the walk that begins
     :param run: number of the crawl that it is part of
     :param behind: the document behind the subscription document when it was last read
-    :param body_digest: of the subscription document's bytes then; None if it is to be read again anyway
+    :param body_digest: of the subscription document's bytes then, and how it was read; None if it is to be
+        read again anyway
     :param crawled: when it was last read; None if it never was
     :param snapshot: the snapshot that the feed goes on from
     """

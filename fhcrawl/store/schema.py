@@ -101,7 +101,7 @@ feeds = Table(
     Column("crawled", Text, comment="when the subscription document was last read"),
     Column("etag", Text),
     Column("last_modified", Text),
-    Column("body_digest", Text, comment="of the subscription document's bytes"),
+    Column("body_digest", Text, comment="of the subscription document's bytes, and how it was read"),
     Column("subscription_id", Number, comment="the subscription document's row in documents"),
     Column("verdict", Text, comment="when its last crawl ended; NULL while one is under way, or if it died"),
     Column("reasons", Text, comment="of the verdict: a JSON list of {kind, url, detail, since}"),

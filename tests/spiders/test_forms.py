@@ -206,6 +206,28 @@ class TestOddPublishers:
         assert server.asked() == ["/index", "/a2", "/a1"]
         assert project.verdict() == ("complete", [])
 
+    @pytest.mark.parametrize(
+        ("option", "link"), [('next = "archive"', "next"), ("reversed = true", "next-archive")]
+    )
+    def test_feed_that_is_to_be_read_in_another_way_is_read_again(
+        self, server: FeedServer, project: Project, option: str, link: str
+    ) -> None:
+        """Though its subscription document has not changed."""
+        server.serve("/index", atom([E("3")], links={link: "/a2"}))
+        server.serve("/a2", atom([E("2")], links={link: "/a1"}))
+        server.serve("/a1", atom([E("1")]))
+        self.crawl(project, server, "")
+        before = project.verdict()
+        assert before[0] != "complete"
+        self.crawl(project, server, option)
+        assert project.verdict() == ("complete", [])
+        assert set(project.logical_feed()) == {"1", "2", "3"}
+        server.asked()
+        self.crawl(project, server, option)
+        assert server.asked() == ["/index"]
+        self.crawl(project, server, "")
+        assert project.verdict() == before
+
     def test_more_headers(self, server: FeedServer, project: Project) -> None:
         server.serve("/index", atom([E("2")], prev="/a1"))
         server.serve("/a1", atom([E("1")]))
@@ -468,6 +490,18 @@ class TestWordPress:
         assert project.verdict() == ("lossy", ["paged"])
         project.crawl(feed, settings=self.ON)
         assert server.asked() == ["/feed/"]
+
+    def test_pages_are_walked_from_when_they_are_asked_for(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        feed = self.serve(server)
+        project.crawl(feed)
+        server.asked()
+        run = project.crawl(feed, settings=self.ON)
+        assert server.asked() == ["/feed/", *(f"/feed/?paged={number}" for number in (2, 3, 4))]
+        assert set(run.changes) == {"1", "2"}
+        project.crawl(feed)
+        assert project.verdict() == ("unknown", ["no-history"])
 
     def test_pages_are_not_guessed_unless_asked_for(self, server: FeedServer, project: Project) -> None:
         run = project.crawl(self.serve(server))
