@@ -89,9 +89,12 @@ class Reading:
     def _accept(self, version: Version, item: EntryItem) -> None:
         if self.visit is None:
             return
+        new = version, vars(item)
         before = self.visit.accepted.get(version.id)
-        if before is None or before[0].order < version.order:
-            self.visit.accepted[version.id] = (version, vars(item))
+        if before is not None:
+            new, older = (new, before) if before[0].order < version.order else (before, new)
+            self.visit.superseded.setdefault((version.id, older[0].digest), older)
+        self.visit.accepted[version.id] = new
 
     def spoil(self, kind: str, detail: str) -> None:
         """Leave the document unmarked."""

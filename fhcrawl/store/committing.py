@@ -80,7 +80,8 @@ class Commit:
             self._forget_chain()
         if self._visit.role is Role.INDEX:
             lists.forget_others(self._connection, self._feed_id, self._visit)
-        deleted = self._delete() + lists.replace(self._connection, self._feed_id, self._visit)
+        kept = self._upserts if self._keeps_versions else None
+        deleted = self._delete() + lists.replace(self._connection, self._feed_id, self._visit, kept)
         self._write_feed(has_news=bool(self._visit.accepted or self._visit.written) or deleted > 0)
         return deleted
 
@@ -174,11 +175,12 @@ class Commit:
 
     def _write_entries(self) -> None:
         visit, feed_id = self._visit, self._feed_id
-        self._keep([i for i in visit.accepted if i in visit.stored and i not in visit.written])
-        self._upserts.version.execute_all(
-            self._connection,
-            [rows.entry_row(feed_id, version, fields) for version, fields in visit.superseded.values()],
-        )
+        self._keep([i for i in visit.accepted if i in visit.stored or i in visit.written])
+        if self._keeps_versions:
+            self._upserts.version.execute_all(
+                self._connection,
+                [rows.entry_row(feed_id, version, fields) for version, fields in visit.superseded.values()],
+            )
         self._upserts.entry.execute_all(
             self._connection,
             [rows.entry_row(feed_id, version, fields) for version, fields in visit.accepted.values()],

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.lists import Listed
     from fhcrawl.store.prepared import Executes
+    from fhcrawl.store.upserts import Upserts
     from fhcrawl.visit import Visit
 
 _index = documents.alias("snapshot_index")
@@ -106,15 +107,21 @@ def forget_others(connection: Executes, feed_id: int, visit: Visit) -> None:
 
 # Snapshot: it is the whole state. A later one has another id, and so have all its entities: what is only in
 # the earlier one is no longer there. Nothing is deleted before all of the later one has been read.
-def replace(connection: Executes, feed_id: int, visit: Visit) -> int:
-    """Delete the entries of earlier snapshots, if all of a later one has been read; how many they were."""
+def replace(connection: Executes, feed_id: int, visit: Visit, kept: Upserts | None) -> int:
+    """Delete the entries of earlier snapshots, if all of a later one has been read; how many they were.
+
+    :param kept: what they were is to be kept, and that they are deleted; None: it is not
+    """
     if visit.replaces is None or _has_unread_parts(connection, feed_id):
         return 0
     earlier = _earlier(feed_id, visit.replaces)
     live = earlier & (entries.c.digest != "")
     is_pending = exists().where(statements.CHANGE_OF_ENTRY)
-    # What was deleted, and exported as deleted, in an earlier run never comes back.
-    connection.execute(entries.delete().where(earlier, entries.c.digest == "", ~is_pending))
+    if kept is not None:
+        connection.execute(kept.superseded_where(live))
+    else:
+        # What was deleted, and exported as deleted, in an earlier run never comes back.
+        connection.execute(entries.delete().where(earlier, entries.c.digest == "", ~is_pending))
     begun = select(entries.c.feed_id, entries.c.id, entries.c.digest).where(live, ~is_pending)
     connection.execute(changes.insert().from_select(["feed_id", "id", "exported_digest"], begun))
     never_exported = changes.c.exported_digest.is_(None) & exists().where(live, statements.CHANGE_OF_ENTRY)

@@ -116,6 +116,11 @@ def writer(engine: Engine) -> Engine:
 def _configure_sqlite(connection: Any, record: Any) -> None:
     # The module would begin transactions by itself, and not before a change of the schema.
     connection.isolation_level = None
+    # Octets are stored as text, as they are: a file that somebody has made with another encoding would take
+    # them for that.
+    [encoding] = connection.execute("PRAGMA encoding").fetchone()
+    if encoding != "UTF-8":
+        raise StoreError(f"The database has the encoding {encoding}: write the path of a new file")
     # Entries are rows of one or two thousand bytes: most of a page of 4096 would be wasted.
     connection.execute("PRAGMA page_size = 16384")
     # https://www.sqlite.org/wal.html: readers do not wait for the writer, and a commit survives a

@@ -24,7 +24,7 @@ from fhcrawl.store.statements import ORIGINAL, among, number_of
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
-    from sqlalchemy import Column, Dialect
+    from sqlalchemy import Column, ColumnElement, Dialect
     from sqlalchemy.types import TypeEngine
 
 # Of the subscription document that the feed has been walked from.
@@ -37,6 +37,7 @@ UNREAD_COLUMNS = (
 )
 READ_COLUMNS = (*UNREAD_COLUMNS, "run", "updated", "fetched", "moved_to")
 DOCUMENT_KEY = (documents.c.feed_id, Keyed(documents.c.key))
+VERSION_KEY = (versions.c.feed_id, Keyed(versions.c.id), versions.c.digest)
 
 
 class Upserts:
@@ -60,13 +61,20 @@ class Upserts:
         part = insert(documents).inline().values(behind_id=number_of("b_behind_key"))
         self.part = self._known_document(part, "url", "behind_id")
         self.document = Prepared(self._document(insert(documents).inline()), dialect, READ_COLUMNS)
-        once = (versions.c.feed_id, Keyed(versions.c.id), versions.c.digest)
-        version = insert(versions).inline()
-        kept = many(version).on_conflict_do_nothing(index_elements=once)
+        self._version = insert(versions).inline()
+        kept = many(self._version).on_conflict_do_nothing(index_elements=VERSION_KEY)
         self.version = rows(kept, dialect, versions.columns.keys())
-        stored = version.from_select(versions.columns.keys(), _stored_entries(dialect))
-        self.superseded = stored.on_conflict_do_nothing(index_elements=once)
+        of_feed = entries.c.feed_id == bindparam("b_feed_id", type_=Integer())
+        self.superseded = self._copied(among(select(entries).where(of_feed), "b_ids", dialect))
         self.capture = self._overwrite(insert(captures), captures.c.url)
+
+    def superseded_where(self, condition: ColumnElement[bool]) -> Any:
+        """A copy of the entries for which a condition holds."""
+        return self._copied(select(entries).where(condition))
+
+    def _copied(self, found: Select[Any]) -> Any:
+        copy = self._version.from_select(versions.columns.keys(), found)
+        return copy.on_conflict_do_nothing(index_elements=VERSION_KEY)
 
     @staticmethod
     def _one(statement: Any) -> Any:
@@ -146,8 +154,3 @@ def _unnested(column: Column[Any]) -> Any:
 # An array has no collation.
 def _plain(kind: TypeEngine[Any]) -> TypeEngine[Any]:
     return Text() if isinstance(kind, Text) else kind
-
-
-def _stored_entries(dialect: Dialect) -> Select[Any]:
-    of_feed = entries.c.feed_id == bindparam("b_feed_id", type_=Integer())
-    return among(select(entries).where(of_feed), "b_ids", dialect)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from fhcrawl.logical_feed import captured, place_of_capture
 from tests.feeds import E, atom, tombstone
@@ -55,6 +58,38 @@ def test_what_a_crawl_replaces_and_what_archives_have_is_kept(server: FeedServer
     crawl(server, project, DELTAFETCH_RESET=1)
     assert history(server, project) == versions
     assert len(project.logical_feed()) == 2
+
+
+@pytest.mark.parametrize("order", list(permutations("abc")), ids="".join)
+def test_what_one_document_has_is_kept_in_any_order(
+    server: FeedServer, project: Project, order: tuple[str, ...]
+) -> None:
+    server.serve("/feed", atom([entry(text, 1904 + ord(text)) for text in order]))
+    crawl(server, project)
+    assert said(history(server, project)) == [("current", "c"), ("superseded", "b"), ("superseded", "a")]
+    server.serve("/feed", atom([entry(text, 1904 + ord(text)) for text in order]))
+    project.crawl(server.url("/feed"), settings={"DELTAFETCH_RESET": 1})
+    assert len(history(server, project)) == 3
+
+
+def test_older_versions_are_not_kept_unasked(server: FeedServer, project: Project) -> None:
+    server.serve("/feed", atom([entry("a", 2009), entry("b", 2010)]))
+    crawl(server, project, FHCRAWL_KEEP_VERSIONS_ENABLED=0)
+    assert said(history(server, project)) == [("current", "b")]
+
+
+def test_earlier_snapshots_have_their_past(server: FeedServer, project: Project) -> None:
+    for number in (1, 2, 3):
+        index = {"id": f"s{number}", "createdAt": f"200{number}-01-01T00:00:00Z", "pages": [f"/p{number}"]}
+        server.serve("/feed", json.dumps(index), content_type="application/json")
+        part = f"Content-Type: text/plain\r\n\r\nstate {number}"
+        body = f"--b\r\n{part}\r\n--b--\r\n"
+        server.serve(f"/p{number}", body, content_type="multipart/mixed; boundary=b")
+        crawl(server, project)
+    for number in (1, 2):
+        versions = history(server, project, f"urn:snapshot:s{number}:0:0")
+        expected = [(state, f"state {number}") for state in ("deleted", "superseded")]
+        assert [(version["state"], version["content"]) for version in versions] == expected
 
 
 def test_deleted_entry_has_its_past(server: FeedServer, project: Project) -> None:

@@ -101,6 +101,8 @@ documents = st.builds(
 @given(st.lists(documents, min_size=1, max_size=3), st.integers(1, 4), st.booleans())
 # What replaces the stored version is replaced by the next piece.
 @example([FIRST, Document([E("a", "y", LATER), E("a", "z", LATEST)], [])], 1, True)
+# So is what is new.
+@example([Document([E("a", "y", LATER), E("a", "z", LATEST)], [])], 1, True)
 # What an earlier piece has brought comes again, newer.
 @example([FIRST, Document([E("a", "y", LATER), E("a", "y", LATEST)], [])], 1, True)
 # What is exported comes back, after another version.

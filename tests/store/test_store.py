@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -58,6 +60,16 @@ def test_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
     path.write_text("This is no database, and never was one." * 100)
     with pytest.raises(StoreError, match="The store cannot be opened: sqlite:"):
+        Store.open(f"sqlite:///{path}")
+
+
+@pytest.mark.sqlite_only("a file")
+def test_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "utf16.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA encoding = 'UTF-16le'")
+        connection.execute("CREATE TABLE something (text TEXT)")
+    with pytest.raises(StoreError, match="has the encoding UTF-16le: write the path of a new file"):
         Store.open(f"sqlite:///{path}")
 
 
