@@ -42,6 +42,17 @@ class Keyed(FunctionElement[str]):
     inherit_cache = True
 
 
+@compiles(Keyed)
+def _keyed(element: Keyed, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(element.clauses, **options)
+
+
+@compiles(Keyed, POSTGRESQL)
+def _keyed_postgresql(element: Keyed, compiler: SQLCompiler, **options: Any) -> str:
+    string = compiler.process(element.clauses, **options)
+    return f"(CASE WHEN length({string}) <= 500 THEN {string} ELSE left({string}, 500) || md5({string}) END)"
+
+
 class Utf8(FunctionElement[str]):
     """Text that comes as octets, in UTF-8."""
 
@@ -57,17 +68,6 @@ def _utf8(element: Utf8, compiler: SQLCompiler, **options: Any) -> str:
 @compiles(Utf8, POSTGRESQL)
 def _utf8_postgresql(element: Utf8, compiler: SQLCompiler, **options: Any) -> str:
     return f"convert_from({compiler.process(element.clauses, **options)}, 'UTF8')"
-
-
-@compiles(Keyed)
-def _keyed(element: Keyed, compiler: SQLCompiler, **options: Any) -> str:
-    return compiler.process(element.clauses, **options)
-
-
-@compiles(Keyed, POSTGRESQL)
-def _keyed_postgresql(element: Keyed, compiler: SQLCompiler, **options: Any) -> str:
-    string = compiler.process(element.clauses, **options)
-    return f"(CASE WHEN length({string}) <= 500 THEN {string} ELSE left({string}, 500) || md5({string}) END)"
 
 
 store = Table(
