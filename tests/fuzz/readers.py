@@ -42,8 +42,8 @@ def _response(data: bytes) -> None:
 
 
 def _check(document: FeedDocument) -> None:
-    # What the store, the exporters and the log have to write.
-    json.dumps(asdict(document), ensure_ascii=False).encode()
+    # What the store, the exporters and the log have to write; originals have to be UTF-8.
+    json.dumps(asdict(document), default=bytes.decode, ensure_ascii=False).encode()
     entries = document.entries
     for time in (document.updated, *(each for entry in entries for each in (entry.published, entry.updated))):
         assert time is None or UTC.fullmatch(time), time
