@@ -77,11 +77,9 @@ class Database:
 
     # -- transactions that are waited for ---------------------------------------------------------
 
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
+    def transaction(self) -> AbstractContextManager[Connection]:
         """A transaction that writes; nobody else does meanwhile."""
-        with self._begin(self._writer) as connection:
-            yield connection
+        return self._begin(self._writer)
 
     def snapshot(self) -> AbstractContextManager[Connection]:
         """A transaction that only reads, and waits for no writer."""
