@@ -65,7 +65,7 @@ class Visit:
     :param pieces: how many pieces of its document have begun to be yielded; a document in memory is one
     :param accepted: entries to be stored, by id: their fields and the version
     :param written: what was accepted of earlier pieces and is stored, by id, without originals
-    :param superseded: older versions, if those are to be kept, by id and digest: the version and its fields
+    :param superseded: older versions, for a store that keeps them, by id and digest: version and fields
     :param confirmed: versions that hold nothing new but are newer than the stored ones, by id
     :param parts: the documents that a list names, in the order in which they are read; None for no list
     :param replaces: if all parts are processed with this one, the snapshot that is the state from now on:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from scrapy.exceptions import DropItem
 
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Outcome, Winner, decide
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from typing_extensions import Self
 
 STATS = {outcome: f"fhcrawl/entry/{outcome.value}" for outcome in Outcome}
 
@@ -19,16 +13,8 @@ STATS = {outcome: f"fhcrawl/entry/{outcome.value}" for outcome in Outcome}
 class DuplicatesPipeline:
     """Compares each version with the newest one so far (RFC 5005, 4.2).
 
-    With FHCRAWL_KEEP_VERSIONS_ENABLED, stale versions go to the store too.
+    Stale versions go to the store too, which keeps them with FHCRAWL_KEEP_VERSIONS_ENABLED.
     """
-
-    def __init__(self, keeps_versions: bool) -> None:
-        self._keeps_versions = keeps_versions
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the setting."""
-        return cls(crawler.settings.getbool("FHCRAWL_KEEP_VERSIONS_ENABLED"))
 
     def process_item(self, item: object) -> object:
         """Pass on an entry that is new or updated.
@@ -45,7 +31,7 @@ class DuplicatesPipeline:
             visit.winners[version.id] = Winner(version.order, version.digest)
             item.change = outcome.value
             return item
-        if self._keeps_versions and outcome is Outcome.STALE:
+        if outcome is Outcome.STALE:
             visit.superseded.setdefault((version.id, version.digest), (version, vars(item)))
         if winner is not None and outcome is Outcome.DUPLICATE and version.order > winner.order:
             visit.winners[version.id] = winner._replace(order=version.order)
