@@ -32,6 +32,7 @@ TAKEN_OVER = "another crawl has taken it over, because this one was silent for t
 RENEWALS = 3
 PROC = Path("/proc")
 NO_MACHINE = "-"
+HIDDEN = "hidden"
 # Of what /proc/PID/stat has behind the name: proc(5).
 STATE, START = 0, 19
 
@@ -193,12 +194,23 @@ def _machine() -> str:
 
 
 def _start(pid: int) -> str | None:
-    """When a process began; None if there is none of that number, or nobody but its parent knows it."""
+    """When a process began; None if there is none of that number, or nobody but its parent knows it.
+
+    /proc may hide those of other users, or when they began: proc(5), hidepid.
+    """
     try:
         fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return None
+        return HIDDEN if _is_of_another_user(pid) else None
     return None if fields[STATE] in "ZX" else fields[START]
+
+
+def _is_of_another_user(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return False
 
 
 def is_gone(owner: str) -> bool:
@@ -207,7 +219,7 @@ def is_gone(owner: str) -> bool:
     if kind != "process":
         return False
     _host, machine, pid, start, _run = named.split(" ")
-    return machine == _machine() != NO_MACHINE and _start(int(pid)) != start
+    return machine == _machine() != NO_MACHINE and _start(int(pid)) not in (start, HIDDEN)
 
 
 def shown(owner: str) -> str:

@@ -225,6 +225,22 @@ def test_lease_of_a_process_that_is_gone_is_free_at_once(
     assert two.dead_deliveries()
 
 
+def test_process_that_proc_hides_is_living(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It shows those of other users to nobody but root, if it was mounted so."""
+    ours, gone_by = of_this_machine(1, "1"), gone()
+
+    def kill(pid: int, sent: int) -> None:
+        assert sent == 0
+        raise PermissionError if pid == 1 else ProcessLookupError
+
+    machine = leases._machine()
+    monkeypatch.setattr(leases, "_machine", lambda: machine)
+    monkeypatch.setattr(leases, "PROC", tmp_path)
+    monkeypatch.setattr("fhcrawl.store.leases.os.kill", kill)
+    assert not leases.is_gone(ours)
+    assert leases.is_gone(gone_by)
+
+
 def test_delivery_of_a_living_run_is_its_own(one: Store, two: Store, tmp_path: Path) -> None:
     first = one.begin_run()
     one.begin_walk(FEED, first, NOW)
