@@ -45,7 +45,8 @@ ADVICE = {
     "not-well-formed": BROKEN,
     "loop": "tell its publisher, whose links lead back; what is behind the loop cannot be known",
     "repeats": "nothing, if its pages end there; else tell its publisher",
-    "reader-died": "the next run reads it again; if memory was short, lower FHCRAWL_MAX_ELEMENTS",
+    "reader-died": "the next run reads it again; if memory was short, lower FHCRAWL_MAX_ELEMENTS; if time "
+    "was, raise FHCRAWL_READER_TIMEOUT",
     "limit": "raise the setting that it names, if that can be; the next run goes on where one has stopped",
     "moved": "run it again: the next run sees whether the chain still leads there",
     "known": "run it again: the next run goes on there",

@@ -52,17 +52,22 @@ class ReaderProcess:
         await started._wait_for_turn()
         return started
 
-    async def read(self, job: Job) -> FeedDocument:
+    async def read(self, job: Job, seconds: int | None = None) -> FeedDocument:
         """Read a document there.
 
+        :param seconds: how long that may take; None is no limit
         :raises NotAFeedError: if it is none
-        :raises OSError: if the process is no more, or if there is no room; then it has ended
+        :raises OSError: if the process is no more, if it takes too long, or if there is no room; then it has
+            ended
         """
         try:
             put_job(self._file.fileno(), job)
             _pipes(self._process)[1].write(TURN)
-            await self._wait_for_turn()
+            await asyncio.wait_for(self._wait_for_turn(), seconds)
             return take_answer(self._file.fileno())
+        except asyncio.TimeoutError as error:
+            await self.kill()
+            raise TimeoutError(f"it has taken longer than {seconds} seconds") from error
         except OSError:
             await self.end()
             raise

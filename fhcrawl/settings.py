@@ -46,6 +46,8 @@ FHCRAWL_WARC_MAX_SIZE = 1_000_000_000
 # Whether documents of 32 KiB and more are read in a process of its own, beside the crawl; until that has
 # started, only those of 1 MiB and more.
 FHCRAWL_READER_ENABLED = True
+# How many seconds that process may take for one document; 0 is no limit. 32 MiB take some seconds.
+FHCRAWL_READER_TIMEOUT = 600
 
 # How many documents are fetched ahead of each chain at most, by the pattern of its URLs, and how many of them
 # may be needless; 0 is off. At most CONCURRENT_REQUESTS_PER_DOMAIN + 3 are ahead. With fhcrawl's default of

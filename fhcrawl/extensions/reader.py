@@ -40,7 +40,8 @@ class ReaderExtension:
     """Reads the documents of a crawl.
 
     Large ones are read in a process of its own, one after the other, from the moment that they are there: one
-    that takes long holds up no small one, and one that the parser dies of does not take the crawl with it.
+    that takes long holds up no small one, and one that the parser dies of, or never ends with, does not take
+    the crawl with it.
     The process begins with the first of them; what comes before it is ready is read here, unless it is very
     large.
     """
@@ -51,6 +52,7 @@ class ReaderExtension:
         self._keeps_originals = settings.getbool("FHCRAWL_KEEP_XML_ENABLED")
         self._most = responses.bounds_of(settings)
         self._is_enabled = settings.getbool("FHCRAWL_READER_ENABLED")
+        self._seconds = settings.getint("FHCRAWL_READER_TIMEOUT") or None
         self._start: asyncio.Task[ReaderProcess] | None = None
         self._turn = asyncio.Lock()
         self._downloaded: dict[str, tuple[Job, Task]] = {}
@@ -139,7 +141,7 @@ class ReaderExtension:
             if process is None:
                 return _read_here(job)
             try:
-                return await process.read(job)
+                return await process.read(job, self._seconds)
             except OSError as error:
                 self._start = None
                 why = f"the process that was to read it failed: {error}"

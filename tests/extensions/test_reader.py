@@ -129,6 +129,29 @@ def test_document_that_the_process_dies_of_is_a_gap_and_the_next_one_is_read(
     assert {found["verdict"] for found in project.feeds()} == {"complete"}
 
 
+def test_document_that_takes_too_long_is_a_gap_and_the_next_one_is_read(
+    server: FeedServer, project: Project
+) -> None:
+    path = changed_readers(project, "os.kill(os.getpid(), signal.SIGSTOP)")
+    feed, other = serve_chain(server, 3, marked=1), server.url("/other/1")
+    server.serve("/other/1", atom([E("o1", text=LARGE)], prev=server.url("/other/0")))
+    server.serve("/other/0", atom([E("o0", text=LARGE * 30)]), delay=4)
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 2, "FHCRAWL_READER_TIMEOUT": 10}
+    run = project.crawl(feed, other, settings=settings, PYTHONPATH=path)
+    assert run.exit_code == 0
+    assert sorted(run.changes) == ["2", "o0", "o1"]
+    sentence, *_ = run.warnings()
+    why = "the process that was to read it failed: it has taken longer than 10 seconds"
+    assert sentence == f"WARNING: {server.url('/1')} could not be read: {why}"
+    assert {found["feed"]: found["verdict"] for found in project.feeds()} == {
+        feed: "incomplete",
+        other: "complete",
+    }
+    healed = project.crawl(feed)
+    assert sorted(healed.changes) == ["0", "1"]
+    assert {found["verdict"] for found in project.feeds()} == {"complete"}
+
+
 def test_process_that_was_killed_in_between_loses_no_document(server: FeedServer, project: Project) -> None:
     feed = serve_chain(server, 5, marked=1)
     killed: list[int] = []
