@@ -176,9 +176,9 @@ class Project:
         return run
 
     def states(self) -> dict[str, str]:
-        """The documents in the store: their states, by path."""
+        """The documents in the store: their states, by path and query."""
         rows = self.database.rows("SELECT url, state FROM documents")
-        return {urlsplit(url).path: state for url, state in rows}
+        return {urlsplit(url)._replace(scheme="", netloc="").geturl(): state for url, state in rows}
 
     def feeds(self) -> list[dict[str, Any]]:
         """`scrapy feeds --json`."""
