@@ -44,7 +44,9 @@ def read(job: Job) -> FeedDocument:
     """
     collect = spool.collect if len(job.body) >= spool.LARGE else list
     document = documents.read(*job, collect=collect)
-    document.links.update({name: without_credentials(url) for name, url in document.links.items()})
+    # One link can have as many relations as fit into it.
+    shown = {url: without_credentials(url) for url in set(document.links.values())}
+    document.links.update({name: shown[url] for name, url in document.links.items()})
     change(document.entries, _digest)
     return document
 

@@ -112,7 +112,7 @@ def _link(entry: Entry, element: _Element, base: str) -> None:
     if not href or not href.strip():
         return
     rels = xml.relations(element)
-    if "alternate" in rels and entry.link is None and element.get(STANDS_IN) is None:
+    if "alternate" in rels and entry.link is None and not xml.has_attribute(element, STANDS_IN):
         entry.link = xml.target(element, href, base)
     elif "enclosure" in rels:
         url = xml.target(element, href, base)
@@ -120,7 +120,7 @@ def _link(entry: Entry, element: _Element, base: str) -> None:
 
 
 def _updated(entry: Entry, element: _Element, base: str) -> bool:
-    return element.get(STANDS_IN) is None and modules.updated(entry, element, base)
+    return not xml.has_attribute(element, STANDS_IN) and modules.updated(entry, element, base)
 
 
 def _author(entry: Entry, element: _Element, base: str) -> None:

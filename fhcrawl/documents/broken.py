@@ -11,7 +11,7 @@ from lxml import etree
 from fhcrawl.documents import bounds, parsers, repair
 from fhcrawl.documents.model import Problem
 from fhcrawl.documents.parsed import Parsed, repaired
-from fhcrawl.documents.xml import ATOM, RDF_NAMESPACES, RSS_NAMESPACES
+from fhcrawl.documents.xml import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, remove
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -154,8 +154,9 @@ def _declares_markup(root: _Element) -> bool:
 
 def _prune(unfinished: list[_Element]) -> None:
     """Remove the outermost element that has no end and is no container."""
-    for element in unfinished:
+    for number, element in enumerate(unfinished):
         parent = element.getparent()
         if parent is not None and element.tag not in CONTAINERS:
-            parent.remove(element)
+            del unfinished[number + 1 :]
+            remove(element, parent)
             return

@@ -23,6 +23,10 @@ UTF_16 = (
     (re.compile(rb"(?:\0[ \t\r\n])*\0<"), "utf-16-be"),
 )
 SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+# Bytes of which no character of UTF-8 begins (RFC 3629, 4). Many of them are read at once.
+NO_START = re.compile(rb"(?:[\x80-\xc1\xf5-\xff]+|[\xc2-\xf4](?![\x80-\xbf]))*")
+# Encoding Standard, index-windows-1252: what Python's table lacks is the control of the same number.
+WINDOWS_1252_TABLE = "".join(bytes([byte]).decode(WINDOWS_1252, "ignore") or chr(byte) for byte in range(256))
 
 # The encodings of the Encoding Standard (https://encoding.spec.whatwg.org/#names-and-labels), as Python
 # calls them. Python knows more that are no encodings of documents, and some of them dangerous ones.
@@ -192,7 +196,7 @@ def _strictly(body: bytes, encoding: str) -> str | None:
 # As browsers do, but that bytes which are no UTF-8 are lost in U+FFFD there.
 def _leniently(body: bytes, encoding: str) -> Text:
     if encoding == WINDOWS_1252:
-        return Text(body.decode(encoding, "fhcrawl_windows_1252"), None)
+        return Text(_as_windows_1252(body), None)
     if encoding == UTF_8:
         return Text(
             body.decode(UTF_8, "fhcrawl_windows_1252"), "bytes that are not UTF-8 are read as windows-1252"
@@ -205,9 +209,13 @@ def _windows_1252(error: UnicodeError) -> tuple[str, int]:
         raise error
     if SURROGATE.match(error.object, error.start):
         return "", error.start + 3
-    wrong = error.object[error.start : error.end]
-    # Encoding Standard, index-windows-1252: what Python's table lacks is the control of the same number.
-    return "".join(bytes([byte]).decode(WINDOWS_1252, "ignore") or chr(byte) for byte in wrong), error.end
+    match = NO_START.match(error.object, error.end)
+    end = match.end() if match else error.end
+    return _as_windows_1252(error.object[error.start : end]), end
+
+
+def _as_windows_1252(octets: bytes) -> str:
+    return codecs.charmap_decode(octets, "strict", WINDOWS_1252_TABLE)[0]
 
 
 codecs.register_error("fhcrawl_windows_1252", _windows_1252)

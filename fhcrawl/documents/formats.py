@@ -11,7 +11,6 @@ from lxml.etree import XMLSyntaxError
 from fhcrawl.documents import atom, atom03, bounds, jsonfeed, linkheader, multipart, parsing, rss, xml
 from fhcrawl.documents.bounds import Bounds
 from fhcrawl.documents.model import Problem
-from fhcrawl.documents.parsed import Parsed
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.model import Entry, FeedDocument
-    from fhcrawl.documents.parsed import Collect
+    from fhcrawl.documents.parsed import Collect, Parsed
 
 FORMATS = {
     atom.ROOT: atom.read,
@@ -98,7 +97,8 @@ def _read_parsed(
         whole = _with_originals(entries, originals) if keep_originals else entries
         return collect(bounds.within(whole, octets, most, cut))
 
-    parsed = Parsed(*parsed[:4], originals if keep_originals else None, most, beyond, collect_within)
+    kept = originals if keep_originals else None
+    parsed = parsed._replace(originals=kept, most=most, beyond=beyond, collect=collect_within)
     document = _reader_of(parsed.root)(parsed, url)
     document.problems[:0] = [*parsed.problems, *beyond]
     if document.fault and (kind := bounds.kind_of_fault(document.fault, "")):

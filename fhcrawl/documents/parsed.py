@@ -15,6 +15,7 @@ from fhcrawl.documents.xml import (
     XML_BASE,
     XML_LANG,
     base_of,
+    has_document_type,
     inherited,
     with_own_namespaces,
     without_entities,
@@ -30,8 +31,13 @@ if TYPE_CHECKING:
 
     Collect = Callable[[Iterable[Entry]], Sequence[Entry]]
 
-# Each original repeats the namespaces that are declared around it; of more characters, only those it uses.
+# Each original repeats the namespaces that are declared around it; of more, or more characters, only those it
+# uses.
+MANY = 64
 NAMESPACES = 2000
+# Namespaces that are declared in one entry, and by an element of it and those around that.
+MOST_DECLARED = 10_000
+MOST_AROUND = 256
 
 
 class Parsed(NamedTuple):
@@ -46,6 +52,7 @@ class Parsed(NamedTuple):
     :param most: what the document may hold
     :param beyond: gets what `entries` leaves out because it is beyond that
     :param collect: keeps what the entries that were asked for are read into, while they come
+    :param is_crowded: an entry may have too many namespaces
     """
 
     root: _Element
@@ -56,11 +63,12 @@ class Parsed(NamedTuple):
     most: Bounds = Bounds()
     beyond: list[Problem] | None = None
     collect: Collect = list
+    is_crowded: bool = False
 
     def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
         """The children of an element that are entries; a large document's are gone when the next one comes.
 
-        At most one more than there may be. Those with too many levels are left out.
+        At most one more than there may be. Those with too many levels or namespaces are left out.
 
         :param head: the others are added to it; they are all there when the last entry is
         :raises lxml.etree.XMLSyntaxError: if the document is still being parsed, and is not well-formed
@@ -68,6 +76,8 @@ class Parsed(NamedTuple):
         found = self._entries(parent, tag, head)
         if self.coming is not None or bounds.may_have_more(parent, self.most):
             found = self._within_bounds(found)
+        if self.is_crowded:
+            found = self._with_few_namespaces(found, len(parent.nsmap))
         return found if self.originals is None else _kept(found, parent, self.originals)
 
     def _within_bounds(self, coming: Iterator[_Element]) -> Iterator[_Element]:
@@ -84,6 +94,14 @@ class Parsed(NamedTuple):
             # If none is left out among them, whoever takes them sees that they are too many.
             self.beyond.extend(deep if is_last or not deep else [*deep, bounds.too_many(self.most)])
 
+    def _with_few_namespaces(self, entries: Iterator[_Element], around: int) -> Iterator[_Element]:
+        for number, entry in enumerate(entries, 1):
+            if not _declares_too_many(entry, around):
+                yield entry
+            elif self.beyond is not None:
+                detail = "it declares too many namespaces and is left out"
+                self.beyond.append(Problem("entry-lost", f"entry {number}", detail))
+
     def _entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
         if self.coming is not None:
             yield from self.coming
@@ -94,10 +112,22 @@ class Parsed(NamedTuple):
                 yield child
 
 
+# Where an element is copied, libxml2 looks at those around it one after the other, and lxml at all that the
+# copy declares.
+def _declares_too_many(entry: _Element, around: int) -> bool:
+    inside, most = 0, around
+    for event, _namespace in etree.iterwalk(entry, events=("start-ns", "end-ns")):
+        inside += event == "start-ns"
+        around += 1 if event == "start-ns" else -1
+        most = max(most, around)
+    return inside > MOST_DECLARED or most > MOST_AROUND
+
+
 def _kept(entries: Iterator[_Element], parent: _Element, originals: deque[bytes]) -> Iterator[_Element]:
     base, language = inherited(parent)
-    declares = parent.getroottree().docinfo.internalDTD is not None
-    is_crowded = sum(map(len, parent.nsmap.values())) > NAMESPACES
+    declares = has_document_type(parent)
+    namespaces = parent.nsmap.values()
+    is_crowded = len(namespaces) > MANY or sum(map(len, namespaces)) > NAMESPACES
     serialise = _with_own_namespaces if is_crowded else _serialised
     for entry in entries:
         if base:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,9 @@ from fhcrawl.documents.xml import (
     ATOM,
     RSS_NAMESPACES,
     first,
+    has_document_type,
     local_name,
+    remove,
 )
 from fhcrawl.exceptions import NotAFeedError
 
@@ -29,13 +32,13 @@ if TYPE_CHECKING:
 
 HTML_START = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 HTML_PARTS = frozenset({"html", "head", "body", "HTML", "HEAD", "BODY"})
-# More than these in a document are counted for each element; no element of a feed has more than the others.
-MANY_NAMESPACES = 1000
+# More than these in a document are counted for each element and each entry; no element of a feed has more
+# than the others.
+MANY_NAMESPACES = 256
 MOST_NAMESPACES = 64
 SMALL = 8192  # bytes; there is no harm in such a document
 NAMESPACE = re.compile(rb"""xmlns(?::[^\s=<>:"']+)?\s*=\s*(?:"[^"<]*|'[^'<]*)""")
 LONGEST_NAMESPACE = 500
-TAG_AND_TEXT = re.compile(rb"<[^<]*")
 # A document of more bytes is read while it is parsed, in pieces of so many.
 LARGE = 1024**2
 # Where the entries of such a document stand: their tag, and those of the elements around them.
@@ -58,7 +61,13 @@ def parse(body: bytes, charset: str | None) -> Parsed:
     source = encoding.source(body, charset)
     if not source.body:
         raise NotAFeedError("empty", "it is empty")
-    _check_namespaces(source.body)
+    is_crowded = _check_namespaces(source.body)
+    parsed = _parsed(source, body, charset)
+    # A document type can declare namespaces too, for elements that do not say so.
+    return parsed._replace(is_crowded=is_crowded or has_document_type(parsed.root))
+
+
+def _parsed(source: encoding.Source, body: bytes, charset: str | None) -> Parsed:
     try:
         return Parsed(parsers.strictly(source.body), None, repaired([source.repair]))
     except etree.XMLSyntaxError as error:
@@ -83,7 +92,7 @@ def begin(body: bytes, charset: str | None, most: Bounds) -> Parsed | None:
     :raises NotAFeedError: here or while the entries come, if too many elements are in memory at once
     """
     source = encoding.source(body, charset)
-    _check_namespaces(source.body)
+    is_crowded = _check_namespaces(source.body)
     piece = source.body[: parsers.PIECE]
     # Entities: see broken.py.
     if b"<!DOCTYPE" in piece:
@@ -95,19 +104,31 @@ def begin(body: bytes, charset: str | None, most: Bounds) -> Parsed | None:
     if entry is None or not _is_in_place(entry):
         return None
     root = entry.getroottree().getroot()
-    return Parsed(root, None, repaired([source.repair]), _coming(parser, source.body, entry, most))
+    coming = _coming(parser, source.body, entry, most)
+    return Parsed(root, None, repaired([source.repair]), coming, is_crowded=is_crowded)
 
 
 # libxml2 looks at one namespace after the other for each element that it copies, and each copy declares
 # those that it uses.
-def _check_namespaces(body: bytes) -> None:
+def _check_namespaces(body: bytes) -> bool:
+    """Whether there are so many that each entry has to be looked at."""
     declared = NAMESPACE.findall(body) if len(body) > SMALL else []
     if max(map(len, declared), default=0) > LONGEST_NAMESPACE:
         raise NotAFeedError("too-large", "the name of a namespace in it is too long")
-    if len(declared) > MANY_NAMESPACES:
-        most = max(tag[0].count(b"xmlns:") for tag in TAG_AND_TEXT.finditer(body))
-        if most > MOST_NAMESPACES:
-            raise NotAFeedError("too-large", f"one of its elements declares {most} namespaces")
+    is_crowded = len(declared) > MANY_NAMESPACES
+    if is_crowded and (most := _most_in_a_tag(body)) > MOST_NAMESPACES:
+        raise NotAFeedError("too-large", f"one of its elements declares {most} namespaces")
+    return is_crowded
+
+
+def _most_in_a_tag(body: bytes) -> int:
+    most = number = 0
+    for before in body.split(b"xmlns:")[1:]:
+        number += 1
+        most = max(most, number)
+        if b"<" in before:
+            number = 0
+    return most
 
 
 def _is_in_place(entry: _Element) -> bool:
@@ -125,7 +146,7 @@ def _coming(parser: etree.XMLPullParser, body: bytes, entry: _Element, most: Bou
     for event, element in _remaining(parser, body, parent, most):
         if event == "end" and element.tag == tag and element.getparent() is parent:
             if before is not None:
-                parent.remove(before)
+                remove(before, parent)
             before = element
             yield element
 
@@ -133,9 +154,16 @@ def _coming(parser: etree.XMLPullParser, body: bytes, entry: _Element, most: Bou
 def _remaining(
     parser: etree.XMLPullParser, body: bytes, parent: _Element, most: Bounds
 ) -> Iterator[tuple[str, _Element]]:
-    yield from parsers.events(parser)
+    yield from _taken(parser)
     for position in range(parsers.PIECE, len(body), parsers.PIECE):
         parser.feed(body[position : position + parsers.PIECE])
-        yield from parsers.events(parser)
+        yield from _taken(parser)
         bounds.check_tree(parent, most)
     parser.close()
+
+
+# What lxml has told of, it keeps for a while; see `remove`.
+def _taken(parser: etree.XMLPullParser) -> Iterator[tuple[str, _Element]]:
+    events = deque(parsers.events(parser))
+    while events:
+        yield events.popleft()

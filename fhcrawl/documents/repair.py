@@ -45,6 +45,8 @@ VALUE = re.compile(r"""=\s*(?:"[^"]*"|'[^']*')""")
 PREFIX = re.compile(r"(?:^|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
 DECLARED_PREFIX = re.compile(r"\sxmlns:([\w.-]+)\s*=")
 RESERVED_PREFIXES = frozenset({"xml", "xmlns"})
+# Of more, nobody means anything, and one element would have to declare them all.
+MOST_UNKNOWN = 64
 UNKNOWN_NAMESPACE = "urn:fhcrawl:undeclared-prefix:"
 # What feeds mean by a prefix; not fh, because fh:complete says which entries are no more.
 NAMESPACES = {
@@ -154,6 +156,8 @@ def _with_prefixes(text: str) -> tuple[str, list[str]]:
     tags = [match for match in TAG.finditer(text) if match["tag"]]
     used = {prefix for tag in tags for prefix in PREFIX.findall(_without_values(tag["tag"]))}
     missing = sorted(used - RESERVED_PREFIXES - set(DECLARED_PREFIX.findall(text)))
+    if len(missing) > MOST_UNKNOWN:
+        missing = [prefix for prefix in missing if prefix in NAMESPACES]
     if not missing:
         return text, []
     position = tags[0].start("tag") + len(re.split(r"[\s/]", tags[0]["tag"], maxsplit=1)[0])

@@ -118,7 +118,7 @@ def read_item(
         if fill is not None and fill(entry, child, base):
             again.append(child)
     # RSS 1.0, 5.5: rdf:about identifies the item, and should be the same as its link.
-    if entry.id is None and (about := (element.get(ABOUT) or "").strip()):
+    if entry.id is None and (about := _about(element)):
         entry.id = about
     if entry.link is None and entry.id:
         entry.link = _permalink(entry.id, element, again)
@@ -134,8 +134,12 @@ def read_item(
     return entry
 
 
+def _about(element: _Element) -> str:
+    return (element.get(ABOUT) or "").strip() if xml.has_attribute(element, ABOUT) else ""
+
+
 def _permalink(id_: str, element: _Element, again: list[_Element]) -> str | None:
-    is_link = any(xml.local_name(child) == "guid" for child in again) or element.get(ABOUT) is not None
+    is_link = any(xml.local_name(child) == "guid" for child in again) or xml.has_attribute(element, ABOUT)
     return id_ if is_link and id_.startswith(("http://", "https://")) else None
 
 

@@ -57,6 +57,17 @@ COMMON_RELATIONS = {
 ABSOLUTE = ("http://", "https://")
 # Of a base URL. References to a longer one would make a document many times its own size.
 LONGEST_BASE = 2083
+# Of the path of a base URL: each reference goes through all of them.
+MOST_SEGMENTS = 100
+LONGEST_LANGUAGE = 100
+
+
+# lxml looks again for the namespace of each element that it moves out of a tree, in a list that grows with
+# each of them. What nobody has in hand is freed, and not moved.
+def remove(element: _Element, parent: _Element) -> None:
+    """Remove a child from its parent, and free what is in it: nobody may have anything of that in hand."""
+    element.clear()
+    parent.remove(element)
 
 
 def local_name(element: _Element) -> str:
@@ -64,9 +75,23 @@ def local_name(element: _Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
+# Whoever asks for the declarations themselves gets a copy, for which libxml2 looks at each again for each.
+def has_document_type(element: _Element) -> bool:
+    """Whether the document of an element has a document type declaration."""
+    return bool(element.getroottree().docinfo.doctype)  # type: ignore[attr-defined]
+
+
 def first(element: _Element, tag: str) -> _Element | None:
     """The first child with a tag; `find` is for paths, and takes twice the time."""
     return next(element.iterchildren(tag), None)
+
+
+# Where there is a document type, libxml2 looks for a default of one that is not there, among all pairs of
+# namespaces around it.
+def has_attribute(element: _Element, name: str) -> bool:
+    """Whether an element has an attribute with a namespace; `get` takes long where it has not."""
+    names = element.keys()
+    return name in names
 
 
 def text(element: _Element) -> str | None:
@@ -76,13 +101,14 @@ def text(element: _Element) -> str | None:
 
 
 def _texts(element: _Element) -> Iterator[str]:
-    yield element.text or ""
-    for child in element:
-        if child.tag is etree.Entity:
+    # One generator in another would hand each text up through all levels.
+    for event, child in etree.iterwalk(element, events=("start", "end")):
+        if event == "end":
+            yield (child.tail or "") if child is not element else ""
+        elif child.tag is etree.Entity:
             yield html5.get((child.text or "")[1:], child.text or "")
-        elif isinstance(child.tag, str):
-            yield from _texts(child)
-        yield child.tail or ""
+        else:
+            yield child.text or ""
 
 
 def without_entities(markup: str) -> str:
@@ -134,18 +160,21 @@ def base_of(element: _Element, base: str) -> str:
 
 # RFC 4287, 2: both hold for what is inside the element too.
 def inherited(element: _Element) -> tuple[str, str]:
-    """What xml:base (as far as the document says it) and xml:lang are inside an element; '' for nothing."""
+    """What xml:base (as far as the document says it) and xml:lang are inside an element; '' for nothing.
+
+    What is too long for each entry to repeat it is nothing.
+    """
     base = language = ""
     for around in (*reversed([*element.iterancestors()]), element):
         base = base_of(around, base)
         language = around.get(XML_LANG, language)
-    return base, language
+    return base if len(base) <= LONGEST_BASE else "", language if len(language) <= LONGEST_LANGUAGE else ""
 
 
 def resolve(reference: str, base: str) -> str:
     """An absolute URL; a reference that cannot be resolved stays what it is."""
     reference = reference.strip()
-    if reference.startswith(ABSOLUTE) or len(base) > LONGEST_BASE:
+    if reference.startswith(ABSOLUTE) or len(base) > LONGEST_BASE or base.count("/") > MOST_SEGMENTS:
         return reference
     try:
         return urljoin(base, reference)
