@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from lxml import etree, html
+from typing import TYPE_CHECKING
+
+from lxml import etree
 
 from fhcrawl.documents.xml import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 FEED_TYPES = frozenset(
     {
@@ -29,15 +34,35 @@ def feed_links(body: bytes, url: str) -> list[str]:
 
     :param url: where the page came from; relative references are resolved against its base element, or this
     """
+    head = _Head()
     try:
-        page = html.document_fromstring(body[:LONGEST_HEAD])
-    except (etree.ParserError, ValueError):
+        etree.fromstring(body[:LONGEST_HEAD], etree.HTMLParser(target=head))  # type: ignore[arg-type]
+    except (etree.ParseError, ValueError):
         return []
-    base = next((resolve(b.get("href", ""), url) for b in page.iter("base")), url)
-    return [resolve(link.get("href", ""), base) for link in page.iter("link") if _is_feed(link)]
+    base = url if head.base is None else resolve(head.base, url)
+    return [resolve(link["href"], base) for link in head.links if _is_feed(link)]
 
 
-def _is_feed(link: html.HtmlElement) -> bool:
+# In a tree, libxml2 goes through all attributes of an element to add one more.
+class _Head:
+    """What a parser finds of links: the first base element's href, the attributes of link elements."""
+
+    def __init__(self) -> None:
+        self.base: str | None = None
+        self.links: list[dict[str, str]] = []
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """An element begins."""
+        if tag == "link":
+            self.links.append(dict(attributes))
+        elif tag == "base" and self.base is None:
+            self.base = attributes.get("href") or ""
+
+    def close(self) -> None:
+        """The document has ended."""
+
+
+def _is_feed(link: dict[str, str]) -> bool:
     media_type = (link.get("type") or "").partition(";")[0].strip().lower()
     relations = (link.get("rel") or "").lower().split()
     return "alternate" in relations and media_type in FEED_TYPES and bool((link.get("href") or "").strip())
