@@ -48,12 +48,14 @@ def _links(values: Iterable[str], url: str) -> Iterator[tuple[list[str], str]]:
     base = url.partition("#")[0]
     for value in values:
         for target, parameters in _link_values(value):
+            # RFC 8288, 3.3: several relation types are separated by white space, and compared without case.
+            names = parameters.get("rel", "").split()
+            if not names:
+                continue
             # RFC 8288, 3.2: with "anchor", the link's context is another resource than the response.
             anchor = parameters.get("anchor")
             if anchor and resolve(anchor, base) != base:
                 continue
-            # RFC 8288, 3.3: several relation types are separated by white space, and compared without case.
-            names = parameters.get("rel", "").split()
             yield [IANA_RELATION.sub("", name).lower() for name in names], resolve(target, base)
 
 

@@ -5,12 +5,22 @@ Each of these takes minutes, or gigabytes, where one rule is missing; hence the 
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from lxml import etree
 
-from fhcrawl.documents import FeedDocument, linkheader, read
+from fhcrawl.documents import Bounds, FeedDocument, encoding, html, linkheader, read, xml
 from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.reader import Job
+from fhcrawl.reader import read as read_job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -153,3 +163,167 @@ def test_long_quoted_parameter_takes_little_memory() -> None:
 
 def test_document_that_is_cut_off_takes_not_much_more_memory_than_its_tree() -> None:
     assert memory_of_reading(feed("<a/>" * 100_000).removesuffix(b"</feed>")) < 60
+
+
+def calls(function: Callable[[], object]) -> Counter[str]:
+    """How often functions of Python are entered, generators each time, while another one runs."""
+    entered: Counter[str] = Counter()
+
+    def note(frame: FrameType, event: str, _argument: Any) -> None:
+        if event == "call":
+            entered[frame.f_code.co_name] += 1
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return entered
+
+
+@pytest.mark.parametrize(
+    ("end", "read_whole"),
+    [("</x></entry>", 1), ("</entry><entry/>" + " " * 2**20, 3)],
+    ids=["broken", "in pieces"],
+)
+def test_elements_of_an_entry_that_goes_are_freed_and_not_moved(end: str, read_whole: int) -> None:
+    document = read(feed("<entry/><entry>" + "<a/>" * 490_000 + end), LOCATION)
+    assert len(document.entries) == read_whole
+
+
+def test_elements_with_a_namespace_each_are_freed_with_an_entry_in_them() -> None:
+    many = '<a xmlns="u"/>' * 9000
+    document = read(feed(f"<entry><x>{many}<entry/></x></entry><entry/>" * 30), LOCATION)
+    assert len(document.entries) == 60
+
+
+def test_relations_of_a_link_share_its_url_without_credentials() -> None:
+    names = " ".join(map(str, range(20_000)))
+    body = feed(f"<link href='http://user@host.example/{'a' * 100_000}' rel='{names}'/>")
+    found = read_job(Job(body, LOCATION, None, [], None, False, Bounds())).links
+    assert len(found) == 20_000
+    assert {url[:24] for url in found.values()} == {"http://host.example/aaaa"}
+    assert len({id(url) for url in found.values()}) == 1
+
+
+def test_target_without_a_relation_is_not_resolved() -> None:
+    entered = calls(lambda: linkheader.read(["<a>," * 1000 + "<b>;rel=c"], LOCATION))
+    assert entered["resolve"] == 1
+
+
+def test_text_is_not_handed_up_level_by_level() -> None:
+    body = feed(f"<entry><summary>{'<x>' * 240}{'a<b/>' * 1000}{'</x>' * 240}</summary></entry>")
+    documents = []
+    assert calls(lambda: documents.append(read(body, LOCATION)))["_texts"] < 5000
+    assert documents[0].entries[0].summary == "a" * 1000
+
+
+@pytest.mark.parametrize("segments", [90, 101])
+def test_base_of_many_segments_is_none(segments: int) -> None:
+    document = read(feed('<link href="a"/>', attributes=f'xml:base="{"/a" * segments}/"'), LOCATION)
+    resolved = f"http://feeds.example{'/a' * segments}/a"
+    assert document.links["alternate"] == (resolved if segments == 90 else "a")
+
+
+@pytest.mark.parametrize("attribute", ["xml:base", "xml:lang"])
+def test_originals_do_not_repeat_what_is_long(attribute: str) -> None:
+    body = feed("<entry/>" * 1000, attributes=f'{attribute}="{"a" * 10_000}"')
+    entries = read(body, LOCATION, keep_originals=True).entries
+    assert sum(len(entry.original or b"") for entry in entries) < 10 * len(body)
+
+
+def test_originals_do_not_repeat_many_namespaces() -> None:
+    declared = " ".join(f'xmlns:n{number}="u"' for number in range(65))
+    entry = read(feed("<entry/>", declared), LOCATION, keep_originals=True).entries[0]
+    assert entry.original == f'<entry xmlns="{ATOM}"/>'.encode()
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "windows-1252"])
+def test_bytes_that_are_no_text_are_read_many_at_once(codec: str) -> None:
+    body = b"<?xml version='1.0' encoding='%s'?>" % codec.encode() + b"\x81\xff" * 1000
+    texts = []
+    entered = calls(lambda: texts.append(encoding.text(body, None).text))
+    assert texts[0].endswith("\x81\xff" * 1000)
+    assert entered["_windows_1252"] <= 1
+
+
+def test_run_of_bytes_that_are_no_utf_8_ends_where_a_character_begins() -> None:
+    assert (
+        encoding.text(b"<\xff\xe2\x82\xac\xc3\xc3\xa4\xe2\x82", None).text == "<\xff\u20ac\xc3\xe4\xe2\u201a"
+    )
+
+
+def test_undeclared_prefixes_are_supplied_if_they_are_few() -> None:
+    def document(count: int) -> FeedDocument:
+        used = "".join(f"<n{number}:x/>" for number in range(count))
+        return read(feed(f"<entry><media:content url='a'/>{used}</entry>"), LOCATION)
+
+    few, many = document(63), document(64)
+    assert "n62" in few.problems[0].detail
+    assert "n0" not in many.problems[0].detail
+    assert few.entries[0].enclosures == many.entries[0].enclosures != []
+
+
+NESTED = "".join(f"<a {declarations(50)}>" for _ in range(6))
+SOUND = "<entry><id>2</id><title>t</title></entry>"
+
+
+@pytest.mark.parametrize(
+    "inside", [NESTED + "<b/>" + "</a>" * 6, "<a xmlns='u'/>" * 10_001], ids=["in scope", "in all"]
+)
+@pytest.mark.parametrize("more", [" " * 2**13, " " * 2**20], ids=["whole", "in pieces"])
+def test_entry_with_too_many_namespaces_is_left_out(inside: str, more: str) -> None:
+    document = read(feed(f"{SOUND}<entry><id>1</id>{inside}</entry>{more}{SOUND}"), LOCATION)
+    assert [entry.id for entry in document.entries] == ["2", "2"]
+    [problem] = document.problems
+    assert (problem.kind, problem.entry) == ("entry-lost", "entry 2")
+
+
+def test_entry_with_some_namespaces_is_read() -> None:
+    inside = "<a xmlns='u'/>" * 9000 + "".join(f"<a {declarations(50)}>" for _ in range(5)) + "</a>" * 5
+    document = read(feed(f"<entry><id>1</id><title>t</title>{inside}</entry>"), LOCATION)
+    assert [entry.id for entry in document.entries] == ["1"]
+    assert document.problems == []
+
+
+def declared_by_type(count: int) -> str:
+    return "<!DOCTYPE feed [<!ATTLIST feed " + " ".join(f'xmlns:n{n} CDATA "u"' for n in range(count)) + ">]>"
+
+
+def test_namespaces_that_the_document_type_declares_count() -> None:
+    document = read(feed(SOUND, before=declared_by_type(300)), LOCATION)
+    assert not document.entries
+    assert document.problems[0].kind == "entry-lost"
+    assert read(feed(SOUND, before=declared_by_type(200)), LOCATION).entries
+
+
+def test_document_type_is_not_copied() -> None:
+    assert not read(feed(SOUND, before=declared_by_type(150_000)), LOCATION).entries
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        feed("<entry>" + "<updated/>" * 400_000 + "</entry>", before=declared_by_type(250)),
+        (
+            f"{declared_by_type(250).replace('feed', 'rss')}<rss><channel>{'<item/>' * 99_000}"
+            f"{'<item><guid>http://a</guid></item>' * 99_000}</channel></rss>"
+        ).encode(),
+    ],
+    ids=["atom", "rss"],
+)
+def test_attributes_that_are_not_there_are_not_looked_for(body: bytes) -> None:
+    assert read(body, LOCATION).entries
+
+
+def test_attribute_with_a_namespace_is_found() -> None:
+    element = etree.fromstring('<a xmlns:n="u" n:b="c"/>')
+    assert xml.has_attribute(element, "{u}b")
+    assert not xml.has_attribute(element, "{u}a")
+
+
+@pytest.mark.timeout(10)
+def test_html_element_with_many_attributes() -> None:
+    link = b'<link rel="alternate" type="application/atom+xml" href="a">'
+    body = link + b"<a " + b"".join(b"%x " % number for number in range(165_000)) + b">" + link
+    assert html.feed_links(body, LOCATION) == ["http://feeds.example/dir/a"] * 2
