@@ -191,10 +191,11 @@ def test_elements_of_an_entry_that_goes_are_freed_and_not_moved(end: str, read_w
     assert len(document.entries) == read_whole
 
 
-def test_elements_with_a_namespace_each_are_freed_with_an_entry_in_them() -> None:
-    many = '<a xmlns="u"/>' * 9000
-    document = read(feed(f"<entry><x>{many}<entry/></x></entry><entry/>" * 30), LOCATION)
-    assert len(document.entries) == 60
+# lxml still has what it has told of, where there is more to tell.
+def test_elements_around_one_that_was_told_of_are_freed() -> None:
+    many = "<a/>" * 480_000
+    document = read(feed(f"<entry><x>{many}<entry/></x></entry>{'<entry/>' * 20_000}"), LOCATION)
+    assert len(document.entries) == 20_001
 
 
 def test_relations_of_a_link_share_its_url_without_credentials() -> None:
@@ -238,12 +239,12 @@ def test_originals_do_not_repeat_many_namespaces() -> None:
     assert entry.original == f'<entry xmlns="{ATOM}"/>'.encode()
 
 
-@pytest.mark.parametrize("codec", ["utf-8", "windows-1252"])
-def test_bytes_that_are_no_text_are_read_many_at_once(codec: str) -> None:
-    body = b"<?xml version='1.0' encoding='%s'?>" % codec.encode() + b"\x81\xff" * 1000
+@pytest.mark.parametrize(("codec", "octets"), [("utf-8", b"\x81\xff"), ("windows-1252", b"\x81a")])
+def test_bytes_that_are_no_text_are_read_many_at_once(codec: str, octets: bytes) -> None:
+    body = b"<?xml version='1.0' encoding='%s'?>" % codec.encode() + octets * 1000
     texts = []
     entered = calls(lambda: texts.append(encoding.text(body, None).text))
-    assert texts[0].endswith("\x81\xff" * 1000)
+    assert texts[0].endswith(octets.decode("latin-1") * 1000)
     assert entered["_windows_1252"] <= 1
 
 
