@@ -11,6 +11,7 @@ from lxml.etree import XMLSyntaxError
 from fhcrawl.documents import atom, atom03, bounds, jsonfeed, linkheader, multipart, parsing, rss, xml
 from fhcrawl.documents.bounds import Bounds
 from fhcrawl.documents.model import Problem
+from fhcrawl.documents.parsed import Parsed
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.model import Entry, FeedDocument
-    from fhcrawl.documents.parsed import Collect, Parsed
+    from fhcrawl.documents.parsed import Collect
 
 FORMATS = {
     atom.ROOT: atom.read,
@@ -98,7 +99,7 @@ def _read_parsed(
         return collect(bounds.within(whole, octets, most, cut))
 
     kept = originals if keep_originals else None
-    parsed = parsed._replace(originals=kept, most=most, beyond=beyond, collect=collect_within)
+    parsed = Parsed(*parsed[:4], kept, most, beyond, collect_within, parsed.is_crowded)
     document = _reader_of(parsed.root)(parsed, url)
     document.problems[:0] = [*parsed.problems, *beyond]
     if document.fault and (kind := bounds.kind_of_fault(document.fault, "")):

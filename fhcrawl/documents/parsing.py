@@ -12,7 +12,7 @@ from lxml import etree
 from fhcrawl.documents import bounds, encoding, parsers
 from fhcrawl.documents.broken import mended, whole_elements
 from fhcrawl.documents.encoding import Text
-from fhcrawl.documents.parsed import Parsed, repaired
+from fhcrawl.documents.parsed import MOST_DECLARED, Parsed, repaired
 from fhcrawl.documents.xml import (
     ATOM,
     RSS_NAMESPACES,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 HTML_START = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 HTML_PARTS = frozenset({"html", "head", "body", "HTML", "HEAD", "BODY"})
-# More than these in a document are counted for each element and each entry; no element of a feed has more
-# than the others.
+# More than these with a prefix in a document are counted for each element and each entry; no element of a
+# feed has more than the others.
 MANY_NAMESPACES = 256
 MOST_NAMESPACES = 64
 SMALL = 8192  # bytes; there is no harm in such a document
@@ -64,7 +64,7 @@ def parse(body: bytes, charset: str | None) -> Parsed:
     is_crowded = _check_namespaces(source.body)
     parsed = _parsed(source, body, charset)
     # A document type can declare namespaces too, for elements that do not say so.
-    return parsed._replace(is_crowded=is_crowded or has_document_type(parsed.root))
+    return parsed._replace(is_crowded=True) if is_crowded or has_document_type(parsed.root) else parsed
 
 
 def _parsed(source: encoding.Source, body: bytes, charset: str | None) -> Parsed:
@@ -115,10 +115,12 @@ def _check_namespaces(body: bytes) -> bool:
     declared = NAMESPACE.findall(body) if len(body) > SMALL else []
     if max(map(len, declared), default=0) > LONGEST_NAMESPACE:
         raise NotAFeedError("too-large", "the name of a namespace in it is too long")
-    is_crowded = len(declared) > MANY_NAMESPACES
-    if is_crowded and (most := _most_in_a_tag(body)) > MOST_NAMESPACES:
+    # Those without a prefix are no more around an element than it has levels.
+    if len(declared) <= MANY_NAMESPACES or body.count(b"xmlns:") <= MANY_NAMESPACES:
+        return len(declared) > MOST_DECLARED
+    if (most := _most_in_a_tag(body)) > MOST_NAMESPACES:
         raise NotAFeedError("too-large", f"one of its elements declares {most} namespaces")
-    return is_crowded
+    return True
 
 
 def _most_in_a_tag(body: bytes) -> int:
