@@ -13,7 +13,7 @@ from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.items import EntryItem, EntryVersion
 from fhcrawl.logs import printable
 from fhcrawl.pipelines.manager import ItemPipelineManager
-from fhcrawl.responses import visit_of
+from fhcrawl.responses import asked, visit_of
 from fhcrawl.visit import DROPPED, Loss, State, bury, note_written
 
 if TYPE_CHECKING:
@@ -34,8 +34,9 @@ ENTRIES_AT_ONCE = 20
 class Reading:
     """A response whose entries are on their way.
 
-    :param visit: what it is a reading of; until the spider has read the document, what was asked for
+    :param before: done when this document may be read; None if none of the feed is before it
     :param turn: done when the next document of the feed may be read
+    :param visit: what it is a reading of; until the spider has read the document, what was asked for
     :param is_read: the spider has read the document, and the store has been asked about its entries
     :param answer: done when the store has answered the commit; None as long as nothing was sent
     :param is_left: nobody waits for that any more
@@ -43,10 +44,14 @@ class Reading:
     """
 
     def __init__(
-        self, visit: Visit | None, turn: asyncio.Future[None], done: Callable[[Reading], None]
+        self,
+        before: asyncio.Future[None] | None,
+        turn: asyncio.Future[None],
+        done: Callable[[Reading], None],
     ) -> None:
-        self.visit = visit
+        self.before = before
         self.turn = turn
+        self.visit: Visit | None = None
         self.is_read = False
         self.answer: asyncio.Future[None] | None = None
         self.is_left = False
@@ -143,9 +148,9 @@ class CommitMiddleware:
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """Wait for the feed's turn, then count what the spider yields; nothing of a feed that was left."""
-        reading = await self._take_turn(response)
-        self._readings[response] = reading
+        reading = self._line_up(response)
         try:
+            await self._take_turn(reading, response)
             if response.cb_kwargs.get("feed") not in self._extension.left:
                 async for output in self._count_entries(reading, response, result):
                     yield output
@@ -153,7 +158,7 @@ class CommitMiddleware:
             self._extension.fail(error)
             reading.spoil("store-error", f"could not be read to its end ({_name(error)})")
         except BaseException as error:
-            reading.spoil("error", f"could not be read to its end ({_name(error)})")
+            self._spoil(reading, response, f"could not be read to its end ({_name(error)})")
             raise
         finally:
             del self._readings[response]
@@ -191,11 +196,10 @@ class CommitMiddleware:
             return pipelines.process_now
         return None
 
-    async def _take_turn(self, response: Response) -> Reading:
+    # Nothing here may fail: from now on somebody waits for this turn to end.
+    def _line_up(self, response: Response) -> Reading:
         feed = response.cb_kwargs.get("feed", "")
         turn = asyncio.get_running_loop().create_future()
-        before = self._turns.get(feed)
-        self._turns[feed] = turn
 
         def done(reading: Reading) -> None:
             try:
@@ -205,12 +209,27 @@ class CommitMiddleware:
                     del self._turns[feed]
                 turn.set_result(None)
 
-        self._reader.begin(response)
-        if before is not None:
-            await before
+        reading = self._readings[response] = Reading(self._turns.get(feed), turn, done)
+        self._turns[feed] = turn
+        return reading
+
+    async def _take_turn(self, reading: Reading, response: Response) -> None:
+        try:
+            if "feed" in response.cb_kwargs:
+                reading.visit = visit_of(asked(response), response.url)
+            self._reader.begin(response)
+        finally:
+            # Also if that fails: the end of this turn is the end of all those before it.
+            if reading.before is not None:
+                await reading.before
         await self._reader.wait(response)
-        visit = visit_of(response.request, response.url) if feed and response.request else None
-        return Reading(visit, turn, done)
+
+    def _spoil(self, reading: Reading, response: Response, detail: str) -> None:
+        """Note that a document could not be read, even if nobody knows which one it is."""
+        reading.spoil("error", detail)
+        feed = response.cb_kwargs.get("feed")
+        if reading.visit is None and feed is not None:
+            self._extension.untold[feed] = Loss(State.FAILED, "error", detail)
 
     def document_read(self, visit: Visit, response: Response) -> None:
         """Look up what the store has of a document's entries."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+import asyncio
+from collections import deque
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy.http import TextResponse
 
 from fhcrawl.exceptions import StoreError
+from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.logical_feed import Verdict
+from fhcrawl.spidermiddlewares import commit
 from fhcrawl.store import Store, opening
 from tests.engine import Engine
 from tests.feeds import E, atom, tombstone
@@ -17,6 +22,9 @@ from tests.pipelines import faulty
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from scrapy import Request
+
+    from fhcrawl.spiders.history import HistorySpider
     from fhcrawl.store import Feed
     from fhcrawl.visit import Visit
     from tests.crawling import Project
@@ -89,6 +97,73 @@ def test_document_is_under_way_until_it_is_committed(database: Database) -> None
     engine = Engine(database.url, Documents(DOCUMENTS))
     engine.crawl(INDEX)
     assert committed == [[], [INDEX], [INDEX, A1]]
+
+
+class AtOnce(Engine):
+    """Its documents come all at once, and are read by one feed's callback; `through` has their entries."""
+
+    through: list[str]
+
+    async def _run(self, spider: HistorySpider) -> None:
+        self.through = []
+        [first] = [request async for request in spider.start()]
+        requests = [
+            first.replace(url=url, cb_kwargs={**first.cb_kwargs, "asked": url}) for url in self._documents
+        ]
+        await asyncio.gather(*(self._scrape_one(spider, request) for request in requests))
+
+    async def _scrape_one(self, spider: HistorySpider, request: Request) -> None:
+        document = str(self._documents[request.url])
+        response = TextResponse(request.url, body=document.encode(), request=request)
+        with suppress(ValueError):
+            await self._scrape(spider, response, deque())
+
+    def _live(self, item: Any) -> Any:
+        self.through.append(item.id)
+        return item
+
+
+class TestResponseThatABugTripsOver:
+    """Before the document's turn has come, in its turn, or where it is found out which document it is."""
+
+    @pytest.fixture(params=[(ReaderExtension, "begin"), (ReaderExtension, "wait"), (commit, "visit_of")])
+    def broken(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+        owner, name = request.param
+        original = getattr(owner, name)
+
+        def fail(*args: Any) -> Any:
+            if A1 in [getattr(arg, "url", arg) for arg in args]:
+                raise ValueError("an odd response")
+            return original(*args)
+
+        monkeypatch.setattr(owner, name, fail)
+        return str(name)
+
+    def test_is_lost_with_a_sentence_and_read_by_the_next_run(
+        self,
+        database: Database,
+        broken: str,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        changes, engine = crawl(database, DOCUMENTS)
+        assert changes == {"3": "new"}
+        assert engine.stats["fhcrawl/feed/incomplete"] == 1
+        [said] = [r.getMessage() for r in caplog.records if "entries: " in r.getMessage()]
+        assert "could not be read to its end (ValueError: an odd response)" in said
+        [reason] = stored(database)[1].reasons
+        assert (reason.kind, reason.url) == ("known" if broken == "visit_of" else "error", A1)
+        monkeypatch.undo()
+        changes, _ = crawl(database, DOCUMENTS)
+        assert changes == {"2": "new", "1": "new"}
+        assert stored(database)[1].verdict is Verdict.COMPLETE
+
+    @pytest.mark.usefixtures("broken")
+    def test_neither_holds_up_the_next_document_nor_lets_it_go_first(self, database: Database) -> None:
+        first, last = (atom([E(f"{name}{number}") for number in range(3)]) for name in "ab")
+        engine = AtOnce(database.url, {INDEX: first, A1: DOCUMENTS[A1], A0: last})
+        engine.crawl(INDEX)
+        assert engine.through == ["a0", "a1", "a2", "b0", "b1", "b2"]
 
 
 class Locking(dict[str, "str | int"]):
