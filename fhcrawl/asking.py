@@ -57,13 +57,14 @@ def subscription(known: Subscription, walk: dict[str, Any]) -> Request:
     """
     if known.body_digest is not None and not responses.is_read_like(known.body_digest, walk["options"]):
         known = known.anew()
-    validators = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
+    validators = dict(zip(responses.VALIDATED, (known.etag, known.last_modified), strict=True))
     return _request(
         Role.SUBSCRIPTION,
         known.location,
         walk=walk,
         place=Place(known.walk, 0),
-        headers={name: value for name, value in validators.items() if value},
+        # The octets that came, whatever they are.
+        headers={name: value.encode("latin-1") for name, value in validators.items() if value},
         meta={"deltafetch_enabled": False, "handle_httpstatus_list": [responses.NOT_MODIFIED]},
         body_digest=known.body_digest,
         known_behind=None if known.behind is None else known.behind.plain(),
@@ -158,7 +159,7 @@ def _request(
     walk: dict[str, Any],
     place: Place,
     via: str | None = None,
-    headers: dict[str, str] | None = None,
+    headers: dict[str, bytes] | None = None,
     meta: dict[str, Any] | None = None,
     **kwargs: Any,
 ) -> Request:

@@ -14,6 +14,7 @@ from scrapy.exceptions import (
     UnsupportedURLSchemeError,
 )
 from scrapy.spidermiddlewares.httperror import HttpError
+from twisted.internet.error import ConnectionClosed
 
 from fhcrawl.downloadermiddlewares.guard import RefusedUrl
 from fhcrawl.downloadermiddlewares.limits import LimitReached
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 # RFC 5005, 4.1: publishers "may refuse to serve (e.g., with HTTP status code 403 or 410) or be unable to
 # serve (e.g., with HTTP status code 404) an archive document".
 STATUSES = {
+    206: (State.FAILED, "comes in part, though all of it was asked for (206)"),
+    226: (State.FAILED, "comes as a difference that was not asked for (226)"),
     401: (State.REFUSED, "asks for a password (401)"),
     403: (State.REFUSED, "is refused by its server (403)"),
     404: (State.MISSING, "is not there (404)"),
@@ -66,8 +69,18 @@ def loss_of(failure: Failure) -> Loss:
         return Loss(State.KNOWN, "limit", f"was left for a later run: {error}")
     if isinstance(error, IgnoreRequest):
         return _ignored(error)
-    name = printable(str(error) or type(error).__name__)
-    return Loss(State.FAILED, "download-error", f"cannot be fetched ({name})")
+    return Loss(State.FAILED, "download-error", f"cannot be fetched ({_name(error)})")
+
+
+def _name(error: BaseException | None) -> str:
+    # Twisted's, of which Scrapy's has only the representation.
+    cause = getattr(error, "__cause__", None)
+    reasons = [reason.value for reason in getattr(cause, "reasons", ())]
+    if not reasons:
+        return printable(str(error) or type(error).__name__)
+    if all(isinstance(reason, ConnectionClosed) for reason in reasons):
+        return "its server closes the connection before it has answered"
+    return printable("; ".join(f"{type(reason).__name__}: {reason}" for reason in reasons))
 
 
 def wait_of(failure: Failure) -> float:

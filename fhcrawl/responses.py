@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # RFC 9110, 15.4: 301 and 308 are permanent: "the target resource has been assigned a new permanent URI".
 NOT_MODIFIED = 304
 PERMANENT = (301, 308)
+VALIDATED = ("If-None-Match", "If-Modified-Since")
 
 
 def asked(response: Response) -> Request:
@@ -65,7 +66,7 @@ def note_freshness(visit: Visit, response: Response) -> None:
 def note_wait(visit: Visit, seconds: float) -> None:
     """Note in a visit that its server wants no request for a time."""
     if seconds > 0:
-        visit.retry_after = shift(visit.fetched, int(min(seconds, schedule.LONGEST)))
+        visit.retry_after = shift(visit.fetched, int(seconds))
 
 
 def _location(request: Request, url: str) -> str:
@@ -125,6 +126,14 @@ def unfetchable(visit: Visit, link: Link) -> Visit:
         run=visit.run,
         loss=Loss(State.REFUSED, "refused-url", detail),
     )
+
+
+def was_asked_whether(response: Response, body_digest: str | None) -> bool:
+    """Whether a document was asked for only if it has changed.
+
+    :param body_digest: `body_digest` of what it was; None if that is not known
+    """
+    return body_digest is not None and any(name in asked(response).headers for name in VALIDATED)
 
 
 def is_unchanged(response: Response, body_digest: str) -> bool:

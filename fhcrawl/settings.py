@@ -130,6 +130,9 @@ REMOTE_CONTROL_ENABLED = False
 # True: see RedirectMiddleware.
 REFERER_ENABLED = False
 
+# ProtegoRobotParser: it reads all of it, however large.
+ROBOTSTXT_PARSER = "fhcrawl.robotstxt.BoundedRobotParser"
+
 # 2083: a long URL is no reason to lose an archive.
 URLLENGTH_LIMIT = 0
 
@@ -171,6 +174,9 @@ DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.stats.DownloaderStats": None,
 }
 SPIDER_MIDDLEWARES = {
+    # Scrapy's would take a part of a document for all of it.
+    "fhcrawl.spidermiddlewares.httperror.HttpErrorMiddleware": 50,
+    "scrapy.spidermiddlewares.httperror.HttpErrorMiddleware": None,
     # Before (nearer to the engine) all that may drop or change entries: what it gets goes to the pipelines.
     "fhcrawl.spidermiddlewares.commit.CommitMiddleware": 60,
     "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch": 100,

@@ -98,6 +98,11 @@ BOMBS: dict[str, tuple[Callable[[], Answer], str, str]] = {
         "too-large",
         "has headers of more than 128 KiB",
     ),
+    "endless line of a header": (
+        lambda: again_and_again(START + b"X-More: ", b"x" * 1000),
+        "too-large",
+        "has headers of more than 128 KiB",
+    ),
     "endless header": (
         lambda: again_and_again(START, b" folded " * 100 + b"\r\n"),
         "too-large",

@@ -10,13 +10,11 @@ from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import Deferred
 
 from fhcrawl.cluster.extension import ClusterExtension
+from fhcrawl.robotstxt import beginning
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.robotstxt import RobotParser
-
-# RFC 9309, 2.5: a crawler may stop reading after 500 kibibytes.
-LARGEST = 500 * 1024
 
 
 class RobotsTxtMiddleware(robotstxt.RobotsTxtMiddleware):
@@ -33,6 +31,5 @@ class RobotsTxtMiddleware(robotstxt.RobotsTxtMiddleware):
         return await super().robot_parser(request)
 
     async def _parse_robots(self, response: Response, netloc: str, request: Request) -> None:
-        if len(response.body) <= LARGEST:
-            ClusterExtension.of(self.crawler).board.note_robots(netloc, response.body)
+        ClusterExtension.of(self.crawler).board.note_robots(netloc, beginning(response.body))
         await super()._parse_robots(response, netloc, request)

@@ -15,6 +15,7 @@ from scrapy import signals
 from fhcrawl.addresses import is_of_this_machine
 from fhcrawl.downloadermiddlewares.limits import LimitReached
 from fhcrawl.exceptions import StoreError
+from fhcrawl.schedule import LONGEST
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -75,7 +76,7 @@ class PolitenessMiddleware:
         settings, host = self._crawler.settings, self._downloader.get_slot_key(request)
         # As RobotsTxtMiddleware finds it.
         own = settings["ROBOTSTXT_USER_AGENT"] or request.headers.get("User-Agent")
-        delay = robotparser.crawl_delay(own or settings["USER_AGENT"]) or 0.0
+        delay = min(robotparser.crawl_delay(own or settings["USER_AGENT"]) or 0.0, LONGEST)
         if "delay" in settings.getdict("DOWNLOAD_SLOTS").get(host, {}) or not delay > 0:
             return
         if self._is_too_long(delay):
@@ -147,8 +148,13 @@ def _stays_here(spider: Spider) -> bool:
 def retry_after(response: Response) -> float:
     """How many seconds a response asks to wait; 0 if it does not, or nothing that can be read.
 
-    A date is compared with the response's own (`Date`): the clocks of two machines differ.
+    A date is compared with the response's own (`Date`): the clocks of two machines differ. Nobody is believed
+    to ask for more than `schedule.LONGEST`.
     """
+    return min(_retry_after(response), LONGEST)
+
+
+def _retry_after(response: Response) -> float:
     value = (response.headers.get("Retry-After") or b"").decode("latin-1").strip()
     if value.isdecimal() and value.isascii():
         return float(value)

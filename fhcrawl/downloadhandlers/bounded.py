@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
-# DOWNLOAD_MAXSIZE is for bodies, and Twisted bounds only the length of a line. Servers send some KB; what
+# DOWNLOAD_MAXSIZE is for bodies, and Twisted bounds only the length of a line, of which it says that the
+# connection was closed. Servers send some KB; what
 # comes of the body with the last of the headers counts too (Twisted reads 64 KiB at a time).
 LONGEST_HEADERS = 128 * 1024
 # One after the other, each up to DOWNLOAD_MAXSIZE.
@@ -63,10 +64,18 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
                 if reason.check(HeadersTooLarge):
                     raise reason.value from error
             raise
-        encodings = b",".join(response.headers.getlist("Content-Encoding")).count(b",") + 1
-        if encodings > MOST_ENCODINGS:
-            raise HeadersTooLarge(f"is compressed {encodings} times over")
+        _check_encodings(response)
         return response
+
+
+def _check_encodings(response: Response) -> None:
+    encodings = b",".join(response.headers.getlist("Content-Encoding"))
+    number = encodings.count(b",") + 1
+    if number > MOST_ENCODINGS:
+        raise HeadersTooLarge(f"is compressed {number} times over")
+    # One that nobody knows is none. For Scrapy it is text, even if its octets are none.
+    if not encodings.isascii():
+        response.headers["Content-Encoding"] = encodings.decode("latin-1")
 
 
 class BoundedPool(HTTPConnectionPool):
@@ -107,7 +116,10 @@ class BoundedProtocol(_LenientHTTP11ClientProtocol):
     def request(self, request: Any) -> Deferred[Any]:
         """Send a request."""
         self._received = 0
-        return super().request(request)
+        response = super().request(request)
+        if self._parser is not None:
+            self._parser.MAX_LENGTH = LONGEST_HEADERS
+        return response
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
         """Give up when it is too much."""

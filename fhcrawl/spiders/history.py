@@ -49,7 +49,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-UNASKED = Loss(State.FAILED, "http-304", "cannot be fetched: the server answers 304 to a first request")
+UNASKED = Loss(
+    State.FAILED, "http-304", "cannot be fetched: it is said to be unchanged, which was not asked (304)"
+)
 NO_SNAPSHOT = Loss(State.INVALID, "not-a-snapshot", "is a feed, and no index of a snapshot")
 REPEATS = Loss(State.INVALID, "repeats", "is the same as the page before it: the walk ends here")
 
@@ -193,7 +195,9 @@ class HistorySpider(Spider):
         """Read a document: yields the request for the one behind it, then its entries."""
         visit = responses.visit_of(responses.asked(response), response.url)
         responses.note_freshness(visit, response)
-        if response.status == responses.NOT_MODIFIED and body_digest is None:
+        if response.status == responses.NOT_MODIFIED and not responses.was_asked_whether(
+            response, body_digest
+        ):
             self._lose(visit, UNASKED)
             return
         if body_digest is not None and responses.is_unchanged(response, body_digest):
@@ -264,7 +268,7 @@ class HistorySpider(Spider):
         try:
             document = reading.as_part(visit, self._documents.read(response))
         except NotAFeedError as error:
-            self._lose(visit, self._no_feed(error))
+            self._lose(visit, self._no_feed(response, error))
             yield from following
             return
         entries = reading.fill(visit, response, document, self._most)
@@ -342,7 +346,7 @@ class HistorySpider(Spider):
         try:
             document = self._documents.read(response)
         except NotAFeedError as error:
-            self._lose(visit, self._no_feed(error))
+            self._lose(visit, self._no_feed(response, error))
             yield from self._next_capture(visit.feed)
             return
         entries = reading.fill(visit, response, document, self._most)
@@ -370,7 +374,7 @@ class HistorySpider(Spider):
     def _not_a_feed(self, visit: Visit, response: Response, error: NotAFeedError) -> Iterator[Request]:
         known = response.cb_kwargs
         if error.kind == reader.DIED:
-            self._lose(visit, self._no_feed(error))
+            self._lose(visit, self._no_feed(response, error))
             return
         if visit.role is Role.SUBSCRIPTION and (listed := reading.read_list(response)) is not None:
             yield from self._list(visit, response, listed)
@@ -382,13 +386,15 @@ class HistorySpider(Spider):
                 logger.info("%s is an HTML page; its feed is %s", printable(visit.asked), printable(links[0]))
                 yield self._request(asking.subscription_elsewhere(visit, response, links[0]))
                 return
-        self._lose(visit, self._no_feed(error))
+        self._lose(visit, self._no_feed(response, error))
 
-    def _no_feed(self, error: NotAFeedError) -> Loss:
+    def _no_feed(self, response: Response, error: NotAFeedError) -> Loss:
         if error.kind in bounds.KINDS:
             return reading.beyond(error.kind, self._most)
         if error.kind == reader.DIED:
             return Loss(State.FAILED, error.kind, f"could not be read: {error}")
+        if "dataloss" in response.flags:
+            return Loss(State.FAILED, "cut-off", f"comes incomplete, and is not a feed: {error}")
         return Loss(State.INVALID, error.kind, f"is not a feed: {error}")
 
     def lose(self, failure: Failure) -> list[Request]:

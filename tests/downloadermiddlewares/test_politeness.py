@@ -13,6 +13,7 @@ import pytest
 from scrapy.http import Response
 
 from fhcrawl.downloadermiddlewares.politeness import retry_after
+from fhcrawl.schedule import LONGEST
 from tests.feeds import E, atom
 from tests.server import Answer, FeedServer
 
@@ -150,7 +151,8 @@ def test_walk_is_given_up_where_the_wait_is_too_long(server: FeedServer, project
         ("Wed, 21 Oct 2015 07:29:00 GMT", 60),
         ("Wednesday, 21-Oct-15 07:29:00 GMT", 60),
         ("Wed, 21 Oct 2015 07:27:00 GMT", -60),
-        ("9" * 500, float("inf")),
+        ("9" * 500, LONGEST),
+        ("Wed, 21 Oct 9999 07:28:00 GMT", LONGEST),
         ("soon", 0),
         ("-5", 0),
         ("", 0),

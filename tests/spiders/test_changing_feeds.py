@@ -238,6 +238,27 @@ def test_answer_304_to_a_first_request_is_a_gap(server: FeedServer, project: Pro
     assert project.verdict() == ("unknown", ["http-304"])
 
 
+def test_answer_304_to_a_request_that_has_not_asked_for_it_is_a_gap(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", atom([E("1")], prev="/a1"), etag=False)
+    server.serve("/a1", atom([E("0")]))
+    project.crawl(server.url("/index"))
+    server.serve("/index", "", status=304)
+    run = project.crawl(server.url("/index"))
+    assert "fhcrawl/document/unchanged" not in run.stats
+    assert project.verdict() == ("incomplete", ["http-304"])
+
+
+@pytest.mark.parametrize("name", ["ETag", "Last-Modified"])
+def test_validators_are_sent_back_as_they_came(server: FeedServer, project: Project, name: str) -> None:
+    server.serve("/index", atom([E("1")]), etag=False, headers={name: 'W/"\xe4\xff ,;"'})
+    project.crawl(server.url("/index"))
+    project.crawl(server.url("/index"))
+    sent = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}[name]
+    assert server.headers[-1][sent] == 'W/"\xe4\xff ,;"'
+
+
 def test_link_that_is_no_url_loses_only_what_is_behind_it(server: FeedServer, project: Project) -> None:
     for bad in ("http://127.0.0.1:99999/x", "http://127.0.0.1:abc/", "http://[::1", "urn:x"):
         server.serve("/index", atom([E("1")], prev=bad))

@@ -13,11 +13,20 @@ from tests.feeds import E, atom, rss
 from tests.server import Answer
 
 if TYPE_CHECKING:
+    from io import BufferedIOBase
+
     from tests.crawling import Project
     from tests.server import FeedServer
 
 QUICK = {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 1}
 CUT = atom([E("2"), E("1", "x" * 1000)], prev="/a0").encode()
+# It seems to be all.
+PART = atom([E("2")]).encode()
+
+
+def write_no_http(file: BufferedIOBase) -> None:
+    file.write(b"<feed/>\r\n\r\n")
+
 
 FAULTS = {
     "404": (Answer(status=404), "missing", "http-404", "is not there (404)"),
@@ -40,6 +49,31 @@ FAULTS = {
         "invalid",
         "not-well-formed",
         "is cut off or not well-formed",
+    ),
+    "a part": (
+        Answer(PART, status=206),
+        "failed",
+        "http-206",
+        "comes in part, though all of it was asked for",
+    ),
+    "a difference": (Answer(PART, status=226), "failed", "http-226", "comes as a difference"),
+    "nothing of what is promised": (
+        Answer(CUT, cut=0),
+        "failed",
+        "cut-off",
+        "comes incomplete, and is not a",
+    ),
+    "no answer": (
+        Answer(raw=lambda file: None),
+        "failed",
+        "download-error",
+        "its server closes the connection before it has answered",
+    ),
+    "no HTTP": (
+        Answer(raw=write_no_http),
+        "failed",
+        "download-error",
+        "cannot be fetched (ParseError: ",
     ),
     "redirect loop": (
         Answer(status=302, headers={"Location": "/a1"}),
@@ -145,6 +179,32 @@ def test_cut_off_document_is_fetched_again_before_it_is_given_up(
     server.answers["/a1"] = Answer(CUT, cut=100)
     project.crawl(server.url("/index"), settings={"RETRY_TIMES": 2})
     assert server.asked() == ["/index", "/a1", "/a1", "/a1"]
+
+
+def test_part_of_a_complete_feed_deletes_nothing(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("2"), E("1")], head="<fh:complete/>"))
+    project.crawl(server.url("/index"))
+    server.serve("/index", atom([E("2")], head="<fh:complete/>"), status=206)
+    run = project.crawl(server.url("/index"))
+    assert run.changes == {}
+    assert project.verdict() == ("incomplete", ["http-206"])
+
+
+def test_header_of_many_kilobytes_loses_nothing(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("2")], prev="/a1"), headers={"Content-Security-Policy": "x" * 60_000})
+    server.serve("/a1", atom([E("1")]))
+    run = project.crawl(server.url("/index"))
+    assert run.stats["fhcrawl/feed/complete"] == 1
+
+
+def test_encoding_that_nobody_knows_is_none_whatever_its_octets_are(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", atom([E("2")], prev="/a1"), headers={"Content-Encoding": "\xff\xfe"})
+    server.serve("/a1", atom([E("1")]), headers={"Content-Encoding": "odd"})
+    run = project.crawl(server.url("/index"))
+    assert run.stats["fhcrawl/feed/complete"] == 1
+    assert "Traceback" not in run.log
 
 
 BAD_ENTRY = "<entry><id>bad</id><title>t</title><updated>yesterday</updated></entry></feed>"
