@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, select
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.logical_feed import Role
 from fhcrawl.store import lists
-from fhcrawl.store.rows import Subscription
+from fhcrawl.store.rows import NOT_FETCHED, Subscription
 from fhcrawl.store.schedules import NO_RUN
 from fhcrawl.store.schema import documents, feeds
 from fhcrawl.store.statements import MOVED, is_of, is_one_of
@@ -32,11 +32,19 @@ NUMBERED = select(documents).where(documents.c.id.in_(bindparam("numbers", expan
 INDEXES = select(documents).where(
     documents.c.feed_id.in_(bindparam("numbers", expanding=True)), documents.c.role == Role.INDEX.value
 )
+LAST_WALK = select(feeds.c.walk).where(feeds.c.id == documents.c.feed_id).scalar_subquery()
 HAVE_MOVED = (
     select(documents.c.feed_id)
     .distinct()
     .join(feeds, feeds.c.id == documents.c.feed_id)
     .where(documents.c.feed_id.in_(bindparam("numbers", expanding=True)), MOVED)
+)
+# A redirect may have been for a moment; the subscription document alone does not tell.
+ASK_AGAIN = (
+    documents.update()
+    .where(documents.c.feed_id.in_(bindparam("moved", expanding=True)), documents.c.moved_to.is_not(None))
+    .where(documents.c.moved_walk == LAST_WALK)
+    .values(state=State.KNOWN.value, reason=State.KNOWN.value, detail=NOT_FETCHED, since=bindparam("b_since"))
 )
 
 
@@ -57,7 +65,10 @@ def begin(
     refusals = {holder: _refusal(connection, leases, holder) for holder in {row.run for row in rows}}
     ours = [row for row in rows if refusals[row.run] is None]
     connection.execute(BEGUN, {"begun": [row.id for row in ours], "b_run": run})
-    known = dict(_subscriptions(connection, ours, run))
+    moved = _moved(connection, ours)
+    if moved:
+        connection.execute(ASK_AGAIN, {"moved": list(moved), "b_since": now})
+    known = dict(_subscriptions(connection, ours, run, moved))
     return {row.id: (row.url, refusals[row.run] or known[row.id]) for row in rows}
 
 
@@ -72,17 +83,20 @@ def _refusal(connection: Connection, leases: Leases, run: int) -> LeaseError | N
 def known(connection: Connection, url: str) -> Subscription:
     """What is known of a feed whose walk has begun."""
     row = connection.execute(select(feeds).where(is_of(url))).one()
-    return dict(_subscriptions(connection, [row], row.run))[row.id]
+    return dict(_subscriptions(connection, [row], row.run, _moved(connection, [row])))[row.id]
+
+
+def _moved(connection: Connection, rows: list[Row[Any]]) -> set[int]:
+    return set(connection.scalars(HAVE_MOVED, {"numbers": [row.id for row in rows]}))
 
 
 def _subscriptions(
-    connection: Connection, rows: list[Row[Any]], run: int
+    connection: Connection, rows: list[Row[Any]], run: int, moved: set[int]
 ) -> Iterator[tuple[int, Subscription]]:
     indexes = {row.feed_id: row for row in connection.execute(INDEXES, {"numbers": [r.id for r in rows]})}
     read = _numbered(connection, (row.subscription_id for row in rows))
     read = {number: row for number, row in read.items() if row.state == State.PROCESSED.value}
     behind = _numbered(connection, (row.behind_id for row in read.values()))
-    moved = set(connection.scalars(HAVE_MOVED, {"numbers": [row.id for row in rows]}))
     for row in rows:
         index = indexes.get(row.id)
         snapshot = None if index is None else lists.snapshot(connection, index)

@@ -60,6 +60,27 @@ def test_archives_that_are_cut_anew_while_they_are_walked_leave_the_feed_incompl
     assert project.verdict() == ("complete", [])
 
 
+def test_archive_from_which_a_redirect_led_for_a_moment_is_read_by_the_next_run(
+    server: FeedServer, project: Project
+) -> None:
+    """And no other one: not that from which one leads for good."""
+    server.serve("/index", atom([E("3")], prev="/a1"))
+    server.serve("/a1", "", status=301, headers={"Location": "/b1"})
+    server.serve("/b1", archive([E("1")]))
+    project.crawl(server.url("/index"))
+    project.crawl(server.url("/index"))
+    server.serve("/index", atom([E("3")], prev="/a2"))
+    server.serve("/a2", "", status=302, headers={"Location": "/b1"})
+    project.crawl(server.url("/index"))
+    assert project.verdict() == ("incomplete", ["moved"])
+    server.serve("/a2", archive([E("2")], prev="/a1"))
+    server.asked()
+    run = project.crawl(server.url("/index"))
+    assert run.changes == {"2": "new"}
+    assert server.asked() == ["/index", "/a2"]
+    assert project.verdict() == ("complete", [])
+
+
 @pytest.mark.parametrize("settings", [{}, {"DELTAFETCH_ENABLED": 0}], ids=["deltafetch", "no deltafetch"])
 def test_archive_that_has_moved_for_good_counts_when_a_later_subscription_document_leads_there(
     server: FeedServer, project: Project, settings: dict[str, int]
