@@ -386,7 +386,17 @@ class HistorySpider(Spider):
                 logger.info("%s is an HTML page; its feed is %s", printable(visit.asked), printable(links[0]))
                 yield self._request(asking.subscription_elsewhere(visit, response, links[0]))
                 return
-        self._lose(visit, self._no_feed(response, error))
+        yield from self._give_up(visit, self._no_feed(response, error), known)
+
+    def _give_up(self, visit: Visit, loss: Loss, known: dict[str, Any]) -> Iterator[Request]:
+        """Note a loss; a subscription document may still be where the user said that it is."""
+        if known.get("is_given"):
+            # What is missing is where it was last, as the store knows already.
+            logger.info("%s %s", printable(visit.asked), loss.detail)
+            return
+        self._lose(visit, loss)
+        if loss.state is not State.KNOWN:
+            yield from map(self._request, asking.as_given(visit, known))
 
     def _no_feed(self, response: Response, error: NotAFeedError) -> Loss:
         if error.kind in bounds.KINDS:
@@ -402,11 +412,11 @@ class HistorySpider(Spider):
         request = failure.request  # type: ignore[attr-defined]
         visit, loss = responses.visit_of(request, request.url), loss_of(failure)
         responses.note_wait(visit, wait_of(failure))
-        self._lose(visit, loss)
+        requests = list(self._give_up(visit, loss, request.cb_kwargs))
         if visit.role is Role.CAPTURE and loss.state is not State.KNOWN:
             return list(self._next_capture(visit.feed))
         if visit.role is not Role.PART or loss.state is State.KNOWN:
-            return []
+            return requests
         return list(self._next_part(visit, request.cb_kwargs))
 
     def _lose(self, visit: Visit, loss: Loss) -> None:

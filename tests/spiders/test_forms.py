@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.feeds import E, atom, rss, tombstone
-from tests.server import FeedServer
+from tests.server import Answer, FeedServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,6 +127,43 @@ class TestStartingPoints:
         run = project.crawl(server.url("/old"))
         assert server.asked() == ["/new"]
         assert run.changes == {"3": "new"}
+        assert project.verdict() == ("complete", [])
+
+    @pytest.mark.parametrize("later", [Answer(status=404), Answer(b"<html><body>parked</body></html>")])
+    def test_feed_that_has_moved_by_mistake_is_found_where_it_was(
+        self, server: FeedServer, project: Project, later: Answer
+    ) -> None:
+        server.serve("/index", "", status=301, headers={"Location": "/new"})
+        server.serve("/new", atom([E("2")], prev="/a1"))
+        server.serve("/a1", atom([E("1")]))
+        project.crawl(server.url("/index"))
+        server.answers["/new"] = later
+        project.crawl(server.url("/index"))
+        [kind] = project.verdict()[1]
+        assert kind in ("http-404", "html")
+        server.serve("/index", atom([E("3"), E("2")], prev="/a1"))
+        server.asked()
+        run = project.crawl(server.url("/index"))
+        assert server.asked() == ["/new", "/index"]
+        assert run.changes == {"3": "new"}
+        assert project.verdict() == ("complete", [])
+        server.asked()
+        project.crawl(server.url("/index"))
+        assert server.asked() == ["/index"]
+
+    def test_feed_that_an_html_page_has_named_is_asked_for_again_when_it_was_away(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        page = '<html><head><link rel="alternate" type="application/atom+xml" href="/feed"></head></html>'
+        server.serve("/", page, content_type="text/html")
+        server.serve("/feed", atom([E("1")], prev="/a0"))
+        server.serve("/a0", atom([E("0")]))
+        project.crawl(server.url("/"))
+        feed, server.answers["/feed"] = server.answers["/feed"], Answer(status=404)
+        project.crawl(server.url("/"))
+        assert project.verdict() == ("incomplete", ["http-404"])
+        server.answers["/feed"] = feed
+        project.crawl(server.url("/"))
         assert project.verdict() == ("complete", [])
 
     def test_feed_that_is_redirected_for_now_is_asked_for_as_before(
