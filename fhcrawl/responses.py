@@ -6,6 +6,8 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from scrapy import Request
+
 from fhcrawl import schedule
 from fhcrawl.clock import now
 from fhcrawl.documents import Bounds, bounds
@@ -13,18 +15,18 @@ from fhcrawl.documents.dates import shift
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Oddities, Place, Role
 from fhcrawl.reader import Job
-from fhcrawl.visit import Loss, State, Visit
+from fhcrawl.visit import Visit
 
 if TYPE_CHECKING:
-    from scrapy import Request
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-    from fhcrawl.logical_feed import Link
 
 # RFC 9110, 15.4: 301 and 308 are permanent: "the target resource has been assigned a new permanent URI".
 NOT_MODIFIED = 304
 PERMANENT = (301, 308)
+# The URL of requests for what is no URL that can be fetched: they are refused like others.
+NOWHERE = "nowhere://nowhere/"
 VALIDATED = ("If-None-Match", "If-Modified-Since")
 
 
@@ -107,25 +109,10 @@ def is_fetchable(url: str) -> bool:
         parts = urlsplit(url)
         # A port that is none is only found when it is asked for.
         named = (parts.port or 1) and bool(parts.hostname)
+        Request(url)
     except ValueError:
         return False
-    return bool(named) if parts.scheme in ("http", "https") else "://" in url or parts.scheme == "file"
-
-
-def unfetchable(visit: Visit, link: Link) -> Visit:
-    """The visit that a link would make, if it could be fetched."""
-    detail = "is no URL that can be fetched"
-    return Visit(
-        feed=visit.feed,
-        key=link.url,
-        asked=link.url,
-        url=link.url,
-        role=link.role,
-        place=visit.place.before(),
-        fetched=visit.fetched,
-        run=visit.run,
-        loss=Loss(State.REFUSED, "refused-url", detail),
-    )
+    return bool(named) or parts.scheme not in ("http", "https")
 
 
 def was_asked_whether(response: Response, body_digest: str | None) -> bool:

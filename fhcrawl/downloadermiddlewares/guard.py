@@ -13,6 +13,7 @@ from fhcrawl import addresses
 from fhcrawl.addresses import PORTS, AllowedHosts
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Role
+from fhcrawl.responses import NOWHERE
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -74,6 +75,8 @@ class GuardMiddleware:
         # No link makes one: it is in a file that the user gave.
         if request.cb_kwargs.get("role") == Role.CAPTURE.value:
             return
+        if request.url == NOWHERE:
+            raise RefusedUrl("refused-url", "it is no URL that can be fetched")
         feed = request.cb_kwargs.get("feed")
         scheme = urlsplit(request.url).scheme
         if scheme == "file" and feed is not None and urlsplit(feed).scheme == "file":

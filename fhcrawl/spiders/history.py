@@ -23,7 +23,7 @@ from fhcrawl.exceptions import NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.failures import loss_of, wait_of
-from fhcrawl.logical_feed import Kind, Link, Role
+from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.logs import printable
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.subscriptions import FeedOptions
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from fhcrawl.documents import Bounds, FeedDocument
     from fhcrawl.documents.lists import DocumentList
     from fhcrawl.items import EntryVersion
-    from fhcrawl.logical_feed import Newer
     from fhcrawl.store import Subscription
     from fhcrawl.subscriptions import Listed
     from fhcrawl.warc.captures import Captures
@@ -245,7 +244,7 @@ class HistorySpider(Spider):
         self._send(signals.document_read, visit=visit, response=response)
         if visit.behind is not None and document.fault is None:
             newer = logical_feed.as_newer(document, (visit.asked, visit.url), visit.role)
-            yield from self._behind(visit, response, visit.behind, guess is not None, newer)
+            yield self._request(asking.behind(visit, response, visit.behind, guess is not None, newer))
         yield from entries
 
     def _list(self, visit: Visit, response: Response, listed: DocumentList) -> Iterator[Request]:
@@ -363,14 +362,6 @@ class HistorySpider(Spider):
     def _documents(self) -> ReaderExtension:
         return ReaderExtension.of(self.crawler)
 
-    def _behind(
-        self, visit: Visit, response: Response, link: Link, is_guess: bool, newer: Newer | None
-    ) -> Iterator[Request]:
-        if not responses.is_fetchable(link.url):
-            self._note_loss(responses.unfetchable(visit, link))
-            return
-        yield self._request(asking.behind(visit, response, link, is_guess, newer))
-
     def _not_a_feed(self, visit: Visit, response: Response, error: NotAFeedError) -> Iterator[Request]:
         known = response.cb_kwargs
         if error.kind == reader.DIED:
@@ -421,12 +412,8 @@ class HistorySpider(Spider):
 
     def _lose(self, visit: Visit, loss: Loss) -> None:
         visit.loss = loss
-        self._note_loss(visit)
-
-    def _note_loss(self, visit: Visit) -> None:
-        if visit.loss is not None:
-            level = logging.INFO if visit.loss.state is State.KNOWN else logging.WARNING
-            logger.log(level, "%s %s", printable(visit.asked), visit.loss.detail)
+        level = logging.INFO if loss.state is State.KNOWN else logging.WARNING
+        logger.log(level, "%s %s", printable(visit.asked), loss.detail)
         self._send(signals.document_lost, visit=visit)
 
     def _send(self, signal: object, **kwargs: Any) -> None:

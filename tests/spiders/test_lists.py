@@ -55,6 +55,33 @@ def contents(items: list[dict[str, Any]]) -> dict[str, str]:
 
 
 class TestSnapshot:
+    def test_page_that_is_no_url_loses_only_itself_in_each_run(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        """Also where it comes first, and where a run begins with it, before other feeds."""
+        bad = ["javascript:x", "http://[::1", "urn:x:y", "http://x:99999/"]
+        for number, url in enumerate(bad):
+            made = {
+                "id": f"s{number}",
+                "createdAt": "2023-11-10T12:00:00Z",
+                "pages": ["urn:0", "/p", url, "/q"],
+            }
+            server.serve(f"/{number}", json.dumps(made), content_type="application/json")
+        server.serve("/p", page((1, "p", None)), content_type=TYPE)
+        server.serve("/q", page((1, "q", None)), content_type=TYPE)
+        server.serve("/other", atom([E("1")]))
+        feeds = [server.url(f"/{number}") for number in range(len(bad))]
+        run = project.crawl(*feeds, server.url("/other"))
+        found = sorted(filter(None, contents(run.items).values()))
+        assert found == ["p"] * len(bad) + ["q"] * len(bad)
+        for feed, url in zip(project.feeds(), bad, strict=False):
+            gaps = {(reason["kind"], reason["url"]) for reason in feed["reasons"]}
+            assert gaps == {("refused-url", "urn:0"), ("refused-url", url)}
+        server.serve("/other", atom([E("2")]))
+        again = project.crawl(*feeds, server.url("/other"))
+        assert [item["id"] for item in again.items] == ["2"]
+        assert "Traceback" not in run.log + again.log
+
     def test_index_is_crawled_page_by_page(self, server: FeedServer, project: Project) -> None:
         serve_snapshot(server, "s 1", ["a", "b"], ["c"])
         run = project.crawl(server.url("/snapshot"))
