@@ -146,7 +146,7 @@ def test_deltafetch_key_names_an_archive_and_survives_redirects(server: FeedServ
     settings = {"SPIDER_MODULES": "tests.spiders.keyed"}
     server.serve("/index", atom([E("2")], prev="/a1?session=1"))
     server.serve("/a1?session=1", "", status=302, headers={"Location": "/b1"})
-    server.serve("/b1", atom([E("1")]))
+    server.serve("/b1", atom([E("1")], links={"self": "/a1?session=1"}))
     run = project.crawl(server.url("/index"), settings=settings, spider="keyed")
     assert set(run.changes) == {"1", "2"}
     server.asked()
