@@ -101,7 +101,7 @@ def text(element: _Element) -> str | None:
 
 
 def _texts(element: _Element) -> Iterator[str]:
-    # One generator in another would hand each text up through all levels.
+    # One generator in another would hand each text up through all levels. Comments are not in the tree.
     for event, child in etree.iterwalk(element, events=("start", "end")):
         if event == "end":
             yield (child.tail or "") if child is not element else ""

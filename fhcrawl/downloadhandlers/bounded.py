@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
 # DOWNLOAD_MAXSIZE is for bodies, and Twisted bounds only the length of a line, of which it says that the
-# connection was closed. Servers send some KB; what
-# comes of the body with the last of the headers counts too (Twisted reads 64 KiB at a time).
+# connection was closed. Servers send some KB; what comes of the body with the last of the headers counts too
+# (Twisted reads 64 KiB at a time).
 LONGEST_HEADERS = 128 * 1024
 # One after the other, each up to DOWNLOAD_MAXSIZE.
 MOST_ENCODINGS = 3
