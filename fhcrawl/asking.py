@@ -176,11 +176,11 @@ def _request(
     meta: dict[str, Any] | None = None,
     **kwargs: Any,
 ) -> Request:
-    fetched = url if responses.is_fetchable(url) else responses.NOWHERE
+    aimed = responses.aim(url, walk)
     # Scrapy's duplicate filter would drop an archive that two feeds share, and end a loop silently.
     return Request(
-        fetched,
-        headers={**(headers or {}), **responses.own_headers(walk["feed"], fetched, walk["options"])},
+        aimed["url"],
+        headers={**(headers or {}), **aimed["headers"]},
         meta=meta,
         dont_filter=True,
         cb_kwargs={

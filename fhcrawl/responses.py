@@ -18,9 +18,10 @@ from fhcrawl.reader import Job
 from fhcrawl.visit import Visit
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
-
 
 # RFC 9110, 15.4: 301 and 308 are permanent: "the target resource has been assigned a new permanent URI".
 NOT_MODIFIED = 304
@@ -101,6 +102,15 @@ def own_headers(feed: str, url: str, options: dict[str, Any]) -> dict[str, str]:
     """The headers that the user gave for a feed; they may be credentials, and stay with the feed's host."""
     headers: dict[str, str] = options.get("headers", {})
     return headers if urlsplit(url).netloc == urlsplit(feed).netloc else {}
+
+
+def aim(url: str, walk: Mapping[str, Any]) -> dict[str, Any]:
+    """The URL and the user's headers of a request for a document, as a request's arguments.
+
+    :param walk: what the requests of its walk hand on
+    """
+    fetched = url if is_fetchable(url) else NOWHERE
+    return {"url": fetched, "headers": own_headers(walk["feed"], fetched, walk["options"])}
 
 
 def is_fetchable(url: str) -> bool:

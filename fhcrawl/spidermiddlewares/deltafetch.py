@@ -16,6 +16,7 @@ from fhcrawl.exceptions import LeaseError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
 from fhcrawl.logs import printable
+from fhcrawl.responses import aim
 from fhcrawl.visit import Loss, State, leads_on
 
 if TYPE_CHECKING:
@@ -150,12 +151,12 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         return None
 
     def _skip(self, request: Request) -> None:
-        logger.debug("Already processed: %s", printable(request.url))
+        logger.debug("Already processed: %s", printable(request.cb_kwargs["asked"]))
         if self.stats:
             self.stats.inc_value("deltafetch/skipped")
 
     def _loop(self, request: Request, visit: Visit | None) -> Request | None:
-        url = printable(request.url)
+        url = printable(request.cb_kwargs["asked"])
         if visit is None:
             logger.warning("The chain of %s is a loop", printable(request.cb_kwargs["feed"]))
             return None
@@ -188,7 +189,8 @@ def _request(request: Request, step: Step, via: str | None) -> Request:
     if step.key != step.url:
         meta["deltafetch_key"] = step.key
     # What the page says that has led here is nothing to a farther one.
-    newer = request.cb_kwargs.get("newer") if request.url == step.url else None
+    newer = request.cb_kwargs.get("newer") if request.cb_kwargs["asked"] == step.url else None
     place = {"walk": step.place.walk, "step": step.place.step}
     led = {"asked": step.url, "via": via, "newer": newer}
-    return request.replace(url=step.url, meta=meta, cb_kwargs={**request.cb_kwargs, **place, **led})
+    known = {**request.cb_kwargs, **place, **led}
+    return request.replace(**aim(step.url, known), meta=meta, cb_kwargs=known)

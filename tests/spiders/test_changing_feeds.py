@@ -287,3 +287,20 @@ def test_link_that_is_no_url_loses_only_what_is_behind_it(server: FeedServer, pr
         assert "Traceback" not in run.log
     assert set(project.logical_feed()) == {"1"}
     assert project.verdict() == ("incomplete", ["refused-url"])
+
+
+@pytest.mark.parametrize("bad", ["http://127.0.0.1:99999/x", "http://[::1", "urn:x"])
+def test_link_that_is_no_url_is_no_reason_to_lose_what_comes_later(
+    server: FeedServer, project: Project, bad: str
+) -> None:
+    """Nor is one behind archives that are skipped, or behind a document that has not changed."""
+    server.serve("/a1", atom([E("0")], prev=bad))
+    later = [([E("1")], "/a1"), ([E("1")], "/a1"), ([E("2")], "/a1"), ([E("3")], bad), ([E("4")], bad)]
+    for entries, behind in later:
+        server.serve("/index", atom(entries, prev=behind))
+        run = project.crawl(server.url("/index"), settings={"LOG_LEVEL": "DEBUG"})
+        assert "Traceback" not in run.log
+        assert "nowhere" not in run.log
+        [feed] = project.feeds()
+        assert [(reason["kind"], reason["url"]) for reason in feed["reasons"]] == [("refused-url", bad)]
+    assert set(project.logical_feed()) == {"0", "1", "2", "3", "4"}

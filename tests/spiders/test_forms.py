@@ -279,6 +279,20 @@ class TestOddPublishers:
             assert not any(headers.get("X-Key") for headers in other.headers)
         assert set(self.run.changes) == {"1", "2"}
 
+    def test_more_headers_stay_with_the_feeds_host_where_archives_are_skipped(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        with FeedServer() as other:
+            server.serve("/index", atom([E("2")], prev="/a1"))
+            server.serve("/a1", atom([E("1")], prev=other.url("/a0")))
+            other.serve("/a0", "", status=404)
+            self.crawl(project, server, 'headers = {X-Key = "k"}')
+            server.serve("/index", atom([E("3")], prev="/a1"))
+            other.asked()
+            self.crawl(project, server, 'headers = {X-Key = "k"}')
+            assert other.headers
+            assert not any(headers.get("X-Key") for headers in other.headers)
+
     def test_limit(self, server: FeedServer, project: Project) -> None:
         server.serve("/index", atom([E("3")], prev="/a2"))
         server.serve("/a2", atom([E("2")], prev="/a1"))
