@@ -88,12 +88,13 @@ def subscription_elsewhere(visit: Visit, response: Response, url: str) -> Reques
 def as_given(visit: Visit, walk: dict[str, Any]) -> Iterator[Request]:
     """The request for a subscription document where the user said that it is, if it is lost elsewhere.
 
-    What a redirect for good has led to may be no more, and the redirect have been a mistake.
+    What a redirect for good has led to may be no more, and the redirect have been a mistake. A server that
+    says when to ask again is still there.
 
     :param walk: what the request for it has carried
     """
     is_elsewhere = visit.asked not in (visit.feed, walk["options"].get("snapshot")) and walk["via"] is None
-    if visit.role is Role.SUBSCRIPTION and is_elsewhere:
+    if visit.role is Role.SUBSCRIPTION and is_elsewhere and visit.retry_after is None:
         meta = {"deltafetch_enabled": False}
         yield _request(Role.SUBSCRIPTION, visit.feed, walk=walk, place=visit.place, meta=meta, is_given=True)
 

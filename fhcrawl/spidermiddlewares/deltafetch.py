@@ -193,4 +193,5 @@ def _request(request: Request, step: Step, via: str | None) -> Request:
     place = {"walk": step.place.walk, "step": step.place.step}
     led = {"asked": step.url, "via": via, "newer": newer}
     known = {**request.cb_kwargs, **place, **led}
-    return request.replace(**aim(step.url, known), meta=meta, cb_kwargs=known)
+    replaced: Request = request.replace(**aim(step.url, known), meta=meta, cb_kwargs=known)
+    return replaced

@@ -151,6 +151,19 @@ class TestStartingPoints:
         project.crawl(server.url("/index"))
         assert server.asked() == ["/index"]
 
+    def test_feed_whose_server_says_when_to_ask_again_is_not_looked_for_elsewhere(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        server.serve("/index", "", status=301, headers={"Location": "/new"})
+        server.serve("/new", atom([E("1")], prev="/a0"))
+        server.serve("/a0", atom([E("0")]))
+        project.crawl(server.url("/index"))
+        server.serve("/new", "", status=503, headers={"Retry-After": "1"})
+        server.asked()
+        project.crawl(server.url("/index"), settings={"RETRY_ENABLED": 0})
+        assert server.asked() == ["/new"]
+        assert project.verdict() == ("incomplete", ["http-503"])
+
     def test_feed_that_an_html_page_has_named_is_asked_for_again_when_it_was_away(
         self, server: FeedServer, project: Project
     ) -> None:
