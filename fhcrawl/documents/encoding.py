@@ -23,8 +23,9 @@ UTF_16 = (
     (re.compile(rb"(?:\0[ \t\r\n])*\0<"), "utf-16-be"),
 )
 SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
-# Bytes of which no character of UTF-8 begins (RFC 3629, 4). Many of them are read at once.
-NO_START = re.compile(rb"(?:[\x80-\xc1\xf5-\xff]+|[\xc2-\xf4](?![\x80-\xbf]))*")
+# Bytes of which no character of UTF-8 begins (RFC 3629, 4). Many of them are read at once, but not all: each
+# repetition takes 100 bytes and more.
+NO_START = re.compile(rb"(?:[\x80-\xc1\xf5-\xff]+|[\xc2-\xf4](?![\x80-\xbf])){0,1000}")
 # Encoding Standard, index-windows-1252: what Python's table lacks is the control of the same number.
 WINDOWS_1252_TABLE = "".join(bytes([byte]).decode(WINDOWS_1252, "ignore") or chr(byte) for byte in range(256))
 

@@ -39,6 +39,8 @@ MOST_NAMESPACES = 64
 SMALL = 8192  # bytes; there is no harm in such a document
 NAMESPACE = re.compile(rb"""xmlns(?::[^\s=<>:"']+)?\s*=\s*(?:"[^"<]*|'[^'<]*)""")
 LONGEST_NAMESPACE = 500
+TAG_AND_TEXT = re.compile(rb"<[^<!?][^<]*xmlns:[^<]*")
+VALUE_OR_END = re.compile(rb"""'[^'<]*'|"[^"<]*"|>""")
 # A document of more bytes is read while it is parsed, in pieces of so many.
 LARGE = 1024**2
 # Where the entries of such a document stand: their tag, and those of the elements around them.
@@ -124,13 +126,14 @@ def _check_namespaces(body: bytes) -> bool:
 
 
 def _most_in_a_tag(body: bytes) -> int:
-    most = number = 0
-    for before in body.split(b"xmlns:")[1:]:
-        number += 1
-        most = max(most, number)
-        if b"<" in before:
-            number = 0
-    return most
+    runs = (match[0] for match in TAG_AND_TEXT.finditer(body))
+    return max((_most_in(run) for run in runs if run.count(b"xmlns:") > MOST_NAMESPACES), default=0)
+
+
+# Markup of which the text consists, behind the tag, declares nothing.
+def _most_in(tag_and_text: bytes) -> int:
+    ends = (match.start() for match in VALUE_OR_END.finditer(tag_and_text) if match[0] == b">")
+    return tag_and_text.count(b"xmlns:", 0, next(ends, None))
 
 
 def _is_in_place(entry: _Element) -> bool:

@@ -151,6 +151,15 @@ def test_many_elements_with_a_few_namespaces_are_read() -> None:
     assert len(document.entries) == 4000
 
 
+def test_markup_in_texts_declares_no_namespaces() -> None:
+    """A formula or an icon each time, say."""
+    text = '&lt;svg xmlns:xlink="http://www.w3.org/1999/xlink"&gt;' * 100
+    document = read(feed(f"<entry><content type='html' a='>'>{text}</content></entry>" * 5), LOCATION)
+    assert len(document.entries) == 5
+    with pytest.raises(NotAFeedError, match="declares 100 namespaces"):
+        read(feed("<entry/>" * 1000 + f"<a b='>' {declarations(100)}/>" * 5), LOCATION)
+
+
 def test_entries_are_not_looked_at_one_by_one_where_each_needs_much_more_than_itself() -> None:
     document = read(feed("<entry></x></entry>" + "<entry/>" * 6000, declarations(64)), LOCATION)
     assert document.fault
@@ -246,6 +255,10 @@ def test_bytes_that_are_no_text_are_read_many_at_once(codec: str, octets: bytes)
     entered = calls(lambda: texts.append(encoding.text(body, None).text))
     assert texts[0].endswith(octets.decode("latin-1") * 1000)
     assert entered["_windows_1252"] <= 1
+
+
+def test_bytes_that_are_no_text_take_little_memory() -> None:
+    assert memory_of_reading(feed("<title>Q</title>").replace(b"Q", b"\xc3" * 500_000)) < 30
 
 
 def test_run_of_bytes_that_are_no_utf_8_ends_where_a_character_begins() -> None:
