@@ -27,4 +27,5 @@ def beginning(robotstxt_body: bytes) -> bytes:
     """The lines that count; half a rule would forbid more than the whole one."""
     if len(robotstxt_body) <= LARGEST:
         return robotstxt_body
-    return robotstxt_body[: robotstxt_body.rfind(b"\n", 0, LARGEST) + 1]
+    # RFC 9309, 2.2: a line ends with CR, LF or both.
+    return robotstxt_body[: max(robotstxt_body.rfind(end, 0, LARGEST) for end in (b"\r", b"\n")) + 1]

@@ -40,5 +40,10 @@ def test_rules_within_the_limit_count_without_a_line_end(size: int) -> None:
     assert beginning(body) == body
 
 
+@pytest.mark.parametrize("end", [b"\r", b"\n", b"\r\n"])
+def test_rules_end_as_lines_do(end: bytes) -> None:
+    assert beginning(RULES.replace(b"\n", end) + b"#" * LARGEST) == RULES.replace(b"\n", end)
+
+
 def test_line_without_an_end_is_no_rule() -> None:
     assert beginning(b"Disallow: /" + b"x" * LARGEST) == b""
