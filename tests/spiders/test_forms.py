@@ -138,9 +138,11 @@ class TestStartingPoints:
         server.serve("/a1", atom([E("1")]))
         project.crawl(server.url("/index"))
         server.answers["/new"] = later
-        project.crawl(server.url("/index"))
-        [kind] = project.verdict()[1]
-        assert kind in ("http-404", "html")
+        lost = project.crawl(server.url("/index"))
+        [[reason]] = [feed["reasons"] for feed in project.feeds()]
+        assert reason["kind"] in ("http-404", "html")
+        assert reason["url"] == server.url("/new")
+        assert [lost.stats.get(f"fhcrawl/document/{state}") for state in ("missing", "invalid")].count(1) == 1
         server.serve("/index", atom([E("3"), E("2")], prev="/a1"))
         server.asked()
         run = project.crawl(server.url("/index"))
