@@ -23,3 +23,16 @@ def test_only_alternate_links_of_feed_types_count() -> None:
     <link rel="alternate" type="application/feed+json" href="http://example.net/f.json">
     </head></html>"""
     assert feed_links(body, URL) == ["http://example.org/base/a.atom", "http://example.net/f.json"]
+
+
+@pytest.mark.parametrize(
+    ("bases", "found"),
+    [
+        ('<base href="/1/"><base href="/2/">', "http://example.org/1/a"),
+        ('<base target="_top"><base href="/2/">', "http://example.org/blog/a"),
+        ("<base href>", "http://example.org/blog/a"),
+    ],
+)
+def test_first_base_element_counts(bases: str, found: str) -> None:
+    page = f'<html><head>{bases}<link rel="alternate" type="text/xml" href="a"></head></html>'
+    assert feed_links(page.encode(), URL) == [found]

@@ -173,8 +173,13 @@ class TestStartingPoints:
         server.serve("/", page, content_type="text/html")
         server.serve("/feed", atom([E("1")], prev="/a0"))
         server.serve("/a0", atom([E("0")]))
-        project.crawl(server.url("/"))
         feed, server.answers["/feed"] = server.answers["/feed"], Answer(status=404)
+        project.crawl(server.url("/"))
+        # Where the user said that it is has just been read.
+        assert server.asked() == ["/", "/feed"]
+        server.answers["/feed"] = feed
+        project.crawl(server.url("/"))
+        server.answers["/feed"] = Answer(status=404)
         project.crawl(server.url("/"))
         assert project.verdict() == ("incomplete", ["http-404"])
         server.answers["/feed"] = feed
