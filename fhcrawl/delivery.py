@@ -9,6 +9,7 @@ import hashlib
 import logging
 import os
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -26,6 +27,7 @@ _LOCKED: set[Path] = set()
 BUFFER = 1 << 18  # octets
 LOCK_TRIES = 600
 LOCK_PAUSE_SECONDS = 0.1
+MOST_LINKS = 40  # as Linux has it
 
 
 class WrittenFile(NamedTuple):
@@ -124,10 +126,12 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
     :raises OSError: if it cannot be written
     """
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        with path.open("wb") as special:
+    special = open_special(path)
+    if special is not None:
+        with special:
             yield special
         return
+    path = path.resolve()
     with locked(path):
         file, beside = open_beside(path, "wb")
         try:
@@ -135,8 +139,50 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             close_whole(file, beside, path)
             os.replace(beside, path)
         finally:
-            file.close()
+            # It fails again on a full disk, which the file is not to fill any longer.
+            with contextlib.suppress(OSError):
+                file.close()
             beside.unlink(missing_ok=True)
+
+
+# With PYTHONUNBUFFERED, Python's own does not say that only a part has been written.
+def open_stdout() -> IO[bytes]:
+    """Stdout for octets, which are written when it is closed.
+
+    :raises OSError: if there is none
+    """
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    sys.stdout.flush()
+    return os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+
+
+def open_special(path: Path) -> IO[bytes] | None:
+    """What is written to as it comes: a pipe, a device, an open file; None if it is an ordinary path.
+
+    :raises OSError: if it cannot be opened
+    """
+    number = _descriptor(path)
+    if number is not None:
+        return os.fdopen(os.dup(number), "wb")
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        return path.open("wb")
+    return None
+
+
+# The shell's >(gzip > x.gz) is one. What /dev/stdout leads to may be a file that others write to as well, or
+# a pipe, which has no path.
+def _descriptor(path: Path) -> int | None:
+    """The number of the open file that a path such as /dev/stdout or /dev/fd/63 names."""
+    folders = {Path("/dev/fd").resolve(), Path("/proc/self/fd").resolve()}
+    path = path.absolute()
+    for _ in range(MOST_LINKS):
+        if path.name.isdecimal() and path.parent.resolve() in folders:
+            return int(path.name)
+        if not path.is_symlink():
+            return None
+        path = path.parent / path.readlink()
+    return None
 
 
 def deliver(store: Store, number: int, files: Iterable[WrittenFile]) -> None:

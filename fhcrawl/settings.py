@@ -210,16 +210,20 @@ EXTENSIONS = {
 FEED_EXPORT_ENCODING = "utf-8"
 # None: whatever an item has, in its order.
 FEED_EXPORT_FIELDS = FIELDS
-# Scrapy's let through to a terminal what would drive it, have commas for lists in CSV, and no Parquet.
+# Scrapy's let through to a terminal what would drive it, have commas for lists in CSV, U+000D as it is in XML
+# (where it means a line end), and no Parquet.
 FEED_EXPORTERS = {
+    "json": "fhcrawl.exporters.JsonItemExporter",
+    "xml": "fhcrawl.exporters.XmlItemExporter",
     "jsonlines": "fhcrawl.exporters.JsonLinesItemExporter",
     "jsonl": "fhcrawl.exporters.JsonLinesItemExporter",
     "jl": "fhcrawl.exporters.JsonLinesItemExporter",
     "csv": "fhcrawl.exporters.CsvItemExporter",
     "parquet": "fhcrawl.exporters.ParquetItemExporter",
 }
-# Scrapy's writes to the file itself, which is not whole until the end.
+# Scrapy's writes to the file itself, which is not whole until the end; what stdout gets stays in a buffer.
 FEED_STORAGES = {
     "": "fhcrawl.extensions.feedexport.FileFeedStorage",
     "file": "fhcrawl.extensions.feedexport.FileFeedStorage",
+    "stdout": "fhcrawl.extensions.feedexport.StdoutFeedStorage",
 }

@@ -8,7 +8,8 @@ from argparse import RawDescriptionHelpFormatter
 from contextlib import closing
 from importlib import import_module
 from inspect import signature
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.commands import ScrapyHelpFormatter, crawl
@@ -159,6 +160,7 @@ def check(settings: BaseSettings, arguments: dict[str, str]) -> None:
     feeds = HistorySpider.check(settings, **arguments)["feeds"]
     if settings["FHCRAWL_WARC"]:
         naming.check(settings["FHCRAWL_WARC"], naming.Parameters(HistorySpider, arguments))
+    check_exports(settings, arguments)
     with closing(Store.open(store_url(settings))) as store:
         store.check_writable()
         if not feeds and not store.has_subscriptions():
@@ -181,6 +183,42 @@ def check_names(settings: BaseSettings, arguments: dict[str, str]) -> None:
             raise ArgumentError(
                 f"There is no argument {printable(name)}: write one of {', '.join(sorted(known))}"
             )
+
+
+def check_exports(settings: BaseSettings, arguments: dict[str, str]) -> None:
+    """Check what -o and FEEDS name: their placeholders, and files that are to be appended to.
+
+    :raises FhcrawlError: if one of them cannot be used
+    """
+    from scrapy.extensions.feedexport import apply_uri_params
+    from scrapy.utils.conf import feed_complete_default_values_from_settings
+
+    from fhcrawl.exporters import places
+    from fhcrawl.spiders.history import HistorySpider
+
+    named = naming.Parameters(HistorySpider, {**arguments, "batch_id": 1, "batch_time": ""})
+    for uri, given in settings.getdict("FEEDS").items():
+        options = feed_complete_default_values_from_settings(given, settings, str(uri))
+        if options["uri_params"]:  # they come from a function of the user's
+            continue
+        try:
+            place = apply_uri_params(str(uri), named)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ArgumentError(
+                f"{places.shown(str(uri))} has a placeholder that there is not ({error}): write an export's "
+                f"place with %(time)s, or with the name of an argument (-a)"
+            ) from error
+        if not options.get("overwrite") and not places.is_elsewhere(place):
+            _check_file(place, options)
+
+
+def _check_file(place: str, options: dict[str, Any]) -> None:
+    from fhcrawl.exporters import appending
+
+    try:
+        appending.check(Path(place), options)
+    except OSError as error:
+        raise ArgumentError(f"{printable(place)} cannot be written ({error.strerror})") from error
 
 
 def check_cluster(settings: BaseSettings, arguments: dict[str, str]) -> None:

@@ -10,7 +10,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import NotConfigured, UsageError
 from scrapy.utils.misc import load_object
 
-from fhcrawl.commands import end_with_reader
+from fhcrawl.commands import end_with_reader, printing
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 
 if TYPE_CHECKING:
@@ -124,8 +124,8 @@ class Command(ScrapyCommand):
         except (FhcrawlError, NotConfigured) as error:
             raise UsageError(str(error), print_help=False) from error
         if said:
-            end_with_reader()
-            print(said)
+            with printing():
+                print(said)
 
     def _export(self, settings: Settings, opts: argparse.Namespace) -> str:
         from fhcrawl.exporters import places

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import end_with_reader
+from fhcrawl.commands import UTF_8, printing
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -73,10 +73,12 @@ class Command(ScrapyCommand):
             raise UsageError("'scrapy feeds' takes no arguments: write scrapy feeds, --json or --check")
         if self.settings is None:
             raise UsageError("no settings")
-        end_with_reader()
         verdicts: set[Verdict] = set()
         try:
-            with closing(Store.open_to_read(store_url(self.settings))) as store:
+            with (
+                printing(UTF_8 if opts.json else None),
+                closing(Store.open_to_read(store_url(self.settings))) as store,
+            ):
                 feeds = _noting(store.feeds(), verdicts)
                 width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
                 for line in as_json(feeds) if opts.json else as_table(feeds, store.place, width):

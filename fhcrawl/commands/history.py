@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import end_with_reader
+from fhcrawl.commands import UTF_8, printing
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ class Command(ScrapyCommand):
                 f"scrapy export --feed {feed} -o -:jsonl has them all",
                 print_help=False,
             )
-        end_with_reader()
-        for line in (as_json if opts.json else as_text)(feed, versions):
-            print(line)
+        with printing(UTF_8 if opts.json else None):
+            for line in (as_json if opts.json else as_text)(feed, versions):
+                print(line)
 
 
 def as_json(feed: str, versions: list[KeptVersion]) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import end_with_reader
+from fhcrawl.commands import end_with_reader, printing
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -73,15 +72,17 @@ class Command(ScrapyCommand):
         except FhcrawlError as error:
             raise UsageError(f"{opts.output} is not written: {error}", print_help=False) from error
         if opts.output != STDOUT:
-            print(f"{feeds} feed{'' if feeds == 1 else 's'} in {opts.output}")
+            with printing():
+                print(f"{feeds} feed{'' if feeds == 1 else 's'} in {opts.output}")
 
 
 def _write(store: Store, output: str) -> int:
     from fhcrawl import delivery
 
     if output == STDOUT:
-        return _report(store, sys.stdout.buffer)
-    with delivery.replacing(Path(output).resolve()) as file:
+        with delivery.open_stdout() as file:
+            return _report(store, file)
+    with delivery.replacing(Path(output)) as file:
         return _report(store, file)
 
 

@@ -1,7 +1,16 @@
 """How entries are written: one module for each format, and the places where they go."""
 
 from fhcrawl.exporters.csv import FORMULAS_ESCAPED, CsvItemExporter
+from fhcrawl.exporters.json import JsonItemExporter
 from fhcrawl.exporters.jsonlines import JsonLinesItemExporter
 from fhcrawl.exporters.parquet import ParquetItemExporter
+from fhcrawl.exporters.xml import XmlItemExporter
 
-__all__ = ["FORMULAS_ESCAPED", "CsvItemExporter", "JsonLinesItemExporter", "ParquetItemExporter"]
+__all__ = [
+    "FORMULAS_ESCAPED",
+    "CsvItemExporter",
+    "JsonItemExporter",
+    "JsonLinesItemExporter",
+    "ParquetItemExporter",
+    "XmlItemExporter",
+]

@@ -22,7 +22,7 @@ from fhcrawl.documents.atom import STANDS_IN
 from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import ATOM, FH, XML_BASE
 from fhcrawl.exceptions import ExportError
-from fhcrawl.exporters import documents, entries, places
+from fhcrawl.exporters import documents, entries
 from fhcrawl.exporters.documents import Head
 from fhcrawl.exporters.entries import PARSER, READ_AGAIN
 from fhcrawl.logical_feed import comparable
@@ -283,17 +283,19 @@ class ArchiveSet:
 
     def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
         """Write a document, the newest entry first; its comparable update time."""
-        latest = max(self._latest, *(event.time for event in events), "")
+        times = (self._latest, *(event.time for event in events))
+        # What is read of a document again is what it says, also if none of its entries has a time.
+        latest = max(times) or comparable(self._target.since)
         # RFC 5005, 2: as long as there is no archive, it is all of the feed.
         alone = () if self._number else ("complete",)
         head = Head(
             self._target.feed,
             self._target.title,
-            f"{latest}Z" if latest else self._target.since,
+            f"{latest}Z",
             tuple(self._links(number)),
             alone if number is None else ("archive",),
         )
-        with places.replaced(self._target.path(number).resolve()) as file:
+        with delivery.replacing(self._target.path(number)) as file:
             elements = (*gaps, *(event.element for event in reversed(events)))
             documents.write(file, self._target.form, head, elements)
         return latest
@@ -309,7 +311,7 @@ class ArchiveSet:
         link = documents.link("next-archive", self._target.url(following))
         link.tail = links[-1].tail
         links[-1].addnext(link)
-        with places.replaced(self._target.path(number).resolve()) as file:
+        with delivery.replacing(self._target.path(number)) as file:
             head.getroottree().write(file, encoding="utf-8", xml_declaration=True)
 
 

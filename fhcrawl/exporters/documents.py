@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from lxml import etree
@@ -13,7 +14,7 @@ from fhcrawl.exporters import atom, rss
 from fhcrawl.exporters.entries import cleaned, leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from lxml.etree import _Element
 
@@ -63,7 +64,7 @@ class DocumentFormat(NamedTuple):
 def write(file: IO[bytes], form: DocumentFormat, head: Head, entries: Iterable[_Element]) -> int:
     """Write a document while its entries come; how many."""
     count = 0
-    with etree.xmlfile(file, encoding="utf-8") as output:
+    with xml_file(file) as output:
         output.write_declaration()
         (root, attributes), *inner = form.around
         with output.element(root, attributes, nsmap=form.nsmap):
@@ -73,6 +74,35 @@ def write(file: IO[bytes], form: DocumentFormat, head: Head, entries: Iterable[_
             else:
                 count = _write_inside(output, form.head(head), entries)
     return count
+
+
+class _Noting:
+    """A file that notes an error: lxml says nothing of one when it writes what it has left."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.error: BaseException | None = None
+
+    def write(self, octets: bytes) -> int:
+        """Write, and note why not."""
+        try:
+            return self._file.write(octets)
+        except BaseException as error:
+            self.error = error
+            raise
+
+
+@contextlib.contextmanager
+def xml_file(file: IO[bytes]) -> Iterator[etree._IncrementalFileWriter]:
+    """An XML document that is written as it comes.
+
+    :raises OSError: if any of it cannot be written
+    """
+    noting = _Noting(file)
+    with etree.xmlfile(noting, encoding="utf-8") as output:
+        yield output
+    if noting.error is not None:
+        raise noting.error
 
 
 def _write_inside(

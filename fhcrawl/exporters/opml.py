@@ -6,6 +6,7 @@ from typing import IO, TYPE_CHECKING
 
 from lxml import etree
 
+from fhcrawl.exporters.documents import xml_file
 from fhcrawl.exporters.entries import cleaned
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def write(file: IO[bytes], feeds: Iterable[Feed]) -> int:
     """Write an outline for each feed; how many."""
     count = 0
-    with etree.xmlfile(file, encoding="utf-8") as output:
+    with xml_file(file) as output:
         output.write_declaration()
         with output.element("opml", {"version": "2.0"}):
             output.write(etree.fromstring("<head><title>Feeds of fhcrawl</title></head>"))

@@ -17,6 +17,7 @@ LISTS = ("authors", "categories")
 # What is in memory at once, at most: a row group of so many entries, or of so many characters and one entry.
 ROWS_AT_ONCE = 10_000
 CHARACTERS_AT_ONCE = 16_000_000
+OF_EACH = 50  # characters; what Python takes for a string besides them
 
 
 class ParquetItemExporter(exporters.BaseItemExporter):
@@ -43,7 +44,7 @@ class ParquetItemExporter(exporters.BaseItemExporter):
         fields = self.get_serialized_fields(item, default_value=None, include_empty=True)
         row = dict(fields)
         self._rows.append(row)
-        self._characters += sum(len(value) for value in row.values() if isinstance(value, str))
+        self._characters += sum(map(_length, row.values()))
         if len(self._rows) >= ROWS_AT_ONCE or self._characters >= CHARACTERS_AT_ONCE:
             self._write()
 
@@ -65,6 +66,15 @@ class ParquetItemExporter(exporters.BaseItemExporter):
             self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._writer.schema))
         self._rows.clear()
         self._characters = 0
+
+
+def _length(value: Any) -> int:
+    """About how much memory a value takes, in characters; a list of many short strings takes much."""
+    if isinstance(value, dict):
+        value = [*value.values()]
+    if isinstance(value, list):
+        return sum(OF_EACH + _length(each) for each in value)
+    return len(value) if isinstance(value, str) else 0
 
 
 def _schema(names: list[str]) -> pa.Schema:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -50,33 +48,15 @@ def opened(place: str, settings: Settings) -> Iterator[IO[bytes]]:
     :raises OSError: if the file cannot be written
     """
     if place in STDOUT:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with delivery.open_stdout() as file:
+            yield file
     elif is_elsewhere(place):
         with _elsewhere(place, settings) as file:
             yield file
     else:
         path = file_uri_to_path(place) if place.startswith("file://") else place
-        with replaced(Path(path).resolve()) as file:
+        with delivery.replacing(Path(path)) as file:
             yield file
-
-
-@contextlib.contextmanager
-def replaced(target: Path) -> Iterator[IO[bytes]]:
-    """A file that gets its name when it is whole; what is no regular file is written as it comes."""
-    if target.exists() and not (target.is_file() or target.is_dir()):
-        with target.open("wb") as special:
-            yield special
-        return
-    with delivery.locked(target):
-        file, beside = delivery.open_beside(target, "wb")
-        try:
-            yield file
-            delivery.close_whole(file, beside, target)
-            os.replace(beside, target)
-        finally:
-            file.close()
-            beside.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from scrapy.extensions import feedexport
 from fhcrawl import delivery
 from fhcrawl.addresses import without_credentials
 from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.exporters import appending
 from fhcrawl.extensions.store import StoreExtension
 
 if TYPE_CHECKING:
@@ -43,15 +44,23 @@ class FileFeedStorage(feedexport.FileFeedStorage):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._lock = ExitStack()
+        self._options = kwargs["feed_options"] or {}
 
     def open(self, spider: Spider) -> IO[bytes]:
         """A file to be written, at its end."""
+        special = delivery.open_special(Path(self.path))
+        if special is not None:
+            return special
         path = Path(self.path).resolve()
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            return path.open("wb")
         mode: Literal["wb", "ab"] = "wb" if self.write_mode == "wb" else "ab"
-        self._lock.enter_context(delivery.locked(path))
-        file, self.beside = delivery.open_beside(path, mode)
+        with ExitStack() as lock:
+            lock.enter_context(delivery.locked(path))
+            if mode == "ab":
+                appending.check(path, self._options)
+            file, self.beside = delivery.open_beside(path, mode)
+            self._lock = lock.pop_all()
+        if mode == "ab":
+            file.write(appending.line_end(path, self._options))
         return file
 
     def store(self, file: IO[bytes]) -> None:
@@ -66,6 +75,18 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         if self.beside is not None:
             self.beside.unlink(missing_ok=True)
         self._lock.close()
+
+
+class StdoutFeedStorage(feedexport.StdoutFeedStorage):
+    """Writes what is in the buffer before it counts as exported."""
+
+    def open(self, spider: Spider) -> IO[bytes]:
+        """Stdout."""
+        return delivery.open_stdout()
+
+    def store(self, file: IO[bytes]) -> None:
+        """Write what is left."""
+        file.close()
 
 
 class FeedExporter(feedexport.FeedExporter):
@@ -146,9 +167,11 @@ class FeedExporter(feedexport.FeedExporter):
             self._failed = not delivery.settle(store, number, files)
 
     async def _close_slot(self, slot: FeedSlot, spider: Spider) -> None:
+        if self._failed and slot.file is None:
+            return
         try:
             await super()._close_slot(slot, spider)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the export is not whole
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
