@@ -236,6 +236,7 @@ def _checked(url: object, where: str) -> str:
     if not isinstance(url, str):
         raise ArgumentError(f"{where}: {printable(str(url))} is no URL; write https://example.org/index.atom")
     try:
+        url.encode()  # what the command line has that is no UTF-8 is no text
         parts = urlsplit(url)
         host = None if WHITE_SPACE.search(url) else parts.hostname
         parts.port  # noqa: B018 - raises ValueError if it is none

@@ -24,6 +24,11 @@ def end_with_reader() -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
+def typed(argument: str) -> str:
+    """An argument as the store may have it: octets that are no UTF-8 as escapes."""
+    return argument.encode("utf-8", "backslashreplace").decode()
+
+
 @contextlib.contextmanager
 def printing(encoding: str | None = None) -> Iterator[None]:
     """What is printed inside is written when it ends; what the encoding does not know, as `\\u2603`.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import end_with_reader
+from fhcrawl.commands import printing
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -57,5 +57,5 @@ class Command(ScrapyCommand):
                 counts = source.copy_to(target)
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
-        end_with_reader()
-        print(", ".join(f"{counts[name]} {name}" for name in ("feeds", "documents", "entries")), "copied")
+        with printing():
+            print(", ".join(f"{counts[name]} {name}" for name in ("feeds", "documents", "entries")), "copied")

@@ -10,7 +10,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import NotConfigured, UsageError
 from scrapy.utils.misc import load_object
 
-from fhcrawl.commands import end_with_reader, printing
+from fhcrawl.commands import end_with_reader, printing, typed
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Command(ScrapyCommand):
             end_with_reader()
         store = Store.open_to_read(store_url(settings))
         try:
-            feeds = _feeds(store, output, opts.feed, opts.gaps)
+            feeds = _feeds(store, output, [*map(typed, opts.feed)], opts.gaps)
             if output.is_folder:
                 return _write_archives(output, opts, store, feeds[0], wanted)
             with places.opened(output.place, settings) as file:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import UTF_8, printing
+from fhcrawl.commands import UTF_8, printing, typed
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Command(ScrapyCommand):
             raise UsageError(
                 "write scrapy history FEED ID: the feed's URL and the entry's id", print_help=False
             )
-        feed, entry_id = args
+        feed, entry_id = map(typed, args)
         try:
             with closing(Store.open_to_read(store_url(self.settings))) as store:
                 if not store.has_feed(feed):

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from fhcrawl.store import Details, Feed, Store
 
-STDOUT = "-"
-
 
 class Command(ScrapyCommand):
     """Writes a report on the feeds in the store."""
@@ -56,6 +54,7 @@ class Command(ScrapyCommand):
 
         :raises UsageError: if an argument, the store or the file cannot be used
         """
+        from fhcrawl.exporters.places import STDOUT
         from fhcrawl.extensions.store import store_url
         from fhcrawl.store import Store
 
@@ -71,15 +70,16 @@ class Command(ScrapyCommand):
             ) from error
         except FhcrawlError as error:
             raise UsageError(f"{opts.output} is not written: {error}", print_help=False) from error
-        if opts.output != STDOUT:
+        if opts.output not in STDOUT:
             with printing():
                 print(f"{feeds} feed{'' if feeds == 1 else 's'} in {opts.output}")
 
 
 def _write(store: Store, output: str) -> int:
     from fhcrawl import delivery
+    from fhcrawl.exporters.places import STDOUT
 
-    if output == STDOUT:
+    if output in STDOUT:
         with delivery.open_stdout() as file:
             return _report(store, file)
     with delivery.replacing(Path(output)) as file:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import end_with_reader
+from fhcrawl.commands import printing
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -57,5 +57,5 @@ class Command(ScrapyCommand):
                 new = store.subscribe({url: options.plain() for url, options in listed.items()}, now())
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
-        end_with_reader()
-        print(f"Newly subscribed: {new}; already subscribed: {len(listed) - new}")
+        with printing():
+            print(f"Newly subscribed: {new}; already subscribed: {len(listed) - new}")

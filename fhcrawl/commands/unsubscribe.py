@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import end_with_reader
+from fhcrawl.commands import printing, typed
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ class Command(ScrapyCommand):
             raise UsageError("write scrapy unsubscribe https://example.org/index.atom", print_help=False)
         try:
             with closing(Store.open(store_url(self.settings))) as store:
-                forgotten = store.unsubscribe(args)
+                forgotten = store.unsubscribe([*map(typed, args)])
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
-        end_with_reader()
-        for url, is_forgotten in forgotten.items():
-            what = "is forgotten: nothing was ever read of it" if is_forgotten else STAYS
-            print(f"{printable(url)} {what}")
+        with printing():
+            for url, is_forgotten in forgotten.items():
+                what = "is forgotten: nothing was ever read of it" if is_forgotten else STAYS
+                print(f"{printable(url)} {what}")

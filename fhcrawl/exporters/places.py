@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
-STDOUT = frozenset({"-", "stdout:"})
+STDOUT = frozenset({"-", "stdout:", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"})
 
 
 def shown(place: str) -> str:

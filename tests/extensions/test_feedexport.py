@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -219,3 +220,64 @@ def test_text_that_the_encoding_does_not_know_fails_the_export(server: FeedServe
     assert run.exit_code == 1
     assert not list(project.folder.glob("*out.jsonl*"))
     assert project.crawl(server.url("/index")).changes == {"1": "new"}
+
+
+def test_what_stdout_does_not_take_does_not_count_as_exported(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("1")]))
+    command = project.command("crawl", "history", "-a", f"feed={server.url('/index')}", "-o", "-:jsonl")
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command,
+            cwd=project.folder,
+            env=project.environment(PYTHONUNBUFFERED=""),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert b"Nothing counts as exported" in done.stderr
+    assert project.crawl(server.url("/index")).changes == {"1": "new"}
+
+
+def test_open_files_are_written_into(server: FeedServer, project: Project) -> None:
+    """What a shell writes as >(gzip > x.gz), and /dev/stdout."""
+    server.serve("/index", atom([E("1")]))
+    feed = f"feed={server.url('/index')}"
+    crawl = project.scrapy("crawl", "history", "-a", feed, "-o", "/dev/stdout:jsonl")
+    assert json.loads(crawl.stdout)["id"] == "1"
+    export = project.scrapy("export", "-o", "/dev/stdout:jsonl")
+    assert json.loads(export.stdout)["id"] == "1"
+    reader, writer = os.pipe()
+    done = subprocess.run(
+        project.command("export", "-o", f"/dev/fd/{writer}:jsonl"),
+        cwd=project.folder,
+        env=project.environment(),
+        pass_fds=[writer],
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    os.close(writer)
+    assert done.returncode == 0, done.stderr
+    with open(reader, "rb") as file:  # noqa: PTH123 - it has no path
+        assert json.loads(file.read())["id"] == "1"
+
+
+def test_what_stdout_is_appended_to_stays(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("1")]))
+    project.crawl(server.url("/index"))
+    path = project.folder / "log.txt"
+    path.write_text("before\n")
+    for place in ("/dev/stdout:jsonl", "-:jsonl"):
+        with path.open("ab") as file:
+            subprocess.run(
+                project.command("export", "-o", place),
+                cwd=project.folder,
+                env=project.environment(),
+                stdout=file,
+                timeout=120,
+                check=True,
+            )
+    before, *lines = path.read_text().splitlines()
+    assert (before, [json.loads(line)["id"] for line in lines]) == ("before", ["1", "1"])

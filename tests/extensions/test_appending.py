@@ -1,0 +1,107 @@
+"""What `-o` adds to a file that is there: one file of its format, before and after, or a refusal."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fhcrawl.exceptions import ExportError
+from fhcrawl.exporters import appending
+from fhcrawl.items import FIELDS
+from tests.crawling import read_export
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+
+def test_last_line_without_an_end_gets_one(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("1")]))
+    (project.folder / "all.jsonl").write_text('{"id": "0"}')
+    (project.folder / "all.csv").write_text(",".join(FIELDS) + "\r\nfeed,0" + "," * (len(FIELDS) - 2))
+    run = project.crawl(server.url("/index"), output=None, args=("-o", "all.jsonl", "-o", "all.csv"))
+    assert run.exit_code == 0
+    for name in ("all.jsonl", "all.csv"):
+        assert [row["id"] for row in read_export(project.folder / name)] == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("all.csv", "name,price\r\nx,1\r\n", "other columns"),
+        ("all.json", "[]\n", "json has an end"),
+        ("all.xml", "<items/>\n", "xml has an end"),
+        ("all.parquet", "PAR1", "parquet has an end"),
+    ],
+)
+def test_what_nothing_can_be_appended_to_is_refused_before_the_first_request(
+    server: FeedServer, project: Project, name: str, content: str, why: str
+) -> None:
+    server.serve("/index", atom([E("1")]))
+    (project.folder / name).write_text(content)
+    run = project.crawl(server.url("/index"), output=None, args=("-o", name))
+    assert (run.exit_code, server.asked()) == (2, [])
+    assert why in run.log
+    assert (project.folder / name).read_text() == content
+    assert project.crawl(server.url("/index"), output=None, args=("-O", name)).exit_code == 0
+    assert (project.folder / name).read_text(errors="replace") != content
+
+
+def test_what_comes_into_the_file_while_a_crawl_runs_is_not_appended_to(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", atom([E("1")]))
+    path = project.folder / "all.json"
+    server.on_request = lambda _path: path.write_text("[]\n") and None
+    run = project.crawl(server.url("/index"), output=None, args=("-o", "all.json"))
+    assert run.exit_code == 1
+    assert sum("nothing can be appended" in warning for warning in run.warnings()) == 1
+    assert "Traceback" not in run.log
+    assert path.read_text() == "[]\n"
+    assert not list(project.folder.glob(".*.part"))
+    assert project.crawl(server.url("/index")).changes == {"1": "new"}
+
+
+def options(**given: Any) -> dict[str, Any]:
+    return {"format": "csv", "encoding": "utf-8", "fields": ["a", "b"], "item_export_kwargs": {}, **given}
+
+
+def test_header_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    appending.check(path, options())
+    for content in ("", "a,b", '\ufeff"a",b\r\n1,2\r\n'):
+        path.write_text(content)
+        appending.check(path, options())
+        appending.check(path, options(fields={"x": "a", "y": "b"}))
+    for content in ("b,a", "a", "\n", "a;b", '"' * 20_001, "x" * 200_000):
+        path.write_text(content)
+        with pytest.raises(ExportError, match="other columns"):
+            appending.check(path, options())
+    # What the user says of the columns, and what is compressed, is the user's.
+    appending.check(path, options(item_export_kwargs={"delimiter": ";"}))
+    appending.check(path, options(postprocessing=["scrapy.extensions.postprocessing.GzipPlugin"]))
+
+
+def test_line_end_is_only_added_to_lines(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    assert appending.line_end(path, options()) == b""
+    for content, end in ((b"", b""), (b"a\n", b""), (b"a\r\n", b""), (b"a", b"\n")):
+        path.write_bytes(content)
+        assert appending.line_end(path, options()) == end
+    for other in ({"format": "pickle"}, {"encoding": "utf-16"}, {"postprocessing": []}):
+        assert appending.line_end(path, options(**other)) == b""
+
+
+def test_placeholder_that_there_is_not_is_refused(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("1")]))
+    run = project.crawl(server.url("/index"), output=None, args=("-o", "%(nobody)s.jsonl"))
+    assert (run.exit_code, server.asked()) == (2, [])
+    assert "%(nobody)s.jsonl has a placeholder that there is not" in run.log
+    args = ("-a", "run=one", "-o", "%(name)s-%(run)s-%(batch_id)d-100%.jsonl")
+    assert project.crawl(server.url("/index"), output=None, args=args).exit_code == 0
+    assert json.loads((project.folder / "history-one-1-100%.jsonl").read_text())["id"] == "1"
