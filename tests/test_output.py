@@ -90,7 +90,7 @@ def test_nothing_from_a_feed_becomes_a_path(server: FeedServer, project: Project
         assert [path.name for path in (project.folder / folder).iterdir()] == names
 
 
-@pytest.mark.parametrize("name", ["csv", "jsonl"])
+@pytest.mark.parametrize("name", ["csv", "jsonl", "json", "xml"])
 def test_export_to_a_terminal_does_not_drive_it(server: FeedServer, project: Project, name: str) -> None:
     project.crawl(*hostile_feeds(server), settings={"RETRY_TIMES": 0})
     outer, inner = pty.openpty()

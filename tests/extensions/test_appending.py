@@ -33,7 +33,7 @@ def test_last_line_without_an_end_gets_one(server: FeedServer, project: Project)
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("all.csv", "name,price\r\nx,1\r\n", "other columns"),
+        ("all.csv", "name,price\nx,1\n", "other columns"),
         ("all.json", "[]\n", "json has an end"),
         ("all.xml", "<items/>\n", "xml has an end"),
         ("all.parquet", "PAR1", "parquet has an end"),

@@ -1,0 +1,86 @@
+"""What commands print: in any encoding, and a sentence where it cannot be written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+TITLE = "\u2603\U0001f600"
+
+
+@pytest.fixture
+def feed(server: FeedServer, project: Project) -> str:
+    server.serve("/index", atom([E(TITLE, title=TITLE)], title=TITLE))
+    project.crawl(server.url("/index"))
+    return server.url("/index")
+
+
+def test_stdout_that_does_not_know_a_character_gets_an_escape(project: Project, feed: str) -> None:
+    ascii_only = {"PYTHONIOENCODING": "ascii"}
+    for args in (("feeds",), ("history", feed, TITLE), ("export", "-o", f"{TITLE}.jsonl")):
+        done = project.scrapy(*args, **ascii_only)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert r"\u2603\U0001f600" in done.stdout
+    # RFC 8259, 8.1: JSON is UTF-8.
+    [said] = json.loads(project.scrapy("feeds", "--json", **ascii_only).stdout)
+    assert said["title"] == TITLE
+    assert json.loads(project.scrapy("history", "--json", feed, TITLE, **ascii_only).stdout)["id"] == TITLE
+
+
+@pytest.mark.parametrize(
+    ("args", "unbuffered"),
+    [
+        (("feeds",), ""),
+        (("feeds", "--json"), "1"),
+        (("history", "FEED", TITLE), ""),
+        (("export", "-o", "whole.jsonl"), ""),
+        (("export", "-o", "-:opml"), "1"),
+        (("export", "-o", "-:csv"), "1"),
+        (("report", "-o", "report.html"), ""),
+        (("report", "-o", "-"), "1"),
+    ],
+)
+def test_stdout_that_is_full_is_a_sentence(
+    project: Project, feed: str, args: tuple[str, ...], unbuffered: str
+) -> None:
+    command = project.command(*(feed if arg == "FEED" else arg for arg in args))
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command,
+            cwd=project.folder,
+            env=project.environment(PYTHONUNBUFFERED=unbuffered),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert "cannot be written (No space left on device)" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_arguments_that_are_no_utf8_are_a_sentence(project: Project, feed: str) -> None:
+    none = f"{feed}\udcff"  # as Python has the octet FF of a command line
+    for args in (
+        ("history", feed, "\udcff"),
+        ("history", none, "1"),
+        ("export", "-o", "-:jsonl", "--feed", none),
+        ("subscribe", none),
+        ("unsubscribe", none),
+        ("crawl", "history", "-a", f"feed={none}"),
+    ):
+        done = project.scrapy(*args)
+        assert done.returncode == 2, args
+        assert "Traceback" not in done.stderr
+        assert r"\udcff" in done.stderr

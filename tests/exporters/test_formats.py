@@ -1,0 +1,106 @@
+"""Formats that are written as they come: exact, and never silently cut."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lxml import etree
+
+from fhcrawl import delivery
+from fhcrawl.exporters import ParquetItemExporter, XmlItemExporter, parquet
+from fhcrawl.exporters.documents import xml_file
+
+if TYPE_CHECKING:
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+TEXTS = ["a\rb", "a\r\nb\r", "\r", " <&>\"' ]]> ", "\u2028\x85\t\n", "\U0001f600"]
+
+
+def test_xml_has_every_text_as_it_is() -> None:
+    file = io.BytesIO()
+    exporter = XmlItemExporter(file)
+    exporter.start_exporting()
+    for text in TEXTS:
+        exporter.export_item({"text": text, "list": [text]})
+    exporter.export_item({"text": "a\0b\ufffe\ud800", "list": []})
+    exporter.finish_exporting()
+    root = etree.fromstring(file.getvalue())
+    assert [item.findtext("text") for item in root] == [*TEXTS, "a\ufffdb\ufffd\ufffd"]
+    assert [item.findtext("list/value") for item in root] == [*TEXTS, None]
+
+
+class Failing(io.BytesIO):
+    """Fails once, from a number of octets on, and could be written to after that."""
+
+    def __init__(self, left: int) -> None:
+        super().__init__()
+        self._left = left
+
+    def write(self, octets: Any) -> int:
+        self._left -= len(octets)
+        if self._left < 0:
+            self._left = 1 << 30
+            raise OSError(28, "full")
+        return super().write(octets)
+
+
+def write_some(file: io.BytesIO) -> None:
+    with xml_file(file) as output, output.element("a"):
+        for _ in range(4):
+            output.write(etree.fromstring(f"<b>{'x' * 3000}</b>"))
+
+
+@pytest.mark.parametrize("left", [0, 100, 5000, 12_000])
+def test_error_in_any_piece_of_an_xml_document_is_one(left: int) -> None:
+    with pytest.raises(OSError, match="full"):
+        write_some(Failing(left))
+
+
+def test_lists_count_for_what_parquet_has_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "CHARACTERS_AT_ONCE", 1000)
+    file = io.BytesIO()
+    exporter = ParquetItemExporter(file)
+    row = {"categories": ["c"] * 5, "enclosures": [{"url": "u" * 400, "type": None, "length": 1}]}
+    written = []
+    for _ in range(2):
+        exporter.export_item(row)
+        written.append(file.tell())
+    assert written[0] == 0 < written[1]
+    exporter.finish_exporting()
+
+
+def test_file_that_does_not_fit_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in the buffer fails once more when the file is closed."""
+    opened = delivery.open_beside
+
+    def full(path: Path, mode: Any) -> tuple[Any, Path]:
+        file, beside = opened(path, mode)
+        file.close()
+        return Path("/dev/full").open("wb"), beside
+
+    monkeypatch.setattr(delivery, "open_beside", full)
+    path = tmp_path / "out.jsonl"
+    path.write_text("before")
+    with pytest.raises(OSError, match="No space"), delivery.replacing(path) as file:
+        file.write(b"x")
+    assert [(left.name, left.read_text()) for left in tmp_path.iterdir()] == [("out.jsonl", "before")]
+
+
+def test_archive_set_of_entries_without_times_is_the_same_again(server: FeedServer, project: Project) -> None:
+    items = [{"id": f"{number}", "content_text": "text"} for number in range(3)]
+    items.append({"id": "3", "date_modified": "2003-01-01T00:00:00Z", "content_text": "text"})
+    feed = {"version": "https://jsonfeed.org/version/1.1", "items": items}
+    server.serve("/index", json.dumps(feed))
+    project.crawl(server.url("/index"))
+    documents = []
+    for _ in range(2):
+        args = ("--base", "http://example.org/", "--archive-size", "2")
+        assert project.scrapy("export", "-o", "set/", *args).returncode == 0
+        documents.append({path.name: path.read_bytes() for path in (project.folder / "set").iterdir()})
+    assert len(documents[0]) == 2
+    assert documents[0] == documents[1]
