@@ -104,7 +104,7 @@ def as_text(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
     for version, changed in _with_changes(versions):
         fields = version.fields
         time = fields["updated"] or fields["published"] or fields["document_updated"] or "-"
-        yield LINE.format(version.state, time, printable(fields["title"] or "(no title)"))
+        yield LINE.format(version.state, printable(time), printable(fields["title"] or "(no title)"))
         captured = f", captured {version.captured}" if version.captured else ""
         yield LINE.format("", "", f"from {printable(fields['document'] or '-')}{captured}")
         if changed:

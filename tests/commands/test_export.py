@@ -93,8 +93,8 @@ def test_parquet_of_a_run_cannot_be_appended_to(server: FeedServer, project: Pro
         server.serve("/one", atom([E("1", text, f"200{number}-01-01T00:00:00Z")]))
         option = "-O" if text == "third" else "-o"
         run = project.crawl(server.url("/one"), output=None, args=(option, "run.parquet"))
-        assert run.exit_code == (1 if text == "second" else 0)
-        assert any("write -O in place of -o" in w for w in run.warnings()) == (text == "second")
+        assert run.exit_code == (2 if text == "second" else 0)
+        assert ("write -O in place of -o" in run.log) == (text == "second")
         expected = "first" if text == "second" else text
         assert parquet.read_table(project.folder / "run.parquet").to_pylist()[0]["summary"] == expected
 

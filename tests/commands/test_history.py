@@ -158,3 +158,11 @@ def test_place_of_a_capture_says_when_it_was() -> None:
     # What does not fit is still before the first walk, and in the store's 32 bits.
     for date in ("1900-01-01T00:00:00Z", "2100-01-01T00:00:00Z"):
         assert -(2**31) <= place_of_capture(date, 0).walk < 1
+
+
+def test_time_of_many_digits_is_cut_for_people(server: FeedServer, project: Project) -> None:
+    server.serve("/feed", atom([E("1", updated=f"2003-01-01T00:00:00.{'1' * 5000}Z")]))
+    crawl(server, project)
+    shown = project.scrapy("history", server.url("/feed"), "1").stdout
+    assert max(map(len, shown.splitlines())) < 400
+    assert len(history(server, project)[0]["updated"]) > 5000

@@ -57,7 +57,11 @@ def test_what_comes_into_the_file_while_a_crawl_runs_is_not_appended_to(
 ) -> None:
     server.serve("/index", atom([E("1")]))
     path = project.folder / "all.json"
-    server.on_request = lambda _path: path.write_text("[]\n") and None
+
+    def come(_path: str) -> None:
+        path.write_text("[]\n")
+
+    server.on_request = come
     run = project.crawl(server.url("/index"), output=None, args=("-o", "all.json"))
     assert run.exit_code == 1
     assert sum("nothing can be appended" in warning for warning in run.warnings()) == 1
@@ -93,8 +97,9 @@ def test_line_end_is_only_added_to_lines(tmp_path: Path) -> None:
     for content, end in ((b"", b""), (b"a\n", b""), (b"a\r\n", b""), (b"a", b"\n")):
         path.write_bytes(content)
         assert appending.line_end(path, options()) == end
-    for other in ({"format": "pickle"}, {"encoding": "utf-16"}, {"postprocessing": []}):
-        assert appending.line_end(path, options(**other)) == b""
+    assert appending.line_end(path, options(format="pickle")) == b""
+    assert appending.line_end(path, options(encoding="utf-16")) == b""
+    assert appending.line_end(path, options(postprocessing=[])) == b""
 
 
 def test_placeholder_that_there_is_not_is_refused(server: FeedServer, project: Project) -> None:
