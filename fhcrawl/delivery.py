@@ -182,7 +182,7 @@ def _descriptor(path: Path) -> int | None:
         if not path.is_symlink():
             return None
         path = path.parent / path.readlink()
-    return None
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
 
 
 def deliver(store: Store, number: int, files: Iterable[WrittenFile]) -> None:

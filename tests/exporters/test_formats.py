@@ -11,6 +11,8 @@ import pytest
 from lxml import etree
 
 from fhcrawl import delivery
+from fhcrawl.documents.dates import utc
+from fhcrawl.documents.xml import ATOM
 from fhcrawl.exporters import ParquetItemExporter, XmlItemExporter, parquet
 from fhcrawl.exporters.documents import xml_file
 
@@ -92,6 +94,13 @@ def test_file_that_does_not_fit_is_not_left(tmp_path: Path, monkeypatch: pytest.
     assert [(left.name, left.read_text()) for left in tmp_path.iterdir()] == [("out.jsonl", "before")]
 
 
+def test_link_to_itself_cannot_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.symlink_to(path)
+    with pytest.raises(OSError, match="symbolic links"):
+        delivery.open_special(path)
+
+
 def test_archive_set_of_entries_without_times_is_the_same_again(server: FeedServer, project: Project) -> None:
     items = [{"id": f"{number}", "content_text": "text"} for number in range(3)]
     items.append({"id": "3", "date_modified": "2003-01-01T00:00:00Z", "content_text": "text"})
@@ -105,3 +114,5 @@ def test_archive_set_of_entries_without_times_is_the_same_again(server: FeedServ
         documents.append({path.name: path.read_bytes() for path in (project.folder / "set").iterdir()})
     assert len(documents[0]) == 2
     assert documents[0] == documents[1]
+    times = {etree.fromstring(body).findtext(f"{ATOM}updated") for body in documents[0].values()}
+    assert [utc(time or "") for time in times] == [*times]

@@ -264,20 +264,21 @@ def test_open_files_are_written_into(server: FeedServer, project: Project) -> No
         assert json.loads(file.read())["id"] == "1"
 
 
-def test_what_stdout_is_appended_to_stays(server: FeedServer, project: Project) -> None:
+def test_what_an_open_file_has_stays(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
     project.crawl(server.url("/index"))
     path = project.folder / "log.txt"
     path.write_text("before\n")
-    for place in ("/dev/stdout:jsonl", "-:jsonl"):
+    for place in ("/dev/stdout", "-", "/dev/fd/{}"):
         with path.open("ab") as file:
             subprocess.run(
-                project.command("export", "-o", place),
+                project.command("export", "-o", f"{place.format(file.fileno())}:jsonl"),
                 cwd=project.folder,
                 env=project.environment(),
-                stdout=file,
+                stdout=subprocess.DEVNULL if "{" in place else file,
+                pass_fds=[file.fileno()],
                 timeout=120,
                 check=True,
             )
     before, *lines = path.read_text().splitlines()
-    assert (before, [json.loads(line)["id"] for line in lines]) == ("before", ["1", "1"])
+    assert (before, [json.loads(line)["id"] for line in lines]) == ("before", ["1", "1", "1"])
