@@ -385,6 +385,16 @@ def subscription_link(document: FeedDocument, oddities: Oddities = PLAIN) -> str
     return None
 
 
+# RFC 5005, 4: a next-archive link leads to the archive document that comes after this one. Whoever has one is
+# not the newest, whether fh:archive says so or not.
+def is_archive(document: FeedDocument, own: tuple[str, ...], oddities: Oddities = PLAIN) -> bool:
+    """Whether a document says that a newer one of its feed has come after it.
+
+    :param own: the document's URLs, before and after redirects
+    """
+    return document.archive or relations(document, oddities).get("next-archive") not in (None, *own)
+
+
 # After a snapshot, a feed is read from entities at or after its `createdAt`. RFC 9110, 5.6.7: an HTTP-date is
 # a whole second; `createdAt` may lie within it.
 def is_before(time: str | None, since: str) -> bool:

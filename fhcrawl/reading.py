@@ -84,8 +84,12 @@ def elsewhere(visit: Visit, response: Response, document: FeedDocument, limit: i
 
     :param limit: how many pages of a multipart feed are followed to the newest one; 0 is no limit
     """
-    current = logical_feed.subscription_link(document, responses.oddities(responses.asked(response)))
-    if visit.role is not Role.SUBSCRIPTION or current is None or current in (visit.asked, visit.url):
+    own, says = (visit.asked, visit.url), responses.oddities(responses.asked(response))
+    current = logical_feed.subscription_link(document, says)
+    # What a feed has moved to for good may be an archive by now, and the feed have moved on from where it was.
+    if current is None and not document.complete and logical_feed.is_archive(document, own, says):
+        current = visit.feed
+    if visit.role is not Role.SUBSCRIPTION or current is None or current in own:
         return None
     # The pages of a multipart feed lead to the newest one after the other, and may do so in a circle.
     most = limit if current == document.links.get("next-archive") else REFERRALS
@@ -180,7 +184,8 @@ def _loss(visit: Visit, document: FeedDocument, says: Oddities) -> Loss | None:
     if visit.role is Role.SUBSCRIPTION and not document.complete:
         own = (visit.asked, visit.url)
         current = logical_feed.subscription_link(document, says)
-        if (document.archive and current is None) or (current is not None and current not in own):
+        is_older = current not in own if current else logical_feed.is_archive(document, own, says)
+        if is_older:
             detail = "is an archive document or a page, and the newest document could not be found from it"
             return Loss(State.INVALID, "no-current", detail)
     return None

@@ -139,12 +139,17 @@ def is_unchanged(response: Response, body_digest: str) -> bool:
     :param body_digest: `body_digest` of what it was
     """
     known, _, _way = body_digest.partition(" ")
-    return response.status == NOT_MODIFIED or digest(response, *links(response)) == known
+    return response.status == NOT_MODIFIED or _body_digest(response) == known
 
 
 def body_digest(response: Response, options: dict[str, Any]) -> str:
-    """Of a subscription document's bytes and Link headers, with the way in which it was read."""
-    return f"{digest(response, *links(response))} {way_of(options)}".rstrip()
+    """Of a subscription document's bytes, URL and Link headers, with the way in which it was read."""
+    return f"{_body_digest(response)} {way_of(options)}".rstrip()
+
+
+# The same bytes at another URL may lead elsewhere: relative references are resolved against it.
+def _body_digest(response: Response) -> str:
+    return digest(response, response.url, *links(response))
 
 
 def is_read_like(body_digest: str, options: dict[str, Any]) -> bool:

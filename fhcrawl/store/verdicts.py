@@ -60,6 +60,13 @@ def _losing_entries() -> Select[Any]:
     return losing.order_by(documents.c.id)
 
 
+def _with_pages() -> Select[Any]:
+    """The feeds whose chains have pages."""
+    links = chain(_starts)
+    is_page = documents.c.id.in_(select(links.c.id)) & (documents.c.role == Role.PAGE.value)
+    return select(documents.c.feed_id).distinct().where(is_page)
+
+
 def _moved_archives() -> Select[Any]:
     """The documents of chains that have moved since the subscription document was read."""
     links = chain(_starts)
@@ -69,6 +76,7 @@ def _moved_archives() -> Select[Any]:
 
 LOSING_ENTRIES = _losing_entries()
 MOVED_ARCHIVES = _moved_archives()
+WITH_PAGES = _with_pages()
 
 NOTE = (
     feeds.update()
@@ -96,11 +104,12 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
     parts = _by_feed(connection.execute(UNREAD_PARTS, some))
     moved = _by_feed(connection.execute(MOVED_ARCHIVES, starts))
     losing = _by_feed(connection.execute(LOSING_ENTRIES, some | starts))
+    paged = set(connection.scalars(WITH_PAGES, starts))
     states = _by_feed(connection.execute(STATES, some))
     live = {row[0]: tuple(row[1:]) for row in connection.execute(LIVE_ENTRIES, some)}
     for row in rows:
         gaps = _gaps(row, ends[row.id], parts[row.id], moved[row.id], losing[row.id])
-        kind = _kind(row, ends[row.id])
+        kind = _kind(row, row.id in paged)
         reached, reasons = verdict(row.url, kind, row.crawled or row.since, gaps)
         count, oldest, newest = live.get(row.id, (0, None, None))
         yield Feed(
@@ -133,11 +142,10 @@ def _by_feed(found: Iterable[Row[Any]]) -> ByFeed:
     return of_feed
 
 
-def _kind(feed: Row[Any], ends: list[Row[Any]]) -> Kind | None:
+def _kind(feed: Row[Any], has_pages: bool) -> Kind | None:
     kind = None if feed.kind is None else Kind(feed.kind)
-    # The chain of an archived feed may go on over pages.
-    goes_on = feed.subscription_id is not None and bool(ends) and ends[0].role == Role.PAGE.value
-    return Kind.PAGED if kind is Kind.ARCHIVED and goes_on else kind
+    # The chain of an archived feed may go on over pages, and behind them over archives again.
+    return Kind.PAGED if kind is Kind.ARCHIVED and has_pages else kind
 
 
 def _gaps(
