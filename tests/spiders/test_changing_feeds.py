@@ -214,6 +214,69 @@ def test_archives_that_lead_to_each_other_are_never_complete(server: FeedServer,
     assert project.verdict() == ("incomplete", ["no-current"])
 
 
+def test_document_that_another_one_comes_after_is_never_the_newest(
+    server: FeedServer, project: Project
+) -> None:
+    """It does not say fh:archive, nor where the newest one is."""
+    server.serve("/a2", atom([E("2")], prev="/a1", links={"next-archive": "/index"}))
+    server.serve("/a1", archive([E("1")]))
+    run = project.crawl(server.url("/a2"))
+    assert set(run.changes) == {"1", "2"}
+    assert project.verdict() == ("incomplete", ["no-current"])
+
+
+def test_document_that_names_itself_as_the_one_after_it_is_the_newest(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", atom([E("2")], prev="/a1", links={"next-archive": "/index"}))
+    server.serve("/a1", archive([E("1")]))
+    project.crawl(server.url("/index"))
+    assert project.verdict() == ("complete", [])
+
+
+@pytest.mark.parametrize(
+    ("head", "links"),
+    [("<fh:archive/>", {}), ("", {"next-archive": "/2004"})],
+    ids=["fh:archive", "next-archive"],
+)
+def test_feed_whose_place_has_become_an_archive_is_looked_for_where_the_user_said(
+    server: FeedServer, project: Project, head: str, links: dict[str, str]
+) -> None:
+    """Each year it moves for good to another place, and what it leaves behind does not say where to."""
+    server.serve("/index", "", status=301, headers={"Location": "/2003"})
+    server.serve("/2003", atom([E("1")]))
+    project.crawl(server.url("/index"))
+    server.serve("/index", "", status=301, headers={"Location": "/2004"})
+    server.serve("/2004", atom([E("3")], prev="/2003"))
+    server.serve("/2003", atom([E("1"), E("2")], head=head, links=links))
+    assert set(project.crawl(server.url("/index")).changes) == {"2", "3"}
+    assert project.verdict() == ("complete", [])
+    server.asked()
+    project.crawl(server.url("/index"))
+    assert server.asked() == ["/2004"]
+
+
+# What a server calls unchanged (304) after a redirect for a moment is believed.
+@pytest.mark.parametrize(("status", "etag"), [(301, True), (301, False), (302, False)])
+def test_feed_that_moves_unchanged_is_read_where_it_is_now(
+    server: FeedServer, project: Project, status: int, etag: bool
+) -> None:
+    """Its links are relative: the same bytes lead to archives elsewhere."""
+    index, feed = atom([E("2")], prev="a1"), server.url("/old/index")
+    server.serve("/old/index", index, etag=etag)
+    project.crawl(feed)
+    assert project.verdict() == ("incomplete", ["http-404"])
+    server.serve("/old/index", "", status=status, headers={"Location": "/new/index"})
+    server.serve("/new/index", index, etag=etag)
+    server.serve("/new/a1", archive([E("1")]))
+    assert project.crawl(feed).changes == {"1": "new"}
+    assert project.verdict() == ("complete", [])
+    server.asked()
+    run = project.crawl(feed)
+    assert server.asked() == (["/new/index"] if status == 301 else ["/old/index", "/new/index"])
+    assert run.stats["fhcrawl/document/unchanged"] == 1
+
+
 def test_archive_that_does_not_say_that_it_is_one_leads_on(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("4")], prev="/a3"))
     server.serve("/a3", atom([E("3")], prev="/a2", links={"current": "/index"}))
@@ -229,6 +292,16 @@ def test_archives_that_go_on_over_pages_are_lossy(server: FeedServer, project: P
     server.serve("/p2", atom([E("1")]))
     run = project.crawl(server.url("/index"))
     assert set(run.changes) == {"1", "2", "3"}
+    assert project.verdict() == ("lossy", ["paged"])
+
+
+def test_archives_behind_pages_behind_archives_are_lossy(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([E("4")], prev="/a2"))
+    server.serve("/a2", atom([E("3")], links={"next": "/p"}))
+    server.serve("/p", atom([E("2")], prev="/a1"))
+    server.serve("/a1", archive([E("1")]))
+    run = project.crawl(server.url("/index"))
+    assert set(run.changes) == {"1", "2", "3", "4"}
     assert project.verdict() == ("lossy", ["paged"])
 
 
