@@ -53,7 +53,7 @@ ADVICE = {
     "pipeline-error": OURS,
     "store-error": "make room for the store or mend it, then run again",
     "error": OURS,
-    "entries-lost": "the log says which, and why; tell its publisher",
+    "entries-lost": "the log says which, and why; tell its publisher; -a deltafetch_reset=1 reads all again",
     "no-current": "name the feed's own address with -a feed=, not that of an archive",
     "not-a-snapshot": "leave out -a snapshot=, or give it the snapshot's index",
     "begins-later": "look for an older snapshot or for the feed's archives; what lies between is not there",
