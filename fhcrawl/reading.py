@@ -86,7 +86,7 @@ def elsewhere(visit: Visit, response: Response, document: FeedDocument, limit: i
     """
     own, says = (visit.asked, visit.url), responses.oddities(responses.asked(response))
     current = logical_feed.subscription_link(document, says)
-    # What a feed has moved to for good may be an archive by now, and the feed have moved on from where it was.
+    # Where a feed has moved for good may be an archive by now, and the feed have moved on from where it was.
     if current is None and not document.complete and logical_feed.is_archive(document, own, says):
         current = visit.feed
     if visit.role is not Role.SUBSCRIPTION or current is None or current in own:
