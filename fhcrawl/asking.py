@@ -82,7 +82,20 @@ def subscription_elsewhere(visit: Visit, response: Response, url: str) -> Reques
         via=response.url,
         meta={"deltafetch_enabled": False},
         **reading.referral(response, url),
+        **({"is_given": True, "archive": visit.asked} if url == visit.feed else {}),
     )
+
+
+def last_known(visit: Visit, walk: dict[str, Any]) -> Iterator[Request]:
+    """The request for the archive that a feed was last at, if it is not where the user said either.
+
+    :param walk: what the request for where the user said has carried
+    """
+    if "archive" in walk:
+        meta = {"deltafetch_enabled": False}
+        yield _request(
+            Role.SUBSCRIPTION, walk["archive"], walk=walk, place=visit.place, meta=meta, is_last=True
+        )
 
 
 def as_given(visit: Visit, walk: dict[str, Any]) -> Iterator[Request]:

@@ -89,11 +89,11 @@ def elsewhere(visit: Visit, response: Response, document: FeedDocument, limit: i
     # Where a feed has moved for good may be an archive by now, and the feed have moved on from where it was.
     if current is None and not document.complete and logical_feed.is_archive(document, own, says):
         current = visit.feed
-    if visit.role is not Role.SUBSCRIPTION or current is None or current in own:
+    known = response.cb_kwargs
+    if visit.role is not Role.SUBSCRIPTION or current is None or current in own or known.get("is_last"):
         return None
     # The pages of a multipart feed lead to the newest one after the other, and may do so in a circle.
     most = limit if current == document.links.get("next-archive") else REFERRALS
-    known = response.cb_kwargs
     is_far = bool(most) and known.get("referrals", 0) >= most
     return None if is_far or current == known.get("mark") or not responses.is_fetchable(current) else current
 

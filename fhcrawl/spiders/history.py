@@ -384,6 +384,7 @@ class HistorySpider(Spider):
         if known.get("is_given"):
             # What is missing is where it was last, as the store knows already.
             logger.info("%s %s", printable(visit.asked), loss.detail)
+            yield from map(self._request, asking.last_known(visit, known))
             return
         self._lose(visit, loss)
         if loss.state is not State.KNOWN:

@@ -256,6 +256,20 @@ def test_feed_whose_place_has_become_an_archive_is_looked_for_where_the_user_sai
     assert server.asked() == ["/2004"]
 
 
+def test_archive_where_a_feed_was_last_is_read_if_the_feed_is_nowhere_else(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", "", status=301, headers={"Location": "/2003"})
+    server.serve("/2003", atom([E("1")]))
+    project.crawl(server.url("/index"))
+    server.answers.pop("/index")
+    server.serve("/2003", atom([E("1"), E("2")], head="<fh:archive/>"))
+    server.asked()
+    assert project.crawl(server.url("/index")).changes == {"2": "new"}
+    assert server.asked() == ["/2003", "/index", "/2003"]
+    assert project.verdict() == ("incomplete", ["no-current"])
+
+
 # What a server calls unchanged (304) after a redirect for a moment is believed.
 @pytest.mark.parametrize(("status", "etag"), [(301, True), (301, False), (302, False)])
 def test_feed_that_moves_unchanged_is_read_where_it_is_now(
