@@ -74,6 +74,8 @@ def subscription(known: Subscription, walk: dict[str, Any]) -> Request:
 
 def subscription_elsewhere(visit: Visit, response: Response, url: str) -> Request:
     """The request for the subscription document that another document has named."""
+    # If it is not there either, what has led there is read as what it is.
+    given: dict[str, Any] = {"is_given": True, "archive": visit.asked} if url == visit.feed else {}
     return _request(
         Role.SUBSCRIPTION,
         url,
@@ -82,7 +84,7 @@ def subscription_elsewhere(visit: Visit, response: Response, url: str) -> Reques
         via=response.url,
         meta={"deltafetch_enabled": False},
         **reading.referral(response, url),
-        **({"is_given": True, "archive": visit.asked} if url == visit.feed else {}),
+        **given,
     )
 
 
