@@ -54,7 +54,8 @@ ADVICE = {
     "store-error": "make room for the store or mend it, then run again",
     "error": OURS,
     "entries-lost": "the log says which, and why; tell its publisher; -a deltafetch_reset=1 reads all again",
-    "no-current": "name the feed's own address with -a feed=, not that of an archive",
+    "no-current": "name the feed's own address with -a feed=, not that of an archive; if its relations are "
+    "backwards, write reversed = true for it in a list of feeds (README, 'Odd publishers')",
     "not-a-snapshot": "leave out -a snapshot=, or give it the snapshot's index",
     "begins-later": "look for an older snapshot or for the feed's archives; what lies between is not there",
     "paged": "run it often: a paged feed cannot promise more",
