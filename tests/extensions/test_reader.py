@@ -107,46 +107,32 @@ def test_document_that_the_process_has_died_of_before_it_is_asked_for_is_a_gap(
     assert project.verdict() == ("incomplete", ["reader-died"])
 
 
-def test_document_that_the_process_dies_of_is_a_gap_and_the_next_one_is_read(
-    server: FeedServer, project: Project
+@pytest.mark.parametrize(
+    ("sent", "settings", "why"),
+    [
+        (signal.SIGSEGV, {}, f"it ended with status -{signal.SIGSEGV:d}"),
+        (signal.SIGSTOP, {"FHCRAWL_READER_TIMEOUT": 10}, "it has taken longer than 10 seconds"),
+    ],
+    ids=["dies", "takes too long"],
+)
+def test_document_that_the_process_never_ends_with_is_a_gap_and_the_next_one_is_read(
+    server: FeedServer, project: Project, sent: signal.Signals, settings: dict[str, int], why: str
 ) -> None:
-    path = changed_readers(project, "os.kill(os.getpid(), signal.SIGSEGV)")
+    path = changed_readers(project, f"os.kill(os.getpid(), {sent:d})")
     feed, other = serve_chain(server, 4, marked=1), server.url("/other/1")
     server.serve("/other/1", atom([E("o1", text=LARGE)], prev=server.url("/other/0")))
     server.serve("/other/0", atom([E("o0", text=LARGE)]), delay=6)
-    run = project.crawl(feed, other, settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 2}, PYTHONPATH=path)
+    two_at_once = {"CONCURRENT_REQUESTS_PER_DOMAIN": 2}
+    run = project.crawl(feed, other, settings={**two_at_once, **settings}, PYTHONPATH=path)
     assert run.exit_code == 0
     assert sorted(run.changes) == ["2", "3", "o0", "o1"]
     sentence, *_ = run.warnings()
-    why = f"the process that was to read it failed: it ended with status -{signal.SIGSEGV:d}"
-    assert sentence == f"WARNING: {server.url('/1')} could not be read: {why}"
+    failed = f"the process that was to read it failed: {why}"
+    assert sentence == f"WARNING: {server.url('/1')} could not be read: {failed}"
     verdicts = {found["feed"]: found for found in project.feeds()}
     assert verdicts[other]["verdict"] == "complete"
     assert verdicts[feed]["verdict"] == "incomplete"
     assert [reason["kind"] for reason in verdicts[feed]["reasons"]] == ["reader-died"]
-    healed = project.crawl(feed)
-    assert sorted(healed.changes) == ["0", "1"]
-    assert {found["verdict"] for found in project.feeds()} == {"complete"}
-
-
-def test_document_that_takes_too_long_is_a_gap_and_the_next_one_is_read(
-    server: FeedServer, project: Project
-) -> None:
-    path = changed_readers(project, "os.kill(os.getpid(), signal.SIGSTOP)")
-    feed, other = serve_chain(server, 3, marked=1), server.url("/other/1")
-    server.serve("/other/1", atom([E("o1", text=LARGE)], prev=server.url("/other/0")))
-    server.serve("/other/0", atom([E("o0", text=LARGE * 30)]), delay=4)
-    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 2, "FHCRAWL_READER_TIMEOUT": 10}
-    run = project.crawl(feed, other, settings=settings, PYTHONPATH=path)
-    assert run.exit_code == 0
-    assert sorted(run.changes) == ["2", "o0", "o1"]
-    sentence, *_ = run.warnings()
-    why = "the process that was to read it failed: it has taken longer than 10 seconds"
-    assert sentence == f"WARNING: {server.url('/1')} could not be read: {why}"
-    assert {found["feed"]: found["verdict"] for found in project.feeds()} == {
-        feed: "incomplete",
-        other: "complete",
-    }
     healed = project.crawl(feed)
     assert sorted(healed.changes) == ["0", "1"]
     assert {found["verdict"] for found in project.feeds()} == {"complete"}
