@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from fhcrawl import logical_feed, responses
+from fhcrawl import logical_feed, reader, responses
 from fhcrawl.documents import Bounds, bounds, lists, snapshot
 from fhcrawl.documents.pieces import InPieces, pieces
 from fhcrawl.items import EntryVersion
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents import Entry, FeedDocument
     from fhcrawl.documents.lists import DocumentList
+    from fhcrawl.exceptions import NotAFeedError
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,17 @@ BEYOND = {
 def beyond(kind: str, most: Bounds) -> Loss:
     """Why a document is lost, or a part of it, that is beyond a bound (`bounds.KINDS`)."""
     return Loss(State.REFUSED, "limit", BEYOND[kind].format(most))
+
+
+def unread(response: Response, error: NotAFeedError, most: Bounds) -> Loss:
+    """Why a document is lost that could not be read, or is none."""
+    if error.kind in bounds.KINDS:
+        return beyond(error.kind, most)
+    if error.kind == reader.DIED:
+        return Loss(State.FAILED, error.kind, f"could not be read: {error}")
+    if "dataloss" in response.flags:
+        return Loss(State.FAILED, "cut-off", f"comes incomplete, and is not a feed: {error}")
+    return Loss(State.INVALID, error.kind, f"is not a feed: {error}")
 
 
 def read_list(response: Response) -> DocumentList | None:

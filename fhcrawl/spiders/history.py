@@ -17,7 +17,7 @@ from fhcrawl import asking, logical_feed, reader, reading, responses, signals, s
 from fhcrawl.addresses import without_credentials
 from fhcrawl.clock import now
 from fhcrawl.datadir import base_of
-from fhcrawl.documents import bounds, snapshot
+from fhcrawl.documents import snapshot
 from fhcrawl.documents.html import feed_links
 from fhcrawl.exceptions import NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
@@ -267,7 +267,7 @@ class HistorySpider(Spider):
         try:
             document = reading.as_part(visit, self._documents.read(response))
         except NotAFeedError as error:
-            self._lose(visit, self._no_feed(response, error))
+            self._lose(visit, reading.unread(response, error, self._most))
             yield from following
             return
         entries = reading.fill(visit, response, document, self._most)
@@ -345,7 +345,7 @@ class HistorySpider(Spider):
         try:
             document = self._documents.read(response)
         except NotAFeedError as error:
-            self._lose(visit, self._no_feed(response, error))
+            self._lose(visit, reading.unread(response, error, self._most))
             yield from self._next_capture(visit.feed)
             return
         entries = reading.fill(visit, response, document, self._most)
@@ -365,7 +365,7 @@ class HistorySpider(Spider):
     def _not_a_feed(self, visit: Visit, response: Response, error: NotAFeedError) -> Iterator[Request]:
         known = response.cb_kwargs
         if error.kind == reader.DIED:
-            self._lose(visit, self._no_feed(response, error))
+            self._lose(visit, reading.unread(response, error, self._most))
             return
         if visit.role is Role.SUBSCRIPTION and (listed := reading.read_list(response)) is not None:
             yield from self._list(visit, response, listed)
@@ -377,7 +377,7 @@ class HistorySpider(Spider):
                 logger.info("%s is an HTML page; its feed is %s", printable(visit.asked), printable(links[0]))
                 yield self._request(asking.subscription_elsewhere(visit, response, links[0]))
                 return
-        yield from self._give_up(visit, self._no_feed(response, error), known)
+        yield from self._give_up(visit, reading.unread(response, error, self._most), known)
 
     def _give_up(self, visit: Visit, loss: Loss, known: dict[str, Any]) -> Iterator[Request]:
         """Note a loss; a subscription document may still be where the user said that it is."""
@@ -389,15 +389,6 @@ class HistorySpider(Spider):
         self._lose(visit, loss)
         if loss.state is not State.KNOWN:
             yield from map(self._request, asking.as_given(visit, known))
-
-    def _no_feed(self, response: Response, error: NotAFeedError) -> Loss:
-        if error.kind in bounds.KINDS:
-            return reading.beyond(error.kind, self._most)
-        if error.kind == reader.DIED:
-            return Loss(State.FAILED, error.kind, f"could not be read: {error}")
-        if "dataloss" in response.flags:
-            return Loss(State.FAILED, "cut-off", f"comes incomplete, and is not a feed: {error}")
-        return Loss(State.INVALID, error.kind, f"is not a feed: {error}")
 
     def lose(self, failure: Failure) -> list[Request]:
         """Note why a document could not be fetched; a list goes on behind it."""
