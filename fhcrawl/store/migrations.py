@@ -56,6 +56,14 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE documents ADD COLUMN moved_to TEXT",
         "ALTER TABLE documents ADD COLUMN moved_walk INTEGER",
     ),
+    # 9: where validators come from; feeds that a crawl has finished with; the address of a feed's host when
+    # it was given; times that did not count.
+    (
+        "ALTER TABLE feeds ADD COLUMN validated_url TEXT",
+        "ALTER TABLE feeds ADD COLUMN released INTEGER",
+        "ALTER TABLE feeds ADD COLUMN special INTEGER",
+        "ALTER TABLE documents ADD COLUMN uncounted TEXT",
+    ),
 )
 VERSION = 1 + len(STEPS)
 # Any number; it keeps apart the processes that prepare one store at the same time.

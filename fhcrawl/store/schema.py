@@ -101,6 +101,7 @@ feeds = Table(
     Column("crawled", Text, comment="when the subscription document was last read"),
     Column("etag", Text),
     Column("last_modified", Text),
+    Column("validated_url", Text, comment="URL whose response brought etag and last_modified"),
     Column("body_digest", Text, comment="of the subscription document's bytes, and how it was read"),
     Column("subscription_id", Number, comment="the subscription document's row in documents"),
     Column("verdict", Text, comment="when its last crawl ended; NULL while one is under way, or if it died"),
@@ -115,6 +116,8 @@ feeds = Table(
     Column("changed", Text, comment="the same, as far as change_seconds counts it"),
     Column("change_seconds", Number, comment="between its changes, on average"),
     Column("due", Text, comment="when it is due again; NULL: now"),
+    Column("released", Integer, comment="1: its last crawl has finished with it, and may still be running"),
+    Column("special", Integer, comment="1: its host had a special address when it was first read; 0: not"),
     UniqueConstraint("url").ddl_if(SQLITE),
 )
 
@@ -139,6 +142,7 @@ documents = Table(
     Column("fetched", Text, comment="when it was last read"),
     Column("moved_to", Text, comment="where a redirect led from an archive, if another one may be there"),
     Column("moved_walk", Integer, comment="the walk that first was led there"),
+    Column("uncounted", Text, comment="earliest time in it that did not count: it was in the future"),
     UniqueConstraint("feed_id", "key").ddl_if(SQLITE),
 )
 
