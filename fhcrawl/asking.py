@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # What a walk's requests hand on, each to the next one; it may be read by another process.
 HANDED_ON = ("feed", "options", "run", "begun")
+# The meta of requests for pages that may not be there.
+GUESSED = {"handle_httpstatus_list": [wordpress.NOT_FOUND]}
 
 
 def first(known: Subscription, options: dict[str, Any]) -> Iterator[Request]:
@@ -128,8 +130,9 @@ def behind(visit: Visit, response: Response, link: Link, is_guess: bool, newer: 
         place=visit.place.before(),
         via=response.url,
         documents=known.get("documents", 0) + 1,
-        meta={"handle_httpstatus_list": [wordpress.NOT_FOUND]} if is_guess else None,
-        page_digest=responses.digest(response) if link.role is Role.PAGE else None,
+        meta=GUESSED if is_guess else None,
+        page_digest=responses.digest(response) if link.role is Role.PAGE and not is_guess else None,
+        guessed_from=wordpress.shown(visit) if is_guess else None,
         newer=newer and newer.plain(),
     )
 
@@ -142,13 +145,15 @@ def known_behind(visit: Visit, response: Response, known: list[Any]) -> Request:
     key, url, role, walk, step = known
     # An archive keeps its place; a page has the one of the walk that reads it.
     place = visit.place.before() if role == Role.PAGE.value else Place(walk, step)
+    is_guess = role == Role.PAGE.value and wordpress.is_guess(url, response.cb_kwargs)
     return _request(
         Role(role),
         url,
         walk=response.cb_kwargs,
         place=place,
         via=response.url,
-        meta={"deltafetch_key": key} if key != url else None,
+        meta={**({"deltafetch_key": key} if key != url else {}), **(GUESSED if is_guess else {})},
+        guessed_from="" if is_guess else None,
         documents=1,
     )
 

@@ -1,4 +1,4 @@
-"""Servers of the tests' own that last for all of them: PostgreSQL, whatever the stores are on, and Redis."""
+"""Servers of the tests' own that last for all: PostgreSQL, whatever the stores are on, Redis, WordPress."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from tests import postgresql, redisserver
+from tests import postgresql, redisserver, wordpress_server
 from tests.databases import SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.wordpress_server import WordPress
 
 
 def leave_out(why: str) -> NoReturn:
@@ -28,7 +30,7 @@ def _here() -> Iterator[None]:
     """Leave out tests whose server is not here; in CI they fail."""
     try:
         yield
-    except (postgresql.NoServerError, redisserver.NoServerError) as error:
+    except (postgresql.NoServerError, redisserver.NoServerError, wordpress_server.NoServerError) as error:
         leave_out(str(error))
 
 
@@ -49,3 +51,18 @@ def redis_url() -> Iterator[str]:
         with _here():
             url = stack.enter_context(redisserver.serving())
         yield url
+
+
+@pytest.fixture(scope="session")
+def wordpress_server_of_all() -> Iterator[WordPress]:
+    with contextlib.ExitStack() as stack:
+        with _here():
+            running = stack.enter_context(wordpress_server.serving())
+        yield running
+
+
+@pytest.fixture
+def wordpress(wordpress_server_of_all: WordPress) -> WordPress:
+    """A WordPress without posts, at URLs without pretty permalinks."""
+    wordpress_server_of_all.empty()
+    return wordpress_server_of_all

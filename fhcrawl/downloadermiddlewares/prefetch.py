@@ -141,7 +141,7 @@ class PrefetchMiddleware:
         if AHEAD in request.meta:
             _send(request.meta[AHEAD])
             return None
-        if request.cb_kwargs.get("role") not in ROLES or any(key in request.meta for key in AGAIN):
+        if not _is_predictable(request) or any(key in request.meta for key in AGAIN):
             return None
         chain = self._chains.setdefault(request.cb_kwargs["feed"], Chain())
         for passed in chain.pass_by(request.url):
@@ -278,6 +278,12 @@ class PrefetchMiddleware:
             chain.predicted = []
             for ahead in chain.pass_by(""):
                 self._miss(chain, ahead)
+
+
+# Behind a page that is a guess itself, there may be none.
+def _is_predictable(request: Request) -> bool:
+    known = request.cb_kwargs
+    return known.get("role") in ROLES and known.get("guessed_from") is None
 
 
 def _is_usable(response: Response) -> bool:

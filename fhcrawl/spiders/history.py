@@ -237,14 +237,12 @@ class HistorySpider(Spider):
         self, visit: Visit, response: Response, document: FeedDocument
     ) -> Iterator[Request | EntryVersion]:
         entries = reading.fill(visit, response, document, self._most)
-        guess = wordpress.page_behind(visit, response)
-        if guess is not None:
-            visit.behind, visit.kind = guess, Kind.PAGED.value
+        is_guess = wordpress.guess(visit, response)
         reading.report(visit, document)
         self._send(signals.document_read, visit=visit, response=response)
         if visit.behind is not None and document.fault is None:
             newer = logical_feed.as_newer(document, (visit.asked, visit.url), visit.role)
-            yield self._request(asking.behind(visit, response, visit.behind, guess is not None, newer))
+            yield self._request(asking.behind(visit, response, visit.behind, is_guess, newer))
         yield from entries
 
     def _list(self, visit: Visit, response: Response, listed: DocumentList) -> Iterator[Request]:

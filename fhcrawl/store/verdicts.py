@@ -61,10 +61,11 @@ def _losing_entries() -> Select[Any]:
 
 
 def _with_pages() -> Select[Any]:
-    """The feeds whose chains have pages."""
+    """The feeds whose chains have pages, and how many of these lead to another one."""
     links = chain(_starts)
     is_page = documents.c.id.in_(select(links.c.id)) & (documents.c.role == Role.PAGE.value)
-    return select(documents.c.feed_id).distinct().where(is_page)
+    leading = func.count(documents.c.behind_id)
+    return select(documents.c.feed_id, leading).where(is_page).group_by(documents.c.feed_id)
 
 
 def _moved_archives() -> Select[Any]:
@@ -104,12 +105,12 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
     parts = _by_feed(connection.execute(UNREAD_PARTS, some))
     moved = _by_feed(connection.execute(MOVED_ARCHIVES, starts))
     losing = _by_feed(connection.execute(LOSING_ENTRIES, some | starts))
-    paged = set(connection.scalars(WITH_PAGES, starts))
+    leading = {row[0]: row[1] for row in connection.execute(WITH_PAGES, starts)}
     states = _by_feed(connection.execute(STATES, some))
     live = {row[0]: tuple(row[1:]) for row in connection.execute(LIVE_ENTRIES, some)}
     for row in rows:
         gaps = _gaps(row, ends[row.id], parts[row.id], moved[row.id], losing[row.id])
-        kind = _kind(row, row.id in paged)
+        kind = _kind(row, leading.get(row.id))
         reached, reasons = verdict(row.url, kind, row.crawled or row.since, gaps)
         count, oldest, newest = live.get(row.id, (0, None, None))
         yield Feed(
@@ -142,10 +143,16 @@ def _by_feed(found: Iterable[Row[Any]]) -> ByFeed:
     return of_feed
 
 
-def _kind(feed: Row[Any], has_pages: bool) -> Kind | None:
+def _kind(feed: Row[Any], leading: int | None) -> Kind | None:
+    """What the chain of a feed makes of the kind that its subscription document says.
+
+    :param leading: how many of its pages lead to another one; None if it has none
+    """
     kind = None if feed.kind is None else Kind(feed.kind)
-    # The chain of an archived feed may go on over pages, and behind them over archives again.
-    return Kind.PAGED if kind is Kind.ARCHIVED and has_pages else kind
+    # The chain of an archived feed may go on over pages, and behind them over archives again. Pages of a feed
+    # that names none are guessed, until there is none: the last one is nothing.
+    is_paged = leading is not None if kind is Kind.ARCHIVED else kind is Kind.SINGLE and bool(leading)
+    return Kind.PAGED if is_paged else kind
 
 
 def _gaps(

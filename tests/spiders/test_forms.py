@@ -544,13 +544,19 @@ class TestMultipart:
 
 
 class TestWordPress:
-    GENERATOR = "<generator>https://wordpress.org/?v=6.7</generator>"
+    """What a real WordPress hardly answers; test_wordpress.py has one."""
+
+    GENERATOR = "<generator>https://wordpress.org/?v=6.1.9</generator>"
     ON = {"FHCRAWL_WORDPRESS_ENABLED": 1}  # noqa: RUF012
 
     def serve(self, server: FeedServer) -> str:
         server.serve("/feed/", rss([E("3")], head=self.GENERATOR))
         server.serve("/feed/?paged=2", rss([E("2")], head=self.GENERATOR))
         server.serve("/feed/?paged=3", rss([E("1")], head=self.GENERATOR))
+        # As WordPress answers behind its last page.
+        link = f'<{server.url("/wp-json/")}>; rel="https://api.w.org/"'
+        end = Answer(rss([], head=self.GENERATOR).encode(), 404, headers={"Link": link})
+        server.answers["/feed/?paged=4"] = end
         return server.url("/feed/")
 
     def test_pages_are_walked_until_there_is_none(self, server: FeedServer, project: Project) -> None:
@@ -590,3 +596,34 @@ class TestWordPress:
         server.serve("/feed/?paged=3", "", status=410)
         project.crawl(feed, settings=self.ON)
         assert project.verdict() == ("lossy", ["http-410", "paged"])
+
+    def test_page_that_was_left_for_a_later_run_may_not_be_there(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        feed = self.serve(server)
+        server.serve("/feed/?paged=2", "", status=410)
+        project.crawl(feed, settings=self.ON)
+        assert project.verdict() == ("unknown", ["http-410", "no-history"])
+        del server.answers["/feed/?paged=2"]
+        server.asked()
+        project.crawl(feed, settings=self.ON)
+        assert server.asked() == ["/feed/", "/feed/?paged=2"]
+        assert project.verdict() == ("unknown", ["no-history"])
+
+    def test_pages_that_all_show_the_same_are_none(self, server: FeedServer, project: Project) -> None:
+        """A server that ignores the number, and writes the page's URL into each."""
+        for path in ("/feed/", *(f"/feed/?paged={number}" for number in range(2, 9))):
+            own = f'<atom:link rel="self" href="{path}"/>'
+            server.serve(path, rss([E("1")], head=self.GENERATOR + own))
+        project.crawl(server.url("/feed/"), settings=self.ON)
+        assert server.asked() == ["/feed/", "/feed/?paged=2"]
+        assert project.verdict() == ("unknown", ["no-history"])
+
+    def test_pages_are_guessed_where_the_feed_has_moved_for_good(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        self.serve(server)
+        server.serve("/rss", "", status=301, headers={"Location": "/feed/"})
+        run = project.crawl(server.url("/rss"), settings=self.ON)
+        assert server.asked() == ["/rss", "/feed/", *(f"/feed/?paged={number}" for number in (2, 3, 4))]
+        assert set(run.changes) == {"1", "2", "3"}

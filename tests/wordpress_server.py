@@ -1,0 +1,255 @@
+"""A real WordPress of the tests' own, on loopback: Debian's package, MariaDB and PHP's web server."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MISSING = "WordPress was not found: apt-get install wordpress php-cli php-mysql mariadb-server-core ({0})"
+PACKAGE = Path("/usr/share/wordpress")
+# Debian keeps it off a user's PATH.
+MARIADB_FOLDERS = ("/usr/sbin", "/usr/libexec")
+START_SECONDS = 60
+PAUSE_SECONDS = 0.05
+
+CONFIGURATION = """<?php
+define('DB_NAME', 'wordpress');
+define('DB_USER', 'root');
+define('DB_PASSWORD', '');
+define('DB_HOST', 'localhost:' . __DIR__ . '/../socket');
+define('WP_HOME', 'http://' . $_SERVER['HTTP_HOST']);
+define('WP_SITEURL', WP_HOME);
+define('DISABLE_WP_CRON', true);
+define('WP_HTTP_BLOCK_EXTERNAL', true);
+$table_prefix = 'wp_';
+require ABSPATH . 'wp-settings.php';
+"""
+# Without pretty permalinks, a web server has no files but those of WordPress.
+ROUTER = """<?php
+file_put_contents(__DIR__ . '/requests', $_SERVER['REQUEST_URI'] . "\\n", FILE_APPEND);
+define('ABSPATH', __DIR__ . '/site/');
+define('WP_USE_THEMES', true);
+require ABSPATH . 'wp-load.php';
+if (strtok($_SERVER['REQUEST_URI'], '?') !== '/' && !get_option('permalink_structure')) {
+    http_response_code(404);
+    return;
+}
+require ABSPATH . 'wp-blog-header.php';
+"""
+# Nobody is told of the new site by e-mail, and it has no sample post.
+INSTALLATION = """
+define('WP_INSTALLING', true);
+function wp_new_blog_notification(...$arguments) {}
+function wp_install_defaults(...$arguments) {}
+$database = new mysqli('localhost', 'root', '', '', 0, __DIR__ . '/socket');
+$database->query('CREATE DATABASE wordpress');
+require ABSPATH . 'wp-load.php';
+require ABSPATH . 'wp-admin/includes/upgrade.php';
+wp_install('A site', 'admin', 'admin@example.org', true, '', bin2hex(random_bytes(16)));
+wp_insert_term('Uncategorized', 'category');
+wp_insert_term('News', 'category');
+"""
+
+
+EMPTYING = """
+foreach (['posts', 'postmeta', 'comments', 'term_relationships'] as $table) {
+    $wpdb->query("TRUNCATE {$wpdb->prefix}$table");
+}
+wp_cache_flush();
+update_option('permalink_structure', '');
+"""
+# A post for each hour, the newest last; PHP's date takes seconds.
+POSTING = """
+foreach (range(%d, %d) as $number) {
+    $time = gmdate('Y-m-d H:i:s', 1600000000 + 3600 * $number);
+    wp_insert_post([
+        'post_title' => "Post $number", 'post_content' => "Text $number", 'post_author' => 1,
+        'post_status' => 'publish', 'post_category' => [%d],
+        'post_date' => $time, 'post_date_gmt' => $time,
+    ], true);
+}
+"""
+
+# Comments on the first post, one a minute.
+COMMENTING = """
+foreach (range(1, %d) as $number) {
+    $time = gmdate('Y-m-d H:i:s', 1600000000 + 60 * $number);
+    wp_insert_comment([
+        'comment_post_ID' => 1, 'comment_content' => "Comment $number", 'comment_approved' => 1,
+        'comment_date' => $time, 'comment_date_gmt' => $time,
+    ]);
+}
+"""
+
+
+class NoServerError(Exception):
+    """There is no WordPress here, or it does not start; says what to do."""
+
+
+class WordPress:
+    """A site without posts; `run` changes it, as a plugin would.
+
+    :param folder: what the site has of its own
+    """
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self._folder = folder
+        self._php = _program("php")
+        self._port = port
+        self.root = f"http://127.0.0.1:{port}"
+
+    def url(self, path: str) -> str:
+        return self.root + path
+
+    def run(self, code: str) -> str:
+        """Run PHP within WordPress; what it prints."""
+        return self._run(f"require ABSPATH . 'wp-load.php';\n{code}")
+
+    def _run(self, code: str) -> str:
+        host = f"$_SERVER['HTTP_HOST'] = '127.0.0.1:{self._port}';"
+        script = self._folder / "script.php"
+        script.write_text(f"<?php\ndefine('ABSPATH', __DIR__ . '/site/');\n{host}\n{code}", encoding="utf-8")
+        done = subprocess.run(
+            [self._php, "-d", "display_errors=stderr", str(script)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode or done.stderr:
+            raise NoServerError(f"PHP failed: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def empty(self) -> None:
+        """Remove what tests have made."""
+        self.run(EMPTYING)
+        self.requests()
+
+    def post(self, first: int, last: int, category: int = 1) -> None:
+        """Publish posts, by numbers; each is newer than the one before it."""
+        self.run(POSTING % (first, last, category))
+
+    def comment(self, number: int) -> None:
+        """Publish comments on the first post."""
+        self.run(COMMENTING % number)
+
+    def use_permalinks(self) -> None:
+        """Serve feeds at /feed/."""
+        self.run("update_option('permalink_structure', '/%postname%/'); delete_option('rewrite_rules');")
+
+    def requests(self) -> list[str]:
+        """What was asked for since the last call."""
+        log = self._folder / "requests"
+        found = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+        log.unlink(missing_ok=True)
+        return found
+
+    def install(self) -> None:
+        """Make the site."""
+        site = self._folder / "site"
+        site.mkdir()
+        for path in PACKAGE.iterdir():
+            if path.name != "wp-config.php":
+                (site / path.name).symlink_to(path)
+        (site / "wp-config.php").write_text(CONFIGURATION, encoding="utf-8")
+        (self._folder / "router.php").write_text(ROUTER, encoding="utf-8")
+        self._run(INSTALLATION)
+
+    @contextlib.contextmanager
+    def serving(self) -> Iterator[None]:
+        """Start the web server."""
+        options = ("-d", "opcache.enable_cli=1", "-S", f"127.0.0.1:{self._port}", "router.php")
+        with _started(self._folder, self._php, *options, is_up=self._is_up):
+            yield
+
+    def _is_up(self) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self._port), 1):
+            return True
+        return False
+
+
+@contextlib.contextmanager
+def serving() -> Iterator[WordPress]:
+    """Start a WordPress without posts.
+
+    :raises NoServerError: if there is none
+    """
+    if not PACKAGE.exists():
+        raise NoServerError(MISSING.format(PACKAGE))
+    with tempfile.TemporaryDirectory(prefix="fhcrawl-wordpress-") as name:
+        folder = Path(name)
+        wordpress = WordPress(folder, _free_port())
+        with _database(folder):
+            wordpress.install()
+            with wordpress.serving():
+                yield wordpress
+
+
+@contextlib.contextmanager
+def _database(folder: Path) -> Iterator[None]:
+    """MariaDB, that nobody but this user reaches: it has no password, and a socket in a folder of its own."""
+    user = ("--user=root",) if os.geteuid() == 0 else ()
+    data = ("--no-defaults", f"--datadir={folder / 'data'}", "--innodb-log-file-size=8M", *user)
+    with (folder / "install.log").open("wb") as log:
+        command = [_program("mariadb-install-db"), *data, "--auth-root-authentication-method=normal"]
+        done = subprocess.run([*command, "--skip-test-db"], stdout=log, stderr=log, check=False)
+    if done.returncode:
+        raise NoServerError(f"mariadb-install-db failed: {_read(folder / 'install.log')}")
+    at = folder / "socket"
+    # Tests lose no data that anybody wants back.
+    options = (f"--socket={at}", "--skip-networking", "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin")
+    with _started(folder, _program("mariadbd"), *data, *options, is_up=lambda: _answers(at)):
+        yield
+
+
+def _answers(at: Path) -> bool:
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
+        probe.connect(str(at))
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def _started(folder: Path, program: str, *options: str, is_up: Callable[[], bool]) -> Iterator[None]:
+    """Start a server, and wait until it is up."""
+    log = folder / f"{Path(program).name}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen([program, *options], cwd=folder, stdout=output, stderr=output)
+    try:
+        until = time.monotonic() + START_SECONDS
+        while not is_up():
+            if time.monotonic() > until or process.poll() is not None:
+                raise NoServerError(f"{program} does not start: {_read(log)}")
+            time.sleep(PAUSE_SECONDS)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _program(name: str) -> str:
+    path = os.pathsep.join((os.environ.get("PATH", ""), *MARIADB_FOLDERS))
+    found = shutil.which(name, path=path)
+    if found is None:
+        raise NoServerError(MISSING.format(name))
+    return found
+
+
+def _read(log: Path) -> str:
+    return log.read_text(errors="replace").strip()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
