@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REFERRALS = 3
+REPEATS = Loss(State.INVALID, "repeats", "is the same as the page before it: the walk ends here")
 LOST_KINDS = ("no-id", "entry-lost")
 BEYOND = {
     bounds.TOO_MANY: "has more than {0.entries} entries: the rest is left out, as FHCRAWL_MAX_ENTRIES asks",

@@ -8,14 +8,15 @@ without entries (200).
 
 from __future__ import annotations
 
-import hashlib
 import re
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from w3lib.url import add_or_replace_parameter, url_query_parameter
 
 from fhcrawl.documents import FeedDocument
 from fhcrawl.logical_feed import Kind, Link, Role
+from fhcrawl.reading import REPEATS
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -28,7 +29,8 @@ GENERATOR = re.compile(
 )
 API_LINK = b"https://api.w.org/"
 NOT_FOUND = 404
-NUMBER = "paged"
+PARAMETER = "paged"
+NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def guess(visit: Visit, response: Response) -> bool:
@@ -38,21 +40,24 @@ def guess(visit: Visit, response: Response) -> bool:
     """
     if visit.behind is not None or visit.loss is not None or visit.kind != Kind.SINGLE.value:
         return False
-    number = url_query_parameter(visit.asked, NUMBER, "1") or "1"
-    if not number.isdecimal() or not _is_enabled(response.cb_kwargs) or not _is_wordpress(response):
+    number = url_query_parameter(visit.asked, PARAMETER, "1") or "1"
+    if not NUMBER.fullmatch(number) or not _is_enabled(response.cb_kwargs) or not _is_wordpress(response):
         return False
     if response.cb_kwargs.get("guessed_from") == shown(visit):
+        # A second page like the first one: there are no pages. A later page may be like the one before it
+        # because as many new entries have come meanwhile: the next run asks for it again.
+        visit.loss = REPEATS if response.cb_kwargs["documents"] > 1 else None
         return False
     # Where a redirect for good has led to is asked for by the next run.
     where = visit.location or visit.asked
-    visit.behind = Link(Role.PAGE, add_or_replace_parameter(where, NUMBER, str(int(number) + 1)))
+    visit.behind = Link(Role.PAGE, add_or_replace_parameter(where, PARAMETER, str(int(number) + 1)))
     return True
 
 
 def shown(visit: Visit) -> str:
-    """Of the entries that a page shows: a page that shows those of the one before it is none."""
-    versions = [f"{version.id}\n{version.digest}" for version in visit.versions]
-    return hashlib.sha256("\n".join(versions).encode("utf-8", "surrogatepass")).hexdigest()
+    """Return a digest of the entries that a page shows."""
+    ids = "\n".join(version.id for version in visit.versions)
+    return sha256(ids.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def is_guess(url: str, walk: dict[str, Any]) -> bool:
@@ -60,7 +65,7 @@ def is_guess(url: str, walk: dict[str, Any]) -> bool:
 
     :param walk: what the requests of its walk hand on
     """
-    return _is_enabled(walk) and url_query_parameter(url, NUMBER) is not None
+    return _is_enabled(walk) and url_query_parameter(url, PARAMETER) is not None
 
 
 def no_page() -> FeedDocument:

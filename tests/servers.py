@@ -54,7 +54,7 @@ def redis_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def wordpress_server_of_all() -> Iterator[WordPress]:
+def shared_wordpress() -> Iterator[WordPress]:
     with contextlib.ExitStack() as stack:
         with _here():
             running = stack.enter_context(wordpress_server.serving())
@@ -62,7 +62,7 @@ def wordpress_server_of_all() -> Iterator[WordPress]:
 
 
 @pytest.fixture
-def wordpress(wordpress_server_of_all: WordPress) -> WordPress:
+def wordpress(shared_wordpress: WordPress) -> WordPress:
     """A WordPress without posts, at URLs without pretty permalinks."""
-    wordpress_server_of_all.empty()
-    return wordpress_server_of_all
+    shared_wordpress.empty()
+    return shared_wordpress

@@ -52,7 +52,6 @@ UNASKED = Loss(
     State.FAILED, "http-304", "cannot be fetched: it is said to be unchanged, which was not asked (304)"
 )
 NO_SNAPSHOT = Loss(State.INVALID, "not-a-snapshot", "is a feed, and no index of a snapshot")
-REPEATS = Loss(State.INVALID, "repeats", "is the same as the page before it: the walk ends here")
 
 
 class HistorySpider(Spider):
@@ -205,7 +204,7 @@ class HistorySpider(Spider):
                 yield self._request(asking.known_behind(visit, response, known_behind))
             return
         if page_digest is not None and responses.digest(response) == page_digest:
-            self._lose(visit, REPEATS)
+            self._lose(visit, reading.REPEATS)
             return
         yield from self._visit(visit, response)
 

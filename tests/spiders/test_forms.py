@@ -619,6 +619,21 @@ class TestWordPress:
         assert server.asked() == ["/feed/", "/feed/?paged=2"]
         assert project.verdict() == ("unknown", ["no-history"])
 
+    def test_page_that_shows_the_one_before_it_is_asked_for_again(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        """As many entries have come in between as a page has."""
+        feed = self.serve(server)
+        later = server.answers["/feed/?paged=3"]
+        own = '<atom:link rel="self" href="/feed/?paged=3"/>'
+        server.serve("/feed/?paged=3", rss([E("2")], head=self.GENERATOR + own))
+        project.crawl(feed, settings=self.ON)
+        assert project.verdict() == ("lossy", ["repeats", "paged"])
+        server.answers["/feed/?paged=3"] = later
+        run = project.crawl(feed, settings=self.ON)
+        assert run.changes == {"1": "new"}
+        assert project.verdict() == ("lossy", ["paged"])
+
     def test_pages_are_guessed_where_the_feed_has_moved_for_good(
         self, server: FeedServer, project: Project
     ) -> None:
