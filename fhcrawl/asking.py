@@ -59,16 +59,14 @@ def subscription(known: Subscription, walk: dict[str, Any]) -> Request:
     """
     if known.body_digest is not None and not responses.is_read_like(known.body_digest, walk["options"]):
         known = known.anew()
-    validators = dict(zip(responses.VALIDATED, (known.etag, known.last_modified), strict=True))
     return _request(
         Role.SUBSCRIPTION,
         known.location,
         walk=walk,
         place=Place(known.walk, 0),
-        # The octets that came, whatever they are.
-        headers={name: value.encode("latin-1") for name, value in validators.items() if value},
         meta={"deltafetch_enabled": False, "handle_httpstatus_list": [responses.NOT_MODIFIED]},
         body_digest=known.body_digest,
+        validators=[known.validated_url, known.etag, known.last_modified],
         known_behind=None if known.behind is None else known.behind.plain(),
         is_new=known.crawled is None,
     )
@@ -193,15 +191,12 @@ def _request(
     walk: dict[str, Any],
     place: Place,
     via: str | None = None,
-    headers: dict[str, bytes] | None = None,
     meta: dict[str, Any] | None = None,
     **kwargs: Any,
 ) -> Request:
-    aimed = responses.aim(url, walk)
     # Scrapy's duplicate filter would drop an archive that two feeds share, and end a loop silently.
     return Request(
-        aimed["url"],
-        headers={**(headers or {}), **aimed["headers"]},
+        **responses.aim(url, walk),
         meta=meta,
         dont_filter=True,
         cb_kwargs={

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import urldefrag, urlsplit
 
 from scrapy import Request
 
 from fhcrawl import schedule
 from fhcrawl.clock import now
-from fhcrawl.documents import Bounds, bounds
+from fhcrawl.documents import Bounds, bounds, formats
 from fhcrawl.documents.dates import shift
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Oddities, Place, Role
@@ -125,12 +125,37 @@ def is_fetchable(url: str) -> bool:
     return bool(named) or parts.scheme not in ("http", "https")
 
 
+# RFC 9110, 8.8: a validator is of a representation of one resource. Where a redirect leads elsewhere than
+# before, what its server says to another one's is about another document.
+def conditions(request: Request) -> dict[str, bytes]:
+    """The header fields that make a request for a subscription document conditional, in the octets that came.
+
+    There are none unless the request is for the very URL whose response brought the validators.
+    """
+    url, *values = request.cb_kwargs.get("validators") or [None]
+    if url is None or urldefrag(url).url != urldefrag(request.url).url:
+        return {}
+    return {name: v.encode("latin-1") for name, v in zip(VALIDATED, values, strict=True) if v}
+
+
 def was_asked_whether(response: Response, body_digest: str | None) -> bool:
     """Whether a document was asked for only if it has changed.
 
     :param body_digest: `body_digest` of what it was; None if that is not known
     """
-    return body_digest is not None and any(name in asked(response).headers for name in VALIDATED)
+    return body_digest is not None and bool(conditions(asked(response)))
+
+
+# RFC 9111, 3.2: the header fields of a 304 response replace the stored ones. But servers send a media type
+# that is not the document's with it, or leave the charset out; neither says anything of the document.
+def corrects_charset(response: Response, body_digest: str) -> bool:
+    """Whether a 304 response names another charset than the one that the document was read in.
+
+    :param body_digest: `body_digest` of what it was
+    """
+    media_type, charset = _declared(response)
+    _digest, known_type, known_charset = f"{body_digest.partition(' ')[0]};;".split(";")[:3]
+    return bool(charset) and media_type == known_type and charset != known_charset
 
 
 def is_unchanged(response: Response, body_digest: str) -> bool:
@@ -143,13 +168,20 @@ def is_unchanged(response: Response, body_digest: str) -> bool:
 
 
 def body_digest(response: Response, options: dict[str, Any]) -> str:
-    """Of a subscription document's bytes, URL and Link headers, with the way in which it was read."""
+    """Of a subscription document's bytes, URL and headers that count, with the way in which it was read."""
     return f"{_body_digest(response)} {way_of(options)}".rstrip()
 
 
-# The same bytes at another URL may lead elsewhere: relative references are resolved against it.
+# The same bytes at another URL may lead elsewhere: relative references are resolved against it. And with
+# another charset they are another text.
 def _body_digest(response: Response) -> str:
-    return digest(response, response.url, *links(response))
+    boundary = formats.boundary(header(response, "Content-Type"))
+    return ";".join((digest(response, response.url, *links(response), boundary), *_declared(response)))
+
+
+def _declared(response: Response) -> tuple[str, str]:
+    """Media type and charset of the Content-Type header, without ';' and white space."""
+    return formats.declared(header(response, "Content-Type"))
 
 
 def is_read_like(body_digest: str, options: dict[str, Any]) -> bool:

@@ -167,6 +167,8 @@ DOWNLOADER_MIDDLEWARES = {
     # Scrapy's would take a feed's own headers to another host.
     "fhcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
     "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
+    # Behind RedirectMiddleware, which takes header fields along.
+    "fhcrawl.downloadermiddlewares.validators.ValidatorsMiddleware": 610,
     # Behind all that complete or refuse a request, before what counts and sends it.
     "fhcrawl.downloadermiddlewares.prefetch.PrefetchMiddleware": 800,
     # Scrapy's would count twice what is fetched ahead.

@@ -26,6 +26,7 @@ class Answer:
     :param cut: send only so many bytes of the body, though Content-Length promises all
     :param delay: seconds before the answer
     :param reset: break the connection instead
+    :param etag: whether there is an ETag: that of the body, or this one
     :param raw: writes the whole answer, from the status line on, until the other side has had enough
     """
 
@@ -36,7 +37,7 @@ class Answer:
     cut: int | None = None
     delay: float = 0
     reset: bool = False
-    etag: bool = True
+    etag: bool | str = True
     raw: Callable[[BufferedIOBase], None] | None = None
 
 
@@ -73,9 +74,10 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(answer)
 
     def answer(self, answer: Answer) -> None:
-        etag = f'"{hashlib.sha256(answer.body).hexdigest()[:12]}"'
+        of_body = f'"{hashlib.sha256(answer.body).hexdigest()[:12]}"'
+        etag = answer.etag if isinstance(answer.etag, str) else of_body
         if answer.etag and answer.status == 200 and self.headers.get("If-None-Match") == etag:
-            answer = Answer(status=304)
+            answer = Answer(status=304, content_type=answer.content_type)
         self.send_response(answer.status)
         if answer.body and answer.etag:
             self.send_header("ETag", etag)

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 
 from lxml.etree import XMLSyntaxError
 
-from fhcrawl.documents import atom, atom03, bounds, jsonfeed, linkheader, multipart, parsing, rss, xml
+from fhcrawl.documents import (
+    atom,
+    atom03,
+    bounds,
+    encoding,
+    jsonfeed,
+    linkheader,
+    multipart,
+    parsing,
+    rss,
+    xml,
+)
 from fhcrawl.documents.bounds import Bounds
 from fhcrawl.documents.model import Problem
 from fhcrawl.documents.parsed import Parsed
@@ -22,12 +33,29 @@ if TYPE_CHECKING:
     from fhcrawl.documents.model import Entry, FeedDocument
     from fhcrawl.documents.parsed import Collect
 
+# RFC 6838, 4.2: type and subtype have no more than 127 characters each.
+LONGEST_MEDIA_TYPE = 255
 FORMATS = {
     atom.ROOT: atom.read,
     atom03.ROOT: atom03.read,
     rss.RDF_ROOT: rss.read_rdf,
     **dict.fromkeys(rss.ROOTS, rss.read),
 }
+
+
+def declared(content_type: str | None) -> tuple[str, str]:
+    """Media type and charset of a Content-Type header, each in one spelling, without white space and ';'.
+
+    :return: '' for what it does not say; a charset that is not known counts as none
+    """
+    media_type = (content_type or "").partition(";")[0].lower()
+    charset = encoding.resolve(multipart.parameter(content_type, "charset"))
+    return "".join(media_type.split())[:LONGEST_MEDIA_TYPE], charset or ""
+
+
+def boundary(content_type: str | None) -> str:
+    """What separates the parts of a multipart document; '' for another one, or if it is not said."""
+    return multipart.parameter(content_type, "boundary") if multipart.is_multipart(content_type) else ""
 
 
 def read(

@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy.downloadermiddlewares import redirect
 
 from fhcrawl.addresses import without_credentials
-from fhcrawl.responses import PERMANENT, VALIDATED, own_headers
+from fhcrawl.responses import own_headers
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -45,8 +45,6 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
         redirected = super().process_response(request, response)
         if isinstance(redirected, Request):
             _drop_own_headers(redirected)
-            if response.status in PERMANENT:
-                _drop_validators(redirected)
         return redirected
 
 
@@ -54,10 +52,4 @@ def _drop_own_headers(request: Request) -> None:
     options = request.cb_kwargs.get("options", {})
     own = own_headers(request.cb_kwargs.get("feed", ""), request.url, options)
     for name in options.get("headers", {}).keys() - own.keys():
-        request.headers.pop(name, None)
-
-
-# They came from where the document was. It has to be read where it is from now on, to be polled there.
-def _drop_validators(request: Request) -> None:
-    for name in VALIDATED:
         request.headers.pop(name, None)

@@ -68,8 +68,8 @@ class WarcExtension:
             return
         from fhcrawl.warc import writing
 
-        earlier = self._earlier(response)
-        headers = writing.record_headers(response, earlier)
+        earlier = self._earlier(response, request)
+        headers = writing.record_headers(response, request, earlier)
         try:
             capture = self._files.append(response, request, headers)
         except OSError as error:
@@ -80,13 +80,13 @@ class WarcExtension:
         if response.status == OK and not is_revisit and "dataloss" not in response.flags:
             self._note(capture)
 
-    def _earlier(self, response: Response) -> Capture | None:
+    def _earlier(self, response: Response, request: Request) -> Capture | None:
         """What this response is the same as; None if its body has to be kept."""
         from fhcrawl.warc import writing
 
         store = StoreExtension.of(self._crawler).store
         try:
-            if response.status == writing.NOT_MODIFIED:
+            if writing.is_not_modified(response, request):
                 return store.capture_of(writing.target(response.url))
             # A file that is gone, or elsewhere, may be lost.
             same = store.capture_with(writing.digest(response.body)) if response.body else None

@@ -249,6 +249,7 @@ class Commit:
             "crawled": visit.fetched,
             "etag": etag,
             "last_modified": last_modified,
+            "validated_url": visit.url if etag or last_modified else None,
             "body_digest": body_digest,
             **schedules.answer_row(visit),
         }

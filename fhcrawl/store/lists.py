@@ -100,7 +100,7 @@ def forget_others(connection: Executes, feed_id: int, visit: Visit) -> None:
     state = State.KNOWN.value
     unread_again = {"state": state, "reason": state, "detail": rows.NOT_FETCHED, "since": visit.fetched}
     connection.execute(documents.update().where(archives, is_older).values(unread_again))
-    validators = dict.fromkeys(("etag", "last_modified", "body_digest"))
+    validators = dict.fromkeys(("etag", "last_modified", "validated_url", "body_digest"))
     connection.execute(feeds.update().where(feeds.c.id == feed_id, is_older).values(validators))
     connection.execute(documents.delete().where(documents.c.id.in_(select(_index.c.id).where(others))))
 

@@ -105,6 +105,7 @@ class Subscription:
     :param walk: number of the walk that begins
     :param run: number of the crawl that it is part of
     :param behind: the document behind the subscription document when it was last read
+    :param validated_url: URL whose response brought etag and last_modified; None for none
     :param body_digest: of the subscription document's bytes then, and how it was read; None if it is to be
         read again anyway
     :param crawled: when it was last read; None if it never was
@@ -118,13 +119,14 @@ class Subscription:
     behind: Step | None = None
     etag: str | None = None
     last_modified: str | None = None
+    validated_url: str | None = None
     body_digest: str | None = None
     crawled: str | None = None
     snapshot: StoredSnapshot | None = None
 
     def anew(self) -> Subscription:
         """The same, with the subscription document to be read even if it is what it was."""
-        return replace(self, etag=None, last_modified=None, body_digest=None)
+        return replace(self, etag=None, last_modified=None, validated_url=None, body_digest=None)
 
 
 @dataclass(frozen=True, slots=True)

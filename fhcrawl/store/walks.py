@@ -106,7 +106,7 @@ def _subscriptions(
             yield row.id, Subscription(*known, crawled=row.crawled, snapshot=snapshot)
             continue
         step = lists.unread(connection, behind.get(document.behind_id))
-        validators = row.etag, row.last_modified, row.body_digest
+        validators = row.etag, row.last_modified, row.validated_url, row.body_digest
         subscription = Subscription(*known, step, *validators, row.crawled, snapshot)
         # That it has not changed would not say that it still leads to where its archives are now.
         yield row.id, subscription.anew() if row.id in moved else subscription

@@ -30,10 +30,9 @@ OPEN = ".open"
 VERSION = "WARC/1.1"
 PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
 NOT_MODIFIED = 304
+CONDITIONS = (b"If-Modified-Since", b"If-None-Match")
 # No other header of a request is written: it could be a credential.
-HARMLESS = frozenset(
-    b"Accept Accept-Encoding Accept-Language If-Modified-Since If-None-Match User-Agent".split()
-)
+HARMLESS = frozenset((b"Accept", b"Accept-Encoding", b"Accept-Language", *CONDITIONS, b"User-Agent"))
 SECRET = frozenset({b"Set-Cookie", b"Set-Cookie2"})
 
 
@@ -194,7 +193,12 @@ def _file_id(path: Path) -> str | None:
     return None if record is None else record.rec_headers.get_header("WARC-Record-ID")
 
 
-def record_headers(response: Response, earlier: Capture | None) -> dict[str, str]:
+def is_not_modified(response: Response, request: Request) -> bool:
+    """Whether a response says that a document has not changed, to a request that has asked whether it has."""
+    return response.status == NOT_MODIFIED and any(name in request.headers for name in CONDITIONS)
+
+
+def record_headers(response: Response, request: Request, earlier: Capture | None) -> dict[str, str]:
     """The headers of a response's WARC record.
 
     :param earlier: an earlier capture that this one has the body of
@@ -204,7 +208,7 @@ def record_headers(response: Response, earlier: Capture | None) -> dict[str, str
         headers["WARC-IP-Address"] = str(response.ip_address)
     if "dataloss" in response.flags:
         headers["WARC-Truncated"] = "disconnect"
-    if response.status == NOT_MODIFIED:
+    if is_not_modified(response, request):
         headers["WARC-Profile"] = f"{PROFILES}server-not-modified"
     elif earlier is not None:
         headers["WARC-Profile"] = f"{PROFILES}identical-payload-digest"

@@ -270,8 +270,7 @@ def test_archive_where_a_feed_was_last_is_read_if_the_feed_is_nowhere_else(
     assert project.verdict() == ("incomplete", ["no-current"])
 
 
-# What a server calls unchanged (304) after a redirect for a moment is believed.
-@pytest.mark.parametrize(("status", "etag"), [(301, True), (301, False), (302, False)])
+@pytest.mark.parametrize(("status", "etag"), [(301, True), (301, False), (302, True), (302, False)])
 def test_feed_that_moves_unchanged_is_read_where_it_is_now(
     server: FeedServer, project: Project, status: int, etag: bool
 ) -> None:

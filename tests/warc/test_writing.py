@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request
-from scrapy.http import TextResponse
+from scrapy.http import Response, TextResponse
 from warcio.archiveiterator import ArchiveIterator
 
 from fhcrawl.advice import FAILURES
-from fhcrawl.warc.writing import WarcFiles
+from fhcrawl.warc.writing import WarcFiles, record_headers
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
@@ -115,6 +115,13 @@ def test_unchanged_documents_are_revisits(server: FeedServer, project: Project) 
         assert new["WARC-Refers-To-Date"] == old["WARC-Date"]
         assert new["WARC-Payload-Digest"] == old["WARC-Payload-Digest"]
     assert warcio("check", second.name, folder=second.parent).returncode == 0
+
+
+def test_answer_304_that_was_not_asked_for_is_no_revisit() -> None:
+    answer = Response("http://127.0.0.1/feed", status=304)
+    assert record_headers(answer, Request(answer.url), None) == {}
+    asked = Request(answer.url, headers={"If-None-Match": '"1"'})
+    assert record_headers(answer, asked, None) == {"WARC-Profile": f"{PROFILE}server-not-modified"}
 
 
 def test_body_in_a_file_that_is_gone_is_kept_again(server: FeedServer, project: Project) -> None:
