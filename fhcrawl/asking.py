@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
-from fhcrawl import logical_feed, reading, responses, wordpress
+from fhcrawl import given_hosts, logical_feed, reading, responses, wordpress
 from fhcrawl.logical_feed import Place, Role
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fhcrawl.warc.captures import Capture
 
 # What a walk's requests hand on, each to the next one; it may be read by another process.
-HANDED_ON = ("feed", "options", "run", "begun")
+HANDED_ON = ("feed", "options", "run", "begun", given_hosts.SPECIAL)
 # The meta of requests for pages that may not be there.
 GUESSED = {"handle_httpstatus_list": [wordpress.NOT_FOUND]}
 
@@ -34,6 +34,7 @@ def first(known: Subscription, options: dict[str, Any]) -> Iterator[Request]:
     """
     stored = known.snapshot
     walk = {"feed": known.feed, "options": options, "run": known.run}
+    walk[given_hosts.SPECIAL] = given_hosts.from_store(known, options)
     index: str | None = options.get("snapshot") or (stored.url if stored else None)
     if stored is not None and stored.is_read and stored.url == index:
         walk["options"] = {**options, "since": stored.created_at}

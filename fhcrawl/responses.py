@@ -8,7 +8,7 @@ from urllib.parse import urldefrag, urlsplit
 
 from scrapy import Request
 
-from fhcrawl import schedule
+from fhcrawl import given_hosts, schedule
 from fhcrawl.clock import now
 from fhcrawl.documents import Bounds, bounds, formats
 from fhcrawl.documents.dates import shift
@@ -54,6 +54,7 @@ def visit_of(request: Request, url: str) -> Visit:
         fetched=known.get("fetched") or now(),
         run=known["run"],
         location=_location(request, url),
+        special=given_hosts.to_store(known),
     )
 
 

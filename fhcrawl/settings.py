@@ -83,6 +83,9 @@ FHCRAWL_CSV_FORMULAS_ESCAPED = False
 # host:port, addresses, networks.
 FHCRAWL_ALLOWED_PRIVATE_HOSTS: list[str] = []
 
+# Whether lists of feeds may name files of this machine (file:), as feeds that are given one by one may.
+FHCRAWL_LISTED_FILES_ENABLED = False
+
 # Whether feeds of WordPress's that name no pages are walked by ?paged=2, ?paged=3 and so on.
 FHCRAWL_WORDPRESS_ENABLED = False
 

@@ -25,6 +25,7 @@ COMMENT = re.compile(r"(?:^|\s)#")
 WHITE_SPACE = re.compile(r"\s")
 # What may be a host: a name with a dot, or this machine's; then a port, a path and so on.
 HOST = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+)(?::[0-9]+)?(?:[/?#]|$)")
+LISTED_FILES = "FHCRAWL_LISTED_FILES_ENABLED"
 EXAMPLE = "https://example.org/index.atom"
 NOTHING_SUBSCRIBED = (
     "No feed to crawl: write -a feed=https://example.org/index.atom, -a feeds=subscriptions.txt, "
@@ -64,7 +65,11 @@ Listed = dict[str, FeedOptions]
 
 
 def from_arguments(
-    feed: str | None, feeds: str | None, snapshot: str | None = None, base: Path = Path()
+    feed: str | None,
+    feeds: str | None,
+    snapshot: str | None = None,
+    base: Path = Path(),
+    may_list_files: bool = False,
 ) -> Listed:
     """The feeds that the spider's arguments name, each once, in their order; none without arguments.
 
@@ -72,6 +77,7 @@ def from_arguments(
     :param feeds: path of a list
     :param snapshot: URL of the index of a snapshot that the only feed goes on from
     :param base: what the path is relative to
+    :param may_list_files: the list may name `file:` URLs
     :raises ArgumentError: if they name none, if one is no URL, or if the list cannot be read
     """
     if feed is None and feeds is None and not snapshot:
@@ -85,7 +91,7 @@ def from_arguments(
             "No feed to crawl: write -a feed=https://example.org/index.atom, or -a feeds=subscriptions.txt"
         )
     listed: Listed = {_checked(url, "-a feed"): FeedOptions() for url in (feed or "").split()}
-    for url, options in from_file(base / feeds) if feeds else ():
+    for url, options in from_file(base / feeds, may_list_files) if feeds else ():
         if url not in listed or options != FeedOptions():
             listed[url] = options
     if not listed:
@@ -111,9 +117,10 @@ def _snapshot(url: str | None, feed: str, where: str) -> str | None:
     return None if url is None else _checked(url, where)
 
 
-def from_words(words: Iterable[str]) -> Listed:
+def from_words(words: Iterable[str], may_list_files: bool = False) -> Listed:
     """The feeds that words on a command line name, each once: URLs, and paths of lists.
 
+    :param may_list_files: the lists may name `file:` URLs
     :raises ArgumentError: if one is neither, or if a list cannot be read
     """
     listed: Listed = {}
@@ -121,7 +128,7 @@ def from_words(words: Iterable[str]) -> Listed:
         if "://" in word:
             listed[_checked(word, "scrapy subscribe")] = FeedOptions()
         elif Path(word).exists():
-            listed.update(from_file(Path(word)))
+            listed.update(from_file(Path(word), may_list_files))
         else:
             raise ArgumentError(
                 f"{printable(word)} is neither a file nor the URL of a feed; "
@@ -130,11 +137,23 @@ def from_words(words: Iterable[str]) -> Listed:
     return listed
 
 
-def from_file(path: Path) -> Iterator[tuple[str, FeedOptions]]:
+def from_file(path: Path, may_list_files: bool = False) -> Iterator[tuple[str, FeedOptions]]:
     """The feeds of a list: a URL a line (# begins a comment), OPML, or TOML (by its ending).
 
-    :raises ArgumentError: if it cannot be read, or if one of them is no URL
+    :param may_list_files: it may name `file:` URLs
+    :raises ArgumentError: if it cannot be read, or if one of them is no URL, or a `file:` URL
     """
+    for url, options in _read(path):
+        # Lists come from elsewhere, and whoever wrote one need not be who may read this machine's files.
+        if not may_list_files and urlsplit(url).scheme == "file":
+            raise ArgumentError(
+                f"{path} names a file of this machine, {printable(url)}: write -a feed=URL or "
+                f"scrapy subscribe URL for it, or, if the list may name files, -s {LISTED_FILES}=1"
+            )
+        yield url, options
+
+
+def _read(path: Path) -> Iterator[tuple[str, FeedOptions]]:
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -49,6 +49,7 @@ class Visit:
     :param fetched: when, ISO 8601 in UTC
     :param run: number of the crawl
     :param location: where it is from now on, after permanent redirects; None: where it was asked for
+    :param special: whether the hosts that the user gave had special addresses: see `fhcrawl.given_hosts`
     :param moved_to: where a redirect has led from an archive, if another one may be there
     :param behind: the document behind it in the chain, None at its end
     :param behind_key: what names that one in the store
@@ -86,6 +87,7 @@ class Visit:
     fetched: str
     run: int = 0
     location: str | None = None
+    special: int | None = None
     title: str | None = None
     kind: str | None = None
     updated: str | None = None

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.interfaces import IHostnameResolver
 from zope.interface import implementer
 
+from fhcrawl import addresses
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 NAMES = "TEST_NAMES"
+# What counts as public with PublicLoopbackResolver, though a test can listen there.
+PUBLIC_LOOPBACK = "127.0.0.2"
 NEVER = ["never"]
 
 
@@ -58,3 +63,12 @@ class StubResolver:
             resolutionReceiver.addressResolved(made("TCP", address, portNumber))
         resolutionReceiver.resolutionComplete()
         return resolutionReceiver
+
+
+class PublicLoopbackResolver(StubResolver):
+    """The same where no address but 127.0.0.1 is special."""
+
+    def install_on_reactor(self) -> None:
+        addresses.SPECIAL_IPV4.clear()
+        addresses.SPECIAL_IPV4[IPv4Network("127.0.0.1/32")] = "a loopback"
+        super().install_on_reactor()

@@ -156,6 +156,22 @@ def test_file_can_be_a_feed() -> None:
     assert list(from_arguments("file:///srv/feeds/index.atom", None)) == ["file:///srv/feeds/index.atom"]
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("list.txt", f"{A}\nFILE:///srv/feeds/index.atom\n"),
+        ("list.opml", '<opml><outline xmlUrl=" file:///srv/feeds/index.atom"/></opml>'),
+        ("list.toml", '[[feed]]\nurl = "file:///srv/feeds/index.atom"\n'),
+    ],
+)
+def test_list_names_files_only_if_it_may(tmp_path: Path, name: str, content: str) -> None:
+    listed = tmp_path / name
+    listed.write_text(content)
+    with pytest.raises(ArgumentError, match="names a file of this machine, (?i:file):///srv/feeds/index"):
+        from_arguments(None, str(listed))
+    assert list(from_arguments(None, str(listed), may_list_files=True))[-1].lower().startswith("file:///srv")
+
+
 class TestSnapshot:
     def test_snapshot_belongs_to_the_feed(self) -> None:
         assert from_arguments(A, None, B) == {A: FeedOptions(snapshot=B)}

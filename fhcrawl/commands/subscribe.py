@@ -46,13 +46,16 @@ class Command(ScrapyCommand):
         """
         from fhcrawl import subscriptions
         from fhcrawl.clock import now
+        from fhcrawl.commands.crawl import check_switch
         from fhcrawl.extensions.store import store_url
         from fhcrawl.store import Store
 
         if not args or self.settings is None:
             raise UsageError("write scrapy subscribe https://example.org/index.atom", print_help=False)
         try:
-            listed = subscriptions.from_words(args)
+            check_switch(self.settings, subscriptions.LISTED_FILES)
+            may_list_files = self.settings.getbool(subscriptions.LISTED_FILES)
+            listed = subscriptions.from_words(args, may_list_files)
             with closing(Store.open(store_url(self.settings))) as store:
                 new = store.subscribe({url: options.plain() for url, options in listed.items()}, now())
         except FhcrawlError as error:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from scrapy.exceptions import IgnoreRequest
 from w3lib.url import file_uri_to_path
 
-from fhcrawl import addresses
+from fhcrawl import addresses, given_hosts
 from fhcrawl.addresses import PORTS, AllowedHosts
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Role
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
     from fhcrawl.addresses import Origin
 
-# Set in the meta of a request whose host may have any address.
+# One of these is set in the meta of a request for a host that the user gave or allowed: it may have any
+# address; its first addresses decide; it may have no special ones, since it had none before.
 ANY_ADDRESS = "fhcrawl_any_address"
+FIRST_USE = "fhcrawl_first_use"
+WAS_PUBLIC = "fhcrawl_was_public"
 
 
 class RefusedUrl(FhcrawlError, IgnoreRequest):  # noqa: N818
@@ -49,14 +52,15 @@ def allowed_hosts(settings: BaseSettings) -> AllowedHosts:
 class GuardMiddleware:
     """Lets http and https pass, and files only below the folder of a feed that the user gave as a file.
 
-    A host at a special address must be the very host and port of the feed, or listed. What a name stands for
-    is only known when it is connected to: `GuardedDownloadHandler` looks, unless `ANY_ADDRESS` is set here.
-    Redirects and retries come through here again, and so do requests that have come from another machine.
+    A host at a special address must be the very host and port of the feed, and have been at one when that was
+    first read; or it must be listed. What a name stands for is only known when it is connected to:
+    `GuardedDownloadHandler` looks, unless `ANY_ADDRESS` is set here. Redirects and retries come through here
+    again, and so do requests that have come from another machine.
     """
 
     def __init__(self, allowed: AllowedHosts) -> None:
         self._allowed = allowed
-        self._feeds: set[Origin] = set()
+        self._feeds: dict[Origin, str] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -71,7 +75,8 @@ class GuardMiddleware:
 
         :raises RefusedUrl: if it may not be fetched
         """
-        request.meta.pop(ANY_ADDRESS, None)
+        for key in (ANY_ADDRESS, FIRST_USE, WAS_PUBLIC):
+            request.meta.pop(key, None)
         # No link makes one: it is in a file that the user gave.
         if request.cb_kwargs.get("role") == Role.CAPTURE.value:
             return
@@ -92,8 +97,9 @@ class GuardMiddleware:
         where = addresses.origin(request.url)
         if feed is not None:
             _check_feed(request, feed)
-        if self._is_given(request, feed, where) or self._allowed.has_name(where):
-            request.meta[ANY_ADDRESS] = True
+        key = ANY_ADDRESS if self._allowed.has_name(where) else self._key(request, feed, where)
+        if key is not None:
+            request.meta[key] = True
             return
         if addresses.special_name(where.host):
             raise RefusedUrl("private-address", "it is on this machine")
@@ -102,21 +108,29 @@ class GuardMiddleware:
         if refusal is not None:
             raise RefusedUrl("private-address", refusal)
 
-    def _is_given(self, request: Request, feed: str | None, where: Origin) -> bool:
+    def _key(self, request: Request, feed: str | None, where: Origin) -> str | None:
+        """What is set in the meta of a request for a host that the user gave; None for another one."""
         if feed is not None:
-            given = where in map(addresses.origin, _given(request, feed))
-            if given:
-                self._feeds.add(where)
-            return given
+            if where not in map(addresses.origin, _given(request, feed)):
+                return None
+            had_special = given_hosts.is_fixed(where.host) or _had_special(request, where)
+            key = {None: FIRST_USE, True: ANY_ADDRESS, False: WAS_PUBLIC}[had_special]
+            self._feeds[where] = key
+            return key
         # RobotsTxtMiddleware asks for a feed's host without saying for which feed. Where a robots.txt is
         # redirected to is not what the user gave.
         hops = request.meta.get("redirect_urls", ())
-        return where in self._feeds and all(addresses.origin(hop) == where for hop in hops)
+        is_there = all(addresses.origin(hop) == where for hop in hops)
+        return self._feeds.get(where) if is_there else None
 
 
 def _given(request: Request, feed: str) -> list[str]:
-    """The URLs that the user gave: the feed's, and that of a snapshot."""
-    return [feed, *filter(None, [request.cb_kwargs.get("options", {}).get("snapshot")])]
+    return given_hosts.urls(feed, request.cb_kwargs.get("options", {}))
+
+
+def _had_special(request: Request, where: Origin) -> bool | None:
+    carried: dict[str, bool] = request.cb_kwargs.get(given_hosts.SPECIAL) or {}
+    return carried.get(where.host)
 
 
 def _check_feed(request: Request, feed: str) -> None:

@@ -15,9 +15,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IResolutionReceiver
 from zope.interface import implementer
 
-from fhcrawl.addresses import PORTS
-from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, RefusedUrl, allowed_hosts
+from fhcrawl.addresses import PORTS, canonical, special
+from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, RefusedUrl, allowed_hosts
 from fhcrawl.downloadhandlers.bounded import BoundedDownloadHandler, BoundedFactory
+from fhcrawl.given_hosts import SPECIAL
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -25,7 +26,11 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.internet.interfaces import IAddress, IHostResolution
 
-    from fhcrawl.addresses import AllowedHosts
+    from fhcrawl.addresses import Address, AllowedHosts
+
+BEFORE = (
+    "and its name led to a public address before; if that is right, list {} in FHCRAWL_ALLOWED_PRIVATE_HOSTS"
+)
 
 
 class GuardedDownloadHandler(BaseDownloadHandler):
@@ -50,12 +55,33 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         if request.meta.get(ANY_ADDRESS) or request.meta.get("proxy"):
             return await self._anywhere.download_request(request)
         url = urlparse_cached(request)
-        port = url.port or PORTS[url.scheme]
-        # A name that is known to lead astray is not even connected to.
+        host, port = url.hostname or "", url.port or PORTS[url.scheme]
         timeout = request.meta.get("download_timeout") or self._dns_timeout
-        for address in await look_up(url.hostname or "", port, timeout):
-            check(self._allowed, address, port)
-        return await self._checked.download_request(request)
+        found = await look_up(host, port, timeout)
+        if request.meta.get(FIRST_USE):
+            return await self._use_first(request, canonical(host), any(map(is_special, found)))
+        try:
+            # A name that is known to lead astray is not even connected to.
+            for address in found:
+                check(self._allowed, address, port)
+            return await self._checked.download_request(request)
+        except RefusedUrl as error:
+            if not request.meta.get(WAS_PUBLIC):
+                raise
+            raise RefusedUrl(error.kind, f"{error}, {BEFORE.format(host)}") from error
+
+    async def _use_first(self, request: Request, host: str, has_special: bool) -> Response:
+        """Download from a host that the user gave, and note for all requests to come what addresses it has.
+
+        :param has_special: some of them are special
+        """
+        handler = self._anywhere if has_special else self._checked
+        response = await handler.download_request(request)
+        # A robots.txt is no feed's.
+        if "feed" in request.cb_kwargs:
+            known = request.cb_kwargs.get(SPECIAL) or {}
+            request.cb_kwargs[SPECIAL] = {**known, host: has_special}
+        return response
 
     async def close(self) -> None:
         """Close the connections."""
@@ -84,12 +110,21 @@ class CheckedFactory(BoundedFactory):
         return super().buildProtocol(addr)
 
 
+def is_special(host: str) -> bool:
+    """Whether the address of a connection is special."""
+    return special(_address(host)) is not None
+
+
+def _address(host: str) -> Address:
+    return ip_address(host.partition("%")[0])
+
+
 def check(allowed: AllowedHosts, host: str, port: int) -> None:
     """Look at the address of a connection.
 
     :raises RefusedUrl: if it may not be used
     """
-    refusal = allowed.refusal(ip_address(host.partition("%")[0]), port)
+    refusal = allowed.refusal(_address(host), port)
     if refusal is not None:
         raise RefusedUrl("private-address", refusal)
 

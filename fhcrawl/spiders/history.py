@@ -26,7 +26,7 @@ from fhcrawl.failures import loss_of, wait_of
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.logs import printable
 from fhcrawl.store import FEEDS_AT_ONCE
-from fhcrawl.subscriptions import FeedOptions
+from fhcrawl.subscriptions import LISTED_FILES, FeedOptions
 from fhcrawl.visit import Loss, State, Visit
 from fhcrawl.warc import naming
 
@@ -110,7 +110,7 @@ class HistorySpider(Spider):
         :raises ArgumentError: if one cannot be used
         """
         base = base_of(settings, others)
-        listed = subscriptions.from_arguments(feed, feeds, snapshot, base)
+        listed = subscriptions.from_arguments(feed, feeds, snapshot, base, settings.getbool(LISTED_FILES))
         reset = subscriptions.flag(str(deltafetch_reset), "-a deltafetch_reset")
         only_due = subscriptions.flag(str(due), "-a due")
         files = naming.files(warc, base) if warc is not None else []

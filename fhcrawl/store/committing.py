@@ -97,6 +97,8 @@ class Commit:
     def _write_feed(self, has_news: bool) -> None:
         if self._visit.role is Role.SUBSCRIPTION:
             self._write_subscription(self._subscription_row())
+        if self._visit.role in (Role.SUBSCRIPTION, Role.INDEX) and self._visit.special is not None:
+            self._update_feed({"special": self._visit.special})
         self._write_news(has_news)
 
     def _write_news(self, has_news: bool) -> None:
@@ -115,8 +117,8 @@ class Commit:
         """Write that a feed's subscription document is still what it was."""
         visit = self._visit
         of_feed = {"b_feed_id": self._feed_id, "b_walk": visit.place.walk}
-        times = {"b_time": visit.fetched, "b_fresh": visit.fresh}
-        self._connection.execute(statements.CONFIRM_FEED, of_feed | times)
+        says = {"b_time": visit.fetched, "b_fresh": visit.fresh, "b_special": visit.special}
+        self._connection.execute(statements.CONFIRM_FEED, of_feed | says)
         self._connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed)
 
     def _update_feed(self, values: Mapping[str, object], is_subscription: bool = False) -> None:

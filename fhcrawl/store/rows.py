@@ -110,6 +110,7 @@ class Subscription:
         read again anyway
     :param crawled: when it was last read; None if it never was
     :param snapshot: the snapshot that the feed goes on from
+    :param special: whether the hosts that the user gave had special addresses: see `fhcrawl.given_hosts`
     """
 
     feed: str
@@ -123,6 +124,7 @@ class Subscription:
     body_digest: str | None = None
     crawled: str | None = None
     snapshot: StoredSnapshot | None = None
+    special: int | None = None
 
     def anew(self) -> Subscription:
         """The same, with the subscription document to be read even if it is what it was."""

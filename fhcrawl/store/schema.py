@@ -117,7 +117,11 @@ feeds = Table(
     Column("change_seconds", Number, comment="between its changes, on average"),
     Column("due", Text, comment="when it is due again; NULL: now"),
     Column("released", Integer, comment="1: its last crawl has finished with it, and may still be running"),
-    Column("special", Integer, comment="1: its host had a special address when it was first read; 0: not"),
+    Column(
+        "special",
+        Integer,
+        comment="1: its host had a special address when first read; 0: not; + 2: its snapshot's",
+    ),
     UniqueConstraint("url").ddl_if(SQLITE),
 )
 

@@ -205,6 +205,7 @@ CONFIRM_FEED = (
         polled=bindparam("b_time"),
         walk=bindparam("b_walk"),
         fresh_seconds=func.coalesce(bindparam("b_fresh", type_=Number), feeds.c.fresh_seconds),
+        special=func.coalesce(bindparam("b_special", type_=Integer), feeds.c.special),
     )
 )
 CONFIRM_SUBSCRIPTION = (

@@ -103,11 +103,11 @@ def _subscriptions(
         known = row.url, row.location, row.walk + 1, run
         document = read.get(row.subscription_id)
         if document is None:
-            yield row.id, Subscription(*known, crawled=row.crawled, snapshot=snapshot)
+            yield row.id, Subscription(*known, crawled=row.crawled, snapshot=snapshot, special=row.special)
             continue
         step = lists.unread(connection, behind.get(document.behind_id))
         validators = row.etag, row.last_modified, row.validated_url, row.body_digest
-        subscription = Subscription(*known, step, *validators, row.crawled, snapshot)
+        subscription = Subscription(*known, step, *validators, row.crawled, snapshot, row.special)
         # That it has not changed would not say that it still leads to where its archives are now.
         yield row.id, subscription.anew() if row.id in moved else subscription
 

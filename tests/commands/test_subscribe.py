@@ -29,6 +29,21 @@ def test_crawl_without_arguments_crawls_what_is_subscribed(server: FeedServer, p
     assert sorted(server.asked()) == ["/a", "/b", "/c"]
 
 
+def test_list_that_names_a_file_is_refused_unless_it_may(project: Project) -> None:
+    path = project.folder / "index.atom"
+    path.write_text(atom([E("1")]))
+    (project.folder / "list.txt").write_text(path.as_uri())
+    sentence = f"list.txt names a file of this machine, {path.as_uri()}: write -a feed=URL"
+    done = project.scrapy("subscribe", "list.txt")
+    assert (done.returncode, sentence in done.stderr) == (2, True)
+    run = project.crawl(args=("-a", "feeds=list.txt"))
+    assert (run.exit_code, sentence in run.log) == (2, True)
+    done = project.scrapy("subscribe", "-s", "FHCRAWL_LISTED_FILES_ENABLED=1", "list.txt")
+    assert (done.returncode, done.stdout) == (0, "Newly subscribed: 1; already subscribed: 0\n")
+    # What is subscribed stays so.
+    assert set(project.crawl().changes) == {"1"}
+
+
 def test_options_of_a_list_are_kept(server: FeedServer, project: Project) -> None:
     server.serve("/a", atom([E("3")], links={"next-archive": server.url("/a2")}))
     server.serve("/a2", atom([E("2")], links={"next-archive": server.url("/a1")}))
