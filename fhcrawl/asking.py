@@ -34,8 +34,10 @@ def first(known: Subscription, options: dict[str, Any]) -> Iterator[Request]:
     """
     stored = known.snapshot
     walk = {"feed": known.feed, "options": options, "run": known.run}
-    walk[given_hosts.SPECIAL] = given_hosts.from_store(known, options)
     index: str | None = options.get("snapshot") or (stored.url if stored else None)
+    if index is not None:
+        walk["options"] = options = {**options, "snapshot": index}
+    walk[given_hosts.SPECIAL] = given_hosts.from_store(known, options)
     if stored is not None and stored.is_read and stored.url == index:
         walk["options"] = {**options, "since": stored.created_at}
         if stored.part is not None:
@@ -47,7 +49,7 @@ def first(known: Subscription, options: dict[str, Any]) -> Iterator[Request]:
     yield _request(
         Role.SUBSCRIPTION,
         index,
-        walk={**walk, "options": {**options, "snapshot": index}},
+        walk=walk,
         place=Place(known.walk, 0),
         meta={"deltafetch_enabled": False},
     )

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 
-from fhcrawl import given_hosts
+from fhcrawl import asking, given_hosts
 from fhcrawl.addresses import AllowedHosts
 from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, GuardMiddleware
-from fhcrawl.store import Subscription
+from fhcrawl.logical_feed import Place, Role
+from fhcrawl.store import Step, Subscription
 from fhcrawl.store.rows import StoredSnapshot
 from tests.feeds import E, atom
 from tests.resolver import PUBLIC_LOOPBACK, names
@@ -99,6 +100,16 @@ def test_what_the_store_knows_comes_back_from_the_requests(special: int) -> None
     assert carried == {"feed.test": special in (1, 3), "snapshot.test": special in (2, 3)}
     cb_kwargs = json.loads(json.dumps({"feed": FEED, "options": options, given_hosts.SPECIAL: carried}))
     assert given_hosts.to_store(cb_kwargs) == special
+
+
+@pytest.mark.parametrize("options", [{}, {"snapshot": SNAPSHOT}])
+def test_snapshot_of_an_earlier_run_is_still_given(options: dict[str, str]) -> None:
+    part = Step("part", f"{SNAPSHOT}/1", Role.PART, Place(1, -1))
+    read = StoredSnapshot(SNAPSHOT, True, None, part)
+    known = Subscription(FEED, FEED, 1, 1, snapshot=read, special=2)
+    for request in asking.first(known, options):
+        assert request.cb_kwargs[given_hosts.SPECIAL] == {"feed.test": False, "snapshot.test": True}
+        assert given_hosts.to_store(request.cb_kwargs) == 2
 
 
 @pytest.mark.parametrize("read", [None, StoredSnapshot("http://old.test/", True, None, None)])
