@@ -131,7 +131,12 @@ def test_each_host_that_the_user_gave_is_what_it_was(
     special: dict[str, bool], feed: str, snapshot: str
 ) -> None:
     guard = GuardMiddleware(AllowedHosts())
-    known = {"feed": FEED, "options": {"snapshot": SNAPSHOT}, given_hosts.SPECIAL: special}
+    known = {
+        "feed": FEED,
+        "role": "subscription",
+        "options": {"snapshot": SNAPSHOT},
+        given_hosts.SPECIAL: special,
+    }
     for url, key in ((FEED, feed), (SNAPSHOT, snapshot)):
         request = Request(
             url, cb_kwargs=known, meta=dict.fromkeys((ANY_ADDRESS, FIRST_USE, WAS_PUBLIC), True)
@@ -140,3 +145,21 @@ def test_each_host_that_the_user_gave_is_what_it_was(
         guard.process_request(request)
         guard.process_request(robots)
         assert (request.meta, robots.meta) == ({key: True}, {key: True})
+
+
+@pytest.mark.parametrize(
+    ("known", "meta"),
+    [
+        ({"role": "archive"}, {}),
+        ({"role": "subscription", "via": "http://other.test/"}, {}),
+        ({"role": "subscription"}, {"redirect_urls": ["http://other.test/"]}),
+    ],
+    ids=["archive", "link", "redirect"],
+)
+def test_only_the_users_own_request_decides_what_a_host_is(
+    known: dict[str, str], meta: dict[str, list[str]]
+) -> None:
+    """A feed that has moved to another host must not lead back to a name that has changed its mind."""
+    request = Request(FEED, cb_kwargs={"feed": FEED, **known}, meta=meta)
+    GuardMiddleware(AllowedHosts()).process_request(request)
+    assert request.meta == meta

@@ -111,11 +111,9 @@ class GuardMiddleware:
     def _key(self, request: Request, feed: str | None, where: Origin) -> str | None:
         """What is set in the meta of a request for a host that the user gave; None for another one."""
         if feed is not None:
-            if where not in map(addresses.origin, _given(request, feed)):
-                return None
-            had_special = given_hosts.is_fixed(where.host) or _had_special(request, where)
-            key = {None: FIRST_USE, True: ANY_ADDRESS, False: WAS_PUBLIC}[had_special]
-            self._feeds[where] = key
+            key = _key_of_given(request, feed, where)
+            if key is not None:
+                self._feeds[where] = key
             return key
         # RobotsTxtMiddleware asks for a feed's host without saying for which feed. Where a robots.txt is
         # redirected to is not what the user gave.
@@ -128,9 +126,22 @@ def _given(request: Request, feed: str) -> list[str]:
     return given_hosts.urls(feed, request.cb_kwargs.get("options", {}))
 
 
-def _had_special(request: Request, where: Origin) -> bool | None:
+def _key_of_given(request: Request, feed: str, where: Origin) -> str | None:
+    if where not in map(addresses.origin, _given(request, feed)):
+        return None
     carried: dict[str, bool] = request.cb_kwargs.get(given_hosts.SPECIAL) or {}
-    return carried.get(where.host)
+    if given_hosts.is_fixed(where.host) or carried.get(where.host):
+        return ANY_ADDRESS
+    if where.host in carried:
+        return WAS_PUBLIC
+    return FIRST_USE if _is_users(request) else None
+
+
+def _is_users(request: Request) -> bool:
+    """Whether a request is the user's own: neither a link nor a redirect has led to it."""
+    known = request.cb_kwargs
+    is_link = known.get("via") is not None or known.get("role") in (Role.ARCHIVE.value, Role.PAGE.value)
+    return not is_link and "redirect_urls" not in request.meta
 
 
 def _check_feed(request: Request, feed: str) -> None:

@@ -97,7 +97,7 @@ class Commit:
     def _write_feed(self, has_news: bool) -> None:
         if self._visit.role is Role.SUBSCRIPTION:
             self._write_subscription(self._subscription_row())
-        if self._visit.role in (Role.SUBSCRIPTION, Role.INDEX) and self._visit.special is not None:
+        if self._visit.role is Role.INDEX and self._visit.special is not None:
             self._update_feed({"special": self._visit.special})
         self._write_news(has_news)
 
@@ -254,6 +254,7 @@ class Commit:
             "validated_url": visit.url if etag or last_modified else None,
             "body_digest": body_digest,
             **schedules.answer_row(visit),
+            **({} if visit.special is None else {"special": visit.special}),
         }
 
     def _delete(self) -> int:
