@@ -48,6 +48,7 @@ ADVICE = {
     "reader-died": "the next run reads it again; if memory was short, lower FHCRAWL_MAX_ELEMENTS; if time "
     "was, raise FHCRAWL_READER_TIMEOUT",
     "limit": "raise the setting that it names, if that can be; the next run goes on where one has stopped",
+    "disk-full": "make room on that disk (the log says where), then run it again; the next run goes on there",
     "moved": "run it again: the next run sees whether the chain still leads there",
     "known": "run it again: the next run goes on there",
     "pipeline-error": OURS,
@@ -65,6 +66,7 @@ OTHERWISE = "the next run asks again"
 
 # By the beginnings of stats.
 FAILURES = {
+    "fhcrawl/disk/full": "A disk was nearly full (see the log): make room on it, then run again.",
     "fhcrawl/cluster/failed": "Redis has failed (see the log): mend it, then run again.",
     "fhcrawl/store/failed": "The store has failed (see the log): mend it, then run again.",
     "fhcrawl/warc/failed": "Not all of this run is in finished WARC files (see the log).",

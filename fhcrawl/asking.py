@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fhcrawl.warc.captures import Capture
 
 # What a walk's requests hand on, each to the next one; it may be read by another process.
-HANDED_ON = ("feed", "options", "run", "begun", given_hosts.SPECIAL)
+HANDED_ON = ("feed", "options", "run", "begun", "octets", given_hosts.SPECIAL)
 # The meta of requests for pages that may not be there.
 GUESSED = {"handle_httpstatus_list": [wordpress.NOT_FOUND]}
 

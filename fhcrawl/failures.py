@@ -66,7 +66,7 @@ def loss_of(failure: Failure) -> Loss:
     if isinstance(error, RefusedUrl):
         return Loss(State.REFUSED, error.kind, f"may not be fetched: {error}")
     if isinstance(error, LimitReached):
-        return Loss(State.KNOWN, "limit", f"was left for a later run: {error}")
+        return Loss(State.KNOWN, error.kind, f"was left for a later run: {error}")
     if isinstance(error, IgnoreRequest):
         return _ignored(error)
     return Loss(State.FAILED, "download-error", f"cannot be fetched ({_name(error)})")

@@ -24,7 +24,7 @@ WEIGHT = 0.25
 POLLS = 2
 # Reasons that no later run can do anything about, and those that only wait for one.
 NO_GAPS = ("no-history", "paged", "entries-lost")
-LEFT_OVER = ("known", "limit")
+LEFT_OVER = ("known", "limit", "disk-full")
 LONGEST = 365 * 24 * 60 * 60  # seconds that anybody is believed
 DIGITS = 19  # of a number that are read: more are longer than LONGEST anyway
 HOURS, DAYS = 24, 7

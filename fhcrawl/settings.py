@@ -59,6 +59,12 @@ FHCRAWL_PREFETCH = 8
 # How many seconds a feed may take in one run, from its first request on; 0 is no limit. A run a day should
 # end in a day, and a server that sends a byte at a time should not hold it up.
 FHCRAWL_MAX_SECONDS = 24 * 60 * 60
+# How many octets a feed may bring in one run, decompressed; 0 is no limit. A chain that never ends would fill
+# the disk. A history of 100,000 entries of 5 KiB is a quarter of that.
+FHCRAWL_MAX_BYTES = 2 * 1024**3
+# How many octets have to be free on each disk that a crawl writes to, or a quarter of a smaller one: else it
+# takes no document. 0 is off. Several documents of DOWNLOAD_MAXSIZE may be under way.
+FHCRAWL_MIN_FREE_DISK = 256 * 1024**2
 # What one document may hold; 0 is no limit, or the parser's own. Each entry and each element takes some
 # hundred bytes of memory, however little is in it. Of the elements those count that are in memory at once.
 FHCRAWL_MAX_ENTRIES = 100_000
@@ -163,6 +169,9 @@ DOWNLOAD_HANDLERS = {
 DOWNLOADER_MIDDLEWARES = {
     "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": 55,
     "fhcrawl.downloadermiddlewares.limits.LimitsMiddleware": 60,
+    # Like it, before all that answers a request, and behind all that decompresses a response.
+    "fhcrawl.downloadermiddlewares.octets.OctetsMiddleware": 61,
+    "fhcrawl.downloadermiddlewares.disk.DiskMiddleware": 62,
     # Beside RetryMiddleware, and like it nearer to the spider than HttpCompressionMiddleware.
     "fhcrawl.downloadermiddlewares.cutoff.CutOffMiddleware": 555,
     # Behind RobotsTxtMiddleware, which it listens to, and before RetryMiddleware sees the response.

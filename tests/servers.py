@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
@@ -13,6 +14,10 @@ from tests.databases import SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+
+NO_MOUNT = "a disk of its own needs the right to mount"
 
     from tests.wordpress_server import WordPress
 
@@ -23,6 +28,19 @@ def leave_out(why: str) -> NoReturn:
         pytest.fail(why)
     # Somebody who has no such server, or may not mount, can run the other tests.
     pytest.skip(why)  # never in CI; elsewhere, it is said which tests were left out, and why
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[None]:
+    """Let a folder be a file system of its own, of some size as mount has it."""
+    folder.mkdir(exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        leave_out(NO_MOUNT)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)  # noqa: S607
 
 
 @contextlib.contextmanager

@@ -41,6 +41,8 @@ OUR_NUMBERS = {
     "FHCRAWL_MAX_ARCHIVES": None,
     "FHCRAWL_MAX_PAGES": None,
     "FHCRAWL_MAX_SECONDS": None,
+    "FHCRAWL_MAX_BYTES": None,
+    "FHCRAWL_MIN_FREE_DISK": None,
     "FHCRAWL_MAX_ENTRIES": None,
     "FHCRAWL_MAX_ELEMENTS": None,
     "FHCRAWL_MAX_DEPTH": PARSER_DEPTH,
@@ -58,6 +60,7 @@ OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(d
 FAILURES = (
     "feedexport/failed_count/",
     "fhcrawl/cluster/failed",
+    "fhcrawl/disk/full",
     "fhcrawl/store/failed",
     "fhcrawl/warc/failed",
 )

@@ -29,6 +29,8 @@ class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
     :param wait: for how many seconds the server wants none
     """
 
+    kind = "limit"
+
     def __init__(self, message: str, wait: float = 0) -> None:
         super().__init__(message)
         self.wait = wait

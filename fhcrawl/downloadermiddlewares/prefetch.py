@@ -10,6 +10,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http.request import NO_CALLBACK
 
 from fhcrawl import archive_urls, signals
+from fhcrawl.downloadermiddlewares.octets import RECEIVED
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Role
 
@@ -26,7 +27,7 @@ ROLES = (Role.ARCHIVE.value, Role.PAGE.value)
 AHEAD = "fhcrawl_prefetch"
 PREFETCHED = "prefetched"
 AGAIN = ("retry_times", "redirect_times")
-OF_THE_DOWNLOAD = ("download_slot", "download_latency")
+OF_THE_DOWNLOAD = ("download_slot", "download_latency", RECEIVED)
 REDIRECTS = (301, 302, 303, 307, 308)
 ERRORS = 400
 # The latest URLs that a chain is learnt from; its first one is kept too.

@@ -116,6 +116,12 @@ class FeedExporter(feedexport.FeedExporter):
         crawler.signals.connect(exporter.close_spider, signals.spider_closed)
         return exporter
 
+    @property
+    def paths(self) -> list[Path]:
+        """Of the files that are exported to; pipes and devices aside."""
+        paths = [Path(storage.path).resolve() for storage in self._storages]
+        return [path for path in paths if path.is_file() or not path.exists()]
+
     def _start_new_batch(self, *args: Any, **kwargs: Any) -> FeedSlot:
         slot = super()._start_new_batch(*args, **kwargs)
         if isinstance(slot.storage, FileFeedStorage):

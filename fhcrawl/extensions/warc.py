@@ -14,6 +14,8 @@ from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.warc import naming
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -61,6 +63,11 @@ class WarcExtension:
         crawler.signals.connect(extension.response_downloaded, signal=signals.response_downloaded)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         return extension
+
+    @property
+    def folder(self) -> Path | None:
+        """Of the files; None if no more are written."""
+        return None if self._files is None else self._files.folder
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Write a response and its request."""

@@ -150,6 +150,17 @@ def identity(engine: Engine) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def file_of(url: str | URL) -> Path | None:
+    """The file of a SQLite database; None if it is another one, or in memory.
+
+    :raises StoreError: if the URL cannot be used
+    """
+    found = parsed(url)
+    if found.get_backend_name() != "sqlite" or found.database in (None, "", ":memory:"):
+        return None
+    return Path(str(found.database).removeprefix("file:")).absolute()
+
+
 def immutable(url: URL) -> URL | None:
     """Of a SQLite file in a folder where nothing can be written; None if it is none, or is being written."""
     if url.get_backend_name() != "sqlite" or not url.database:

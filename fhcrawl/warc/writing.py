@@ -148,12 +148,20 @@ class WarcFiles:
             file, self._file = self._file, None
             file.close()
 
+    @property
+    def folder(self) -> Path:
+        """Of the latest file, or of the first one."""
+        return self._path().parent
+
+    def _path(self) -> Path:
+        return (self._base / (self._template % self._named)).absolute()
+
     def _next(self) -> WarcFile:
         """A file under the first serial number that nobody has used."""
         while True:
             self._serial += 1
             self._named["serial"] = self._serial
-            path = (self._base / (self._template % self._named)).absolute()
+            path = self._path()
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.exists():
                 continue

@@ -14,9 +14,9 @@ import pytest
 from sqlalchemy import make_url
 
 from fhcrawl.advice import FAILURES
+from tests import servers
 from tests.crawling import read_export
 from tests.feeds import E, atom
-from tests.servers import leave_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tests.server import FeedServer
 
 pytestmark = pytest.mark.sqlite_only("files that are locked, read-only, damaged or gone")
-
-NO_MOUNT = "a disk of its own needs the right to mount"
 
 
 def store_of(project: Project) -> Path:
@@ -68,12 +66,8 @@ def assert_whole(project: Project, feed: str, exported: list[str]) -> None:
 def small_disk(project: Project) -> Iterator[Path]:
     """The store's folder is a file system of its own."""
     folder = store_of(project).parent
-    folder.mkdir(exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        leave_out(NO_MOUNT)
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)  # noqa: S607
+    with servers.small_disk(folder, "2m"):
+        yield folder
 
 
 def fill(folder: Path) -> None:

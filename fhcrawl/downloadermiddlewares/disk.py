@@ -1,0 +1,157 @@
+"""Takes no more documents while a disk that the crawl writes to is nearly full."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy.exceptions import NotConfigured
+
+from fhcrawl.downloadermiddlewares.limits import LimitReached
+from fhcrawl.extensions.feedexport import FeedExporter
+from fhcrawl.extensions.store import store_url
+from fhcrawl.extensions.warc import WarcExtension
+from fhcrawl.logs import printable
+from fhcrawl.store.opening import file_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+logger = logging.getLogger(__name__)
+
+SETTING = "FHCRAWL_MIN_FREE_DISK"
+FULL = "fhcrawl/disk/full"
+# Of a small disk, this part is enough: many machines have no more than 64 MiB for temporary files.
+ENOUGH = 1 / 4
+MIB = 1024**2
+
+
+class DiskFull(LimitReached):
+    """A request for a document that there may be no room for."""
+
+    kind = "disk-full"
+
+
+class Place(NamedTuple):
+    """A file or folder that a crawl writes to.
+
+    :param holds: what it holds, for people
+    """
+
+    holds: str
+    path: Path
+
+
+class Room(NamedTuple):
+    """How many octets of a disk are free, and how many have to be."""
+
+    free: int
+    needed: int
+
+
+class DiskMiddleware:
+    """FHCRAWL_MIN_FREE_DISK: how many octets have to be free on each disk; 0 is off.
+
+    The disks are those of a store on SQLite, of exports, of WARC files, and of temporary files. While one of
+    them has less, nothing is asked for, and what comes is not read; documents that are being read are
+    committed. What is left is for a later run, and the exit code is 1.
+    """
+
+    def __init__(self, crawler: Crawler, least: int) -> None:
+        self._crawler = crawler
+        self._least = least
+        self._said: set[Path] = set()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Read the setting.
+
+        :raises NotConfigured: if it is 0
+        """
+        least = crawler.settings.getint(SETTING)
+        if not least:
+            raise NotConfigured
+        return cls(crawler, least)
+
+    def process_request(self, request: Request) -> None:
+        """Let a request pass.
+
+        :raises DiskFull: if there may be no room for what it brings
+        """
+        self._check(request)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Let a response pass; while it was on its way, others may have filled the disk.
+
+        :raises DiskFull: if there may be no room for it
+        """
+        self._check(request)
+        return response
+
+    def _check(self, request: Request) -> None:
+        # Without its robots.txt, all of a host would be allowed.
+        if "feed" not in request.cb_kwargs:
+            return
+        for place in self._places:
+            room = room_at(place.path, self._least)
+            if room is not None and room.free < room.needed:
+                self._say(place, room)
+                raise DiskFull(f"the disk of {place.holds} is nearly full ({SETTING})")
+
+    def _say(self, place: Place, room: Room) -> None:
+        if place.path in self._said:
+            return
+        self._said.add(place.path)
+        self._crawler.stats.inc_value(FULL)
+        logger.error(
+            "The disk of %s is nearly full: %s has %.1f MiB free, and %.1f are needed (%s); until then, no "
+            "document is taken",
+            place.holds,
+            printable(str(place.path)),
+            room.free / MIB,
+            room.needed / MIB,
+            SETTING,
+        )
+
+    @cached_property
+    def _places(self) -> list[Place]:
+        """When the first request is made, all exports are open."""
+        return list(_places(self._crawler))
+
+
+def _places(crawler: Crawler) -> Iterator[Place]:
+    store = file_of(store_url(crawler.settings))
+    if store is not None:
+        yield Place("the store", store.parent)
+    exporter = crawler.get_extension(FeedExporter)
+    for path in [] if exporter is None else exporter.paths:
+        yield Place("an export", path.parent)
+    warc = crawler.get_extension(WarcExtension)
+    if warc is not None and warc.folder is not None:
+        yield Place("WARC files", warc.folder)
+    yield Place("temporary files", Path(tempfile.gettempdir()))
+
+
+def room_at(path: Path, least: int) -> Room | None:
+    """The room on a path's disk; None if it is not known.
+
+    :param path: it may not be there yet
+    :param least: how many octets have to be free; of a small disk, a part of it is enough
+    """
+    for there in (path, *path.parents):
+        with suppress(OSError):
+            disk = os.statvfs(there)
+            size = disk.f_blocks * disk.f_frsize
+            # What is no disk (a file system of a cloud's, say) has no size.
+            return Room(disk.f_bavail * disk.f_frsize, min(least, int(size * ENOUGH))) if size else None
+    return None
