@@ -133,6 +133,7 @@ def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds)
     if since:
         _bound(visit, document, since)
     versions = list(_versions(visit, document, since or ""))
+    responses.note_growth(response, visit.inherited)
     visit.versions = [version for version in versions if version is not None]
     visit.deletions = _deletions(visit, document)
     visit.lost_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
@@ -212,6 +213,7 @@ def _versions(visit: Visit, document: FeedDocument, since: str) -> Iterator[Vers
     latest = logical_feed.latest_time(visit.fetched)
     is_whole = not isinstance(document.entries, InPieces)
     for position, entry in enumerate(document.entries):
+        visit.inherited += _inherited(entry)
         entry_id = logical_feed.identity(entry, document)
         if entry_id is None or (since and logical_feed.is_before(entry.updated, since)):
             yield None
@@ -219,6 +221,13 @@ def _versions(visit: Visit, document: FeedDocument, since: str) -> Iterator[Vers
         order = logical_feed.order(entry.updated, document.updated, visit.place, position, latest)
         digest = entry.digest or logical_feed.digest(entry)
         yield Version(entry_id, order, digest, entry.original if is_whole else None)
+
+
+# Each link in some octets of a document may have a base of 2,000, and each entry the feed's authors.
+def _inherited(entry: Entry) -> int:
+    """How many characters an entry has in what can come from elsewhere in its document."""
+    enclosures = sum(len(enclosure["url"]) for enclosure in entry.enclosures) if entry.enclosures else 0
+    return len(entry.link or "") + sum(map(len, entry.authors)) + enclosures
 
 
 def _deletions(visit: Visit, document: FeedDocument) -> list[Version]:

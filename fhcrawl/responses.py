@@ -67,6 +67,15 @@ def note_freshness(visit: Visit, response: Response) -> None:
         )
 
 
+def note_growth(response: Response, size: int) -> None:
+    """Let a document count with what is stored of it, if that is more (FHCRAWL_MAX_BYTES).
+
+    :param size: octets that are stored
+    """
+    known = response.cb_kwargs
+    known["octets"] = known.get("octets", 0) + max(size - len(response.body), 0)
+
+
 def note_wait(visit: Visit, seconds: float) -> None:
     """Note in a visit that its server wants no request for a time."""
     if seconds > 0:

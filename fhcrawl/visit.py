@@ -74,6 +74,7 @@ class Visit:
     :param present: the ids in a complete feed's document; None for other documents
     :param settle: to be called when an entry is through the pipelines: with its version, and the item that
         came out (DROPPED if it was dropped), or the error that it was lost to
+    :param inherited: characters of the entries' URLs and authors, which may come from the document's head
     :param counts: what the crawl's stats are to have more of, when the document is committed, or pieces of it
     :param counted: what of that they have
     """
@@ -114,6 +115,7 @@ class Visit:
     replaces: str | None = None
     present: frozenset[str] | None = None
     settle: Callable[[Version, object, Exception | None], None] = lambda *args: None
+    inherited: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     counted: Counter[str] = field(default_factory=Counter)
 

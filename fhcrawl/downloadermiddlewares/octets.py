@@ -24,10 +24,10 @@ RECEIVED = "fhcrawl_received"
 class OctetsMiddleware:
     """FHCRAWL_MAX_BYTES: how many octets a feed may bring in one run; 0 is no limit.
 
-    A response counts with its size as it came or decompressed, whichever is larger; redirects, failed
-    attempts and what is fetched ahead count too. Captures do not: they are files of the user's, and are read
-    again in each run. The first document that a walk goes on with is always taken, so that each run gets
-    further.
+    A response counts with its size as it came or decompressed, or with what its entries have from the
+    document's head (`responses.note_growth`), whichever is larger; redirects, failed attempts and what is
+    fetched ahead count too. Captures do not: they are files of the user's, and are read again in each run.
+    The first document that a walk goes on with is always taken, so that each run gets further.
     """
 
     def __init__(self, most: int) -> None:
@@ -52,8 +52,6 @@ class OctetsMiddleware:
 
         :raises LimitReached: if its feed has brought enough
         """
-        # Of the response that has led here by a redirect, or was not good enough.
-        request.meta.pop(RECEIVED, None)
         known = request.cb_kwargs
         if _counts(known) and self._count(known, 0) >= self._most and known.get("documents") != 1:
             raise LimitReached(f"stopped after {self._most} octets, as {SETTING} asks")

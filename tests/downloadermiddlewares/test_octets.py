@@ -150,6 +150,27 @@ def test_what_comes_before_a_document_counts(
     assert project.verdict() == ("incomplete", ["limit"])
 
 
+@pytest.mark.parametrize(
+    "grows",
+    [
+        f'xml:base="http://example.org/{"x" * 1900}/"|',
+        f"|<author><name>{'x' * 1900}</name></author>",
+    ],
+    ids=["base", "author"],
+)
+def test_what_entries_inherit_counts(server: FeedServer, project: Project, grows: str) -> None:
+    attribute, head = grows.split("|")
+    entries = "".join(f'<entry><id>{n}</id><link href="a"/></entry>' for n in range(100))
+    for number in range(9, 0, -1):
+        document = atom([], links={"prev-archive": server.url(f"/{number - 1}")}, head=head)
+        document = document.replace("<feed", f"<feed {attribute}", 1).replace("</feed>", f"{entries}</feed>")
+        assert len(document) < 10_000
+        server.serve(f"/{number}", document)
+    project.crawl(server.url("/9"), settings={"FHCRAWL_MAX_BYTES": 300_000, "FHCRAWL_PREFETCH": 0})
+    assert server.asked() == ["/9", "/8"]
+    assert project.verdict() == ("incomplete", ["limit"])
+
+
 def test_captures_are_read_whatever_the_limit(server: FeedServer, project: Project) -> None:
     feed = server.url("/feed")
     server.serve("/feed", atom([E("now", TEXT)]))
