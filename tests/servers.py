@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.wordpress_server import WordPress
 
 NO_MOUNT = "a disk of its own needs the right to mount"
-
-    from tests.wordpress_server import WordPress
 
 
 def leave_out(why: str) -> NoReturn:
