@@ -10,12 +10,11 @@ import json
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from fhcrawl.documents import Problem
-from fhcrawl.documents.dates import shift
+from fhcrawl.ordering import Order, order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from fhcrawl.documents.lists import DocumentList
 
 SEPARATOR = "\x1f"  # no character of XML
-CLOCK_TOLERANCE_SECONDS = 24 * 60 * 60
 FIRST_WALK = 1
 EARLIEST_WALK = -(2**31)
 TO_THE_SECOND = len("2003-12-13T18:30:02")
@@ -65,46 +63,50 @@ def captured(place: Place) -> str | None:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-class Order(NamedTuple):
-    """What versions of an entry are compared by, in this order; the greater is the newer.
-
-    Times are comparable strings, '' for none. `tombstone` is 1 for a deletion, which at the same time is
-    newer than what it deletes. `position` is 0 for a document's first entry, then -1, …
-    """
-
-    time: str
-    tombstone: int
-    document_time: str
-    walk: int
-    step: int
-    position: int
-
-
 class Version(NamedTuple):
     """One appearance of an entry, or of its deletion, in one document.
 
+    :param order: by the times that count when the document is read
     :param digest: of the content; '' for a deletion
     :param original: all that the document says of the entry, in UTF-8; None if it is not kept
+    :param claimed: the order with all times that the document claims, if one of them does not count
     """
 
     id: str
     order: Order
     digest: str
     original: bytes | None = None
+    claimed: Order | None = None
+
+    @classmethod
+    def at(
+        cls, latest: str, entry_id: str, claimed: Order, digest: str, original: bytes | None = None
+    ) -> Version:
+        """The version when times until `latest` count."""
+        counted = claimed.counted(latest)
+        return cls(entry_id, counted, digest, original, None if counted is claimed else claimed)
+
+    @property
+    def stored_order(self) -> Order:
+        """The order as the store keeps it: with the times as they are claimed."""
+        return self.claimed or self.order
 
 
 class Winner(NamedTuple):
     """The newest version of an entry so far.
 
+    :param order: by the times that count when it is compared
     :param digest: of its content; '' if the entry has been deleted
     :param pending: it has a change that no export holds yet
     :param exported: with a pending change, the digest that was last exported; None if none ever was
+    :param uncounted: the earlier one of its times that do not count; None if both do
     """
 
     order: Order
     digest: str
     pending: bool = False
     exported: str | None = None
+    uncounted: str | None = None
 
 
 class Outcome(str, Enum):
@@ -116,53 +118,11 @@ class Outcome(str, Enum):
     STALE = "stale"
 
 
-def latest_time(fetched: str) -> str:
-    """The latest time that counts in a document fetched at a time: a day later, comparable."""
-    # A wrong clock must not win for ever.
-    return comparable(shift(fetched, CLOCK_TOLERANCE_SECONDS))
-
-
-def comparable(time: str | None) -> str:
-    """A time as a string that sorts like the time; '' for none."""
-    if time is None:
-        return ""
-    time = time.rstrip("Z")
-    return time.rstrip("0").rstrip(".") if "." in time else time
-
-
-# RFC 5005, 4.2: "clients SHOULD consider only the most recently updated entry to be part of the logical
-# feed. If duplicate entries have the same update time-stamp, or no time-stamps are available, the entry
-# sourced from the most recently updated feed document SHOULD replace all other duplicates of that entry."
-# Where that is silent too, the chain decides, and at last the position: the order is total.
-def order(
-    updated: str | None, document_updated: str | None, place: Place, position: int, latest: str
-) -> Order:
-    """The order of a version.
-
-    :param updated: the entry's update time, ISO 8601 in UTC
-    :param document_updated: its document's
-    :param position: of the entry in its document, from 0
-    :param latest: the latest time that counts, of `latest_time`
-    """
-    document_time = _document_time(document_updated, latest)
-    time = comparable(updated)
-    if not time or time > latest:
-        time = document_time
-    return Order(time, 0, document_time, place.walk, place.step, -position)
-
-
-@lru_cache(1)  # It is the same for all entries of a document.
-def _document_time(updated: str | None, latest: str) -> str:
-    time = comparable(updated)
-    return "" if time > latest else time
-
-
 # RFC 6721, 4: an at:deleted-entry whose `when` is not older than the entry removes it, wherever in the chain
 # it stands; a later version of the entry brings it back.
-def deletion(tombstone: Tombstone, document_updated: str | None, place: Place, latest: str) -> Version:
-    """The version of an entry that a tombstone is; the parameters are those of `order`."""
-    version = order(tombstone.when, document_updated, place, 0, latest)
-    return Version(tombstone.ref, version._replace(tombstone=1), "")
+def deletion(tombstone: Tombstone, document_updated: str | None, place: Place) -> Order:
+    """The order of the deletion that a tombstone is; the parameters are those of `order`."""
+    return order(tombstone.when, document_updated, place, 0)._replace(tombstone=1)
 
 
 def absence(entry_id: str, place: Place) -> Version:

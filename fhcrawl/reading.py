@@ -13,6 +13,7 @@ from fhcrawl.documents.pieces import InPieces, pieces
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Newer, Oddities, Place, Role, Version
 from fhcrawl.logs import printable
+from fhcrawl.ordering import latest_time, order
 from fhcrawl.store import Step
 from fhcrawl.visit import Loss, State, Visit
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents import Entry, FeedDocument
     from fhcrawl.documents.lists import DocumentList
     from fhcrawl.exceptions import NotAFeedError
+    from fhcrawl.ordering import Order
 
 logger = logging.getLogger(__name__)
 
@@ -136,6 +138,7 @@ def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds)
     responses.note_growth(response, visit.inherited)
     visit.versions = [version for version in versions if version is not None]
     visit.deletions = _deletions(visit, document)
+    visit.uncounted = _uncounted(visit)
     visit.lost_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
     left_out = sum(problem.kind in bounds.KINDS and bool(problem.entry) for problem in document.problems)
     if visit.lost_entries + left_out:
@@ -210,7 +213,6 @@ def _versions(visit: Visit, document: FeedDocument, since: str) -> Iterator[Vers
 
     What comes in pieces is too much to be kept: it has no original.
     """
-    latest = logical_feed.latest_time(visit.fetched)
     is_whole = not isinstance(document.entries, InPieces)
     for position, entry in enumerate(document.entries):
         visit.inherited += _inherited(entry)
@@ -218,9 +220,9 @@ def _versions(visit: Visit, document: FeedDocument, since: str) -> Iterator[Vers
         if entry_id is None or (since and logical_feed.is_before(entry.updated, since)):
             yield None
             continue
-        order = logical_feed.order(entry.updated, document.updated, visit.place, position, latest)
+        claimed = order(entry.updated, document.updated, visit.place, position)
         digest = entry.digest or logical_feed.digest(entry)
-        yield Version(entry_id, order, digest, entry.original if is_whole else None)
+        yield _version(visit, entry_id, claimed, digest, entry.original if is_whole else None)
 
 
 # Each link in some octets of a document may have a base of 2,000, and each entry the feed's authors.
@@ -231,11 +233,28 @@ def _inherited(entry: Entry) -> int:
 
 
 def _deletions(visit: Visit, document: FeedDocument) -> list[Version]:
-    latest = logical_feed.latest_time(visit.fetched)
     return [
-        logical_feed.deletion(tombstone, document.updated, visit.place, latest)
+        _version(visit, tombstone.ref, logical_feed.deletion(tombstone, document.updated, visit.place), "")
         for tombstone in document.tombstones
     ]
+
+
+# When a document was captured is known: what it says of later times never counts. A walk knows only what the
+# machine's clock says, which may be corrected.
+def _version(
+    visit: Visit, entry_id: str, claimed: Order, digest: str, original: bytes | None = None
+) -> Version:
+    if visit.role is Role.CAPTURE:
+        claimed = claimed.counted(latest_time(visit.fetched))
+    return Version.at(visit.latest, entry_id, claimed, digest, original)
+
+
+def _uncounted(visit: Visit) -> str | None:
+    """The earliest time in a document that does not count yet; None for a capture, which no walk reads."""
+    if visit.role is Role.CAPTURE:
+        return None
+    claimed = (v.claimed for v in (*visit.versions, *visit.deletions) if v.claimed is not None)
+    return min(filter(None, (order.uncounted(visit.latest) for order in claimed)), default=None)
 
 
 def _items(

@@ -14,6 +14,7 @@ from fhcrawl.documents import Bounds, bounds, formats
 from fhcrawl.documents.dates import shift
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Oddities, Place, Role
+from fhcrawl.ordering import latest_time
 from fhcrawl.reader import Job
 from fhcrawl.visit import Visit
 
@@ -43,7 +44,7 @@ def visit_of(request: Request, url: str) -> Visit:
 
     :param url: of the response, or of the request if there is none
     """
-    known = request.cb_kwargs
+    known, moment = request.cb_kwargs, now()
     return Visit(
         feed=known["feed"],
         key=request.meta.get("deltafetch_key") or known["asked"],
@@ -51,7 +52,8 @@ def visit_of(request: Request, url: str) -> Visit:
         url=url,
         role=Role(known["role"]),
         place=Place(known["walk"], known["step"]),
-        fetched=known.get("fetched") or now(),
+        fetched=known.get("fetched") or moment,
+        latest=latest_time(moment),
         run=known["run"],
         location=_location(request, url),
         special=given_hosts.to_store(known),

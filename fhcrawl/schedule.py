@@ -63,9 +63,11 @@ def interval(changed: str | None, average: int | None, news: str) -> int | None:
     :param average: the average interval until then, in seconds
     :param news: when it is found to have changed now
     """
-    if changed is None:
+    last = -1 if changed is None else elapsed(changed, news)
+    # What is less, or more than anybody is believed, is between two clocks, of which one was wrong.
+    if not 0 <= last <= LONGEST:
         return average
-    last = max(1, elapsed(changed, news))
+    last = max(1, last)
     return last if average is None else round(average + WEIGHT * (last - average))
 
 

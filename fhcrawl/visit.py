@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.logical_feed import FIRST_WALK, Outcome, Winner, decide
+from fhcrawl.ordering import latest_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +47,8 @@ class Visit:
     :param key: what names the document in the store: its URL as asked for, or the deltafetch_key
     :param asked: URL that was asked for
     :param url: URL of the response, after redirects
-    :param fetched: when, ISO 8601 in UTC
+    :param fetched: when, ISO 8601 in UTC; for a capture, when that was made
+    :param latest: the latest time that counts, comparable; '': a day after `fetched`
     :param run: number of the crawl
     :param location: where it is from now on, after permanent redirects; None: where it was asked for
     :param special: whether the hosts that the user gave had special addresses: see `fhcrawl.given_hosts`
@@ -61,6 +63,7 @@ class Visit:
     :param rhythm: when a subscription document says that it changes: a `documents.Rhythm`, as plain values
     :param versions: what it holds, in document order; without originals if it comes in pieces
     :param deletions: what its tombstones say
+    :param uncounted: the earliest time in it that does not count yet, comparable; None if all count
     :param stored: the newest versions in the store of the entries that it holds, by id
     :param winners: the same, with those of this document that have won since
     :param pieces: how many pieces of its document have begun to be yielded; a document in memory is one
@@ -86,6 +89,7 @@ class Visit:
     role: Role
     place: Place
     fetched: str
+    latest: str = ""
     run: int = 0
     location: str | None = None
     special: int | None = None
@@ -104,6 +108,7 @@ class Visit:
     lost_entries: int = 0
     versions: list[Version] = field(default_factory=list)
     deletions: list[Version] = field(default_factory=list)
+    uncounted: str | None = None
     stored: dict[str, Winner] = field(default_factory=dict)
     winners: dict[str, Winner] = field(default_factory=dict)
     pieces: int = 0
@@ -118,6 +123,11 @@ class Visit:
     inherited: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     counted: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        """Judge times by when the document is read, where no other clock is given."""
+        """Judge times by when the document is read, where no other clock is given."""
+        self.latest = self.latest or latest_time(self.fetched)
 
 
 def bury(visit: Visit) -> None:

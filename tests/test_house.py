@@ -16,9 +16,11 @@ ROOT = Path(fhcrawl.__file__).parent
 ROOMS = {
     "documents": {"documents", "exceptions"},
     "addresses.py": {"exceptions"},
-    "logical_feed.py": {"documents"},
+    "clock.py": set(),
+    "ordering.py": {"documents", "logical_feed"},
+    "logical_feed.py": {"documents", "ordering"},
     "schedule.py": {"documents", "logical_feed"},
-    "visit.py": {"documents", "logical_feed"},
+    "visit.py": {"documents", "logical_feed", "ordering"},
     "given_hosts.py": {"addresses", "store"},
     "asking.py": {
         "given_hosts",
@@ -32,7 +34,7 @@ ROOMS = {
     },
     "spool.py": {"documents"},
     "reader.py": {"documents", "logical_feed", "addresses", "exceptions", "spool"},
-    "store": {"documents", "store", "logical_feed", "schedule", "visit", "exceptions"},
+    "store": {"clock", "documents", "store", "logical_feed", "ordering", "schedule", "visit", "exceptions"},
 }
 
 
@@ -56,7 +58,7 @@ def test_arrows_run_one_way(room: str) -> None:
 
 
 def test_the_rules_do_without_scrapy_and_without_a_database() -> None:
-    rooms = ("addresses", "documents", "logical_feed", "schedule", "visit")
+    rooms = ("addresses", "documents", "ordering", "logical_feed", "schedule", "visit")
     script = f"import sys, {', '.join(f'fhcrawl.{name}' for name in rooms)}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}

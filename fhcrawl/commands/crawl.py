@@ -241,6 +241,7 @@ def check_settings(settings: BaseSettings) -> None:
     :raises ArgumentError: if one of them cannot be used
     """
     from fhcrawl.downloadermiddlewares.guard import allowed_hosts
+    from fhcrawl.store.leases import LONGEST as LONGEST_LEASE
 
     check_mistyped(settings)
     for name, most in OUR_NUMBERS.items():
@@ -249,8 +250,9 @@ def check_settings(settings: BaseSettings) -> None:
         if most is not None and settings.getint(name) > most:
             raise ArgumentError(f"{name} is {settings.get(name)}: write no more than {most}")
     lease = str(settings.get("FHCRAWL_LEASE_SECONDS"))
-    if not lease.isdecimal() or int(lease) < SHORTEST_LEASE:
-        raise ArgumentError(f"FHCRAWL_LEASE_SECONDS is {lease!r}: write a number of seconds, 300 or so")
+    if not lease.isdecimal() or not SHORTEST_LEASE <= int(lease) <= LONGEST_LEASE:
+        allowed = f"{SHORTEST_LEASE} to {LONGEST_LEASE}"
+        raise ArgumentError(f"FHCRAWL_LEASE_SECONDS is {lease!r}: write a number of seconds, {allowed}")
     for name in OUR_SWITCHES:
         check_switch(settings, name)
     allowed_hosts(settings)

@@ -25,7 +25,7 @@ from fhcrawl.exceptions import ExportError
 from fhcrawl.exporters import documents, entries
 from fhcrawl.exporters.documents import Head
 from fhcrawl.exporters.entries import PARSER, READ_AGAIN
-from fhcrawl.logical_feed import comparable
+from fhcrawl.ordering import comparable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

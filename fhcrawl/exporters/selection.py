@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from fhcrawl.logical_feed import comparable
+from fhcrawl.ordering import comparable
 
 
 class Selection(NamedTuple):

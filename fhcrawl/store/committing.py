@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fhcrawl.logical_feed import Role, absence
+from fhcrawl.logical_feed import FIRST_WALK, Role, absence
 from fhcrawl.store import lists, rows, schedules, statements
 from fhcrawl.visit import Loss, State, leads_on
 
@@ -44,7 +44,8 @@ class Before(NamedTuple):
         """Read it."""
         whole, unlisted = {}, []
         if visit.present is not None and visit.loss is None:
-            whole = rows.winners(connection.execute(statements.WINNERS, {"feed_id": feed_id}))
+            found = connection.execute(statements.WINNERS, {"feed_id": feed_id})
+            whole = rows.winners(found, visit.latest)
         if visit.parts is not None:
             unlisted = lists.unlisted(connection, feed_id, visit.parts)
         return cls(feed_id, whole, unlisted)
@@ -196,6 +197,27 @@ class Commit:
                 if not self._is_superseded(version)
             ],
         )
+        self._note_uncounted([*visit.accepted, *visit.confirmed])
+
+    # What is replaced while a clock is wrong may be the newest version by a clock that is right: its document
+    # is read again then, as those are that such a clock has read.
+    def _note_uncounted(self, ids: list[str]) -> None:
+        """Note in the documents of versions that are replaced which of their times do not count yet."""
+        earliest: dict[tuple[int, int], str] = {}
+        for entry_id in ids:
+            winner = self._stored.get(entry_id)
+            if winner is None or winner.uncounted is None or winner.order.walk < FIRST_WALK:
+                continue
+            place = winner.order.walk, winner.order.step
+            earliest[place] = min(winner.uncounted, earliest.get(place, winner.uncounted))
+        earliest.pop(self._visit.place, None)
+        self._execute(
+            statements.NOTE_UNCOUNTED,
+            [
+                {"b_feed_id": self._feed_id, "b_walk": walk, "b_step": step, "b_time": time}
+                for (walk, step), time in earliest.items()
+            ],
+        )
 
     def _keep(self, ids: list[str]) -> None:
         """Copy stored entries that are about to be replaced or deleted, if versions are to be kept."""
@@ -263,6 +285,7 @@ class Commit:
         if self._visit.present is not None and self._visit.loss is None:
             deletions += self._absences({v.id for v in deletions})
         known = {v.id: self._stored[v.id] for v in deletions if v.id in self._stored}
+        self._note_uncounted(list(known))
         self._keep([entry_id for entry_id, winner in known.items() if winner.digest])
         unseen = {v.id: rows.tombstone_row(self._feed_id, v) for v in deletions if v.id not in known}
         self._upserts.entry.execute_all(self._connection, list(unseen.values()))

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import func, select
 
+from fhcrawl.clock import now
 from fhcrawl.logical_feed import Role
+from fhcrawl.ordering import latest_time
+from fhcrawl.store.rows import KeptVersion, kept_version
 from fhcrawl.store.schema import documents, entries, feeds
+from fhcrawl.store.statements import ENTRY, VERSIONS_BEFORE, counted_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,22 +83,32 @@ def details(connection: Connection, feed_id: int) -> Details:
     return Details(feed.since, months, first, last, _recent(connection, live), chain, snapshot, beside)
 
 
+def kept_versions(connection: Connection, feed_id: int, entry_id: str) -> list[KeptVersion]:
+    """Read all that is kept of an entry: what it is, then what it was, the newest first."""
+    wanted = {"feed_id": feed_id, "id": entry_id}
+    current = connection.execute(ENTRY, wanted).all()
+    before = connection.execute(VERSIONS_BEFORE, {**wanted, "latest": latest_time(now())}).all()
+    return [kept_version(row, number == 0) for number, row in enumerate([*current, *before])]
+
+
 def _months(
     connection: Connection, live: ColumnElement[bool]
 ) -> tuple[dict[str, int], str | None, str | None]:
-    time = func.coalesce(entries.c.published, entries.c.updated, entries.c.order_time)
+    time = func.coalesce(entries.c.published, entries.c.updated, counted_order(entries)[0])
     month = func.substr(time, 1, TO_THE_MONTH).label("month")
     counted = select(month, func.count(), func.min(time), func.max(time)).where(live).group_by(month.name)
-    rows = sorted(tuple(row) for row in connection.execute(counted))
+    rows = sorted(tuple(row) for row in connection.execute(counted, {"latest": latest_time(now())}))
     dated = [row for row in rows if row[0]]
     first, last = (dated[0][2], dated[-1][3]) if dated else (None, None)
     return {row[0]: row[1] for row in rows}, first, last
 
 
 def _recent(connection: Connection, live: ColumnElement[bool]) -> list[str]:
-    time = func.coalesce(entries.c.updated, entries.c.published, entries.c.order_time).label("time")
+    counted, *_ = counted_order(entries)
+    time = func.coalesce(entries.c.updated, entries.c.published, counted).label("time")
     newest = select(time).where(live).distinct().order_by(time.desc()).limit(RECENT)
-    return [row.time for row in connection.execute(newest) if row.time]
+    found = connection.execute(newest, {"latest": latest_time(now())})
+    return [row.time for row in found if row.time]
 
 
 def _documents(connection: Connection, feed_id: int) -> dict[int, Document]:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select, true
 
+from fhcrawl.clock import now
 from fhcrawl.exceptions import LeaseError
+from fhcrawl.ordering import latest_time
 from fhcrawl.store import leases, rows, statements
 from fhcrawl.store.opening import stream
 from fhcrawl.store.rows import StoredVersion
 from fhcrawl.store.schema import changes, deliveries, entries, feeds
-from fhcrawl.store.statements import ORDER
+from fhcrawl.store.statements import counted_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,27 +47,28 @@ def _entries(connection: Connection, where: Any, only_changed: bool) -> Iterator
     statement = (
         statements.ENTRIES.join(changes, statements.CHANGE_OF_ENTRY, isouter=not only_changed)
         .where(where)
-        .order_by(entries.c.feed_id, *(entries.c[name] for name in ORDER), entries.c.id)
+        .order_by(entries.c.feed_id, *counted_order(entries), entries.c.id)
     )
-    return map(rows.exported_fields, stream(connection, statement))
+    return map(rows.exported_fields, stream(connection, statement.params(latest=latest_time(now()))))
 
 
 def versions(connection: Connection, feed: str, newest_first: bool) -> Iterator[StoredVersion]:
     """The newest version of each entry of a feed, those that are deleted too, oldest first."""
-    order = [entries.c[name] for name in (*ORDER, "id")]
+    order = (*counted_order(entries), entries.c.id)
     statement = (
         statements.VERSIONS.outerjoin(changes, statements.CHANGE_OF_ENTRY)
         .where(statements.is_of(feed))
         .order_by(*(column.desc() if newest_first else column for column in order))
     )
-    return map(StoredVersion.of, stream(connection, statement))
+    return map(StoredVersion.of, stream(connection, statement.params(latest=latest_time(now()))))
 
 
 def times(connection: Connection, feed: str) -> tuple[str, str]:
     """When a feed was first crawled, and the newest time of its entries; '' for none. ISO 8601 in UTC."""
-    latest = select(func.max(entries.c.order_time)).where(entries.c.feed_id == feeds.c.id)
+    time, *_ = counted_order(entries)
+    latest = select(func.max(time)).where(entries.c.feed_id == feeds.c.id)
     statement = select(feeds.c.since, latest.scalar_subquery()).where(statements.is_of(feed))
-    since, newest = connection.execute(statement).one()
+    since, newest = connection.execute(statement, {"latest": latest_time(now())}).one()
     return since, f"{newest}Z" if newest else ""
 
 

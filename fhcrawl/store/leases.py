@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 NOW = cast(extract("epoch", func.now()), Number)
 SECONDS = 300
+# How long a lease may be at most.
+LONGEST = 24 * 60 * 60
+# What ends later, by much, was noted by a clock that was wrong: it would hold its feeds until then.
+LIVES = (runs.c.expires > NOW) & (runs.c.expires <= NOW + 2 * LONGEST)
 TAKEN_OVER = "another crawl has taken it over, because this one was silent for too long"
 # Renewed when a third of it has passed, so that two renewals may fail.
 RENEWALS = 3
@@ -71,7 +75,7 @@ class Leases:
 
     def begin(self, connection: Connection) -> None:
         """Note the run, and forget those that nothing belongs to any more."""
-        connection.execute(runs.delete().where(runs.c.expires <= NOW, ~IS_REFERRED_TO))
+        connection.execute(runs.delete().where(~LIVES, ~IS_REFERRED_TO))
         living = NOW + self._seconds
         connection.execute(runs.insert().values(id=self._run, owner=self.owner, expires=living))
 
@@ -154,15 +158,13 @@ def job_owner(job: str) -> str:
 
 def overdue(connection: Connection, numbers: list[int]) -> set[int]:
     """Those of some runs that have ended, or were not heard of for too long."""
-    living = select(runs.c.id).where(runs.c.id.in_(numbers), runs.c.expires > NOW)
+    living = select(runs.c.id).where(runs.c.id.in_(numbers), LIVES)
     return set(numbers) - set(connection.scalars(living))
 
 
 def lives(connection: Connection, job: str) -> bool:
     """Whether any process of a job does."""
-    return bool(
-        connection.scalar(select(exists().where(runs.c.owner == job_owner(job), runs.c.expires > NOW)))
-    )
+    return bool(connection.scalar(select(exists().where(runs.c.owner == job_owner(job), LIVES))))
 
 
 def is_over(connection: Connection, run: int) -> bool:
@@ -173,7 +175,7 @@ def is_over(connection: Connection, run: int) -> bool:
 def _living(connection: Connection, run: int) -> Row[Any] | None:
     """The run, or another one of its job."""
     owner = select(runs.c.owner).where(runs.c.id == run).scalar_subquery()
-    row = connection.execute(select(runs).where(runs.c.owner == owner, runs.c.expires > NOW)).first()
+    row = connection.execute(select(runs).where(runs.c.owner == owner, LIVES)).first()
     return None if row is None or is_gone(row.owner) else row
 
 

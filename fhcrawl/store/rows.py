@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fhcrawl.logical_feed import Order, Place, Role, Winner, captured
+from fhcrawl.logical_feed import Place, Role, Winner, captured
+from fhcrawl.ordering import Order
 from fhcrawl.store.statements import CONTENT, ENTRIES_COLUMNS, FIND_DOCUMENT, ORDER, ORIGINAL, TIMES
 from fhcrawl.visit import State
 
@@ -191,7 +192,7 @@ class StoredVersion(NamedTuple):
     def of(cls, row: Row[Any]) -> StoredVersion:
         """Of a row of `VERSIONS`."""
         fields = exported_fields(row[: len(ENTRIES_COLUMNS)])
-        return cls(fields, row.original, row.order_time, not row.digest)
+        return cls(fields, row.original, row.time, not row.digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +223,19 @@ def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | 
     return connection.execute(FIND_DOCUMENT, {"feed_id": feed_id, "key": key}).first()
 
 
-def winners(found: Iterable[Sequence[Any]]) -> dict[str, Winner]:
-    """The newest versions in the rows of a statement of `WINNERS`, by id."""
-    return {row[0]: Winner(Order(*row[1:7]), row[7], bool(row[8]), row[9]) for row in found}
+def winners(found: Iterable[Sequence[Any]], latest: str) -> dict[str, Winner]:
+    """The newest versions in the rows of a statement of `WINNERS`, by id.
+
+    :param latest: the latest time that counts
+    """
+    return {row[0]: _winner(Order(*row[1:7]), row[7:], latest) for row in found}
+
+
+def _winner(claimed: Order, others: Sequence[Any], latest: str) -> Winner:
+    digest, is_pending, exported = others
+    counted = claimed.counted(latest)
+    uncounted = None if counted is claimed else claimed.uncounted(latest)
+    return Winner(counted, digest, bool(is_pending), exported, uncounted)
 
 
 def document_row(feed_id: int, visit: Visit, behind_key: str | None, loss: Loss) -> dict[str, object]:
@@ -251,6 +262,7 @@ def document_row(feed_id: int, visit: Visit, behind_key: str | None, loss: Loss)
         "since": visit.fetched if loss.kind else None,
         "fetched": visit.fetched,
         "moved_to": visit.moved_to,
+        "uncounted": visit.uncounted,
     }
 
 
@@ -292,7 +304,7 @@ def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[o
         fields["document"],
         fields["document_updated"],
         version.digest,
-        *version.order,
+        *version.stored_order,
         version.original,
     )
 
@@ -305,7 +317,7 @@ def tombstone_row(feed_id: int, version: Version) -> tuple[object, ...]:
 
 def deletion_row(feed_id: int, version: Version) -> dict[str, object]:
     """The part of the row that a deletion changes."""
-    return {"b_feed_id": feed_id, "b_id": version.id, **dict(zip(ORDER, version.order, strict=True))}
+    return {"b_feed_id": feed_id, "b_id": version.id, **dict(zip(ORDER, version.stored_order, strict=True))}
 
 
 def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:
@@ -314,7 +326,7 @@ def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[st
         "b_feed_id": feed_id,
         "b_id": version.id,
         **{name: fields[name] for name in TIMES},
-        **dict(zip(ORDER, version.order, strict=True)),
+        **dict(zip(ORDER, version.stored_order, strict=True)),
         ORIGINAL: version.original,
     }
 

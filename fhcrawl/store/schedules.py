@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import exists, func, select
+from sqlalchemy import case, exists, func, null, select
 
+from fhcrawl.clock import now
 from fhcrawl.documents import Rhythm
 from fhcrawl.exceptions import StoreError
+from fhcrawl.ordering import latest_time
 from fhcrawl.schedule import Poll, interval
 from fhcrawl.schedule import next_due as due_of
 from fhcrawl.store import leases
@@ -19,7 +21,7 @@ from fhcrawl.visit import State
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Row
 
     from fhcrawl.logical_feed import Reason
     from fhcrawl.schedule import Limits
@@ -65,12 +67,26 @@ def _is_empty(connection: Connection, feed_id: int) -> bool:
     return not connection.scalar(select(read | exists().where(entries.c.feed_id == feed_id)))
 
 
+# A feed that was polled at a time that has not come was planned by a clock that was wrong. One machine's may
+# be ahead of another's.
+def _due(at: str) -> ColumnElement[str | None]:
+    """When feeds are due, as it is known at a time; NULL: now."""
+    return case((feeds.c.polled > latest_time(at), null()), else_=feeds.c.due)
+
+
+def due(row: Row[Any]) -> str | None:
+    """When the feed of a row is due, as it is known now; None: now."""
+    is_impossible = row.polled is not None and row.polled > latest_time(now())
+    return None if is_impossible else row.due
+
+
 def subscribed(connection: Connection, due_at: str | None) -> dict[str, dict[str, Any]]:
     """The subscribed feeds with the options of each; those that have waited longest first."""
+    due = _due(due_at or now())
     statement = select(feeds.c.url, feeds.c.options).where(feeds.c.subscribed.is_not(None))
     if due_at is not None:
-        statement = statement.where(feeds.c.due.is_(None) | (feeds.c.due <= due_at))
-    rows = connection.execute(statement.order_by(feeds.c.due.is_not(None), feeds.c.due, feeds.c.id))
+        statement = statement.where(due.is_(None) | (due <= due_at))
+    rows = connection.execute(statement.order_by(due.is_not(None), due, feeds.c.id))
     return {url: json.loads(options) if options else {} for url, options in rows}
 
 
@@ -87,7 +103,7 @@ def has_subscriptions(connection: Connection) -> bool:
 
 def next_due(connection: Connection, urls: list[str]) -> dict[str, str | None]:
     """When feeds of some URLs are due, those that are known; None: now."""
-    rows = connection.execute(select(feeds.c.url, feeds.c.due).where(is_one_of(urls)))
+    rows = connection.execute(select(feeds.c.url, _due(now())).where(is_one_of(urls)))
     return {url: due for url, due in rows}  # noqa: C416 - a row is no pair for mypy
 
 

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Text,
     Update,
     bindparam,
+    case,
     column,
     func,
     literal,
@@ -72,6 +73,16 @@ ORDER = (
     "order_position",
 )
 ORIGINAL = "original"
+# The times that count, until one that is a parameter; see `Order.counted`.
+LATEST = bindparam("latest", type_=Text())
+
+
+def counted_order(table: Any) -> tuple[ColumnElement[Any], ...]:
+    """What orders entries, or versions, by the times that count: the columns of `ORDER`."""
+    time, document_time = table.c.order_time, table.c.order_document_time
+    counted_document = case((document_time <= LATEST, document_time), else_="")
+    counted = case((time <= LATEST, time), else_=counted_document)
+    return counted, table.c.order_tombstone, counted_document, *(table.c[name] for name in ORDER[3:])
 
 
 def some_at_once(ids: list[str]) -> Iterator[list[str]]:
@@ -130,7 +141,7 @@ ENTRIES = select(
 ).join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
 
 ENTRIES_COLUMNS = [str(name) for name in ENTRIES.selected_columns.keys()]  # noqa: SIM118 - a collection of columns
-VERSIONS = ENTRIES.add_columns(entries.c.original, entries.c.order_time)
+VERSIONS = ENTRIES.add_columns(entries.c.original, counted_order(entries)[0].label("time"))
 
 
 ENTRY = select(entries).where(
@@ -142,7 +153,7 @@ VERSIONS_BEFORE = (
         versions.c.feed_id == bindparam("feed_id"),
         Keyed(versions.c.id) == Keyed(bindparam("id", type_=Text())),
     )
-    .order_by(*(versions.c[name].desc() for name in ORDER))
+    .order_by(*(column.desc() for column in counted_order(versions)))
 )
 
 CONFIRM_ENTRY = (
@@ -232,6 +243,16 @@ FRONT_OF = (
 FORGET_OTHERS = documents.delete().where(
     documents.c.feed_id == bindparam("b_feed_id"),
     Keyed(documents.c.key) != Keyed(bindparam("b_key", type_=Text())),
+)
+_time = bindparam("b_time", type_=Text())
+NOTE_UNCOUNTED = (
+    documents.update()
+    .where(
+        documents.c.feed_id == bindparam("b_feed_id"),
+        documents.c.walk == bindparam("b_walk"),
+        documents.c.step == bindparam("b_step"),
+    )
+    .values(uncounted=case((documents.c.uncounted < _time, documents.c.uncounted), else_=_time))
 )
 FORGET_DOCUMENT = documents.delete().where(documents.c.id == bindparam("b_id"))
 

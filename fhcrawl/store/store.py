@@ -27,7 +27,7 @@ from fhcrawl.store import (
 from fhcrawl.store.chains import Chains, Question, What
 from fhcrawl.store.committing import Before, Commit
 from fhcrawl.store.database import Database
-from fhcrawl.store.details import Details, details
+from fhcrawl.store.details import Details, details, kept_versions
 from fhcrawl.store.leases import Leases
 from fhcrawl.store.rows import NOT_FETCHED, Capture, End, Feed, KeptVersion, Step, StoredVersion, Subscription
 from fhcrawl.store.schema import Keyed, captures, documents, feeds
@@ -331,22 +331,19 @@ class Store:
 
     # -- documents --------------------------------------------------------------------------------
 
-    def winners(self, feed: str, ids: list[str]) -> dict[str, Winner]:
-        """The newest versions of some entries of a feed, by id."""
+    def winners(self, feed: str, ids: list[str], latest: str) -> dict[str, Winner]:
+        """The newest versions of some entries of a feed, by id, when times until `latest` count."""
         found: dict[str, Winner] = {}
         with self._database.lookup() as connection:
             feed_id = self._feed_id(connection, feed)
             for some in statements.some_at_once(ids):
-                found |= rows.winners(self._winners_among.execute(connection, feed_id, some))
+                found |= rows.winners(self._winners_among.execute(connection, feed_id, some), latest)
         return found
 
     def versions_of(self, feed: str, entry_id: str) -> list[KeptVersion]:
         """All that is kept of an entry: what it is, then what it was, the newest first."""
         with self._database.snapshot() as connection:
-            parameters = {"feed_id": self._feed_id(connection, feed), "id": entry_id}
-            now = connection.execute(statements.ENTRY, parameters).all()
-            before = connection.execute(statements.VERSIONS_BEFORE, parameters).all()
-        return [rows.kept_version(row, number == 0) for number, row in enumerate([*now, *before])]
+            return kept_versions(connection, self._feed_id(connection, feed), entry_id)
 
     def compare(self, visit: Visit) -> None:
         """Note in a visit what the store has of its entries.
@@ -357,13 +354,13 @@ class Store:
         self._chains.forget()
         pipeline = self._database.pipeline
         if pipeline is None or (feed_id := self._feed_ids.get(visit.feed)) is None:
-            visit.stored = self.winners(visit.feed, ids)
+            visit.stored = self.winners(visit.feed, ids, visit.latest)
             return
         batch = pipeline.batch()
         self._winners_among.execute(batch, feed_id, ids)
         self._chains.ask_ahead(batch, feed_id, visit)
         winners, *found = self._database.ask(pipeline, batch)
-        visit.stored = rows.winners(winners)
+        visit.stored = rows.winners(winners, visit.latest)
         self._chains.note(found)
 
     def commit(self, visit: Visit) -> int:

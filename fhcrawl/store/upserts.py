@@ -35,7 +35,7 @@ UNREAD_COLUMNS = (
     *("feed_id", "key", "url", "role", "state", "walk", "step"),
     *("lost_entries", "reason", "detail", "since"),
 )
-READ_COLUMNS = (*UNREAD_COLUMNS, "run", "updated", "fetched", "moved_to")
+READ_COLUMNS = (*UNREAD_COLUMNS, "run", "updated", "fetched", "moved_to", "uncounted")
 DOCUMENT_KEY = (documents.c.feed_id, Keyed(documents.c.key))
 VERSION_KEY = (versions.c.feed_id, Keyed(versions.c.id), versions.c.digest)
 
@@ -120,7 +120,8 @@ class Upserts:
         # An archive keeps the place that the chain once gave it; what is read again in each walk moves.
         moves = new.role != Role.ARCHIVE.value
         same_target = documents.c.moved_to.is_not_distinct_from(new.moved_to)
-        same_reason = documents.c.reason.is_not_distinct_from(new.reason)
+        # A time that has not come is that of a clock that was wrong.
+        same_reason = documents.c.reason.is_not_distinct_from(new.reason) & (documents.c.since <= new.since)
         return statement.on_conflict_do_update(
             index_elements=DOCUMENT_KEY,
             set_={
@@ -140,6 +141,7 @@ class Upserts:
                 "since": case((same_reason, documents.c.since), else_=new.since),
                 "fetched": new.fetched,
                 "moved_to": new.moved_to,
+                "uncounted": new.uncounted,
                 "moved_walk": case((same_target, documents.c.moved_walk), else_=new.moved_walk),
             },
         )

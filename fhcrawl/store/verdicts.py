@@ -123,7 +123,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
             {found.state: found.number for found in states[row.id]},
             row.crawled,
             row.subscribed,
-            row.due,
+            schedules.due(row),
             oldest,
             newest,
         )

@@ -8,6 +8,7 @@ from sqlalchemy import bindparam, select
 
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.logical_feed import Role
+from fhcrawl.ordering import latest_time
 from fhcrawl.store import lists
 from fhcrawl.store.rows import NOT_FETCHED, Subscription
 from fhcrawl.store.schedules import NO_RUN
@@ -33,18 +34,27 @@ INDEXES = select(documents).where(
     documents.c.feed_id.in_(bindparam("numbers", expanding=True)), documents.c.role == Role.INDEX.value
 )
 LAST_WALK = select(feeds.c.walk).where(feeds.c.id == documents.c.feed_id).scalar_subquery()
-HAVE_MOVED = (
+# What was compared while some of its times did not count, though they do now: the clock was wrong then, or
+# their time has come since.
+COUNTS_NOW = (documents.c.uncounted <= bindparam("latest")) & (documents.c.state == State.PROCESSED.value)
+IN_DOUBT = (
     select(documents.c.feed_id)
     .distinct()
     .join(feeds, feeds.c.id == documents.c.feed_id)
-    .where(documents.c.feed_id.in_(bindparam("numbers", expanding=True)), MOVED)
+    .where(documents.c.feed_id.in_(bindparam("numbers", expanding=True)), MOVED | COUNTS_NOW)
 )
 # A redirect may have been for a moment; the subscription document alone does not tell.
+HAS_MOVED = documents.c.moved_to.is_not(None) & (documents.c.moved_walk == LAST_WALK)
 ASK_AGAIN = (
     documents.update()
-    .where(documents.c.feed_id.in_(bindparam("moved", expanding=True)), documents.c.moved_to.is_not(None))
-    .where(documents.c.moved_walk == LAST_WALK)
-    .values(state=State.KNOWN.value, reason=State.KNOWN.value, detail=NOT_FETCHED, since=bindparam("b_since"))
+    .where(documents.c.feed_id.in_(bindparam("in_doubt", expanding=True)), HAS_MOVED | COUNTS_NOW)
+    .values(
+        state=State.KNOWN.value,
+        reason=State.KNOWN.value,
+        detail=NOT_FETCHED,
+        since=bindparam("b_since"),
+        uncounted=None,
+    )
 )
 
 
@@ -65,10 +75,12 @@ def begin(
     refusals = {holder: _refusal(connection, leases, holder) for holder in {row.run for row in rows}}
     ours = [row for row in rows if refusals[row.run] is None]
     connection.execute(BEGUN, {"begun": [row.id for row in ours], "b_run": run})
-    moved = _moved(connection, ours)
-    if moved:
-        connection.execute(ASK_AGAIN, {"moved": list(moved), "b_since": now})
-    known = dict(_subscriptions(connection, ours, run, moved))
+    latest = latest_time(now)
+    in_doubt = _in_doubt(connection, ours, latest)
+    if in_doubt:
+        parameters = {"in_doubt": list(in_doubt), "b_since": now, "latest": latest}
+        connection.execute(ASK_AGAIN, parameters)
+    known = dict(_subscriptions(connection, ours, run, in_doubt))
     return {row.id: (row.url, refusals[row.run] or known[row.id]) for row in rows}
 
 
@@ -83,15 +95,18 @@ def _refusal(connection: Connection, leases: Leases, run: int) -> LeaseError | N
 def known(connection: Connection, url: str) -> Subscription:
     """What is known of a feed whose walk has begun."""
     row = connection.execute(select(feeds).where(is_of(url))).one()
-    return dict(_subscriptions(connection, [row], row.run, _moved(connection, [row])))[row.id]
+    # What counts by now was asked for again when the walk began.
+    in_doubt = _in_doubt(connection, [row], latest="")
+    return dict(_subscriptions(connection, [row], row.run, in_doubt))[row.id]
 
 
-def _moved(connection: Connection, rows: list[Row[Any]]) -> set[int]:
-    return set(connection.scalars(HAVE_MOVED, {"numbers": [row.id for row in rows]}))
+def _in_doubt(connection: Connection, rows: list[Row[Any]], latest: str) -> set[int]:
+    """The feeds with documents that are to be read again."""
+    return set(connection.scalars(IN_DOUBT, {"numbers": [row.id for row in rows], "latest": latest}))
 
 
 def _subscriptions(
-    connection: Connection, rows: list[Row[Any]], run: int, moved: set[int]
+    connection: Connection, rows: list[Row[Any]], run: int, in_doubt: set[int]
 ) -> Iterator[tuple[int, Subscription]]:
     indexes = {row.feed_id: row for row in connection.execute(INDEXES, {"numbers": [r.id for r in rows]})}
     read = _numbered(connection, (row.subscription_id for row in rows))
@@ -109,7 +124,7 @@ def _subscriptions(
         validators = row.etag, row.last_modified, row.validated_url, row.body_digest
         subscription = Subscription(*known, step, *validators, row.crawled, snapshot, row.special)
         # That it has not changed would not say that it still leads to where its archives are now.
-        yield row.id, subscription.anew() if row.id in moved else subscription
+        yield row.id, subscription.anew() if row.id in in_doubt else subscription
 
 
 def _numbered(connection: Connection, numbers: Iterable[int | None]) -> dict[int, Row[Any]]:

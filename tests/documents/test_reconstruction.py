@@ -20,9 +20,8 @@ from fhcrawl.logical_feed import (
     digest,
     identity,
     kind,
-    latest_time,
-    order,
 )
+from fhcrawl.ordering import latest_time, order
 
 FH = 'xmlns:fh="http://purl.org/syndication/history/1.0"'
 LATEST = latest_time("2020-01-01T00:00:00Z")
@@ -153,7 +152,9 @@ def add(document: FeedDocument, place: Place, winners: dict[str, Winner], store:
     for position, entry in enumerate(document.entries):
         id_ = identity(entry, document)
         assert id_
-        version = Version(id_, order(entry.updated, document.updated, place, position, LATEST), digest(entry))
+        version = Version(
+            id_, order(entry.updated, document.updated, place, position).counted(LATEST), digest(entry)
+        )
         winner = winners.get(id_)
         outcome = decide(version, winner)
         if outcome in {Outcome.NEW, Outcome.UPDATED}:

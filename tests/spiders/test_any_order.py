@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.documents import Tombstone
-from fhcrawl.logical_feed import Outcome, Place, Role, Verdict, Winner, decide, deletion, latest_time
+from fhcrawl.logical_feed import Outcome, Place, Role, Verdict, Winner, decide, deletion
 from fhcrawl.logical_feed import Version as LogicalVersion
-from fhcrawl.logical_feed import order as logical_order
+from fhcrawl.ordering import latest_time
+from fhcrawl.ordering import order as logical_order
 from fhcrawl.store import Store
 from fhcrawl.visit import Visit, bury
 from tests.databases import examples
@@ -272,11 +273,14 @@ def fold(placed: list[tuple[Place, Document]]) -> dict[str, Winner]:
     winners: dict[str, Winner] = {}
     for place, (items, updated, deleted) in placed:
         visit = Visit(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, place, NOW, winners=winners)
-        visit.deletions = [deletion(Tombstone(i, when), updated, place, latest) for i, when in deleted]
+        visit.deletions = [
+            LogicalVersion.at(latest, i, deletion(Tombstone(i, when), updated, place), "")
+            for i, when in deleted
+        ]
         bury(visit)
         for position, item in enumerate(items):
             assert item.id is not None
-            order = logical_order(item.updated, updated, place, position, latest)
+            order = logical_order(item.updated, updated, place, position).counted(latest)
             version = LogicalVersion(item.id, order, item.text)
             winner = winners.get(item.id)
             outcome = decide(version, winner)

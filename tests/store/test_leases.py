@@ -12,7 +12,8 @@ import pytest
 
 from fhcrawl import delivery, items
 from fhcrawl.exceptions import BegunError, LeaseError, StoreError
-from fhcrawl.logical_feed import Order, Place, Role, Version
+from fhcrawl.logical_feed import Place, Role, Version
+from fhcrawl.ordering import Order
 from fhcrawl.store import Store, Subscription, leases
 from fhcrawl.visit import Visit
 

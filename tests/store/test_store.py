@@ -93,7 +93,7 @@ def test_failing_database_is_a_store_error(store: Store, database: Database) -> 
 
 def test_unknown_feed_is_a_store_error(store: Store) -> None:
     with pytest.raises(StoreError, match=r"does not know the feed http://example\.org/other"):
-        store.winners("http://example.org/other", ["1"])
+        store.winners("http://example.org/other", ["1"], NOW)
 
 
 def test_document_that_is_not_known_has_no_end(store: Store) -> None:
@@ -169,7 +169,7 @@ def test_many_feeds_do_not_fill_the_memory(store: Store, monkeypatch: pytest.Mon
     for number in range(5):
         feed = f"http://example.org/{number}"
         store.begin_walk(feed, 1, NOW)
-        assert store.winners(feed, []) == {}
+        assert store.winners(feed, [], NOW) == {}
     assert len(store._feed_ids) <= 2
 
 
@@ -184,4 +184,4 @@ def test_document_that_was_read_as_something_else_is_not_known_as_an_archive(sto
 
 
 def test_more_ids_than_a_statement_may_have_are_looked_up(store: Store) -> None:
-    assert store.winners(FEED, [str(number) for number in range(300_000)]) == {}
+    assert store.winners(FEED, [str(number) for number in range(300_000)], NOW) == {}
