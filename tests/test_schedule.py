@@ -110,6 +110,13 @@ def test_first_change_makes_no_interval() -> None:
     assert interval(None, None, NOW) is None
 
 
+@pytest.mark.parametrize("between", [-1, LONGEST + 1])
+def test_interval_between_two_clocks_is_none(between: int) -> None:
+    """Of a change that a clock far ahead or behind has noted, and one by the right clock."""
+    assert interval(NOW, None, shift(NOW, between)) is None
+    assert interval(NOW, DAY, shift(NOW, between)) == DAY
+
+
 @pytest.mark.parametrize("period", [10 * MINUTE, 3 * HOUR, 2 * DAY])
 def test_polls_of_a_regular_feed_settle_at_half_its_period(period: int) -> None:
     changed, average, polled, spacings = NOW, None, NOW, []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +24,8 @@ from tests.feeds import E, atom, tombstone
 from tests.spooling import in_pieces
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import tzinfo
     from typing import Any
 
     from tests.databases import NewDatabase
@@ -254,6 +259,76 @@ def test_any_runs_interruptions_and_gaps_give_the_oracles_feed(
     assert crawled.archived == set(range(1, len(history.archives) + 1))
     assert crawled.exported == {entry_id: text for entry_id, (text, _) in whole.items()}
     assert feed.verdict is (Verdict.COMPLETE if history.archives else Verdict.UNKNOWN)
+
+
+# What machines say that the time is: a day later counts too. By the last one, all times but FUTURE count.
+CLOCKS = ["2000-01-01T00:00:00", "2002-12-31T12:00:00", "2026-01-01T00:00:00"]
+
+
+@contextlib.contextmanager
+def clock(time: str) -> Iterator[None]:
+    """Let it be a time for fhcrawl."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Clock:
+            return cls.fromisoformat(time).replace(tzinfo=tz)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fhcrawl.clock.datetime", Clock)
+        yield
+
+
+class Reading(NamedTuple):
+    """A run with a clock: how many archives there are, and when it is killed."""
+
+    clock: str
+    archives: int
+    life: int | None = None
+
+
+@st.composite
+def readings(draw: st.DrawFn) -> tuple[list[Document], list[Reading]]:
+    """Archives, and runs of which the last one's clock is right."""
+    archives = draw(st.lists(documents, min_size=1, max_size=4))
+    counts = sorted(draw(st.lists(st.integers(0, len(archives)), min_size=1, max_size=3)))
+    lives = st.none() | st.integers(0, 12)
+    wrong = [Reading(draw(st.sampled_from(CLOCKS)), count, draw(lives)) for count in counts]
+    return archives, [*wrong, Reading(CLOCKS[-1], len(archives))]
+
+
+NEWER = Document([E("a", "x", TIMES[3])], TIMES[1], [])
+
+
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(readings(), documents)
+@example(([NEWER], [Reading(CLOCKS[0], 1), Reading(CLOCKS[-1], 1)]), LIVE)
+@example(([NEWER, LIVE], [Reading(CLOCKS[-1], 1), Reading(CLOCKS[0], 2), Reading(CLOCKS[-1], 2)]), LIVE)
+@example(([TWICE, BURIED], [Reading(CLOCKS[1], 2, 1), Reading(CLOCKS[0], 2), Reading(CLOCKS[-1], 2)]), LIVE)
+def test_clocks_that_were_wrong_leave_the_feed_as_it_is_by_the_right_one(
+    new_database: NewDatabase, read: tuple[list[Document], list[Reading]], subscription: Document
+) -> None:
+    archives, runs = read
+    exported: dict[str, str] = {}
+    with new_database() as database:
+        for run in runs:
+            served = serve(History(archives, []), Publication(run.archives, subscription, None))
+            with clock(run.clock):
+                changes = Engine(database.url, served, run.life).crawl(INDEX)
+            for change in changes or ():
+                exported[change["id"]] = "" if change["change"] == "deleted" else change["summary"]
+        with clock(runs[-1].clock):
+            again = Engine(database.url, served)
+            assert again.crawl(INDEX) == []
+        opened = Store.open(database.url)
+        whole = {e["id"]: (e["summary"], e["document"]) for e in opened.entries()}
+        [feed] = opened.feeds()
+        opened.close()
+    assert again.asked == [INDEX]
+    assert feed.verdict is Verdict.COMPLETE
+    seen = [v for n, archive in enumerate(archives, 1) for v in versions(archive, url(n), (n, 0, 0))]
+    assert whole == oracle([*seen, *versions(subscription, INDEX, (len(archives), 1, 0))])
+    assert {i: text for i, text in exported.items() if text} == {i: text for i, (text, _) in whole.items()}
 
 
 @settings(max_examples=200, deadline=None)

@@ -66,6 +66,21 @@ def test_documents_that_nothing_leads_to_any_more_are_counted(server: FeedServer
     assert found.beside == 1
 
 
+def test_time_that_does_not_count_is_none_of_the_feeds(server: FeedServer, project: Project) -> None:
+    future, past = "2999-01-01T00:00:00Z", "2003-12-13T18:30:02Z"
+    server.serve("/feed", atom([E("2", updated=past), E("1", updated=None)], prev="/1", updated=future))
+    server.serve("/1", atom([E("4", updated=past), E("3", updated=future)], updated="2003-12-12T00:00:00Z"))
+    project.crawl(server.url("/feed"))
+    feed = server.url("/feed")
+    found = details(project, feed)
+    assert found.months == {"": 1, "2003-12": 2, "2999-01": 1}
+    with closing(Store.open(project.database.url)) as store:
+        times = {version.fields["id"]: version.time for version in store.versions(feed)}
+        assert [entry["id"] for entry in store.entries()] == list(times) == ["1", "3", "2", "4"]
+        assert store.times(feed)[1] == past
+    assert times == {"1": "", "3": "2003-12-12T00:00:00", "2": past[:-1], "4": past[:-1]}
+
+
 def test_feed_that_was_never_read_has_no_entries(server: FeedServer, project: Project) -> None:
     project.crawl(server.url("/none"))
     found = details(project, server.url("/none"))

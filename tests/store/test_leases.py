@@ -226,6 +226,25 @@ def test_lease_of_a_process_that_is_gone_is_free_at_once(
     assert two.dead_deliveries()
 
 
+@pytest.mark.parametrize(("days", "is_free"), [(1, False), (3, True)])
+def test_lease_that_ends_later_than_any_can_is_free(
+    one: Store, two: Store, database: Database, days: int, is_free: bool
+) -> None:
+    """It was noted by a clock that was wrong, before the machine was started anew."""
+    one.begin_walk(FEED, first := one.begin_run(), NOW)
+    one.begin_delivery(first)
+    expires = int(time.time()) + days * 24 * 3600
+    database.execute(f"UPDATE runs SET owner = '{OTHER_MACHINE}', expires = {expires}")
+    run = two.begin_run()
+    assert bool(two.dead_deliveries()) is is_free
+    assert two.overdue([first]) == ({first} if is_free else set())
+    if is_free:
+        assert two.begin_walk(FEED, run, NOW).walk == 1
+    else:
+        with pytest.raises(LeaseError):
+            two.begin_walk(FEED, run, NOW)
+
+
 def test_process_that_proc_hides_is_living(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It shows those of other users to nobody but root, if it was mounted so."""
     ours, gone_by = of_this_machine(1, "1"), gone()

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fhcrawl.clock import now
+from fhcrawl.documents.dates import shift
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Verdict
 from fhcrawl.schedule import Limits
@@ -63,6 +65,19 @@ def test_only_the_run_that_has_a_feed_plans_it(store: Store) -> None:
     assert store.next_due([URL]) == {URL: None}
     store.note_verdicts(run, [COMPLETE], Limits(1, 1))
     assert store.next_due([URL, "http://example.org/other"]) == {URL: "2026-01-01T00:00:01Z"}
+
+
+def test_feed_that_was_polled_at_a_time_that_has_not_come_is_due(store: Store) -> None:
+    """A machine's clock was wrong once; one that is some hours ahead is another machine's."""
+    for url, polled in {"ahead": shift(now(), 23 * 3600), "wrong": shift(now(), 25 * 3600)}.items():
+        store.subscribe({url: {}}, now())
+        with store._database.transaction() as connection:
+            later = {"polled": polled, "due": shift(polled, 3600)}
+            connection.execute(feeds.update().where(feeds.c.url == url).values(later))
+    assert list(store.subscribed(now())) == ["wrong"]
+    assert list(store.subscribed()) == ["wrong", "ahead"]
+    assert store.next_due(["wrong"]) == {"wrong": None}
+    assert [(feed.feed, feed.due is None) for feed in store.feeds()] == [("ahead", False), ("wrong", True)]
 
 
 def test_feeds_that_have_waited_longest_come_first(store: Store) -> None:

@@ -152,6 +152,16 @@ def test_gap_is_known_since_it_was_first_seen(store: Store) -> None:
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [("timeout", later.fetched)]
 
 
+def test_gap_is_not_known_since_a_time_that_has_not_come(store: Store) -> None:
+    store.commit(visit(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
+    by_a_wrong_clock, later = visit("a1", loss=GONE), visit("a1", loss=GONE)
+    by_a_wrong_clock.fetched = "2040-01-01T00:00:00Z"
+    store.lose(by_a_wrong_clock)
+    store.lose(later)
+    [feed] = store.feeds()
+    assert [(reason.kind, reason.since) for reason in feed.reasons] == [("http-404", later.fetched)]
+
+
 def test_feed_that_was_never_read_says_so(store: Store) -> None:
     [feed] = store.feeds()
     assert (feed.verdict, [reason.kind for reason in feed.reasons]) == (Verdict.UNKNOWN, ["known"])
