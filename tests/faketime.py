@@ -1,16 +1,25 @@
-"""libfaketime: a process whose clock is wrong (Debian's package libfaketime)."""
+"""Clocks that are wrong: of a process, by libfaketime (a package of Debian's), and of fhcrawl in this one."""
 
 from __future__ import annotations
 
+import contextlib
+from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.servers import leave_out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import tzinfo
 
 PLACES = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
 NAME = "faketime/libfaketime.so.1"
 
 
-def clock(time: str) -> dict[str, str]:
+def clock(time: str) -> dict[str, Any]:
     """The environment of a process whose clock begins at a time and goes on from there.
 
     :param time: `2000-01-01 00:00:00`, in UTC
@@ -26,3 +35,20 @@ def clock(time: str) -> dict[str, str]:
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         "TZ": "UTC",
     }
+
+
+@contextlib.contextmanager
+def clock_at(time: str) -> Iterator[None]:
+    """Let it be a time for fhcrawl in this process; the time stands still.
+
+    :param time: `2000-01-01T00:00:00`, in UTC
+    """
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Clock:
+            return cls.fromisoformat(time).replace(tzinfo=tz)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fhcrawl.clock.datetime", Clock)
+        yield

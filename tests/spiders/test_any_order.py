@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
@@ -20,12 +17,11 @@ from fhcrawl.store import Store
 from fhcrawl.visit import Visit, bury
 from tests.databases import examples
 from tests.engine import Engine
+from tests.faketime import clock_at
 from tests.feeds import E, atom, tombstone
 from tests.spooling import in_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import tzinfo
     from typing import Any
 
     from tests.databases import NewDatabase
@@ -265,20 +261,6 @@ def test_any_runs_interruptions_and_gaps_give_the_oracles_feed(
 CLOCKS = ["2000-01-01T00:00:00", "2002-12-31T12:00:00", "2026-01-01T00:00:00"]
 
 
-@contextlib.contextmanager
-def clock(time: str) -> Iterator[None]:
-    """Let it be a time for fhcrawl."""
-
-    class Clock(datetime):
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> Clock:
-            return cls.fromisoformat(time).replace(tzinfo=tz)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fhcrawl.clock.datetime", Clock)
-        yield
-
-
 class Reading(NamedTuple):
     """A run with a clock: how many archives there are, and when it is killed."""
 
@@ -313,11 +295,11 @@ def test_clocks_that_were_wrong_leave_the_feed_as_it_is_by_the_right_one(
     with new_database() as database:
         for run in runs:
             served = serve(History(archives, []), Publication(run.archives, subscription, None))
-            with clock(run.clock):
+            with clock_at(run.clock):
                 changes = Engine(database.url, served, run.life).crawl(INDEX)
             for change in changes or ():
                 exported[change["id"]] = "" if change["change"] == "deleted" else change["summary"]
-        with clock(runs[-1].clock):
+        with clock_at(runs[-1].clock):
             again = Engine(database.url, served)
             assert again.crawl(INDEX) == []
         opened = Store.open(database.url)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from fhcrawl.clock import now
 from fhcrawl.documents.dates import elapsed
-from tests.faketime import clock
+from tests.engine import Engine
+from tests.faketime import clock, clock_at
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.crawling import Project
+    from tests.databases import Database
     from tests.server import FeedServer
 
 # Of a machine without a battery; and of one whose clock was set by mistake.
@@ -74,3 +80,53 @@ def test_nothing_waits_for_a_time_that_a_wrong_clock_has_noted(project: Project,
     assert [elapsed(reason["since"], now()) // 3600 for reason in feed["reasons"]] == [0]
     assert 0 < elapsed(now(), feed["due"]) <= 3600
     assert "No feed is due" in project.crawl(args=DUE).log
+
+
+INDEX, PAGE = "http://example.org/index", "http://example.org/page"
+
+
+def crawl(database: Database, served: dict[str, str | int], time: str) -> tuple[dict[str, str], list[str]]:
+    """What a crawl at a time exports, texts by id, and what it asks for."""
+    engine = Engine(database.url, served)
+    with clock_at(time):
+        changes = engine.crawl(INDEX)
+    assert changes is not None
+    return {change["id"]: change["summary"] for change in changes}, engine.asked
+
+
+@pytest.mark.parametrize("relation", ["prev-archive", "next"])
+def test_document_with_a_time_in_the_future_is_read_again_once_when_that_has_come(
+    database: Database, relation: str
+) -> None:
+    served: dict[str, str | int] = {
+        INDEX: atom([E("1", "old", OLD)], links={relation: PAGE}, updated=OLD),
+        PAGE: atom([E("1", "new", "2012-01-01T00:00:00Z")], updated=OLD),
+    }
+    assert crawl(database, served, "2010-01-01T00:00:00") == ({"1": "old"}, [INDEX, PAGE])
+    assert crawl(database, served, "2011-01-01T00:00:00") == ({}, [INDEX])
+    assert crawl(database, served, "2011-12-31T00:00:00") == ({"1": "new"}, [INDEX, PAGE])
+    assert crawl(database, served, "2012-01-01T00:00:00") == ({}, [INDEX])
+
+
+def test_document_that_is_to_be_read_again_and_is_gone_is_missing(database: Database) -> None:
+    """Nothing is claimed of what it would have said."""
+    served: dict[str, str | int] = {
+        INDEX: atom([E("1", "old", OLD)], prev=PAGE, updated=OLD),
+        PAGE: atom([E("1", "new", NEW)], updated=OLD),
+    }
+    crawl(database, served, "2000-01-01T00:00:00")
+    gone = {**served, PAGE: 404}
+    for _ in range(2):
+        assert crawl(database, gone, "2026-01-01T00:00:00") == ({}, [INDEX, PAGE])
+        [(reasons,)] = database.rows("SELECT reasons FROM feeds")
+        assert '"http-404"' in reasons
+    assert crawl(database, served, "2026-01-01T00:00:00") == ({"1": "new"}, [INDEX, PAGE])
+
+
+def test_files_of_a_folder_are_read_again_too(project: Project, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "1.atom").write_text(atom([E("1", "new", NEW)], updated=NEW))
+    (folder / "2.atom").write_text(atom([E("1", "old", OLD)], updated=OLD))
+    assert project.crawl(folder.as_uri() + "/", **clock(PAST)).texts == {"1": "old"}
+    assert project.crawl(folder.as_uri() + "/").texts == {"1": "new"}
