@@ -126,7 +126,6 @@ class Visit:
 
     def __post_init__(self) -> None:
         """Judge times by when the document is read, where no other clock is given."""
-        """Judge times by when the document is read, where no other clock is given."""
         self.latest = self.latest or latest_time(self.fetched)
 
 
