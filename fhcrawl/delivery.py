@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
-import hashlib
 import logging
 import os
+import re
+import secrets
 import shutil
+import stat
 import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple
+
+from fhcrawl.locks import locked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-_LOCKED: set[Path] = set()
 BUFFER = 1 << 18  # octets
-LOCK_TRIES = 600
-LOCK_PAUSE_SECONDS = 0.1
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+TOKEN_OCTETS = 4
+# Earlier versions wrote the number of the process there.
+LEFT = re.compile(rf"(?:[0-9a-f]{{{2 * TOKEN_OCTETS}}}|[0-9]+)\.part")
 MOST_LINKS = 40  # as Linux has it
 
 
@@ -54,69 +56,56 @@ class WrittenFile(NamedTuple):
 def open_beside(path: Path, mode: Literal["wb", "ab"]) -> tuple[IO[bytes], Path]:
     """A new file beside `path`, with its content if the mode is to append, and with its permissions.
 
+    The caller has the lock of `path`.
+
     :raises OSError: if it cannot be made
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.iterdir():
-        if _is_left(left, path.name):
-            left.unlink(missing_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    _remove_left(path)
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(TOKEN_OCTETS)}.part")
+    is_there = path.exists()
+    # Until it has the permissions of the file, nobody else reads what comes of it.
+    number = os.open(beside, NEW_FILE, 0o600 if is_there else 0o666)
+    file = os.fdopen(number, "wb", BUFFER)
+    try:
+        if is_there:
+            os.fchmod(number, stat.S_IMODE(path.stat().st_mode))
+        if is_there and mode == "ab":
+            with path.open("rb") as source:
+                shutil.copyfileobj(source, file, BUFFER)
+    except OSError:
+        _discard(file, beside)
+        raise
+    return file, beside
+
+
+# The caller has the lock, so every other part was left by a dead process, whatever its namespace was. This
+# includes a part that a dead delivery has noted: published later, it would undo the export that is being
+# written. Without it, the delivery is cancelled, and its changes are exported again. `settle` needs no lock: what
+# it publishes before this is copied, and afterwards there is nothing left to be published.
+def _remove_left(path: Path) -> None:
+    begin = f".{path.name}."
+    for found in path.parent.iterdir():
+        if found.name.startswith(begin) and LEFT.fullmatch(found.name, len(begin)):
+            # In a sticky folder, nobody removes what another user has left there.
+            with contextlib.suppress(OSError):
+                found.unlink()
+
+
+def _discard(file: IO[bytes], beside: Path) -> None:
+    # It fails again on a full disk, which the file is not to fill any longer.
+    with contextlib.suppress(OSError):
+        file.close()
     beside.unlink(missing_ok=True)
-    if path.exists():
-        copy = shutil.copyfile if mode == "ab" else _touch
-        copy(path, beside)
-        shutil.copymode(path, beside)
-        return beside.open("ab", BUFFER), beside
-    return beside.open("wb", BUFFER), beside
-
-
-def _touch(path: Path, beside: Path) -> None:
-    beside.touch()
-
-
-def _is_left(part: Path, name: str) -> bool:
-    """Whether a file was begun by a process that is no more."""
-    begin, end = f".{name}.", ".part"
-    pid = part.name[len(begin) : -len(end)]
-    if not (part.name.startswith(begin) and part.name.endswith(end) and pid.isdecimal()):
-        return False
-    return Path("/proc/self").exists() and not Path(f"/proc/{pid}").exists()
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep other exports to a file away; the lock lies in the folder for temporary files.
-
-    :raises OSError: if another process, or this one, writes to it all the time
-    """
-    if path in _LOCKED:
-        raise OSError(errno.EBUSY, "it is named twice", str(path))
-    name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
-    lock = Path(tempfile.gettempdir()) / f"fhcrawl-{os.getuid()}-{name}.lock"
-    with lock.open("wb") as file:
-        for _ in range(LOCK_TRIES):
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                time.sleep(LOCK_PAUSE_SECONDS)
-        else:
-            raise OSError(errno.EBUSY, "another export is writing to it", str(path))
-        _LOCKED.add(path)
-        try:
-            yield
-        finally:
-            _LOCKED.discard(path)
 
 
 def close_whole(file: IO[bytes], beside: Path, path: Path) -> WrittenFile:
     """Bring a file to the disk, and close it."""
     file.flush()
     os.fsync(file.fileno())
-    stat = os.fstat(file.fileno())
+    found = os.fstat(file.fileno())
     file.close()
     return WrittenFile(
-        str(beside.resolve()), str(path.resolve()), stat.st_ino, stat.st_size, stat.st_mtime_ns
+        str(beside.resolve()), str(path.resolve()), found.st_ino, found.st_size, found.st_mtime_ns
     )
 
 
@@ -139,10 +128,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             close_whole(file, beside, path)
             os.replace(beside, path)
         finally:
-            # It fails again on a full disk, which the file is not to fill any longer.
-            with contextlib.suppress(OSError):
-                file.close()
-            beside.unlink(missing_ok=True)
+            _discard(file, beside)
 
 
 # With PYTHONUNBUFFERED, Python's own does not say that only a part has been written.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fhcrawl import delivery
+from fhcrawl.locks import locked
 from fhcrawl.store import Store
 from tests.engine import Engine
 from tests.feeds import E, atom
@@ -141,14 +140,50 @@ def test_delivery_that_cannot_name_its_file_is_cancelled(store: Store, tmp_path:
     assert store.dead_deliveries() == []
 
 
-def test_files_left_by_dead_processes_are_removed(tmp_path: Path) -> None:
-    left = tmp_path / ".out.jsonl.999999999.part"
-    left.touch()
-    living = tmp_path / ".out.jsonl.1.part"
-    living.touch()
-    written(tmp_path)
-    assert not left.exists()
-    assert living.exists()
+def test_parts_of_the_file_that_others_left_are_removed(tmp_path: Path) -> None:
+    """Whoever writes beside the file has its lock; a process of any number may have left them, elsewhere."""
+    left = [".out.jsonl.1.part", ".out.jsonl.999999999.part", ".out.jsonl.0123abcd.part"]
+    others = [".out.1.part", ".out.jsonl.gz.0123abcd.part", ".out.jsonl.kept.part", "out.jsonl.1.part"]
+    for name in (*left, *others):
+        (tmp_path / name).touch()
+    (tmp_path / ".out.jsonl.2.part").mkdir()
+    beside = Path(written(tmp_path).written)
+    assert {path.name for path in tmp_path.iterdir()} == {*others, ".out.jsonl.2.part", beside.name}
+    assert beside.read_bytes() == b"line\n"
+
+
+def test_link_that_was_planted_for_the_part_is_not_written_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("kept")
+    (tmp_path / f".out.jsonl.{os.getpid()}.part").symlink_to(kept)
+    monkeypatch.setattr("fhcrawl.delivery.secrets.token_hex", lambda octets: "guessed")
+    (tmp_path / ".out.jsonl.guessed.part").symlink_to(kept)
+    with pytest.raises(FileExistsError):
+        written(tmp_path)
+    assert kept.read_text() == "kept"
+
+
+def test_part_that_a_delivery_has_noted_never_replaces_what_came_later(store: Store, tmp_path: Path) -> None:
+    """Of two files, a killed process had named the first; then another export appended to the second."""
+    file = written(tmp_path)
+    (tmp_path / "other").mkdir()
+    later = tmp_path / "other" / "out.jsonl"
+    later.write_bytes(b"before\n")
+    other = written(later.parent, "ab")
+    begin(store, file, other)
+    os.replace(file.written, file.name)
+    with locked(later):
+        part, beside = delivery.open_beside(later, "ab")
+        part.write(b"later\n")
+        delivery.close_whole(part, beside, later)
+        delivery.recover(store)
+        os.replace(beside, later)
+    delivery.recover(store)
+    assert later.read_bytes() == b"before\nlater\n"
+    assert pending(store) == 1
+    assert store.dead_deliveries() == []
 
 
 def test_appending_begins_with_what_is_there(tmp_path: Path) -> None:
@@ -164,14 +199,9 @@ def test_file_keeps_its_permissions(tmp_path: Path) -> None:
         assert Path(file.written).stat().st_mode & 0o777 == 0o600
 
 
-def test_file_is_locked_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "LOCK_TRIES", 2)
-    waiting = "import sys; from pathlib import Path; from fhcrawl import delivery; delivery.LOCK_TRIES = 2\n"
-    waiting += "with delivery.locked(Path(sys.argv[1])): print('mine')"
-    command = [sys.executable, "-c", waiting, str(tmp_path / "out.jsonl")]
-    with delivery.locked(tmp_path / "out.jsonl"):
-        refused = subprocess.run(command, capture_output=True, text=True, check=False)
-        with pytest.raises(OSError, match="named twice"), delivery.locked(tmp_path / "out.jsonl"):
-            pass
-    assert "another export is writing to it" in refused.stderr
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "mine\n"
+def test_file_that_cannot_be_copied_leaves_nothing(tmp_path: Path) -> None:
+    """Appending begins with a copy."""
+    (tmp_path / "out.jsonl").mkdir()
+    with pytest.raises(IsADirectoryError):
+        written(tmp_path, "ab")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]

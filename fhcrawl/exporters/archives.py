@@ -25,6 +25,7 @@ from fhcrawl.exceptions import ExportError
 from fhcrawl.exporters import documents, entries
 from fhcrawl.exporters.documents import Head
 from fhcrawl.exporters.entries import PARSER, READ_AGAIN
+from fhcrawl.locks import locked
 from fhcrawl.ordering import comparable
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def write(
     :raises OSError: if something cannot be written
     """
     target.folder.mkdir(parents=True, exist_ok=True)
-    with delivery.locked(target.folder.resolve()):
+    with locked(target.folder.resolve() / INDEX):
         written = ArchiveSet(target, chosen, tombstones)
         with contextlib.closing(written):
             written.read()

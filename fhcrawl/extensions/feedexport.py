@@ -16,6 +16,7 @@ from fhcrawl.addresses import without_credentials
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.exporters import appending
 from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.locks import locked
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -44,6 +45,7 @@ class FileFeedStorage(feedexport.FileFeedStorage):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._lock = ExitStack()
+        self._target = Path()
         self._options = kwargs["feed_options"] or {}
 
     def open(self, spider: Spider) -> IO[bytes]:
@@ -54,11 +56,11 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         path = Path(self.path).resolve()
         mode: Literal["wb", "ab"] = "wb" if self.write_mode == "wb" else "ab"
         with ExitStack() as lock:
-            lock.enter_context(delivery.locked(path))
+            lock.enter_context(locked(path))
             if mode == "ab":
                 appending.check(path, self._options)
             file, self.beside = delivery.open_beside(path, mode)
-            self._lock = lock.pop_all()
+            self._lock, self._target = lock.pop_all(), path
         if mode == "ab":
             file.write(appending.line_end(path, self._options))
         return file
@@ -68,13 +70,13 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         if self.beside is None:
             file.close()
         else:
-            self.written = delivery.close_whole(file, self.beside, Path(self.path))
+            self.written = delivery.close_whole(file, self.beside, self._target)
 
     def release(self) -> None:
         """Remove what has not got its name, and let other exports write."""
-        if self.beside is not None:
-            self.beside.unlink(missing_ok=True)
-        self._lock.close()
+        with self._lock:
+            if self.beside is not None:
+                self.beside.unlink(missing_ok=True)
 
 
 class StdoutFeedStorage(feedexport.StdoutFeedStorage):

@@ -1,0 +1,137 @@
+"""Locks of files that several processes replace: of several users, containers and machines too."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LOCK_TRIES = 600
+LOCK_PAUSE_SECONDS = 0.1
+# A link is not followed, and a FIFO is not waited for. NFS locks only what is open for writing.
+FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+FOR_ALL = 0o666
+NOT_OPENED = frozenset({errno.ELOOP, errno.EISDIR, errno.ENXIO})  # a link, a folder, a socket
+
+_LOCKED: set[Path] = set()
+
+
+# The lock is a file in the folder of the file: every process that replaces the file writes in that folder,
+# wherever it is mounted. A lock on the file itself would be lost whenever the file is replaced; one on the
+# folder would make exports to different files of it wait for each other. It is removed before it is released.
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other exports to a file away; makes its folder.
+
+    :param path: without symbolic links
+    :raises OSError: if another process, or this one, writes to it all the time; if its folder cannot be
+        written to, or cannot be locked in
+    """
+    if path in _LOCKED:
+        raise OSError(errno.EBUSY, "it is named twice", str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_name(f".{path.name}.lock")
+    number = _wait(lock, path)
+    _LOCKED.add(path)
+    try:
+        yield
+    finally:
+        _LOCKED.discard(path)
+        _remove(number, lock)
+        os.close(number)
+
+
+def _wait(lock: Path, path: Path) -> int:
+    """The descriptor of the lock."""
+    for _ in range(LOCK_TRIES):
+        number = _take(lock)
+        if number is not None:
+            return number
+        time.sleep(LOCK_PAUSE_SECONDS)
+    raise OSError(errno.EBUSY, "another export is writing to it", str(path))
+
+
+def _take(lock: Path) -> int | None:
+    """The descriptor of the lock; None if another process has it, or had it just now."""
+    number = _open(lock)
+    if number is None:
+        return None
+    try:
+        if _flock(number, lock) and _is_named(number, lock):
+            return number
+    except OSError:
+        os.close(number)
+        raise
+    os.close(number)
+    return None
+
+
+def _open(lock: Path) -> int | None:
+    """The descriptor of the file, which is made if there is none; None if others make it right now."""
+    try:
+        number = os.open(lock, FLAGS)
+    except FileNotFoundError:
+        return _make(lock)
+    except OSError as error:
+        if error.errno in NOT_OPENED:
+            raise _no_lock(lock) from error
+        raise
+    found = os.fstat(number)
+    # What has content is somebody's file; it would be removed at the end.
+    if not stat.S_ISREG(found.st_mode) or found.st_size:
+        os.close(number)
+        raise _no_lock(lock)
+    return number
+
+
+def _no_lock(lock: Path) -> OSError:
+    return OSError(errno.EEXIST, f"{lock.name} in its folder is no lock of an export; remove it", str(lock))
+
+
+def _make(lock: Path) -> int | None:
+    try:
+        number = os.open(lock, FLAGS | os.O_CREAT | os.O_EXCL, FOR_ALL)
+    except FileExistsError:
+        return None
+    # Whatever the umask is, other users of the folder take the lock too. Some file systems have no modes.
+    with contextlib.suppress(PermissionError):
+        os.fchmod(number, FOR_ALL)
+    return number
+
+
+def _flock(number: int, lock: Path) -> bool:
+    """Whether the file could be locked."""
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        # Some network file systems have no locks. Without one, two exports would overwrite each other.
+        _remove(number, lock)
+        sentence = "files in its folder cannot be locked; export to another one, and copy the file"
+        raise OSError(error.errno, sentence, str(lock)) from error
+    return True
+
+
+# Between opening it and locking it, who had it may have removed it, and another process may have made and
+# locked a new one.
+def _is_named(number: int, lock: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(number), lock.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _remove(number: int, lock: Path) -> None:
+    # In a sticky folder, nobody removes what another user has left there; who made it does.
+    with contextlib.suppress(OSError):
+        if _is_named(number, lock):
+            lock.unlink()
