@@ -80,8 +80,8 @@ def open_beside(path: Path, mode: Literal["wb", "ab"]) -> tuple[IO[bytes], Path]
 
 # The caller has the lock, so every other part was left by a dead process, whatever its namespace was. This
 # includes a part that a dead delivery has noted: published later, it would undo the export that is being
-# written. Without it, the delivery is cancelled, and its changes are exported again. `settle` needs no lock: what
-# it publishes before this is copied, and afterwards there is nothing left to be published.
+# written. Without it, the delivery is cancelled, and its changes are exported again. `settle` needs no lock:
+# what it publishes before this is copied, and afterwards nothing is left to be published.
 def _remove_left(path: Path) -> None:
     begin = f".{path.name}."
     for found in path.parent.iterdir():
