@@ -6,13 +6,12 @@ import copy
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-
-from lxml import etree
+from xml.sax.saxutils import quoteattr
 
 from fhcrawl.documents import atom, xml
 from fhcrawl.documents.atom import ENTRY, STANDS_IN
 from fhcrawl.documents.xml import ATOM, XHTML
-from fhcrawl.exporters.entries import PARSER, EntryFormat, leaf
+from fhcrawl.exporters.entries import EntryFormat, leaf, verbatim
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -25,6 +24,7 @@ DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)"
 # Feeds without a type of text (RSS) have markup in titles and summaries, and do not say so.
 MARKUP = re.compile(r"<[A-Za-z/!][^<>]*>|&(?:#\d+|#x[0-9A-Fa-f]+|\w+);", re.ASCII)
 UNKNOWN_TIME = "1970-01-01T00:00:00Z"
+_BEGIN, _END = f'<atom:content xmlns:atom="{ATOM[1:-1]}" xmlns=""', "</atom:content>"
 
 
 def read(entry: _Element) -> Entry:
@@ -78,34 +78,18 @@ def _text(tag: str, text: str) -> _Element:
     return leaf(tag, text, type="html" if MARKUP.search(text) else "text")
 
 
+# The store has markup that declares the namespaces that it uses (XHTML's are left out: it gets its own again).
+# It stands where no namespace is the default one, so that elements in none stay there.
 def content(text: str, content_type: str) -> _Element:
-    """An atom:content element (RFC 4287, 4.1.3)."""
-    kind = content_type.lower()
-    found = None
+    """An atom:content element (RFC 4287, 4.1.3); markup is in it as it is, with its own prefixes."""
+    kind, found = content_type.lower(), None
     if kind == "xhtml":
-        found = _inside("div", text, XHTML)
+        found = verbatim(f'{_BEGIN} type="xhtml"><div xmlns="{XHTML[1:-1]}">{text}</div>{_END}')
     elif kind.endswith(("+xml", "/xml")):
-        found = _inside("content", text, ATOM)
+        found = verbatim(f"{_BEGIN} type={quoteattr(content_type)}>{text}{_END}")
     if found is None:
         return leaf(f"{ATOM}content", text, type="html" if kind == "xhtml" else content_type)
-    if kind != "xhtml":
-        found.set("type", content_type)
-        return found
-    holder = leaf(f"{ATOM}content", type=content_type)
-    holder.append(found)
-    return holder
-
-
-def _inside(name: str, markup: str, namespace: str) -> _Element | None:
-    """Markup in an element around it; None if it is not well-formed."""
-    # The store has the markup without the namespace around it: XHTML gets its own again.
-    default = f' xmlns="{XHTML[1:-1]}"' if namespace == XHTML else ""
-    try:
-        parsed = etree.fromstring(f"<{name}{default}>{markup}</{name}>", PARSER)
-    except etree.XMLSyntaxError:
-        return None
-    parsed.tag = f"{namespace}{name}"
-    return parsed
+    return found
 
 
 def _link(rel: str, href: str, **attributes: str | None) -> _Element:

@@ -8,6 +8,7 @@ would, before it counts: what is written is what will be read.
 from __future__ import annotations
 
 import copy
+import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lxml import etree
@@ -44,10 +45,13 @@ READ_AGAIN = (
 NATIVE = frozenset({*RSS_NAMESPACES, *RDF_NAMESPACES, OLD, modules.CONTENT, ATOM})
 # RFC 4287's own elements that have no field here; RSS knows them as extensions.
 KEPT_OF_ATOM = frozenset({f"{ATOM}contributor", f"{ATOM}rights"})
+VERBATIM = "{urn:x-fhcrawl:export}verbatim"
 RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 PARSER = etree.XMLParser(
     resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
 )
+# What it reads has been read before, within bounds.
+UNBOUNDED_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
 
 
 class EntryFormat(NamedTuple):
@@ -168,6 +172,7 @@ def _mended(own: _Element, fields: Fields, form: EntryFormat) -> _Element:
         for child in [child for child in entry if form.says(child, name)]:
             entry.remove(child)
         entry.extend(form.build(name, fields))
+    entry = _with_verbatim(entry)
     form.complete(entry, fields)
     return entry
 
@@ -180,6 +185,7 @@ def _built(
     for name in READ_AGAIN:
         entry.extend(form.build(name, fields))
     entry.extend(copy.deepcopy(child) for child in others)
+    entry = _with_verbatim(entry)
     form.complete(entry, fields)
     for child in entry:
         child.tail = None
@@ -199,3 +205,26 @@ def leaf(tag: str, text: str | None = None, **attributes: str | None) -> _Elemen
         if value is not None:
             child.set(name, value)
     return child
+
+
+def verbatim(text: str) -> _Element | None:
+    """An element that stands for XML until the entry is built; None if that is not well-formed.
+
+    When an element gets another parent, lxml replaces prefixes by those of its new ancestors.
+    """
+    try:
+        etree.fromstring(text, PARSER)
+    except etree.XMLSyntaxError:
+        return None
+    return leaf(VERBATIM, text)
+
+
+def _with_verbatim(entry: _Element) -> _Element:
+    """The entry with the XML that one of its elements stands for."""
+    child = entry.find(VERBATIM)
+    if child is None:
+        return entry
+    place = etree.Comment(secrets.token_hex(16))
+    entry.replace(child, place)
+    text = etree.tostring(entry, encoding="unicode").replace(f"<!--{place.text}-->", child.text or "")
+    return etree.fromstring(text, UNBOUNDED_PARSER)

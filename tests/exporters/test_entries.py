@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import unescape
 
 import feedparser
 import pytest
@@ -187,6 +188,9 @@ def test_atom_entries_have_what_they_must_without_claiming_it() -> None:
     [
         ("xhtml", "a &lt; <b>b</b><br/> tail"),
         ("application/xml", '<point xmlns="urn:geo">1</point>'),
+        ("application/xml", 'a <b c="1">b</b> tail'),
+        ("text/xml", f'<b xmlns="{ATOM}">b</b>'),
+        ("a&<'\"/xml", f'<atom:b xmlns:atom="{ATOM}"><b xmlns="{ATOM}"/></atom:b>'),
         ("text/markdown", "*a*"),
         ("text", "<b> is no markup"),
     ],
@@ -203,6 +207,14 @@ def test_xhtml_that_is_no_xml_is_html() -> None:
     fields = {**stored("json")[0], "content": "<p>cut", "content_type": "xhtml"}
     [entry] = read(document(entries.element(fields, None, FORMATS["atom"].entry), "atom"), PAGE).entries
     assert (entry.content, entry.content_type) == ("<p>cut", "html")
+
+
+@pytest.mark.parametrize("kind", ["atom", "rss"])
+def test_markup_that_is_not_well_formed_ends_no_element(kind: str) -> None:
+    text = "</content></atom:content><atom:id>other</atom:id><atom:content><content>"
+    fields = {**stored("json")[0], "content": text, "content_type": "application/xml"}
+    [entry] = read(document(entries.element(fields, None, FORMATS[kind].entry), kind), PAGE).entries
+    assert (entry.id, unescape(entry.content or "")) == ("1", text)
 
 
 @pytest.mark.parametrize("kind", ["atom", "rss"])
