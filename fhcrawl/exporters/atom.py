@@ -78,8 +78,8 @@ def _text(tag: str, text: str) -> _Element:
     return leaf(tag, text, type="html" if MARKUP.search(text) else "text")
 
 
-# The store has markup that declares the namespaces that it uses (XHTML's are left out: it gets its own again).
-# It stands where no namespace is the default one, so that elements in none stay there.
+# The store's markup declares the namespaces that it uses, except XHTML's, which it gets again here. It stands
+# where no namespace is the default one, so that elements in no namespace stay there.
 def content(text: str, content_type: str) -> _Element:
     """An atom:content element (RFC 4287, 4.1.3); markup is in it as it is, with its own prefixes."""
     kind, found = content_type.lower(), None
