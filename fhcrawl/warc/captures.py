@@ -14,9 +14,11 @@ from scrapy.exceptions import DownloadCancelledError
 from scrapy.http import Headers, Response
 from w3lib.url import file_uri_to_path
 from warcio.archiveiterator import ArchiveIterator
-from warcio.bufferedreaders import ChunkedDataReader
+from warcio.bufferedreaders import ChunkedDataReader, DecompressingBufferedReader
 from warcio.exceptions import ArchiveLoadFailed
+from warcio.recordloader import ArcWarcRecordLoader
 
+from fhcrawl.clock import now
 from fhcrawl.documents.dates import utc
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logs import printable
@@ -30,6 +32,7 @@ GZIP = b"\x1f\x8b"
 OF_DOCUMENTS = ("Content-Type", "Content-Encoding", "Last-Modified", "Link")
 TYPES = ("response", "resource", "revisit")
 OK, NOT_MODIFIED = "200", "304"
+LONGEST_HEAD = 1 << 20  # octets
 PORTS = {"http": ":80", "https": ":443"}
 DAMAGED = (ArchiveLoadFailed, EOFError, OSError, ValueError, zlib.error)
 
@@ -83,10 +86,11 @@ class Captures:
 
     def build(self) -> int:
         """Look through the files; how many captures they hold. What is damaged is said, and left out."""
+        latest = _comparable(now())
         for path in self._files:
             self._database.execute("BEGIN")
             try:
-                rows = _records(Path(path))
+                rows = _records(Path(path), latest)
                 self._database.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             except DAMAGED as error:
                 said = printable(" ".join(str(error).split()))
@@ -126,12 +130,48 @@ def _name(url: str) -> str:
     return f"{host}{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
 
 
-def _records(path: Path) -> Iterator[tuple[object, ...]]:
-    """The rows of a file's captures."""
+class _LineReader(DecompressingBufferedReader):
+    """Reads lines within a bound; warcio's would copy a line once for each block that is read of it.
+
+    :raises ArchiveLoadFailed: if the lines of a record's head (WARC's and HTTP's), and the empty ones before
+        the next record, have more than LONGEST_HEAD octets
+    """
+
+    left = LONGEST_HEAD
+
+    def readline(self, length: int | None = None) -> bytes:
+        """Read a line, or so many octets of it."""
+        most = self.left + 1 if length is None else min(length, self.left + 1)
+        line: bytes = super().readline(most)
+        self.left -= len(line)
+        if self.left < 0:
+            raise ArchiveLoadFailed(f"the head of a record is longer than {LONGEST_HEAD} octets")
+        return line
+
+
+class _RecordLoader(ArcWarcRecordLoader):
+    def parse_record_stream(self, stream: _LineReader, *args: Any, **kwargs: Any) -> Any:
+        """Read the head of the next record."""
+        stream.left = LONGEST_HEAD
+        return super().parse_record_stream(stream, *args, **kwargs)
+
+
+def _archive(file: IO[bytes]) -> ArchiveIterator:
+    """The records of a file, from where it is."""
+    records = ArchiveIterator(file, arc2warc=True)
+    records.reader, records.loader = _LineReader(file), _RecordLoader(arc2warc=True)
+    return records
+
+
+def _records(path: Path, latest: str) -> Iterator[tuple[object, ...]]:
+    """The rows of a file's captures.
+
+    :param latest: the time that no capture can be later than
+    """
     with path.open("rb") as file:
-        records = ArchiveIterator(file, arc2warc=True)
+        records = _archive(file)
         for record in records:
-            row = _row(record) if record.rec_type in TYPES else None
+            row = _row(record, latest) if record.rec_type in TYPES else None
             offset = records.get_record_offset()
             if row is None:
                 continue
@@ -144,18 +184,19 @@ def _records(path: Path) -> Iterator[tuple[object, ...]]:
             yield _name(url), url, date, place, digest, has_body, _name(refers_url), refers_date
 
 
-def _row(record: Any) -> tuple[str, str, str, str, str] | None:
+def _row(record: Any, latest: str) -> tuple[str, str, str, str, str] | None:
     """URL, date and digest of a capture, URL and date of what it refers to; None for what is of no use."""
     said = record.rec_headers.get_header
     url = (said("WARC-Target-URI") or "").strip("<>")
-    date = _comparable(said("WARC-Date"))
+    # A clock that was wrong must not let a version win for ever.
+    date = min(_comparable(said("WARC-Date")), latest)
     answers = (OK, NOT_MODIFIED) if record.rec_type == "revisit" else (OK,)
     if urlsplit(url).scheme not in PORTS or not date:
         return None
     if record.http_headers and record.http_headers.get_statuscode() not in answers:
         return None
     refers = (said("WARC-Refers-To-Target-URI") or url).strip("<>")
-    refers_date = _comparable(said("WARC-Refers-To-Date")) or date
+    refers_date = min(_comparable(said("WARC-Refers-To-Date")) or date, latest)
     return url, date, said("WARC-Payload-Digest") or "", refers, refers_date
 
 
@@ -176,7 +217,7 @@ def response(place: str, url: str, limit: int) -> Response:
     try:
         with Path(path).open("rb") as file:
             file.seek(offset)
-            with closing(ArchiveIterator(file, arc2warc=True)) as records:
+            with closing(_archive(file)) as records:
                 return _response(next(records), url, limit)
     except (StopIteration, *DAMAGED) as error:
         raise FhcrawlError(f"it cannot be read from {path} at {offset}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from contextlib import closing
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from warcio.warcwriter import WARCWriter
 
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.warc import naming
+from fhcrawl.warc.captures import Captures
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
@@ -248,6 +250,47 @@ def test_damaged_file_is_read_as_far_as_it_goes(
         file.write(b"\x1f\x8b\x08\x00broken, and no WARC record at all")
     run = read(project, server.url("/feed"))
     assert set(run.changes) == {"1"}
+    assert "Traceback" not in run.log
+
+
+@pytest.mark.parametrize("begin", [b"", b"WARC/1.0\r\nWARC-Type: ", b"WARC/1.0\r\n" + b"a: b\r\n" * 200_000])
+def test_head_of_a_record_that_does_not_end_is_damage(
+    tmp_path: Path, begin: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = Archive(tmp_path / "old.warc.gz")
+    whole.add("http://example.org/feed", "2009-01-01T00:00:00Z", atom([E("1")]))
+    with whole.path.open("ab") as file, gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1) as packed:
+        packed.write(begin)
+        packed.write(b"x" * (1 << 22))
+    with closing(Captures([str(whole.path)])) as captures:
+        assert captures.build() == 1
+    assert "read up to where it is damaged: the head of a record is longer than 1048576 octets" in caplog.text
+    assert len(caplog.text) < 1000
+
+
+def test_many_records_with_heads_only_are_no_damage(tmp_path: Path) -> None:
+    """Their heads are longer together than the bound of one."""
+    head = b"WARC/1.0\r\nWARC-Type: revisit\r\nWARC-Target-URI: http://example.org/feed\r\n"
+    head += b"WARC-Date: 2009-01-01T00:00:00Z\r\nX: %b\r\nContent-Length: 0\r\n\r\n\r\n\r\n" % (
+        b"x" * 500_000
+    )
+    (tmp_path / "old.warc").write_bytes(head * 5)
+    with closing(Captures([str(tmp_path / "old.warc")])) as captures:
+        assert captures.build() == 5
+
+
+@pytest.mark.parametrize("year", ["0001", "9999"])
+def test_capture_of_a_wrong_clock_counts_as_no_later_than_now(
+    server: FeedServer, project: Project, archive: Archive, year: str
+) -> None:
+    date = f"{year}-12-31T23:59:59Z"
+    archive.add(server.url("/feed"), date, atom([E("1", "wrong clock", "9998-01-01T00:00:00Z"), E("0")]))
+    same = {"WARC-Refers-To-Date": date, "WARC-Refers-To-Target-URI": server.url("/feed")}
+    archive.add(server.url("/feed"), date, "", kind="revisit", status="304 Not Modified", warc=same)
+    server.serve("/feed", atom([E("1", "right", "2010-01-01T00:00:00Z")]))
+    run = read(project, server.url("/feed"))
+    assert run.texts["1"] == "right"
+    assert set(run.texts) == {"0", "1"}
     assert "Traceback" not in run.log
 
 
