@@ -26,6 +26,9 @@ WHITE_SPACE = re.compile(r"\s")
 # What may be a host: a name with a dot, or this machine's; then a port, a path and so on.
 HOST = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+)(?::[0-9]+)?(?:[/?#]|$)")
 LISTED_FILES = "FHCRAWL_LISTED_FILES_ENABLED"
+MOST_DIGITS = 18
+# Python neither reads nor writes a number of more than some thousand digits.
+TOO_LONG = "a number of too many digits"
 EXAMPLE = "https://example.org/index.atom"
 NOTHING_SUBSCRIBED = (
     "No feed to crawl: write -a feed=https://example.org/index.atom, -a feeds=subscriptions.txt, "
@@ -198,14 +201,21 @@ def _from_toml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
         import tomli as tomllib
     try:
         tables = tomllib.loads(content.decode("utf-8-sig"))["feed"]
-        listed = [(str(table.pop("url")), table) for table in tables]
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+        listed = [(_text(table.pop("url")), table) for table in tables]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArgumentError(
-            f"{path} is no list of feeds in TOML ({printable(str(error))}); write\n{TOML_EXAMPLE}"
+            f"{path} is no list of feeds in TOML ({_reason(error)}); write\n{TOML_EXAMPLE}"
         ) from error
     for url, given in listed:
         where = f"{path}, feed {printable(without_credentials(url))}"
         yield _checked(url, where), _options(given, url, where)
+
+
+def _reason(error: Exception) -> str:
+    """Why a file is not TOML."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return TOO_LONG if type(error) is ValueError else printable(str(error))
 
 
 def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
@@ -220,13 +230,13 @@ def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
         )
     following = given.get("next")
     if following not in (None, "archive", "page"):
-        raise ArgumentError(f"{where}: next is {printable(str(following))}: write archive, or page")
+        raise ArgumentError(f"{where}: next is {printable(_text(following))}: write archive, or page")
     headers = given.get("headers", {})
     if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
         raise ArgumentError(f'{where}: write headers = {{Name = "value"}}')
     return FeedOptions(
         next=following,
-        reversed=flag(str(given.get("reversed", False)), f"{where}: reversed"),
+        reversed=flag(_text(given.get("reversed", False)), f"{where}: reversed"),
         limit=_number(given.get("limit"), where),
         headers=headers,
         snapshot=_snapshot(given.get("snapshot"), feed, f"{where}: snapshot"),
@@ -236,9 +246,25 @@ def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
 def _number(value: object, where: str) -> int | None:
     if value is None:
         return None
-    if not str(value).isdecimal():
-        raise ArgumentError(f"{where}: limit is {printable(str(value))}: write a number")
-    return int(str(value))
+    text = _text(value)
+    if not is_number(text):
+        raise ArgumentError(
+            f"{where}: limit is {printable(text)}: write a number of up to {MOST_DIGITS} digits"
+        )
+    return int(text)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number from 0 on, and one that a store and a scheduler can keep."""
+    return text.isdecimal() and len(text) <= MOST_DIGITS
+
+
+def _text(value: object) -> str:
+    """A value of a list as text."""
+    try:
+        return str(value)
+    except ValueError:
+        return TOO_LONG
 
 
 def flag(value: str, where: str) -> bool:
@@ -253,7 +279,7 @@ def flag(value: str, where: str) -> bool:
 
 def _checked(url: object, where: str) -> str:
     if not isinstance(url, str):
-        raise ArgumentError(f"{where}: {printable(str(url))} is no URL; write https://example.org/index.atom")
+        raise ArgumentError(f"{where}: {printable(_text(url))} is no URL; write {EXAMPLE}")
     try:
         url.encode()  # what the command line has that is no UTF-8 is no text
         parts = urlsplit(url)

@@ -12,6 +12,7 @@ from fhcrawl.subscriptions import EXAMPLE, FeedOptions, from_arguments
 if TYPE_CHECKING:
     from pathlib import Path
 
+NINES = "9" * 5000
 A, B, C = "http://example.org/a", "https://example.org/b?x=1#top", "https://[::1]:8080/c"
 
 OPML = f"""<?xml version="1.0"?><opml version="2.0"><head><title>Mine</title></head><body>
@@ -131,6 +132,9 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
     listed = tmp_path / "list.opml"
     listed.write_text(f'<opml><outline xmlUrl="{A}" fhNext="archive" fhReversed="1" fhLimit="3"/></opml>')
     assert from_arguments(None, str(listed)) == {A: FeedOptions("archive", reversed=True, limit=3)}
+    listed.write_text(f'<opml><outline xmlUrl="{A}" fhLimit="{NINES}"/></opml>')
+    with pytest.raises(ArgumentError, match=r"limit is 9.*: write a number of up to 18 digits"):
+        from_arguments(None, str(listed))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +146,18 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
         ('reversed = "perhaps"', "reversed is perhaps: write 1 or 0"),
         ("headers = {X = 1}", 'write headers = {Name = "value"}'),
         ("[[", "is no list of feeds in TOML"),
+        (f"limit = {'9' * 19}", "write a number of up to 18 digits"),
+        (f"limit = {NINES}", "is no list of feeds in TOML (a number of too many digits)"),
+        (f"limit = '{NINES}'", "write a number of up to 18 digits"),
+        (f"limit = 0x{'f' * 5000}", "limit is a number of too many digits: write a number"),
+        (f"next = 0x{'f' * 5000}", "next is a number of too many digits: write archive"),
+        (f"reversed = 0x{'f' * 5000}", "reversed is a number of too many digits: write 1 or 0"),
+        (f"snapshot = 0x{'f' * 5000}", "snapshot: a number of too many digits is no URL"),
+        (f"[[feed]]\nurl = 0x{'f' * 5000}", "a number of too many digits is not the URL of a feed"),
+        ("a=" + "[" * 10_000, "is no list of feeds in TOML (it is nested too deeply)"),
+        ("a=" + "{a=" * 10_000, "is no list of feeds in TOML (it is nested too deeply)"),
     ],
+    ids=lambda text: text[:20],
 )
 def test_option_that_cannot_be_used_is_refused(tmp_path: Path, option: str, sentence: str) -> None:
     listed = tmp_path / "list.toml"

@@ -21,7 +21,7 @@ from fhcrawl.documents.bounds import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 from fhcrawl.logs import printable
 from fhcrawl.schedule import LONGEST
-from fhcrawl.subscriptions import NOTHING_SUBSCRIBED
+from fhcrawl.subscriptions import NOTHING_SUBSCRIBED, is_number
 from fhcrawl.warc import naming
 
 if TYPE_CHECKING:
@@ -245,14 +245,16 @@ def check_settings(settings: BaseSettings) -> None:
 
     check_mistyped(settings)
     for name, most in OUR_NUMBERS.items():
-        if not str(settings.get(name)).isdecimal():
-            raise ArgumentError(f"{name} is {settings.get(name)!r}: write a number, 0 to switch it off")
+        if not is_number(given := str(settings.get(name))):
+            raise ArgumentError(f"{name} is {printable(given)!r}: write a number, 0 to switch it off")
         if most is not None and settings.getint(name) > most:
             raise ArgumentError(f"{name} is {settings.get(name)}: write no more than {most}")
     lease = str(settings.get("FHCRAWL_LEASE_SECONDS"))
-    if not lease.isdecimal() or not SHORTEST_LEASE <= int(lease) <= LONGEST_LEASE:
+    if not is_number(lease) or not SHORTEST_LEASE <= int(lease) <= LONGEST_LEASE:
         allowed = f"{SHORTEST_LEASE} to {LONGEST_LEASE}"
-        raise ArgumentError(f"FHCRAWL_LEASE_SECONDS is {lease!r}: write a number of seconds, {allowed}")
+        raise ArgumentError(
+            f"FHCRAWL_LEASE_SECONDS is {printable(lease)!r}: write a number of seconds, {allowed}"
+        )
     for name in OUR_SWITCHES:
         check_switch(settings, name)
     allowed_hosts(settings)
