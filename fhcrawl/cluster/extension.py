@@ -76,6 +76,8 @@ class ClusterExtension(StoreExtension):
     its changes. `beginning` holds the feeds that this worker has in hand without a request yet.
     """
 
+    is_alone = False
+
     def __init__(self, crawler: Crawler, store: Store, run: int, board: Board) -> None:
         super().__init__(crawler, store, run)
         self.board = board

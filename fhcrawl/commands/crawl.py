@@ -17,6 +17,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from fhcrawl import settings as defaults
+from fhcrawl.advice import failures
 from fhcrawl.documents.bounds import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 from fhcrawl.logs import printable
@@ -57,13 +58,6 @@ OUR_NUMBERS = {
 PREFIX = "FHCRAWL_"
 OURS = [name for name in vars(defaults) if name.startswith(PREFIX)]
 OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(default, bool)]
-FAILURES = (
-    "feedexport/failed_count/",
-    "fhcrawl/cluster/failed",
-    "fhcrawl/disk/full",
-    "fhcrawl/store/failed",
-    "fhcrawl/warc/failed",
-)
 
 PAGE = """\
 Crawl feeds, and say of each whether it is whole.
@@ -91,7 +85,7 @@ class PageFormatter(RawDescriptionHelpFormatter, ScrapyHelpFormatter):
 
 
 class Command(crawl.Command):
-    """Scrapy's command, with a check before the first request, and 1 if the stats have one of FAILURES."""
+    """Scrapy's command, with a check before the first request, and 1 if the run has failed."""
 
     def long_desc(self) -> str:
         """For `scrapy crawl --help`."""
@@ -145,7 +139,7 @@ class Command(crawl.Command):
         return crawler
 
     def _note_failure(self, sender: Crawler) -> None:
-        if any(name.startswith(FAILURES) for name in sender.stats.get_stats()):
+        if failures(sender.stats.get_stats()):
             self.exitcode = 1
 
 

@@ -57,8 +57,11 @@ class StoreExtension:
     """Holds the store of a crawl, and the number of its run.
 
     `untold` holds what the store should know and could not be told: losses, by feed. `left` holds the feeds
-    that this crawl has left, to another crawl or because the store fails.
+    that this crawl has left, to another crawl or because the store fails. `is_alone` says whether no other
+    process reads documents of the same feeds.
     """
+
+    is_alone = True
 
     def __init__(self, crawler: Crawler, store: Store, run: int) -> None:
         self.store = store

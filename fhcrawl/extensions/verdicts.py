@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from fhcrawl import signals as ours
 from fhcrawl.advice import failures
 from fhcrawl.clock import now
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.progress import ProgressExtension
 from fhcrawl.extensions.store import LEASED, StoreExtension
-from fhcrawl.logical_feed import Reason, Verdict
+from fhcrawl.logical_feed import Reason, Role, Verdict
 from fhcrawl.logs import printable
 from fhcrawl.schedule import Limits
 from fhcrawl.store import FEEDS_AT_ONCE, Said
 from fhcrawl.summary import Summary
+from fhcrawl.visit import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,11 +31,13 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.store import Feed
-    from fhcrawl.visit import Loss
+    from fhcrawl.visit import Loss, Visit
 
 logger = logging.getLogger(__name__)
 
 LINES_AT_ONCE = 500
+UNREAD = "fhcrawl/feed/unread"
+CHAIN = (Role.ARCHIVE, Role.PAGE)
 
 
 class VerdictsExtension:
@@ -47,18 +51,35 @@ class VerdictsExtension:
         get = crawler.settings.getint
         self._limits = Limits(get("FHCRAWL_DUE_MIN_SECONDS"), get("FHCRAWL_DUE_MAX_SECONDS"))
         self._summary = Summary()
+        self._is_any_read = False
+        self._unread: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the ends of the spider and of the engine."""
+        """Connect to the signals of documents, and to the ends of the spider and of the engine."""
         extension = cls(crawler)
+        crawler.signals.connect(extension.document_read, signal=ours.document_committed)
+        crawler.signals.connect(extension.document_read, signal=ours.document_unchanged)
+        crawler.signals.connect(extension.document_lost, signal=ours.document_lost)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
         return extension
 
-    def spider_closed(self) -> None:
+    def document_read(self, visit: Visit) -> None:
+        """Note that a feed could be read, from its server or from a web archive."""
+        self._is_any_read = self._is_any_read or visit.role not in CHAIN
+
+    def document_lost(self, visit: Visit) -> None:
+        """Note that a feed could not be read."""
+        if visit.role is Role.SUBSCRIPTION and visit.loss is not None and visit.loss.state is not State.KNOWN:
+            self._unread.add(visit.feed)
+
+    def spider_closed(self, reason: str) -> None:
         """Count, log and store the verdicts."""
         extension = StoreExtension.of(self._crawler)
+        # Who ends a crawl knows that it is not whole; other workers of a job may have read something.
+        if self._unread and not self._is_any_read and extension.is_alone and reason != "shutdown":
+            self._crawler.stats.set_value(UNREAD, len(self._unread))
         untold = dict(extension.untold)
         try:
             self._tell_stored(extension, untold)

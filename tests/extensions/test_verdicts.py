@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -90,3 +92,42 @@ def test_run_that_dies_leaves_no_verdict_in_the_store(
     assert stored(project) == {"index": (None, None)}
     project.crawl(server.url("/index"))
     assert stored(project) == {"index": ("complete", [])}
+
+
+UNREAD = "No feed could be read (see the log); the next run asks again."
+
+
+def test_run_that_could_read_no_feed_fails(server: FeedServer, project: Project) -> None:
+    server.serve("/page", "<html><body>parked</body></html>")
+    server.serve("/index", atom([E("2")], prev="/a1"), headers={"ETag": '"1"'})
+    server.serve("/a1", atom([E("1")]))
+    unread = [server.url("/missing"), server.url("/page"), "http://127.0.0.1:9/feed"]
+    quick = {"RETRY_TIMES": 0, "ROBOTSTXT_OBEY": 0}
+    run = project.crawl(*unread, settings=quick)
+    assert (run.exit_code, run.stats["fhcrawl/feed/unread"]) == (1, 3)
+    assert [warning for warning in run.warnings() if warning.endswith(UNREAD)]
+    # One is enough, whether it is new or what it was.
+    for documents in ("processed", "unchanged"):
+        run = project.crawl(*unread, server.url("/index"), settings=quick)
+        assert (run.exit_code, run.stats[f"fhcrawl/document/{documents}"] > 0) == (0, True)
+        assert "fhcrawl/feed/unread" not in run.stats
+    server.answers["/index"].status = 503
+    assert project.crawl(server.url("/index"), settings=quick).exit_code == 1
+    assert project.scrapy("subscribe", server.url("/new")).returncode == 0
+    assert project.scrapy("crawl", "history", "-a", "due=1").returncode == 1
+    # Now nothing is due.
+    assert project.scrapy("crawl", "history", "-a", "due=1").returncode == 0
+
+
+def test_run_that_the_user_has_ended_is_no_failure(server: FeedServer, project: Project) -> None:
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def end(path: str) -> None:
+        if path == "/slow":
+            begun[0].send_signal(signal.SIGTERM)
+
+    server.serve("/slow", atom([E("1")]), status=503)
+    server.on_request = end
+    urls = f"feed={server.url('/missing')} {server.url('/slow')}"
+    begun.append(project.start("crawl", "history", "-a", urls))
+    assert begun[0].wait(60) == 0

@@ -123,9 +123,10 @@ def test_archive_that_cannot_be_had_is_a_gap_until_it_heals(
 
 def test_subscription_document_that_cannot_be_had_is_a_gap(server: FeedServer, project: Project) -> None:
     run = project.crawl(server.url("/nothing"))
-    assert run.exit_code == 0
+    assert run.exit_code == 1
     assert run.items == []
-    assert run.stats == {"fhcrawl/document/missing": 1, "fhcrawl/feed/unknown": 1}
+    missing = {"fhcrawl/document/missing": 1, "fhcrawl/feed/unknown": 1}
+    assert run.stats == {**missing, "fhcrawl/feed/unread": 1}
     assert project.verdict() == ("unknown", ["http-404"])
 
 
