@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +11,8 @@ import pytest
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
+    import subprocess
+
     from tests.crawling import Project
     from tests.server import FeedServer
 

@@ -157,7 +157,8 @@ def test_servers_that_want_no_request_get_none(server: FeedServer, project: Proj
     """For less than FHCRAWL_MAX_WAIT, which ends with its status, and for more, which ends the walk."""
     server.serve("/a", "", status=503, headers={"Retry-After": str(seconds)})
     subscribe(project, server, "/a")
-    crawl_due(project, RETRY_ENABLED=False)
+    run = project.crawl(settings={**AT_ONCE, "RETRY_ENABLED": False}, args=DUE)
+    assert run.exit_code == 1
     assert seconds - 60 < wait(project) <= seconds
     server.asked()
     crawl_due(project)
