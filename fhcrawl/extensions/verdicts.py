@@ -70,7 +70,7 @@ class VerdictsExtension:
         self._is_any_read = self._is_any_read or visit.role not in CHAIN
 
     def document_lost(self, visit: Visit) -> None:
-        """Note that a feed could not be read."""
+        """Note that a feed could not be read; one that is left for a later run has not failed."""
         if visit.role is Role.SUBSCRIPTION and visit.loss is not None and visit.loss.state is not State.KNOWN:
             self._unread.add(visit.feed)
 

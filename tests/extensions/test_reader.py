@@ -240,7 +240,7 @@ def test_very_large_document_waits_for_the_process(server: FeedServer, project: 
     path = changed_readers(project, "os.kill(os.getpid(), signal.SIGSEGV)")
     server.serve("/0", atom([E("0", text=LARGE * 30 + "MARKED")]))
     run = project.crawl(server.url("/0"), PYTHONPATH=path)
-    assert run.exit_code == 0
+    assert run.exit_code == 1
     assert project.verdict() == ("unknown", ["reader-died"])
 
 
