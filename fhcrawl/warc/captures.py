@@ -130,7 +130,7 @@ def _name(url: str) -> str:
     return f"{host}{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
 
 
-class _LineReader(DecompressingBufferedReader):
+class _LineReader(DecompressingBufferedReader):  # type: ignore[misc]
     """Reads lines within a bound; warcio's would copy a line once for each block that is read of it.
 
     :raises ArchiveLoadFailed: if the lines of a record's head (WARC's and HTTP's), and the empty ones before
@@ -149,7 +149,7 @@ class _LineReader(DecompressingBufferedReader):
         return line
 
 
-class _RecordLoader(ArcWarcRecordLoader):
+class _RecordLoader(ArcWarcRecordLoader):  # type: ignore[misc]
     def parse_record_stream(self, stream: _LineReader, *args: Any, **kwargs: Any) -> Any:
         """Read the head of the next record."""
         stream.left = LONGEST_HEAD
