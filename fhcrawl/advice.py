@@ -43,6 +43,9 @@ ADVICE = {
     "no-boundary": BROKEN,
     "no-parts": BROKEN,
     "not-well-formed": BROKEN,
+    "unresolved-entities": "tell its publisher to write the entities out: no DTD is fetched",
+    "contradictory-links": "tell its publisher, who knows which of the links is wrong",
+    "empty-link": "tell its publisher: the oldest document has no such link at all",
     "loop": "tell its publisher, whose links lead back; what is behind the loop cannot be known",
     "repeats": "nothing, if its pages end there; else tell its publisher",
     "reader-died": "the next run reads it again; if memory was short, lower FHCRAWL_MAX_ELEMENTS; if time "

@@ -86,7 +86,7 @@ def subscription_elsewhere(visit: Visit, response: Response, url: str) -> Reques
         place=visit.place,
         via=response.url,
         meta={"deltafetch_enabled": False},
-        **reading.referral(response, url),
+        **reading.referral(visit, response, url),
         **given,
     )
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from fhcrawl.documents import Problem
 from fhcrawl.ordering import Order, order
+from fhcrawl.relations import PLAIN, Oddities, contradicted, relations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -224,43 +225,6 @@ class Link(NamedTuple):
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class Oddities:
-    """What the user says of an odd publisher.
-
-    :param next_is_archive: `next` links lead to archives that do not change
-    :param reversed: relations are written backwards: next-archive leads to the older archive, `previous` to
-        the page behind
-    """
-
-    next_is_archive: bool = False
-    reversed: bool = False
-
-
-PLAIN = Oddities()
-REVERSED = {
-    "prev-archive": "next-archive",
-    "next-archive": "prev-archive",
-    "next": "previous",
-    "previous": "next",
-    "first": "last",
-    "last": "first",
-}
-
-
-def relations(document: FeedDocument, oddities: Oddities) -> dict[str, str]:
-    """A document's links, as its publisher means them."""
-    links = dict(document.links)
-    # What is not history (a draft's `prev`) is the older name of `previous`.
-    if "prev" in links and not document.incremental:
-        links.setdefault("previous", links["prev"])
-    if oddities.reversed:
-        links = {REVERSED.get(name, name): url for name, url in links.items()}
-    if oddities.next_is_archive and "next" in links:
-        links.setdefault("prev-archive", links["next"])
-    return links
-
-
 class Kind(str, Enum):
     """What a feed says of its history."""
 
@@ -272,7 +236,7 @@ class Kind(str, Enum):
 
 def kind(document: FeedDocument, oddities: Oddities = PLAIN) -> Kind:
     """What a subscription document says of the feed's history."""
-    links = relations(document, oddities)
+    links = {*relations(document, oddities), *contradicted(document, oddities)}
     # RFC 5005, 2: "the feed document it occurs in is a complete representation of the logical feed's
     # entries."
     if document.complete:
@@ -280,7 +244,7 @@ def kind(document: FeedDocument, oddities: Oddities = PLAIN) -> Kind:
     # draft-nottingham-atompub-feed-history-00, 4: without a `prev` link it is the feed's first document.
     if document.archive or document.incremental or "prev-archive" in links:
         return Kind.ARCHIVED
-    if {"next", "previous", "first", "last"} & links.keys():
+    if {"next", "previous", "first", "last"} & links:
         return Kind.PAGED
     return Kind.SINGLE
 
@@ -332,17 +296,20 @@ def _path(url: str) -> tuple[str, str]:
 
 def subscription_link(document: FeedDocument, oddities: Oddities = PLAIN) -> str | None:
     """Where the subscription document is, if this document says that it is not it."""
+    relation = subscription_relation(document, oddities)
+    return None if relation is None else relations(document, oddities).get(relation)
+
+
+def subscription_relation(document: FeedDocument, oddities: Oddities = PLAIN) -> str | None:
+    """The relation of the link to the subscription document, if this document says that it is not it."""
     links = relations(document, oddities)
     # RFC 5005, 4: "current - A URI that, when dereferenced, returns a feed document containing the most
     # recent entries in the feed." Publishers do not all write fh:archive; only an archive has one after it.
     if document.archive or "next-archive" in links:
         # Feed of multipart pages: "A page with a `next` link is immutable"; the newest is at the end of them.
-        newer = links.get("next-archive") if document.format == "multipart" else None
-        return links.get("current") or newer
+        return "next-archive" if document.format == "multipart" and "current" not in links else "current"
     # RFC 5005, 3: only a document with one before it is not the first of its series.
-    if "previous" in links and "prev-archive" not in links:
-        return links.get("first")
-    return None
+    return "first" if "previous" in links and "prev-archive" not in links else None
 
 
 # RFC 5005, 4: a next-archive link leads to the archive document that comes after this one. Whoever has one is

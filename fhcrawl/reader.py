@@ -47,6 +47,9 @@ def read(job: Job) -> FeedDocument:
     # One link can have as many relations as fit into it.
     shown = {url: without_credentials(url) for url in set(document.links.values())}
     document.links.update({name: shown[url] for name, url in document.links.items()})
+    for name, others in document.other_links.items():
+        urls = dict.fromkeys(map(without_credentials, others))
+        others[:] = [url for url in urls if url != document.links.get(name)]
     change(document.entries, _digest)
     return document
 

@@ -11,9 +11,10 @@ from fhcrawl import logical_feed, reader, responses
 from fhcrawl.documents import Bounds, bounds, lists, snapshot
 from fhcrawl.documents.pieces import InPieces, pieces
 from fhcrawl.items import EntryVersion
-from fhcrawl.logical_feed import Newer, Oddities, Place, Role, Version
+from fhcrawl.logical_feed import Newer, Place, Role, Version
 from fhcrawl.logs import printable
 from fhcrawl.ordering import latest_time, order
+from fhcrawl.relations import contradiction, contradiction_behind
 from fhcrawl.store import Step
 from fhcrawl.visit import Loss, State, Visit
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents.lists import DocumentList
     from fhcrawl.exceptions import NotAFeedError
     from fhcrawl.ordering import Order
+    from fhcrawl.relations import Contradiction, Oddities
 
 logger = logging.getLogger(__name__)
 
@@ -91,11 +93,13 @@ def as_part(visit: Visit, document: FeedDocument) -> FeedDocument:
     """A document that a list names; its own links say nothing."""
     if snapshot.prefix_of(visit.key) is not None:
         return snapshot.page(document, visit.key)
-    return replace(document, links={})
+    return replace(document, links={}, other_links={})
 
 
 def elsewhere(visit: Visit, response: Response, document: FeedDocument, limit: int) -> str | None:
     """Where the subscription document is, if this is an archive document or a later page.
+
+    A link that contradicts the one to it is noted in the visit.
 
     :param limit: how many pages of a multipart feed are followed to the newest one; 0 is no limit
     """
@@ -110,15 +114,27 @@ def elsewhere(visit: Visit, response: Response, document: FeedDocument, limit: i
     # The pages of a multipart feed lead to the newest one after the other, and may do so in a circle.
     most = limit if current == document.links.get("next-archive") else REFERRALS
     is_far = bool(most) and known.get("referrals", 0) >= most
-    return None if is_far or current == known.get("mark") or not responses.is_fetchable(current) else current
+    if is_far or current == known.get("mark") or not responses.is_fetchable(current):
+        return None
+    others = contradiction(document, logical_feed.subscription_relation(document, says), says)
+    visit.loss = _contradictory(others) if others else _loss_on_the_way(response)
+    return current
 
 
-def referral(response: Response, url: str) -> dict[str, Any]:
+def referral(visit: Visit, response: Response, url: str) -> dict[str, Any]:
     """What the request for a subscription document that is elsewhere carries."""
     number = response.cb_kwargs.get("referrals", 0) + 1
     # Brent's algorithm: whatever the circle, one of the marks is in it.
     is_marked = number & (number - 1) == 0
-    return {"referrals": number, "mark": url if is_marked else response.cb_kwargs["mark"]}
+    mark = url if is_marked else response.cb_kwargs["mark"]
+    loss = None if visit.loss is None else [visit.loss.state.value, *visit.loss[1:]]
+    return {"referrals": number, "mark": mark, "loss": loss}
+
+
+def _loss_on_the_way(response: Response) -> Loss | None:
+    """What was wrong with the documents that have led to a subscription document."""
+    carried = response.cb_kwargs.get("loss")
+    return None if carried is None else Loss(State(carried[0]), *carried[1:])
 
 
 def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds) -> Iterator[EntryVersion]:
@@ -129,7 +145,10 @@ def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds)
     visit.updated = document.updated
     visit.behind = logical_feed.behind(document, (visit.asked, visit.url), says)
     visit.moved_to = _moved_to(visit, response, document)
-    visit.loss = _beyond(document, most) or _loss(visit, document, says)
+    visit.loss = _beyond(document, most) or _loss(visit, document, says) or _loss_on_the_way(response)
+    if response.cb_kwargs.get("loss"):
+        # The next run looks again at what has led here.
+        visit.location = visit.feed
     _compare(visit, response, document)
     since: str | None = response.cb_kwargs["options"].get("since") if visit.role is not Role.PART else None
     if since:
@@ -205,7 +224,18 @@ def _loss(visit: Visit, document: FeedDocument, says: Oddities) -> Loss | None:
         if is_older:
             detail = "is an archive document or a page, and the newest document could not be found from it"
             return Loss(State.INVALID, "no-current", detail)
-    return None
+    # The chain of a capture is not the feed's.
+    others = None if visit.role is Role.CAPTURE else contradiction_behind(document, says)
+    return _contradictory(others) if others else None
+
+
+def _contradictory(links: Contradiction) -> Loss:
+    named = [printable(url) for url in links.others if url]
+    if not named:
+        detail = f"has a {links.relation} link that names no document"
+        return Loss(State.INVALID, "empty-link", detail)
+    to = f"to {printable(links.followed or '')}, which is followed, and to {', '.join(named)}, which is not"
+    return Loss(State.INVALID, "contradictory-links", f"has {links.relation} links {to}")
 
 
 def _versions(visit: Visit, document: FeedDocument, since: str) -> Iterator[Version | None]:

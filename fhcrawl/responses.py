@@ -13,9 +13,10 @@ from fhcrawl.clock import now
 from fhcrawl.documents import Bounds, bounds, formats
 from fhcrawl.documents.dates import shift
 from fhcrawl.exceptions import FhcrawlError
-from fhcrawl.logical_feed import Oddities, Place, Role
+from fhcrawl.logical_feed import Place, Role
 from fhcrawl.ordering import latest_time
 from fhcrawl.reader import Job
+from fhcrawl.relations import Oddities
 from fhcrawl.visit import Visit
 
 if TYPE_CHECKING:

@@ -89,6 +89,8 @@ def said(document: FeedDocument) -> dict[str, Any]:
     fields = asdict(document)
     if fields["rhythm"] is None:
         del fields["rhythm"]
+    if not fields["other_links"]:
+        del fields["other_links"]
     for entry in fields["entries"]:
         del entry["original"], entry["digest"]
     return fields

@@ -49,6 +49,7 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
         title=xml.line_of(head, f"{ATOM}title"),
         updated=utc(xml.line_of(head, f"{ATOM}updated") or ""),
         links=said.links,
+        other_links=said.other_links,
         archive=said.archive,
         complete=said.complete,
         entries=entries,

@@ -39,6 +39,7 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
         title=_line(head[f"{OLD}title"][0]) if f"{OLD}title" in head else None,
         updated=utc(xml.line_of(head, f"{OLD}modified") or ""),
         links=said.links,
+        other_links=said.other_links,
         archive=said.archive,
         complete=said.complete,
         entries=parsed.collect(

@@ -21,6 +21,7 @@ from fhcrawl.documents import (
     xml,
 )
 from fhcrawl.documents.bounds import Bounds
+from fhcrawl.documents.headlinks import HeadLinks
 from fhcrawl.documents.model import Problem
 from fhcrawl.documents.parsed import Parsed
 from fhcrawl.exceptions import NotAFeedError
@@ -89,8 +90,7 @@ def read(
     if not links:
         return document
     # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
-    for relation, target in linkheader.read(links, url).items():
-        document.links.setdefault(relation, target)
+    HeadLinks(document.links, document.other_links).update(linkheader.read(links, url))
     return document
 
 

@@ -8,8 +8,11 @@ from fhcrawl.documents import xml
 from fhcrawl.documents.xml import ATOM, FH
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from lxml.etree import _Element
 
+    from fhcrawl.documents.headlinks import HeadLinks
     from fhcrawl.documents.xml import Head
 
 LINK = f"{ATOM}link"
@@ -22,6 +25,7 @@ class History(NamedTuple):
     """The fields of a FeedDocument of the same names."""
 
     links: dict[str, str]
+    other_links: dict[str, list[str]]
     archive: bool
     complete: bool
     incremental: bool
@@ -41,10 +45,11 @@ def read(head: Head, base: str, link: str = LINK) -> History:
     # 04 is false or true.
     flags = {_flag(head[tag][0]) for tag in FLAGS if tag in head}
     incremental = True in flags
-    if "prev-archive" not in links and (before := _before(head.get(PREV), base, links, incremental)):
-        links["prev-archive"] = before
+    for before in _before(head.get(PREV, ()), base, links, incremental):
+        links.add("prev-archive", before)
     return History(
-        links,
+        links.first,
+        links.others,
         archive=ARCHIVE in head,
         # A document that contradicts itself is not complete: that would delete entries.
         complete=COMPLETE in head or (False in flags and not incremental),
@@ -59,7 +64,11 @@ def _flag(element: _Element) -> bool | None:
 
 # Draft 00, 4: "The value of the "prev" link relation's href attribute MUST be a URI indicating the location
 # of the previous representation of the feed". Elsewhere it is the paging relation (RFC 5005, 3).
-def _before(prev: list[_Element] | None, base: str, links: dict[str, str], incremental: bool) -> str | None:
-    if prev and (reference := xml.line(prev[0])):
-        return xml.target(prev[0], reference, base).partition("#")[0]
-    return links.get("prev") if incremental else None
+def _before(prev: Iterable[_Element], base: str, links: HeadLinks, incremental: bool) -> Iterator[str]:
+    for element in prev:
+        reference = xml.line(element)
+        yield xml.target(element, reference, base).partition("#")[0] if reference else ""
+    if incremental and "prev" in links.first:
+        yield links.first["prev"]
+    if incremental:
+        yield from links.others.get("prev", ())

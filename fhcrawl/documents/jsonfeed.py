@@ -9,6 +9,7 @@ from typing import Any
 
 from fhcrawl.documents import xml
 from fhcrawl.documents.dates import utc
+from fhcrawl.documents.headlinks import HeadLinks
 from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem
 from fhcrawl.documents.modules import enclosure, shared
 from fhcrawl.exceptions import NotAFeedError
@@ -39,6 +40,7 @@ def read(body: bytes, url: str, keep_originals: bool = False, most: int = sys.ma
     if not VERSION.match(_string(feed, "version") or ""):
         raise NotAFeedError("not-a-feed", "it is JSON that has no version of JSON Feed")
     items = feed.get("items")
+    links = _links(feed, url)
     problems: list[Problem] = []
     authors = shared(_authors(feed))
     given = _list(feed, "items")[: most + 1]
@@ -51,7 +53,8 @@ def read(body: bytes, url: str, keep_originals: bool = False, most: int = sys.ma
         format="json",
         title=_line(feed, "title"),
         updated=None,
-        links=_links(feed, url),
+        links=links.first,
+        other_links=links.others,
         archive=False,
         complete=False,
         entries=entries,
@@ -73,12 +76,13 @@ def _parsed(body: bytes) -> Object:
 
 
 # JSON Feed 1.1, next_url: the URL of a feed with the next items, so that this one is paged.
-def _links(feed: Object, url: str) -> dict[str, str]:
-    return {
-        relation: xml.resolve(reference, url).partition("#")[0]
-        for name, relation in LINKS.items()
-        if (reference := _line(feed, name))
-    }
+def _links(feed: Object, url: str) -> HeadLinks:
+    found = HeadLinks()
+    for name, relation in LINKS.items():
+        if feed.get(name) is not None:
+            reference = _line(feed, name)
+            found.add(relation, xml.resolve(reference, url).partition("#")[0] if reference else "")
+    return found
 
 
 def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Problem], number: int) -> Entry:

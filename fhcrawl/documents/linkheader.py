@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from fhcrawl.documents.headlinks import HeadLinks
 from fhcrawl.documents.xml import IANA_RELATION, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 # RFC 8288, 3: link-value = "<" URI-Reference ">" *( OWS ";" OWS link-param ). Some producers leave the angle
-# brackets out; then the target ends at a space, a comma or a semicolon.
+# brackets out, or one of them; then the target ends at a space, a comma or a semicolon.
 SEPARATORS = re.compile(r"[\s,]*")
-TARGET = re.compile(r'<([^<>]*)>|([^\s;,<>"]+)')
+TARGET = re.compile(r'<([^<>]*)>|<?([^\s;,<>"]+)')
 # RFC 8288, 3: link-param = token BWS [ "=" BWS ( token / quoted-string ) ]; B.3: a value without quotes goes
 # up to the next ";" or ",".
 PARAMETER = re.compile(
@@ -22,29 +23,30 @@ PARAMETER = re.compile(
 QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 
 
-def read(values: Iterable[str], url: str) -> dict[str, str]:
-    """The links of Link headers: absolute URLs by short relation in lower case, the first of each.
+def read(values: Iterable[str], url: str) -> HeadLinks:
+    """The links of Link headers.
 
     Fragments are dropped: two URLs that differ in nothing else name one document.
 
     :param values: of the Link headers, in the order of the response; each may hold several links
     :param url: of the response; relative targets are resolved against it
     """
-    found: dict[str, str] = {}
+    found = HeadLinks()
     for relations, target in _links(values, url):
         document = target.partition("#")[0]
-        if document:
-            for relation in relations:
-                found.setdefault(relation, document)
+        for relation in relations:
+            found.add(relation, document)
     return found
 
 
 def links(values: Iterable[str], url: str) -> Iterator[tuple[str, str]]:
     """Every relation of Link headers with its absolute target, fragment and all, in their order."""
-    return ((relation, target) for relations, target in _links(values, url) for relation in relations)
+    found = _links(values, url)
+    return ((relation, target) for relations, target in found if target for relation in relations)
 
 
 def _links(values: Iterable[str], url: str) -> Iterator[tuple[list[str], str]]:
+    """The relations and the absolute target of each link; '' for one without a target."""
     base = url.partition("#")[0]
     for value in values:
         for target, parameters in _link_values(value):
@@ -56,16 +58,18 @@ def _links(values: Iterable[str], url: str) -> Iterator[tuple[list[str], str]]:
             anchor = parameters.get("anchor")
             if anchor and resolve(anchor, base) != base:
                 continue
-            yield [IANA_RELATION.sub("", name).lower() for name in names], resolve(target, base)
+            absolute = "" if target is None else resolve(target, base)
+            yield [IANA_RELATION.sub("", name).lower() for name in names], absolute
 
 
 # RFC 8288, B.2. Where that gives up at the first link that is none, this goes on behind the next comma.
-def _link_values(value: str) -> Iterator[tuple[str, dict[str, str]]]:
+def _link_values(value: str) -> Iterator[tuple[str | None, dict[str, str]]]:
     position = _next_link(value, 0)
     while position < len(value):
-        if match := TARGET.match(value, position):
-            parameters, position = _parameters(value, match.end())
-            yield (match[1] or match[2] or ""), parameters
+        match = TARGET.match(value, position)
+        parameters, position = _parameters(value, match.end() if match else position)
+        if match or parameters:
+            yield (match[1] or match[2] or "") if match else None, parameters
         position = _next_link(value, value.find(",", position))
 
 

@@ -109,6 +109,8 @@ class FeedDocument:
     :param incremental: it says that it is one of an archived feed's documents, as RFC 5005's drafts do
         (fh:stateful 1, fh:incremental true); without a `prev-archive` link it is the oldest of them
     :param rhythm: when the feed changes; None if it does not say
+    :param other_links: of the relations that a walk follows, the URLs that contradict `links`; '' for a link
+        that names no document
     """
 
     format: str
@@ -123,3 +125,4 @@ class FeedDocument:
     tombstones: list[Tombstone] = field(default_factory=list)
     incremental: bool = False
     rhythm: Rhythm | None = None
+    other_links: dict[str, list[str]] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encodi
 
 from fhcrawl.documents import linkheader
 from fhcrawl.documents.dates import utc
+from fhcrawl.documents.headlinks import HeadLinks
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.exceptions import NotAFeedError
 
@@ -78,19 +79,21 @@ def read(
     spans, is_closed = _spans(body, boundary)
     entities = [entity for begin, end in spans[: most + 1] if (entity := _entity(body[begin:end], url))]
     history = _history(linkheader.read(links, url))
+    is_feed = _is_feed(entities, history)
     return FeedDocument(
         format="multipart",
         title=None,
         updated=utc(last_modified or ""),
-        links=history,
+        links=history.first,
+        other_links=history.others,
         # Feed: "A page with a `next` link is immutable."
-        archive="next-archive" in history,
+        archive="next-archive" in history.first,
         complete=False,
         entries=[entity.entry for entity in reversed(entities)],
-        problems=list(_problems(entities, _is_feed(entities, history))),
+        problems=list(_problems(entities, is_feed)),
         fault=None if is_closed else CUT_OFF,
         # Feed: "no `prev` on the oldest page, no `next` on the newest": a lone page is both.
-        incremental=_is_feed(entities, history),
+        incremental=is_feed,
     )
 
 
@@ -255,19 +258,23 @@ def _codec(body: bytes, media_type: str) -> str:
 
 # Feed: `prev` leads to older pages, `next` to newer ones; neither is the paging of RFC 5005, 3. The 2015
 # draft has the names of RFC 5005, 4. IANA: `previous` is a synonym for `prev`.
-def _history(links: dict[str, str]) -> dict[str, str]:
+def _history(links: HeadLinks) -> HeadLinks:
     names = {synonym for synonyms in HISTORY.values() for synonym in synonyms}
-    kept = {relation: target for relation, target in links.items() if relation not in names}
+    kept = HeadLinks({relation: url for relation, url in links.first.items() if relation not in names})
     for name, synonyms in HISTORY.items():
-        if target := next((links[synonym] for synonym in synonyms if synonym in links), None):
-            kept[name] = target
+        for synonym in synonyms:
+            first = [links.first[synonym]] if synonym in links.first else []
+            for url in (*first, *links.others.get(synonym, ())):
+                kept.add(name, url)
     return kept
 
 
 # Snapshot: "Its pages' entities have no Content-ID and no operation"; and no page leads to another.
-def _is_feed(entities: list[Entity], links: dict[str, str]) -> bool:
+def _is_feed(entities: list[Entity], links: HeadLinks) -> bool:
     said = ("content-id", *OPERATION_HEADERS)
-    return not HISTORY.keys().isdisjoint(links) or any(_first(headers, *said) for headers, _ in entities)
+    return not HISTORY.keys().isdisjoint(links.first) or any(
+        _first(headers, *said) for headers, _ in entities
+    )
 
 
 def _problems(entities: list[Entity], is_feed: bool) -> Iterator[Problem]:

@@ -84,6 +84,7 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
         title=xml.line_of(head, f"{namespace}title"),
         updated=_update_time(head, vocabulary),
         links=said.links,
+        other_links=said.other_links,
         archive=said.archive,
         complete=said.complete,
         entries=entries,

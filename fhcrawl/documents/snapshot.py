@@ -89,7 +89,7 @@ def page(document: FeedDocument, key: str) -> FeedDocument:
         if entry.id is None:
             entry.id = entry_id(key, position)
     problems = [problem for problem in document.problems if problem.kind not in NO_PROBLEMS]
-    return replace(document, entries=entries, problems=problems, links={})
+    return replace(document, entries=entries, problems=problems, links={}, other_links={})
 
 
 def _object(body: bytes) -> dict[str, Any]:

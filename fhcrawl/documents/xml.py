@@ -11,6 +11,8 @@ from xml.sax.saxutils import escape
 
 from lxml import etree
 
+from fhcrawl.documents.headlinks import HeadLinks
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -199,14 +201,12 @@ def relations(link: _Element) -> list[str]:
     return [IANA_RELATION.sub("", name).lower() for name in rel.split()]
 
 
-def head_links(links: Iterable[_Element], base: str) -> dict[str, str]:
-    """Absolute URLs by relation, the first of each, without fragments: two of them name one document."""
-    found: dict[str, str] = {}
+def head_links(links: Iterable[_Element], base: str) -> HeadLinks:
+    """Links by relation, without fragments: URLs that differ in nothing else name one document."""
+    found = HeadLinks()
     for link in links:
-        href = link.get("href")
-        if not href or not href.strip():
-            continue
-        url = target(link, href, base).partition("#")[0]
+        href = (link.get("href") or "").strip()
+        url = target(link, href, base).partition("#")[0] if href else ""
         for relation in relations(link):
-            found.setdefault(relation, url)
+            found.add(relation, url)
     return found

@@ -204,7 +204,7 @@ class ArchiveSet:
 
     def _check(self, path: Path, head: _Element, number: int | None) -> None:
         named = head.find(self._target.form.named)
-        links = xml.head_links(head.iterchildren(f"{ATOM}link"), "")
+        links = xml.head_links(head.iterchildren(f"{ATOM}link"), "").first
         expected = self._links(number)
         if (
             named is None

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from fhcrawl.documents.headlinks import HeadLinks
 from fhcrawl.documents.linkheader import links, read
 
 LOCATION = "http://feeds.example/dir/feed"
@@ -106,7 +107,10 @@ IANA = "http://www.iana.org/assignments/relation/"
         # what is no link loses itself
         (["junk, </1>; rel=prev"], {"prev": "http://feeds.example/1"}),
         (['"junk; rel=next, </1>; rel=prev'], {"prev": "http://feeds.example/1"}),
-        (["</1; rel=next, </2>; rel=prev"], {"prev": "http://feeds.example/2"}),
+        (
+            ["</1; rel=next, </2>; rel=prev"],
+            {"next": "http://feeds.example/1", "prev": "http://feeds.example/2"},
+        ),
         (["</1> junk; rel=next, </2>; rel=prev"], {"prev": "http://feeds.example/2"}),
         (["</0>; rel=prev, junk"], {"prev": "http://feeds.example/0"}),
         (
@@ -116,16 +120,16 @@ IANA = "http://www.iana.org/assignments/relation/"
     ],
 )
 def test_links_are_read_by_relation(values: list[str], expected: dict[str, str]) -> None:
-    assert read(values, LOCATION) == expected
+    assert read(values, LOCATION).first == expected
 
 
 def test_fragment_of_the_response_is_no_part_of_any_link() -> None:
     values = ["<>; rel=self", "<?x>; rel=next; anchor=feed"]
-    assert read(values, f"{LOCATION}#top") == {"self": LOCATION, "next": f"{LOCATION}?x"}
+    assert read(values, f"{LOCATION}#top").first == {"self": LOCATION, "next": f"{LOCATION}?x"}
 
 
 def test_link_to_nothing_is_none() -> None:
-    assert read(["<#a>; rel=self"], "") == {}
+    assert read(["<#a>; rel=self"], "") == HeadLinks()
 
 
 def test_links_keep_their_order_their_repetitions_and_their_fragments() -> None:
@@ -145,7 +149,7 @@ VALUES = st.lists(st.one_of(PIECES, st.text(max_size=3)), max_size=20).map("".jo
 @settings(deadline=None, max_examples=300)
 @given(values=st.lists(VALUES, max_size=3), url=st.sampled_from([LOCATION, "", "file:///a", "http://["]))
 def test_arbitrary_values_raise_nothing(values: list[str], url: str) -> None:
-    for relation, target in read(values, url).items():
+    for relation, target in read(values, url).first.items():
         assert relation == relation.lower()
         assert target
         assert "#" not in target
@@ -173,7 +177,7 @@ def test_written_links_are_read_back(written: list[tuple[str, str, str]], joined
         quoted = title.replace("\\", "\\\\").replace('"', '\\"')
         values.append(f'<{path}>; title="{quoted}"; rel="{relation}"')
     expected = {relation: f"http://feeds.example{path}" for relation, path, _ in reversed(written)}
-    assert read([", ".join(values)] if joined else values, LOCATION) == expected
+    assert read([", ".join(values)] if joined else values, LOCATION).first == expected
 
 
 @pytest.mark.parametrize(
