@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl import logical_feed, reader, responses
-from fhcrawl.documents import Bounds, bounds, lists, snapshot
+from fhcrawl.documents import Bounds, bounds, entities, lists, snapshot
 from fhcrawl.documents.pieces import InPieces, pieces
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Newer, Place, Role, Version
@@ -213,6 +213,11 @@ def _beyond(document: FeedDocument, most: Bounds) -> Loss | None:
     return next((beyond(p.kind, most) for p in document.problems if p.kind in bounds.KINDS), None)
 
 
+def _unresolved(document: FeedDocument) -> Loss | None:
+    details = [printable(p.detail) for p in document.problems if p.kind == entities.UNRESOLVED]
+    return Loss(State.INVALID, "unresolved-entities", " and ".join(details)) if details else None
+
+
 def _loss(visit: Visit, document: FeedDocument, says: Oddities) -> Loss | None:
     if document.fault is not None:
         detail = f"is cut off or not well-formed: {printable(document.fault)}"
@@ -226,7 +231,7 @@ def _loss(visit: Visit, document: FeedDocument, says: Oddities) -> Loss | None:
             return Loss(State.INVALID, "no-current", detail)
     # The chain of a capture is not the feed's.
     others = None if visit.role is Role.CAPTURE else contradiction_behind(document, says)
-    return _contradictory(others) if others else None
+    return _contradictory(others) if others else _unresolved(document)
 
 
 def _contradictory(links: Contradiction) -> Loss:
@@ -330,7 +335,9 @@ def report(visit: Visit, document: FeedDocument) -> None:
         logger.warning("%s %s", url, visit.loss.detail)
     if document.complete and {"prev-archive", "next"} & document.links.keys():
         logger.warning("%s has fh:complete and links to other documents; they are not followed", url)
-    by_kind = sorted(document.problems, key=lambda problem: problem.kind)
+    said = visit.loss and visit.loss.kind
+    others = (problem for problem in document.problems if problem.kind != said)
+    by_kind = sorted(others, key=lambda problem: problem.kind)
     for _kind, group in groupby(by_kind, key=lambda problem: problem.kind):
         problems = list(group)
         logger.warning(

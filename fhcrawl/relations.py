@@ -77,7 +77,7 @@ def contradiction(document: FeedDocument, relation: str | None, oddities: Odditi
     return Contradiction(relation, relations(document, oddities).get(relation), others)
 
 
-# RFC 5005, 4: prev-archive is "a URI that refers to the immediately preceding archive document", which is one.
+# RFC 5005, 4: prev-archive is "a URI that refers to the immediately preceding archive document": that is one.
 # What another link names may hold entries that no other document does.
 def contradiction_behind(document: FeedDocument, oddities: Oddities) -> Contradiction | None:
     """What contradicts the link to the document behind a document; fh:complete wins over all of them."""

@@ -162,8 +162,8 @@ BOMBS: dict[str, tuple[Callable[[], Answer], str, str]] = {
                 + f"]>{HEAD}{FIRST.format('<summary>&a11;</summary>')}</feed>"
             ).encode()
         ),
-        "not-well-formed",
-        "amplification",
+        "too-large",
+        "its entities stand for too much",
     ),
 }
 

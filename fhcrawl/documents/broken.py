@@ -8,7 +8,7 @@ from xml.sax.saxutils import quoteattr
 
 from lxml import etree
 
-from fhcrawl.documents import bounds, parsers, repair
+from fhcrawl.documents import bounds, entities, parsers, repair
 from fhcrawl.documents.model import Problem
 from fhcrawl.documents.parsed import Parsed, repaired
 from fhcrawl.documents.xml import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, remove
@@ -33,14 +33,16 @@ def mended(text: Text, broken: Parsed | None) -> Parsed | None:
     :return: None if nothing could
     """
     again, repairs = repair.repair(text.text)
-    problems = repaired([text.repair, *repairs])
-    body = again.encode()
+    body, unresolved = entities.resolve(again.encode())
+    again = body.decode()
+    problems = (*repaired([text.repair, *repairs]), *unresolved)
     parser = parsers.new()
     try:
         return Parsed(etree.fromstring(body, parser), None, problems)
     except etree.XMLSyntaxError as error:
         if _is_of_namespaces(parser) and not repair.declares_entities(again):
-            problems = repaired([text.repair, *repairs, "names that are no qualified names are kept"])
+            repairs.append("names that are no qualified names are kept")
+            problems = (*repaired([text.repair, *repairs]), *unresolved)
             return Parsed(etree.fromstring(body, parsers.new(recover=True)), None, problems)
         root = whole_elements(body)
         fault = error.msg or "it is not well-formed"

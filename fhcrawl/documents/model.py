@@ -49,7 +49,8 @@ class Problem:
 
     :param kind: `no-id`, `no-title`, `unreadable-date`, `entry-lost` (it was too broken to be read); of a
         tombstone `no-ref`; of an event `no-operation`, `backwards`; of the document `repaired`, `disagrees`
-        (with the page after it), `backwards`; of what is beyond a bound `too-deep`, `too-long`, `too-many`
+        (with the page after it), `backwards`,
+        `unresolved-entities`; of what is beyond a bound `too-deep`, `too-long`, `too-many`
     :param entry: what the entry can be called: its id, title or position; '' for the document
     :param detail: a sentence
     """

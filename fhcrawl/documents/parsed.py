@@ -15,10 +15,8 @@ from fhcrawl.documents.xml import (
     XML_BASE,
     XML_LANG,
     base_of,
-    has_document_type,
     inherited,
     with_own_namespaces,
-    without_entities,
 )
 
 if TYPE_CHECKING:
@@ -125,7 +123,6 @@ def _declares_too_many(entry: _Element, around: int) -> bool:
 
 def _kept(entries: Iterator[_Element], parent: _Element, originals: deque[bytes]) -> Iterator[_Element]:
     base, language = inherited(parent)
-    declares = has_document_type(parent)
     namespaces = parent.nsmap.values()
     is_crowded = len(namespaces) > MANY or sum(map(len, namespaces)) > NAMESPACES
     serialise = _with_own_namespaces if is_crowded else _serialised
@@ -134,8 +131,7 @@ def _kept(entries: Iterator[_Element], parent: _Element, originals: deque[bytes]
             entry.set(XML_BASE, base_of(entry, base))
         if language and entry.get(XML_LANG) is None:
             entry.set(XML_LANG, language)
-        original = serialise(entry)
-        originals.append(without_entities(original.decode()).encode() if declares else original)
+        originals.append(serialise(entry))
         yield entry
 
 

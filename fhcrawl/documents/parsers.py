@@ -1,4 +1,4 @@
-"""How libxml2 is asked to parse: nothing is fetched, no entity expanded."""
+"""How libxml2 is asked to parse: nothing is fetched; of entities only internal ones are resolved."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def options() -> dict[str, object]:
     """What all parsers have in common."""
     return {
         "encoding": encoding.UTF_8,
-        "resolve_entities": False,
+        # One that is not is an error: see entities.py.
+        "resolve_entities": "internal",
         "no_network": True,
         "load_dtd": False,
         "remove_pis": True,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from fhcrawl.documents import bounds, encoding, parsers
+from fhcrawl.documents import bounds, encoding, entities, parsers
 from fhcrawl.documents.broken import mended, whole_elements
 from fhcrawl.documents.encoding import Text
 from fhcrawl.documents.parsed import MOST_DECLARED, Parsed, repaired
@@ -51,14 +51,14 @@ PLACES = {
 
 
 def parse(body: bytes, charset: str | None) -> Parsed:
-    """Parse a document; nothing is fetched, no entity expanded.
+    """Parse a document; nothing is fetched.
 
     What is not well-formed is repaired, or loses the entry that it stands in. Where that does not give a
     whole document, the elements that were whole before the fault are kept.
 
     :param charset: the charset parameter of the Content-Type header
     :raises NotAFeedError: if there is not even a whole start tag, if it is an HTML page, or if it
-        declares too many namespaces, or too long ones
+        declares too many namespaces, or too long ones, or if its entities are too long
     """
     source = encoding.source(body, charset)
     if not source.body:
@@ -70,14 +70,16 @@ def parse(body: bytes, charset: str | None) -> Parsed:
 
 
 def _parsed(source: encoding.Source, body: bytes, charset: str | None) -> Parsed:
+    resolved, unresolved = entities.resolve(source.body)
+    problems = (*repaired([source.repair]), *unresolved)
     try:
-        return Parsed(parsers.strictly(source.body), None, repaired([source.repair]))
+        return Parsed(parsers.strictly(resolved), None, problems)
     except etree.XMLSyntaxError as error:
-        root = whole_elements(source.body)
+        root = whole_elements(resolved)
         if (root is None or local_name(root) in HTML_PARTS) and HTML_START.search(source.body, 0, 1024):
             raise NotAFeedError("html", "it is an HTML page") from error
         fault = error.msg or "it is not well-formed"
-        broken = None if root is None else Parsed(root, fault, repaired([source.repair]))
+        broken = None if root is None else Parsed(root, fault, problems)
         text = Text(source.body.decode(), source.repair) if source.decoded else encoding.text(body, charset)
         parsed = mended(text, broken)
         if parsed is None:
@@ -103,7 +105,7 @@ def begin(body: bytes, charset: str | None, most: Bounds) -> Parsed | None:
     parser = etree.XMLPullParser(events=events, tag=list(PLACES), **parsers.options())  # type: ignore[arg-type]
     parser.feed(piece)
     _event, entry = next(parsers.events(parser), (None, None))
-    if entry is None or not _is_in_place(entry):
+    if entry is None or not _is_in_place(entry) or has_document_type(entry):
         return None
     root = entry.getroottree().getroot()
     coming = _coming(parser, source.body, entry, most)

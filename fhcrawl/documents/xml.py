@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import re
-from html.entities import html5
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 from xml.sax.saxutils import escape
@@ -44,8 +43,6 @@ XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 # RFC 4287, 4.2.7.2: "If a name is given, implementations MUST consider the link relation type to be
 # equivalent to the same name registered within the IANA Registry".
-# XML 1.0, 4.6: the predefined entities, which need no declaration.
-ENTITY = re.compile(r"&(?!(?:amp|lt|gt|apos|quot|#\w+);)([^;]+;)")
 IANA_RELATION = re.compile(
     r"^https?://www\.iana\.org/assignments/(?:relation|link-relations)/#?", re.IGNORECASE
 )
@@ -107,15 +104,8 @@ def _texts(element: _Element) -> Iterator[str]:
     for event, child in etree.iterwalk(element, events=("start", "end")):
         if event == "end":
             yield (child.tail or "") if child is not element else ""
-        elif child.tag is etree.Entity:
-            yield html5.get((child.text or "")[1:], child.text or "")
         else:
             yield child.text or ""
-
-
-def without_entities(markup: str) -> str:
-    """Serialised XML without references to entities; they are read as `text` reads them."""
-    return ENTITY.sub(lambda entity: escape(html5.get(entity[1], entity[0])), markup)
 
 
 def line(element: _Element) -> str | None:
@@ -142,7 +132,7 @@ def markup(element: _Element) -> str | None:
 
 
 def _serialised(child: _Element) -> str:
-    return without_entities(with_own_namespaces(child, with_tail=True))
+    return with_own_namespaces(child, with_tail=True)
 
 
 # A copy can declare the namespaces that it uses, wherever the feed declared them.

@@ -112,18 +112,18 @@ def test_sentence_says_what_was_repaired() -> None:
     )
 
 
-def test_entities_that_the_feed_declares_are_left_alone() -> None:
+def test_entities_that_the_feed_declares_are_resolved_when_it_is_mended() -> None:
     document = read_atom(
         entry(1, "&eacute;&mine;&nbsp;&"), '<!DOCTYPE feed [<!ENTITY mine "x"><!ENTITY eacute "y">]>'
     )
     assert document.fault is None
-    # resolve_entities is off; a name of HTML is read as in HTML even then.
-    assert document.entries[0].title == "é&mine;\xa0&"
+    assert document.entries[0].title == "yx\xa0&"
 
 
 def test_names_behind_an_external_dtd_are_no_fault() -> None:
     document = read_atom(entry(1, "&eacute;&unknown;"), '<!DOCTYPE feed SYSTEM "http://dtd.example/">')
-    assert (document.problems, document.entries[0].title) == ([], "é&unknown;")
+    assert (document.fault, document.entries[0].title) == (None, "é&unknown;")
+    assert [problem.kind for problem in document.problems] == ["unresolved-entities"]
 
 
 def test_names_behind_an_external_dtd_are_left_alone_by_repairs() -> None:
@@ -252,10 +252,11 @@ def test_feed_whose_entries_cannot_be_told_apart_keeps_its_fault(inside: str) ->
     assert set(ids(document)) <= {"urn:1", "urn:2", "urn:3"}
 
 
-def test_broken_entry_in_a_feed_with_entities_of_its_own_is_a_fault() -> None:
-    document = read_atom(entry(1) + entry(2, "<b>"), '<!DOCTYPE feed [<!ENTITY x "y">]>')
-    assert document.fault
-    assert ids(document) == ["urn:1"]
+def test_broken_entry_in_a_feed_with_entities_of_its_own_is_left_out() -> None:
+    document = read_atom(entry(1) + entry(2, "<b>") + entry(3, "&x;"), '<!DOCTYPE feed [<!ENTITY x "y">]>')
+    assert document.fault is None
+    assert ids(document) == ["urn:1", "urn:3"]
+    assert [problem.kind for problem in document.problems] == ["entry-lost"]
 
 
 # --- what is cut off stays cut off

@@ -143,26 +143,96 @@ def bomb(levels: int) -> str:
     return f'<!DOCTYPE feed [<!ENTITY a "lol">{nested}]>'
 
 
-def test_nested_entities_are_not_expanded() -> None:
-    assert read_atom("<title>&e;</title>", doctype=bomb(5)).title == "&e;"
+def test_nested_entities_are_resolved_within_bounds() -> None:
+    assert read_atom("<title>&e;</title>", doctype=bomb(5)).title == "lol" * 10**4
 
 
-def test_nested_entities_in_an_attribute_are_a_fault() -> None:
-    document = read_atom(
-        '<entry><id>urn:1</id><title>t</title></entry><link rel="next" href="&h;"/>', doctype=bomb(8)
+@pytest.mark.parametrize("inside", ["<title>&h;</title>", '<link rel="next" href="&h;"/>', "&g;&g;" * 99])
+def test_entities_that_stand_for_too_much_lose_the_document(inside: str) -> None:
+    with pytest.raises(NotAFeedError, match="its entities stand for too much"):
+        read_atom(inside, doctype=bomb(8))
+
+
+def test_entities_of_a_large_document_may_stand_for_as_much_as_it_has_itself() -> None:
+    text = "&a;" * 700_000
+    assert read_atom(f"<title>{text}</title>", doctype='<!DOCTYPE feed [<!ENTITY a "ab">]>').title == (
+        "ab" * 700_000
     )
-    assert document.fault
-    assert document.links == {}
-    assert [entry.id for entry in document.entries] == ["urn:1"]
+    with pytest.raises(NotAFeedError, match="its entities stand for too much"):
+        read_atom(f"<entry>{text}</entry>", doctype='<!DOCTYPE feed [<!ENTITY a "<a/>">]>')
 
 
-def test_element_in_an_entity_is_no_element_of_the_feed() -> None:
+def test_document_type_that_is_too_long_loses_the_document() -> None:
+    with pytest.raises(NotAFeedError, match="its document type declaration is too long"):
+        read_atom("", doctype=f"<!DOCTYPE feed [<!ENTITY a '{'x' * 300_000}'>]>")
+
+
+ENTRY = "<entry><id>urn:x</id><title>t</title></entry>"
+
+
+@pytest.mark.parametrize(
+    "doctype",
+    [
+        f'<!DOCTYPE feed [<!ENTITY x "{ENTRY}">]>',
+        f'<!DOCTYPE feed [<!ENTITY x "&y;"><!ENTITY y "{ENTRY}">]>',
+        f"<!DOCTYPE feed [<!ENTITY % p '<!ENTITY x \"{ENTRY}\">'>%p;]>",
+        f'<!--]>--><!DOCTYPE feed SYSTEM "a>[\'" [<!-- ]> \' --><?p ]> " ?><!ENTITY y "]>">'
+        f'<!ENTITY x "{ENTRY}">]>',
+        f'{"<!-- -->" * 9000}<!DOCTYPE feed [<!ENTITY x "{ENTRY}">]>',
+    ],
+    ids=["plain", "nested", "parameter", "what looks like the end", "behind much"],
+)
+def test_entry_in_an_entity_is_an_entry_of_the_feed(doctype: str) -> None:
+    document = read_atom(f"&x;<entry><id>urn:1</id><title>t</title></entry>{' ' * 2**20}", doctype=doctype)
+    assert [entry.id for entry in document.entries] == ["urn:x", "urn:1"]
+    assert (document.fault, document.problems) == (None, [])
+
+
+def test_entity_is_resolved_in_text_in_attributes_and_in_other_entities_only() -> None:
     document = read_atom(
-        "&x;<entry><id>urn:1</id><title>t&x;</title></entry>",
-        doctype="<!DOCTYPE feed [<!ENTITY x '<entry xmlns=\"http://www.w3.org/2005/Atom\"><id>urn:x</id></entry>'>]>",
+        """<link rel="next" href='&q;&#38;'/><title>&q;&t;<![CDATA[&t;]]><!-- &no; --></title>&link;""",
+        doctype="""<!DOCTYPE feed [<!ENTITY q "a&#34;b'&t;"><!ENTITY t "&#38;lt;&#38;#38;">"""
+        """<!ENTITY link "<link rel='prev-archive' href='&q;'/>">]>""",
     )
-    assert [(entry.id, entry.title) for entry in document.entries] == [("urn:1", "t&x;")]
-    assert document.fault is None
+    said = "a\"b'<&"
+    assert document.title == f"{said}<&&t;"
+    assert document.links == {
+        "next": f"http://feeds.example/dir/{said}&",
+        "prev-archive": f"http://feeds.example/dir/{said}",
+    }
+    assert (document.fault, document.problems) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("doctype", "named"),
+    [
+        ('<!DOCTYPE feed [<!ENTITY x SYSTEM "file:///etc/passwd">]>', "&x;"),
+        ('<!DOCTYPE feed SYSTEM "http://dtd.example/">', "&x;"),
+        ('<!DOCTYPE feed [<!ENTITY % p SYSTEM "http://dtd.example/">%p;]>', "&x;"),
+        ('<!DOCTYPE feed [<!ENTITY % x "y"><!ENTITY x "z">]>', "&x;"),
+        ('<!DOCTYPE feed [<!ENTITY x ""><!ATTLIST link rel CDATA "prev-archive">]>', "default values"),
+    ],
+    ids=["external", "external DTD", "external parameter entity", "two of a name", "default value"],
+)
+def test_what_is_not_read_of_a_document_type_is_said(doctype: str, named: str) -> None:
+    document = read_atom(f"&x;{ENTRY}", doctype=doctype)
+    assert [entry.id for entry in document.entries] == ["urn:x"]
+    [problem] = document.problems
+    assert (problem.kind, named in problem.detail) == ("unresolved-entities", True)
+
+
+def test_namespaces_that_a_document_type_declares_are_read() -> None:
+    doctype = (
+        '<!DOCTYPE rss [<!ATTLIST rss xmlns:fh CDATA #FIXED "http://purl.org/syndication/history/1.0">]>'
+    )
+    document = read(f"{doctype}<rss><channel><fh:archive/></channel></rss>".encode(), LOCATION)
+    assert document.archive
+    assert document.problems == []
+
+
+@pytest.mark.parametrize("content", ["&x;", "<entry>", "&#38;"])
+def test_entity_that_is_not_well_formed_is_a_fault(content: str) -> None:
+    assert read_atom(f"{ENTRY}&x;", doctype=f'<!DOCTYPE feed [<!ENTITY x "{content}">]>').fault
 
 
 # libxml2 frees what it has read of such an entity; whoever still holds an element of it holds freed memory,
@@ -185,8 +255,8 @@ def test_entity_that_is_not_well_formed_leaves_no_freed_element_behind(entity: s
 
 
 @pytest.mark.parametrize("name", ["mine", "notit", "copyright", "ampere", "lt2", "ltd"])
-def test_entity_that_only_begins_like_one_of_html_is_not_expanded(name: str) -> None:
-    document = read_atom(f"<title>a&{name};b</title>", doctype=f'<!DOCTYPE feed [<!ENTITY {name} "x">]>')
+def test_entity_that_only_begins_like_one_of_html_is_not_that_one(name: str) -> None:
+    document = read_atom(f"<title>a&{name};b</title>", doctype='<!DOCTYPE feed SYSTEM "http://dtd.example/">')
     assert document.title == f"a&{name};b"
 
 

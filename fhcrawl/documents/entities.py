@@ -1,0 +1,222 @@
+"""The entities of a document type: they are resolved as far as no other document has to be read."""
+
+from __future__ import annotations
+
+import re
+from html.entities import html5
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lxml import etree
+
+from fhcrawl.documents.model import Problem
+from fhcrawl.exceptions import NotAFeedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+UNRESOLVED = "unresolved-entities"
+PREDEFINED = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})  # XML 1.0, 4.6
+BEFORE_DOCTYPE = re.compile(rb"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+# XML 1.0, 2.8: what ends a document type declaration, and what may hold the same characters.
+TOKEN = re.compile(rb"""<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|<!--|<\?|[\[\]>"']""", re.DOTALL)
+UNCLOSED = frozenset({b"<!--", b"<?", b'"', b"'"})
+PARAMETER_ENTITY = re.compile(rb"<!ENTITY\s+%\s+(\S+)")
+COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+# XML 1.0, 3.3
+ATTRIBUTES = re.compile(rb"""<!ATTLIST\s(?:[^"'>]|"[^"]*"|'[^']*')*>""")
+QUOTED = re.compile(rb"'[^']*'|\"[^\"]*\"")
+XMLNS = re.compile(rb"\sxmlns[\s:]")
+# XML 1.0, 2.4: what holds no references; then a tag with the text behind it, or text.
+PIECE = re.compile(rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<?[^<]+", re.DOTALL)
+NO_REFERENCES = (b"<!", b"<?")
+VALUE_OR_END = re.compile(rb"""'[^']*'|"[^"]*"|>""")
+REFERENCE = re.compile(rb"""&([^#;&<\s'"][^;&<\s'"]*);""")
+QUOTE = re.compile(rb"""["']""")
+LONGEST_DOCTYPE = 256 * 1024
+# Octets that all references of a document may stand for. What is no markup may be as long as the document.
+MOST_RESOLVED = 1024**2
+DEEPEST = 40  # entities in each other, as libxml2 has it
+MOST_NAMED = 5
+
+DECLARATIONS = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False)
+
+
+class Resolved(NamedTuple):
+    """A document in UTF-8 without entities, and what could not be resolved."""
+
+    body: bytes
+    problems: tuple[Problem, ...] = ()
+
+
+class Declared(NamedTuple):
+    """What a document type declares.
+
+    :param contents: of internal general entities, by name
+    :param external: the names of external entities
+    :param is_all: it has no external subset and no parameter entities: all other names are undeclared
+    :param namespaces: declarations of attributes, which libxml2 reads as far as they declare namespaces
+    :param has_defaults: other attributes have default values
+    """
+
+    contents: dict[bytes, bytes]
+    external: frozenset[bytes]
+    is_all: bool
+    namespaces: bytes
+    has_defaults: bool
+
+
+# XML 1.0, 4.4.2: "An entity is included when its replacement text is retrieved and processed, in place of the
+# reference itself", if it is an internal one. 4.4.3: of external ones a processor "MAY, but need not".
+# libxml2 would read the elements of an entity without the namespaces that are declared around the reference.
+def resolve(body: bytes) -> Resolved:
+    """Put what internal entities stand for in the place of references, and drop the document type.
+
+    References to names of HTML that are declared elsewhere are read as in HTML, all others are text.
+
+    :param body: in UTF-8; with a broken document type it is left as it is
+    :raises NotAFeedError: if the entities are too long
+    """
+    span = _doctype(body)
+    if span is None:
+        return Resolved(body)
+    start, end = span
+    if end - start > LONGEST_DOCTYPE:
+        raise NotAFeedError("too-large", "its document type declaration is too long")
+    try:
+        declared = _declared(body[start:end])
+    except etree.XMLSyntaxError:
+        return Resolved(body)
+    references = References(declared, len(body))
+    resolved = references.resolve(body[end:])
+    if declared.namespaces:
+        resolved = b"<!DOCTYPE _ [" + declared.namespaces + b"]>" + resolved
+    return Resolved(resolved, tuple(_problems(references.unresolved, declared.has_defaults)))
+
+
+def _doctype(body: bytes) -> tuple[int, int] | None:
+    """Where the document type declaration begins and ends; None if there is none, or no end."""
+    start = 0
+    while match := BEFORE_DOCTYPE.match(body, start):
+        start = match.end()
+    if not body.startswith(b"<!DOCTYPE", start):
+        return None
+    is_inside = False
+    for token in TOKEN.finditer(body, start):
+        if token[0] in UNCLOSED:
+            return None
+        if token[0] == b">" and not is_inside:
+            return start, token.end()
+        is_inside = token[0] == b"[" or (is_inside and token[0] != b"]")
+    return None
+
+
+def _declared(doctype: bytes) -> Declared:
+    tree: Any = etree.fromstring(doctype + b"<_/>", DECLARATIONS).getroottree()
+    parameters = PARAMETER_ENTITY.findall(doctype)
+    contents = {each.name.encode(): each.content for each in tree.docinfo.internalDTD.iterentities()}
+    # A general entity may have the name of a parameter entity, and lxml does not say which is which.
+    external = {name for name, content in contents.items() if content is None or name in parameters}
+    attributes = ATTRIBUTES.findall(COMMENT.sub(b"", doctype))
+    return Declared(
+        {name: content.encode() for name, content in contents.items() if name not in external},
+        frozenset(external),
+        tree.docinfo.system_url is None and not parameters,
+        b"".join(declaration for declaration in attributes if b"xmlns" in declaration),
+        any(map(_has_defaults, attributes)),
+    )
+
+
+# Of enumerated values, none is quoted.
+def _has_defaults(attributes: bytes) -> bool:
+    declared = QUOTED.sub(b'""', attributes)
+    return declared.count(b'""') > len(XMLNS.findall(declared))
+
+
+class References:
+    """Resolves the references of one document.
+
+    :param size: of the document, in octets
+    """
+
+    def __init__(self, declared: Declared, size: int) -> None:
+        self.unresolved: dict[bytes, None] = {}
+        self._declared = declared
+        self._left = {True: MOST_RESOLVED, False: max(MOST_RESOLVED, size)}
+        self._known: dict[tuple[bytes, bool], bytes] = {}
+        self._around: list[bytes] = []
+
+    def resolve(self, markup: bytes) -> bytes:
+        """Resolve the references in elements, in their text and in attributes.
+
+        :raises NotAFeedError: if they stand for too much
+        """
+        return PIECE.sub(self._piece, markup)
+
+    def _piece(self, match: re.Match[bytes]) -> bytes:
+        piece = match[0]
+        if b"&" not in piece or piece.startswith(NO_REFERENCES):
+            return piece
+        end = _end_of_tag(piece)
+        return REFERENCE.sub(self._quoted, piece[:end]) + REFERENCE.sub(self._included, piece[end:])
+
+    def _included(self, match: re.Match[bytes]) -> bytes:
+        return self._resolved(match, False)
+
+    # XML 1.0, 4.4.5: in an attribute's value, "a single or double quote character in the replacement text is
+    # always treated as a normal data character".
+    def _quoted(self, match: re.Match[bytes]) -> bytes:
+        return self._resolved(match, True)
+
+    def _resolved(self, match: re.Match[bytes], is_quoted: bool) -> bytes:
+        name = match[1]
+        if name in PREDEFINED:
+            return match[0]
+        if name in self._declared.contents:
+            return self._content(name, is_quoted)
+        if name not in self._declared.external:
+            # XML 1.0, 4.1, "Entity Declared": such a reference is a fault, which others mend.
+            if self._declared.is_all:
+                return match[0]
+            if characters := html5.get(f"{name.decode(errors='replace')};"):
+                return "".join(f"&#{ord(each)};" for each in characters).encode()
+        self.unresolved[name] = None
+        return b"&amp;" + name + b";"
+
+    def _content(self, name: bytes, is_quoted: bool) -> bytes:
+        # XML 1.0, 4.1, "No Recursion": the parser finds the reference, which nothing declares any more.
+        if name in self._around or len(self._around) == DEEPEST:
+            return b"&" + name + b";"
+        content = self._known.get((name, is_quoted))
+        if content is None:
+            self._around.append(name)
+            content = self._declared.contents[name]
+            content = REFERENCE.sub(self._quoted, content) if is_quoted else self.resolve(content)
+            content = QUOTE.sub(_character, content) if is_quoted else content
+            self._around.pop()
+            self._known[name, is_quoted] = content
+        is_markup = b"<" in content
+        self._left[is_markup] -= len(content)
+        if self._left[is_markup] < 0:
+            raise NotAFeedError("too-large", "its entities stand for too much")
+        return content
+
+
+def _end_of_tag(piece: bytes) -> int:
+    if not piece.startswith(b"<"):
+        return 0
+    return next((match.end() for match in VALUE_OR_END.finditer(piece) if match[0] == b">"), len(piece))
+
+
+def _character(match: re.Match[bytes]) -> bytes:
+    return b"&#%d;" % match[0][0]
+
+
+def _problems(unresolved: dict[bytes, None], has_defaults: bool) -> Iterator[Problem]:
+    if unresolved:
+        names = [f"&{name.decode(errors='replace')};" for name in list(unresolved)[:MOST_NAMED]]
+        more = f" and {len(unresolved) - MOST_NAMED} more" if len(unresolved) > MOST_NAMED else ""
+        detail = f"has references to entities that it does not declare itself: {', '.join(names)}{more}"
+        yield Problem(UNRESOLVED, "", detail)
+    if has_defaults:
+        detail = "has a document type that gives attributes default values, which are not read"
+        yield Problem(UNRESOLVED, "", detail)
