@@ -62,7 +62,9 @@ def unread(response: Response, error: NotAFeedError, most: Bounds) -> Loss:
 
 
 def read_list(response: Response) -> DocumentList | None:
-    """The list of documents that a response is, if it is one."""
+    """The list of documents that a response is, if it is one, and whole."""
+    if "dataloss" in response.flags:
+        return None
     return lists.read(response.body, response.url, responses.header(response, "Content-Type"))
 
 
@@ -131,6 +133,13 @@ def referral(visit: Visit, response: Response, url: str) -> dict[str, Any]:
     return {"referrals": number, "mark": mark, "loss": loss}
 
 
+def _loss_of(response: Response) -> Loss | None:
+    # What is cut off may still be well-formed: comments, or checksums, stand at the end.
+    if "dataloss" in response.flags:
+        return Loss(State.FAILED, "cut-off", "comes incomplete, or with a wrong checksum")
+    return _loss_on_the_way(response)
+
+
 def _loss_on_the_way(response: Response) -> Loss | None:
     """What was wrong with the documents that have led to a subscription document."""
     carried = response.cb_kwargs.get("loss")
@@ -145,7 +154,7 @@ def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds)
     visit.updated = document.updated
     visit.behind = logical_feed.behind(document, (visit.asked, visit.url), says)
     visit.moved_to = _moved_to(visit, response, document)
-    visit.loss = _beyond(document, most) or _loss(visit, document, says) or _loss_on_the_way(response)
+    visit.loss = _beyond(document, most) or _loss(visit, document, says) or _loss_of(response)
     if response.cb_kwargs.get("loss"):
         # The next run looks again at what has led here.
         visit.location = visit.feed

@@ -174,6 +174,9 @@ DOWNLOADER_MIDDLEWARES = {
     "fhcrawl.downloadermiddlewares.disk.DiskMiddleware": 62,
     # Beside RetryMiddleware, and like it nearer to the spider than HttpCompressionMiddleware.
     "fhcrawl.downloadermiddlewares.cutoff.CutOffMiddleware": 555,
+    # Scrapy's takes a compressed body that is cut off for a whole one.
+    "fhcrawl.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": 590,
+    "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
     # Behind RobotsTxtMiddleware, which it listens to, and before RetryMiddleware sees the response.
     "fhcrawl.downloadermiddlewares.politeness.PolitenessMiddleware": 560,
     # Scrapy's would take a feed's own headers to another host.

@@ -101,7 +101,7 @@ def persons(authors: Iterable[_Element]) -> list[str]:
 
 def _id(entry: Entry, element: _Element, base: str) -> None:
     if entry.id is None:
-        entry.id = xml.line(element)
+        entry.id = xml.identifier(element)
 
 
 def _title(entry: Entry, element: _Element, base: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from fhcrawl.documents import xml
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.headlinks import HeadLinks
+from fhcrawl.documents.identifiers import NO_CHARACTERS, identifier
 from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem
 from fhcrawl.documents.modules import enclosure, shared
 from fhcrawl.exceptions import NotAFeedError
@@ -18,8 +19,6 @@ Object = dict[str, Any]
 
 START = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\x00]*\{")
 VERSION = re.compile(r"https?://(?:www\.)?jsonfeed\.org/version/", re.IGNORECASE)
-# XML 1.0, 2.2 allows none of them; databases and UTF-8 do not either.
-NO_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 LINKS = {"feed_url": "self", "home_page_url": "alternate", "next_url": "next"}
 
 
@@ -63,10 +62,12 @@ def read(body: bytes, url: str, keep_originals: bool = False, most: int = sys.ma
     )
 
 
-# RFC 8259, 8.1: JSON is UTF-8; browsers read bytes that are not as U+FFFD. Numbers stay as they are written.
+# RFC 8259, 8.1: JSON is UTF-8; browsers read bytes that are not as U+FFFD, and so does `_clean`, but ids may
+# differ in them. Numbers stay as they are written.
 def _parsed(body: bytes) -> Object:
     try:
-        text = body.decode(json.detect_encoding(body), "replace")
+        encoding = json.detect_encoding(body)
+        text = body.decode(encoding, "surrogateescape" if encoding.startswith("utf-8") else "surrogatepass")
         feed = json.loads(text, parse_int=str, parse_float=str)
     except ValueError as error:
         raise NotAFeedError("not-json", f"it is cut off or not JSON ({error})") from error
@@ -92,7 +93,7 @@ def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Pr
     content, content_type = _content(item)
     entry = Entry(
         # JSON Feed 1.1, id: one that is a number is to be taken as a string.
-        id=_line(item, "id"),
+        id=identifier(item["id"]) if isinstance(item.get("id"), str) else None,
         title=_line(item, "title"),
         link=xml.resolve(link, url) if link else None,
         published=utc(_string(item, "date_published") or ""),

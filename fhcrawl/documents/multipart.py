@@ -13,6 +13,7 @@ from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encodi
 from fhcrawl.documents import linkheader
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.headlinks import HeadLinks
+from fhcrawl.documents.identifiers import WHITE_SPACE, identifier
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.exceptions import NotAFeedError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 LINE_FEED = b"\n"
+ID = "content-id"
 BEFORE_LINE = (b"", LINE_FEED)
 MULTIPART = re.compile(r"\s*multipart\s*(?:[/;]|$)", re.IGNORECASE)
 # RFC 2045, 5.1: parameter := attribute "=" value; value := token / quoted-string. Producers leave out the
@@ -171,9 +173,12 @@ def _headers(block: bytes) -> Headers:
     # RFC 5322, 2.2.3: "Unfolding is accomplished by simply removing any CRLF that is immediately followed by
     # WSP."
     for line in FOLD.sub(b"", block).split(LINE_FEED):
-        name, colon, value = _decoded(line).partition(":")
+        name, colon, value = line.partition(b":")
+        key = _decoded(name).strip().lower()
         if colon:
-            headers.setdefault(name.strip().lower(), []).append(value.strip())
+            # Ids differ in octets that are read alike elsewhere.
+            text = value.decode("utf-8", "surrogateescape") if key == ID else _decoded(value).strip()
+            headers.setdefault(key, []).append(text.strip(WHITE_SPACE))
     return headers
 
 
@@ -207,9 +212,9 @@ def _entry(headers: Headers, body: bytes, url: str) -> Entry:
 # RFC 2045, 7: "Content-ID" ":" msg-id. RFC 5322, 3.6.4: "Semantically, the angle bracket characters are not
 # part of the msg-id"; RFC 2392, 2 leaves them out of cid: URLs. Producers write Content-ID with and without.
 def _id(headers: Headers) -> str | None:
-    value = _first(headers, "content-id")
+    value = _first(headers, ID)
     bracketed = MESSAGE_ID.fullmatch(value)
-    return (bracketed[1].strip() if bracketed else value) or None
+    return identifier(bracketed[1] if bracketed else value)
 
 
 # 2015 draft: the event target is "referenced via a link relation using the `Link` HTTP header, with [...] the

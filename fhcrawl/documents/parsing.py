@@ -162,10 +162,11 @@ def _remaining(
     parser: etree.XMLPullParser, body: bytes, parent: _Element, most: Bounds
 ) -> Iterator[tuple[str, _Element]]:
     yield from _taken(parser)
+    root = parent.getroottree().getroot()
     for position in range(parsers.PIECE, len(body), parsers.PIECE):
         parser.feed(body[position : position + parsers.PIECE])
         yield from _taken(parser)
-        bounds.check_tree(parent, most)
+        bounds.check_tree(root, most)
     parser.close()
 
 

@@ -9,12 +9,15 @@ from lxml import etree
 
 from fhcrawl.documents import atom, history, modules, rhythm, tombstones, xml
 from fhcrawl.documents.dates import utc
+from fhcrawl.documents.identifiers import identifier
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import ATOM
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lxml.etree import _Element
 
     from fhcrawl.documents.modules import Fill
@@ -68,13 +71,19 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     problems: list[Problem] = []
     head: Head = {}
     vocabulary = VOCABULARIES[namespace]
-    items = parsed.entries(channel, f"{namespace}item", head)
-    # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel.
-    is_rdf = root.tag == RDF_ROOT
-    if is_rdf:
-        items = chain(items, parsed.entries(root, f"{namespace}item", {}))
+    # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel; some of RSS 2.0 are too.
+    items = chain(
+        parsed.entries(channel, f"{namespace}item", head), _items_outside(parsed, channel, f"{namespace}item")
+    )
+
+    def base_around(item: _Element) -> str:
+        place = item.getparent()
+        if place is channel or place is None:
+            return base
+        return around if place is root else xml.base_of(place, around)
+
     entries = parsed.collect(
-        read_item(item, around if is_rdf and item.getparent() is root else base, vocabulary, problems, number)
+        read_item(item, base_around(item), vocabulary, problems, number)
         for number, item in enumerate(items, 1)
     )
     said = history.read(head, base)
@@ -94,6 +103,15 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
         incremental=said.incremental,
         rhythm=rhythm.read(head, namespace),
     )
+
+
+def _items_outside(parsed: Parsed, channel: _Element, tag: str) -> Iterator[_Element]:
+    """The items beside the channel, and those of other elements beside it, like a second channel."""
+    whole = parsed._replace(coming=None)
+    yield from whole.entries(parsed.root, tag, {})
+    for other in parsed.root:
+        if other is not channel and other.tag != tag:
+            yield from whole.entries(other, tag, {})
 
 
 # RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if
@@ -135,8 +153,8 @@ def read_item(
     return entry
 
 
-def _about(element: _Element) -> str:
-    return (element.get(ABOUT) or "").strip() if xml.has_attribute(element, ABOUT) else ""
+def _about(element: _Element) -> str | None:
+    return identifier(element.get(ABOUT)) if xml.has_attribute(element, ABOUT) else None
 
 
 def _permalink(id_: str, element: _Element, again: list[_Element]) -> str | None:
@@ -146,7 +164,7 @@ def _permalink(id_: str, element: _Element, again: list[_Element]) -> str | None
 
 # RSS 2.0: isPermaLink is true by default.
 def _guid(entry: Entry, element: _Element, base: str) -> bool:
-    entry.id = entry.id or xml.line(element)
+    entry.id = entry.id or xml.identifier(element)
     return entry.link is None and (element.get("isPermaLink") or "true").strip().lower() == "true"
 
 
@@ -155,7 +173,8 @@ def _title(entry: Entry, element: _Element, base: str) -> None:
 
 
 def _link(entry: Entry, element: _Element, base: str) -> None:
-    if entry.link is None and (link := xml.line(element)):
+    # It is the id where there is no guid.
+    if entry.link is None and (link := xml.identifier(element)):
         entry.link = xml.target(element, link, base)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from fhcrawl.documents.dates import utc
+from fhcrawl.documents.identifiers import WHITE_SPACE
 from fhcrawl.documents.xml import resolve
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _object(body: bytes) -> dict[str, Any]:
 def _id(value: object) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    return value.strip() if _is_text(value) else None
+    return value.strip(WHITE_SPACE) if _is_text(value) else None
 
 
 def _is_text(value: object) -> TypeGuard[str]:

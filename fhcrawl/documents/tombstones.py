@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fhcrawl.documents.dates import utc
+from fhcrawl.documents.identifiers import identifier
 from fhcrawl.documents.model import Problem, Tombstone
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ def read(elements: Iterable[_Element], problems: list[Problem]) -> list[Tombston
     """Read at:deleted-entry elements; what is wrong with them is added to `problems`."""
     found: list[Tombstone] = []
     for number, element in enumerate(elements, 1):
-        ref = (element.get("ref") or "").strip()
-        if not ref:
+        ref = identifier(element.get("ref"))
+        if ref is None:
             problems.append(Problem("no-ref", f"deleted entry {number}", "its at:deleted-entry has no ref"))
             continue
         when = utc(element.get("when") or "")

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 
 from lxml import etree
 
+from fhcrawl.documents import identifiers
 from fhcrawl.documents.headlinks import HeadLinks
 
 if TYPE_CHECKING:
@@ -114,6 +115,11 @@ def line(element: _Element) -> str | None:
     return (value.strip() or None) if value else None
 
 
+def identifier(element: _Element) -> str | None:
+    """The id that is the text of an element."""
+    return identifiers.identifier(element.text if not len(element) else "".join(_texts(element)))
+
+
 def line_of(head: Head, tag: str) -> str | None:
     """The text of the first child of a head section with a tag, as one line."""
     return line(head[tag][0]) if tag in head else None
@@ -165,7 +171,7 @@ def inherited(element: _Element) -> tuple[str, str]:
 
 def resolve(reference: str, base: str) -> str:
     """An absolute URL; a reference that cannot be resolved stays what it is."""
-    reference = reference.strip()
+    reference = reference.strip(identifiers.WHITE_SPACE)
     if reference.startswith(ABSOLUTE) or len(base) > LONGEST_BASE or base.count("/") > MOST_SEGMENTS:
         return reference
     try:
@@ -176,7 +182,7 @@ def resolve(reference: str, base: str) -> str:
 
 def target(element: _Element, reference: str, base: str) -> str:
     """The absolute URL of a reference on an element, given the base URL around it."""
-    reference = reference.strip()
+    reference = reference.strip(identifiers.WHITE_SPACE)
     # Most references are absolute, and nothing has to be asked then.
     return reference if reference.startswith(ABSOLUTE) else resolve(reference, base_of(element, base))
 

@@ -1,0 +1,129 @@
+"""Scrapy's HttpCompressionMiddleware, which takes a body whose end is missing or wrong for a whole one."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import brotli
+from scrapy.downloadermiddlewares import httpcompression
+from scrapy.http import Response
+
+from fhcrawl.exceptions import FhcrawlError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy import Request
+
+CHUNK = 65_536  # octets that come out of a decompressor at once
+GZIP, RAW = zlib.MAX_WBITS | 16, -zlib.MAX_WBITS
+
+
+class NoEndError(FhcrawlError):
+    """A compressed body does not end as its encoding asks for."""
+
+
+class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
+    """Marks such a body as Scrapy marks one that is shorter than its Content-Length: with `dataloss`."""
+
+    def process_response(self, request: Request, response: Response, *_: Any) -> Request | Response:
+        """Decompress a response."""
+        # It is changed when it is decompressed.
+        encodings = response.headers.getlist("Content-Encoding")
+        done = super().process_response(request, response)
+        if done is response or not isinstance(done, Response) or is_whole(response.body, encodings):
+            return done
+        return done.replace(flags=[*done.flags, "dataloss"])
+
+
+# Scrapy's functions keep what comes before a fault, and do not say that there is one.
+def is_whole(body: bytes, encodings: list[bytes]) -> bool:
+    """Whether a compressed body has its end, with the right checksum and length.
+
+    :param body: as it came; it is known that what it is decompressed to is not too large
+    :param encodings: the Content-Encoding headers
+    """
+    names = [name.strip().lower() for name in b",".join(encodings).split(b",")]
+    try:
+        while body and names and names[-1] in DECOMPRESS:
+            pieces = DECOMPRESS[names.pop()](body)
+            body = b"".join(pieces) if names else b"".join(b"" for _piece in pieces)
+    except (NoEndError, zlib.error, brotli.error, zstd.ZstdError):
+        return False
+    return True
+
+
+def _gzip(body: bytes) -> Iterator[bytes]:
+    # RFC 1952, 2.2: "A gzip file consists of a series of members". Files are padded with zeros.
+    position = 0
+    while body[position:].strip(b"\0"):
+        stream = zlib.decompressobj(GZIP)
+        position = yield from _inflated(stream, body, position)
+
+
+# RFC 9110, 8.4.1.2: deflate is zlib's format; "some non-conformant implementations send the "deflate"
+# compressed data without the zlib wrapper".
+def _deflate(body: bytes) -> Iterator[bytes]:
+    try:
+        zlib.decompressobj().decompress(body, 1)
+        stream = zlib.decompressobj()
+    except zlib.error:
+        stream = zlib.decompressobj(RAW)
+    if (yield from _inflated(stream, body, 0)) != len(body):
+        raise NoEndError
+
+
+def _inflated(stream: Any, body: bytes, position: int) -> Any:
+    """Yield what a stream is decompressed to, and return the position behind it."""
+    while not stream.eof:
+        piece = body[position : position + CHUNK]
+        if not piece:
+            yield stream.flush()
+            if not stream.eof:
+                raise NoEndError
+        position += len(piece)
+        while piece:
+            yield stream.decompress(piece, CHUNK)
+            piece = stream.unconsumed_tail
+    return position - len(stream.unused_data)
+
+
+def _brotli(body: bytes) -> Iterator[bytes]:
+    stream = brotli.Decompressor()
+    for position in range(0, len(body), CHUNK):
+        piece = stream.process(body[position : position + CHUNK], output_buffer_limit=CHUNK)
+        while piece:
+            yield piece
+            piece = b"" if stream.is_finished() else stream.process(b"", output_buffer_limit=CHUNK)
+    if not stream.is_finished():
+        raise NoEndError
+
+
+# RFC 8878, 3.1: "Zstandard compressed data is made up of one or more frames."
+def _zstd(body: bytes) -> Iterator[bytes]:
+    stream = zstd.ZstdDecompressor()
+    for position in range(0, len(body), CHUNK):
+        piece = body[position : position + CHUNK]
+        while piece or not (stream.eof or stream.needs_input):
+            if stream.eof:
+                stream = zstd.ZstdDecompressor()
+            yield stream.decompress(piece, CHUNK)
+            piece = stream.unused_data
+    if not stream.eof:
+        raise NoEndError
+
+
+DECOMPRESS: dict[bytes, Callable[[bytes], Iterator[bytes]]] = {
+    b"gzip": _gzip,
+    b"x-gzip": _gzip,
+    b"deflate": _deflate,
+    b"br": _brotli,
+    b"zstd": _zstd,
+}

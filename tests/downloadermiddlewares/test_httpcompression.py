@@ -1,0 +1,125 @@
+"""Compressed bodies: one without its end, or with another one, is not whole."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import sys
+import zlib
+from typing import TYPE_CHECKING
+
+import brotli
+import pytest
+
+from fhcrawl.downloadermiddlewares.httpcompression import is_whole
+from tests.feeds import E, atom
+from tests.server import Answer
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.crawling import Project
+    from tests.server import FeedServer
+
+
+def raw_deflate(body: bytes) -> bytes:
+    squeeze = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return squeeze.compress(body) + squeeze.flush()
+
+
+COMPRESS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "gzip": ("gzip", gzip.compress),
+    "deflate": ("deflate", zlib.compress),
+    "raw deflate": ("Deflate", raw_deflate),
+    "brotli": ("br", brotli.compress),
+    "zstd": ("zstd", zstd.compress),
+    "twice": ("zstd, x-gzip", lambda body: gzip.compress(zstd.compress(body))),
+}
+# Of more than one piece, before it is compressed and after.
+NOISE = random.Random(0).randbytes(200_000)  # noqa: S311 - it is no secret
+BODIES = {"small": b"<feed/>", "large": NOISE, "far smaller": b" " * 10**6, "little": b"<f/>"}
+
+
+def whole(encoding: str, body: bytes) -> bool:
+    return is_whole(body, [encoding.encode()])
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize("compression", COMPRESS)
+def test_body_with_its_end_is_whole_and_one_without_is_not(compression: str, body: bytes) -> None:
+    encoding, compress = COMPRESS[compression]
+    compressed = compress(body)
+    assert whole(encoding, compressed)
+    for cut in {1, len(compressed) // 2, len(compressed) - 4, len(compressed) - 1}:
+        assert cut <= 0 or not whole(encoding, compressed[:cut]), cut
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_body_of_several_streams_is_whole(encoding: str) -> None:
+    _encoding, compress = COMPRESS[encoding]
+    assert whole(encoding, compress(NOISE) + compress(b"more"))
+    assert not whole(encoding, compress(NOISE) + compress(b"more")[:-1])
+
+
+@pytest.mark.parametrize("compression", ["gzip", "deflate", "zstd"])
+def test_body_with_something_else_behind_it_is_not_whole(compression: str) -> None:
+    encoding, compress = COMPRESS[compression]
+    assert not whole(encoding, compress(NOISE) + b"<html>")
+
+
+def test_padding_behind_gzip_is_no_fault() -> None:
+    assert whole("gzip", gzip.compress(NOISE) + b"\0" * 512)
+
+
+@pytest.mark.parametrize("position", [-8, -1], ids=["checksum", "length"])
+def test_gzip_with_a_wrong_checksum_or_length_is_not_whole(position: int) -> None:
+    body = bytearray(gzip.compress(NOISE))
+    body[position] ^= 1
+    assert not whole("gzip", bytes(body))
+
+
+@pytest.mark.parametrize("encoding", ["", "odd", "gzip, odd", "identity"])
+def test_what_is_not_decompressed_is_not_judged(encoding: str) -> None:
+    assert whole(encoding, b"<feed/>")
+
+
+def test_response_without_a_body_is_whole() -> None:
+    assert whole("gzip", b"")
+
+
+def test_document_whose_compression_has_no_right_end_is_cut_off_until_it_heals(
+    server: FeedServer, project: Project
+) -> None:
+    def answer(body: bytes, encoding: str = "gzip") -> Answer:
+        return Answer(body, headers={"Content-Encoding": encoding}, etag=False)
+
+    archive = atom([E("2")], prev="/a1").encode()
+    squeezed = gzip.compress(archive)
+    faults = {
+        "crc": answer(squeezed[:-8] + b"\0\0\0\0" + squeezed[-4:]),
+        "no-trailer": answer(squeezed[:-8]),
+        "garbage": answer(squeezed + b"<!-- garbage -->"),
+        "zlib": answer(zlib.compress(archive)[:-2], "deflate"),
+        "whole": answer(squeezed),
+    }
+    server.serve("/a1", atom([E("1")]))
+    for name, fault in faults.items():
+        server.serve(f"/{name}", atom([E("3")], prev=f"/{name}/a2"))
+        server.answers[f"/{name}/a2"] = fault
+    feeds = [server.url(f"/{name}") for name in faults]
+    run = project.crawl(*feeds, settings={"RETRY_TIMES": 1})
+    assert "Traceback" not in run.log
+    assert {(item["feed"], item["id"]) for item in run.items} == {(f, i) for f in feeds for i in "123"}
+    assert server.asked().count("/crc/a2") == 2
+    for feed in project.feeds():
+        kinds = [(reason["kind"], reason["url"]) for reason in feed["reasons"]]
+        assert kinds == ([] if feed["feed"].endswith("/whole") else [("cut-off", f"{feed['feed']}/a2")])
+    for name in faults:
+        server.answers[f"/{name}/a2"] = faults["whole"]
+    run = project.crawl(*feeds)
+    assert {feed["verdict"] for feed in project.feeds()} == {"complete"}
