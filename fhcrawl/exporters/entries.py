@@ -15,7 +15,7 @@ from lxml import etree
 
 from fhcrawl.documents import modules, xml
 from fhcrawl.documents.atom03 import OLD
-from fhcrawl.documents.jsonfeed import NO_CHARACTERS
+from fhcrawl.documents.identifiers import NO_CHARACTERS
 from fhcrawl.documents.xml import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, XML_BASE
 
 if TYPE_CHECKING:

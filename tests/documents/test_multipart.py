@@ -285,7 +285,6 @@ def test_entries_are_from_newer_to_older() -> None:
         b"Content-ID:\nContent-ID: 1",
         b"no header\nContent-ID: 1",
         b"  Content-ID: 1",
-        b"Content-ID: \x001\x00",
         b"Content-ID: <1>",
         b"Content-ID: < 1 >",
     ],
@@ -315,6 +314,20 @@ def test_id_is_what_stands_between_the_angle_brackets(value: str, id_: str | Non
 
 @pytest.mark.parametrize(("value", "id_"), [("é".encode(), "é"), ("é".encode("latin-1"), "é")])
 def test_header_is_utf_8_or_else_latin_1(value: bytes, id_: str) -> None:
+    assert read_entity(b"Link: </" + value + b">; rel=about").link == f"http://feeds.example/{id_}"
+
+
+@pytest.mark.parametrize(
+    ("value", "id_"),
+    [
+        ("é\xa0".encode(), "é\xa0"),
+        (b"\xe9", "\ufffd{DCE9}"),
+        (b"<\xa01\0>", "\ufffd{DCA0}1\ufffd{0000}"),
+        (b"\x1f1\r2\r", "\ufffd{001F}1\r2"),
+        ("\ufffd{0000}\ufffd".encode(), "\ufffd{FFFD}{0000}\ufffd"),
+    ],
+)
+def test_octets_of_an_id_that_are_no_characters_stay_apart(value: bytes, id_: str) -> None:
     assert read_entity(b"Content-ID: " + value).id == id_
 
 

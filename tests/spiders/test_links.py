@@ -81,7 +81,7 @@ def reasons_by_path(project: Project, server: FeedServer) -> dict[str, tuple[str
 
 def test_link_that_is_not_followed_is_a_reason_in_each_run(server: FeedServer, project: Project) -> None:
     server.serve("/a1", atom([E("1")]))
-    documents = [("contradictory", name, *rest) for name, (*rest, _) in CONTRADICTORY.items()]
+    documents = [("contradictory", name, *value[:2]) for name, value in CONTRADICTORY.items()]
     documents += [("empty", name, *rest) for name, rest in EMPTY.items()]
     documents += [("plain", name, *rest) for name, rest in PLAIN.items()]
     paths = {}
