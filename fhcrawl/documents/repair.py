@@ -25,6 +25,7 @@ SOUND_DECLARATION = re.compile(
 )
 # XML 1.0, 2.2: the characters that a document may have.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+ID = re.compile(r"(?P<tag><(?:[\w.-]+:)?(?:id|guid)\b[^<>]*>)(?P<id>[^<]*)")
 # The rest of a reference that has been cut off with the document says nothing.
 SUSPECT = re.compile(
     rf"(?P<kept>{NO_MARKUP}|&[#\w.:-]*\Z)|&#(?P<number>[xX][0-9a-fA-F]+|[0-9]+);|&(?P<name>[\w.:-]+);"
@@ -74,6 +75,8 @@ class Repaired(NamedTuple):
 def repair(text: str) -> Repaired:
     """Mend what can be mended without knowing the elements: characters, references, prefixes."""
     repairs: dict[str, None] = {}
+    if FORBIDDEN.search(text):
+        text = ID.sub(lambda match: match["tag"] + FORBIDDEN.sub(_number_of, match["id"]), text)
     text, dropped = FORBIDDEN.subn("", text)
     if dropped:
         repairs["characters that XML forbids are dropped"] = None
@@ -101,6 +104,11 @@ def repair(text: str) -> Repaired:
     if prefixes:
         repairs[f"namespaces of undeclared prefixes are supplied ({', '.join(prefixes)})"] = None
     return Repaired(text, list(repairs))
+
+
+# Two ids that differ in nothing else are not to become one.
+def _number_of(character: re.Match[str]) -> str:
+    return f"\ufffd{{{ord(character[0]):04X}}}"
 
 
 def declares_entities(text: str) -> bool:

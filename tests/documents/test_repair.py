@@ -384,3 +384,15 @@ def test_repaired_text_needs_no_repair(inside: str) -> None:
 @given(inside=PIECES.filter(lambda inside: "</feed>" not in inside))
 def test_feed_without_an_end_never_looks_whole(inside: str) -> None:
     assert read(f'<feed xmlns="{ATOM}">{entry(1)}{inside}'.encode(), LOCATION).fault
+
+
+@pytest.mark.parametrize("element", ["id", "a:id"])
+def test_ids_that_differ_in_characters_that_xml_forbids_stay_apart(element: str) -> None:
+    found = [
+        f"<entry xmlns:a='{ATOM}'><{element}>1{each}</{element}><title>\x01t</title></entry>"
+        for each in "\x01\x02\x00"
+    ]
+    document = read_atom("".join(found))
+    assert len(set(ids(document))) == len(found)
+    assert {each.title for each in document.entries} == {"t"}
+    assert [problem.kind for problem in document.problems] == ["repaired"]
