@@ -76,9 +76,7 @@ def repair(text: str) -> Repaired:
     """Mend what can be mended without knowing the elements: characters, references, prefixes."""
     repairs: dict[str, None] = {}
     if FORBIDDEN.search(text):
-        text = ID.sub(lambda match: match["tag"] + FORBIDDEN.sub(_number_of, match["id"]), text)
-    text, dropped = FORBIDDEN.subn("", text)
-    if dropped:
+        text = _without_forbidden(text)
         repairs["characters that XML forbids are dropped"] = None
     if (declaration := DECLARATION.match(text)) and not SOUND_DECLARATION.match(text):
         text = text[declaration.end() :]
@@ -107,6 +105,11 @@ def repair(text: str) -> Repaired:
 
 
 # Two ids that differ in nothing else are not to become one.
+def _without_forbidden(text: str) -> str:
+    text = ID.sub(lambda match: match["tag"] + FORBIDDEN.sub(_number_of, match["id"]), text)
+    return FORBIDDEN.sub("", text)
+
+
 def _number_of(character: re.Match[str]) -> str:
     return f"\ufffd{{{ord(character[0]):04X}}}"
 
