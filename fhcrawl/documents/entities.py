@@ -113,7 +113,9 @@ def _doctype(body: bytes) -> tuple[int, int] | None:
 def _declared(doctype: bytes) -> Declared:
     tree: Any = etree.fromstring(doctype + b"<_/>", DECLARATIONS).getroottree()
     parameters = PARAMETER_ENTITY.findall(doctype)
-    contents = {each.name.encode(): each.content for each in tree.docinfo.internalDTD.iterentities()}
+    # lxml copies the declarations, for which libxml2 looks at each again for each.
+    entities = tree.docinfo.internalDTD.iterentities() if b"<!ENTITY" in doctype else ()
+    contents = {each.name.encode(): each.content for each in entities}
     # A general entity may have the name of a parameter entity, and lxml does not say which is which.
     external = {name for name, content in contents.items() if content is None or name in parameters}
     attributes = ATTRIBUTES.findall(COMMENT.sub(b"", doctype))
