@@ -60,7 +60,8 @@ FHCRAWL_PREFETCH = 8
 # end in a day, and a server that sends a byte at a time should not hold it up.
 FHCRAWL_MAX_SECONDS = 24 * 60 * 60
 # What one document may hold; 0 is no limit, or the parser's own. Each entry and each element takes some
-# hundred bytes of memory, however little is in it. Of the elements those count that are in memory at once.
+# hundred bytes of memory, however little is in it. Tombstones and the documents of a list are as many as
+# entries at most. Of the elements those count that are in memory at once; in JSON, values do.
 FHCRAWL_MAX_ENTRIES = 100_000
 FHCRAWL_MAX_ELEMENTS = 500_000
 # Levels of elements, and characters of one text: libxml2's own bounds, which can only be lowered.
@@ -158,8 +159,9 @@ DOWNLOAD_HANDLERS = {
     "file": "fhcrawl.folders.FolderDownloadHandler",
 }
 DOWNLOADER_MIDDLEWARES = {
+    # Before the guard: documents of a list that are refused count too.
+    "fhcrawl.downloadermiddlewares.limits.LimitsMiddleware": 54,
     "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": 55,
-    "fhcrawl.downloadermiddlewares.limits.LimitsMiddleware": 60,
     # Beside RetryMiddleware, and like it nearer to the spider than HttpCompressionMiddleware.
     "fhcrawl.downloadermiddlewares.cutoff.CutOffMiddleware": 555,
     # Behind RobotsTxtMiddleware, which it listens to, and before RetryMiddleware sees the response.

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from fhcrawl.documents.model import Entry
 
 TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_ELEMENTS = "too-deep", "too-long", "too-many", "too-many-elements"
+TOO_MANY_DOCUMENTS = "too-many-documents"  # of a list
 # The kinds of problems that are such a bound.
-KINDS = frozenset({TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_ELEMENTS})
+KINDS = frozenset({TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_DOCUMENTS, TOO_MANY_ELEMENTS})
 # libxml2 has these of its own (XML_ERR_RESOURCE_LIMIT): a Bounds can only say less.
 PARSER_DEPTH, PARSER_TEXT = 256, 10_000_000
 SHORTEST_ELEMENT = len(b"<a/>")
@@ -35,8 +36,9 @@ _has_more = etree.XPath("count(descendant::*) > $most")
 class Bounds(NamedTuple):
     """The bounds of one document.
 
-    :param entries: how many
-    :param elements: how many that have to be in memory at once: of an entry, or of a document in one piece
+    :param entries: how many; and how many tombstones, and documents of a list
+    :param elements: how many (in JSON, values) that have to be in memory at once: of an entry, or of a document
+        in one piece
     :param depth: levels of elements in XML, at most PARSER_DEPTH
     :param text: characters of one field of an entry, at most PARSER_TEXT
     """
@@ -116,7 +118,7 @@ def _within(
 
 
 def too_many(bounds: Bounds) -> Problem:
-    """That a document has more entries than it may have."""
+    """That a document has more entries, or tombstones, than it may have."""
     return Problem(TOO_MANY, "", f"it has more than {bounds.entries} entries")
 
 
