@@ -14,6 +14,7 @@ from fhcrawl import documents, logical_feed, spool
 from fhcrawl.addresses import without_credentials
 from fhcrawl.documents.html import feed_links
 from fhcrawl.documents.pieces import change
+from fhcrawl.documents.xml import LONGEST_URL
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ def read(job: Job) -> FeedDocument | DocumentList:
         raise
     if isinstance(document, documents.DocumentList):
         return document
-    # One link can have as many relations as fit into it.
-    shown = {url: without_credentials(url) for url in set(document.links.values())}
+    # One link can have as many relations as fit into it. What is too long to be fetched stays so.
+    shown = {url: without_credentials(url)[: LONGEST_URL + 1] for url in set(document.links.values())}
     document.links.update({name: shown[url] for name, url in document.links.items()})
     document.problems = list(map(_shortened, document.problems))
     change(document.entries, _digest)
@@ -69,9 +70,7 @@ def read(job: Job) -> FeedDocument | DocumentList:
 def _shortened(problem: Problem) -> Problem:
     if len(problem.entry) + len(problem.detail) <= LONGEST_PROBLEM:
         return problem
-    return replace(
-        problem, entry=problem.entry[:LONGEST_PROBLEM], detail=problem.detail[:LONGEST_PROBLEM]
-    )
+    return replace(problem, entry=problem.entry[:LONGEST_PROBLEM], detail=problem.detail[:LONGEST_PROBLEM])
 
 
 def _digest(entry: Entry) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from fhcrawl.documents.xml import resolve
+from fhcrawl.documents.xml import LONGEST_URL, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,6 @@ FEED_TYPES = frozenset(
 LONGEST_HEAD = 1024**2
 # The first of them that can be fetched is the feed.
 MOST_FEEDS = 100
-LONGEST_URL = 10_000
 
 
 # HTML, 4.6.6.1 (link type 'alternate'): "If the keyword is used with the type attribute set to the value

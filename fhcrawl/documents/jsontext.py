@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from contextlib import contextmanager
 from itertools import islice
-from json.decoder import WHITESPACE, JSONDecoder, scanstring
+from json.decoder import JSONDecoder, scanstring  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.documents import bounds
@@ -25,6 +26,7 @@ SHORTEST_VALUE = len("0,")
 ITEMS = "items"
 # A string without escapes; else where a string begins, or an array or object begins or ends; other values.
 TOKEN = re.compile(r'"[^"\\]*"|["\[\]{}]|[^\s"\[\]{},:]+')
+SPACE = re.compile(r"[ \t\n\r]*")
 BEGIN, END = frozenset("[{"), frozenset("]}")
 
 
@@ -113,7 +115,7 @@ class _Scanner:
 
     def _next(self) -> str:
         """The next character that is no white space; '' at the end."""
-        match = WHITESPACE.match(self._text, self._position)
+        match = SPACE.match(self._text, self._position)
         self._position = match.end() if match else self._position
         return self._text[self._position : self._position + 1]
 
@@ -152,8 +154,10 @@ class _Scanner:
         while self._has_more("]", is_first):
             is_first = False
             self._next()
-            if len(begins) <= self._most.entries:
-                begins.append(self._position)
+            if len(begins) > self._most.entries:
+                self._pass_value(sys.maxsize, depth=1)
+                break
+            begins.append(self._position)
             self._pass_value(self._most.elements)
         return begins
 
@@ -167,12 +171,13 @@ class _Scanner:
         value, self._position = _decoder.raw_decode(self._text, begin)
         return value
 
-    def _pass_value(self, most: int) -> int:
+    def _pass_value(self, most: int, depth: int = 0) -> int:
         """Pass a value; how many are in it, with itself.
 
+        :param depth: pass what is left of so many arrays and objects too, without a look at commas and colons
         :raises NotAFeedError: if they are more than they may be
         """
-        count = depth = 0
+        count = 0
         while True:
             match = TOKEN.search(self._text, self._position)
             if match is None:

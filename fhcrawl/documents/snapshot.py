@@ -11,7 +11,7 @@ from urllib.parse import quote
 from fhcrawl.documents import bounds
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.jsontext import Number
-from fhcrawl.documents.xml import resolve
+from fhcrawl.documents.xml import LONGEST_URL, resolve
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ NO_PROBLEMS = ("no-id", "no-operation")
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 SURROGATE = re.compile("[\ud800-\udfff]")
 INTEGER = re.compile("-?[0-9]+")
-# Characters: of an id, which all of the snapshot's pages and entities repeat, and of all URLs together.
+# Characters: of an id, which all of the snapshot's pages and entities repeat, and of all URLs.
 LONGEST_ID = 1000
 LONGEST_LIST = 32 * 1024**2
 
@@ -111,8 +111,9 @@ def _id(value: object) -> str | None:
 
 
 def _is_text(value: object) -> TypeGuard[str]:
-    is_text = isinstance(value, str) and not isinstance(value, Number)
-    return is_text and bool(value.strip()) and not SURROGATE.search(value)
+    if not isinstance(value, str) or isinstance(value, Number):
+        return False
+    return bool(value.strip()) and not SURROGATE.search(value)
 
 
 def _pages(index: Object) -> list[str] | None:
@@ -128,8 +129,8 @@ def _resolved(pages: list[str], url: str) -> list[str]:
     for page in pages:
         resolved.append(resolve(page, url).partition("#")[0])
         left -= len(resolved[-1])
-        if left < 0:
-            raise NotAFeedError("too-large", f"the URLs in it have more than {LONGEST_LIST} characters")
+        if left < 0 or len(resolved[-1]) > LONGEST_URL:
+            raise NotAFeedError("too-large", "the URLs in it are too long")
     return resolved
 
 

@@ -57,6 +57,8 @@ COMMON_RELATIONS = {
 ABSOLUTE = ("http://", "https://")
 # Of a base URL. References to a longer one would make a document many times its own size.
 LONGEST_BASE = 2083
+# No server takes a longer one.
+LONGEST_URL = 10_000
 # Of the path of a base URL: each reference goes through all of them.
 MOST_SEGMENTS = 100
 LONGEST_LANGUAGE = 100

@@ -104,7 +104,9 @@ def _crawl(project: Project, feed: str, beside: str, sent: int) -> Cost:
 
 def main() -> None:
     """Print a line for each kind; the exit code is 1 if one of them costs too much."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("-k", default="", metavar="TEXT", help="only the kinds whose names have it")
     parser.add_argument("--mib", type=float, default=32.0, help="the size of the documents")
     given = parser.parse_args()

@@ -17,6 +17,7 @@ ATOM_HEAD = (
     ' xmlns:at="http://purl.org/atompub/tombstones/1.0">'
     "<title>t</title><id>urn:feed</id><updated>2003-12-13T18:30:02Z</updated>"
 )
+NUMBER = "%d"
 ENTRY = "<entry><id>{}</id><title>t</title><updated>2003-12-13T18:30:02Z</updated>{}</entry>"
 RSS_HEAD = '<rss version="2.0"><channel><title>t</title><link>http://example.org/</link>'
 JSON_HEAD = '{"version":"https://jsonfeed.org/version/1.1","title":"t","items":['
@@ -47,10 +48,10 @@ def repeated(head: str, unit: str, tail: str, size: int) -> bytes:
 
 
 def numbered(head: str, unit: str, tail: str, size: int) -> bytes:
-    """The same with the number of each unit in it, in place of braces."""
+    """The same with the number of each unit in it, in place of %d."""
     longest = len(unit.encode()) + 8
     number = (size - len(head.encode()) - len(tail.encode())) // longest
-    units = "".join(unit.replace("{}", str(n)) for n in range(number))
+    units = "".join(unit.replace(NUMBER, str(n)) for n in range(number))
     return (head + units.removesuffix(",") + tail).encode()
 
 
@@ -62,7 +63,7 @@ def nested(head: str, begin: str, end: str, tail: str, size: int) -> bytes:
 
 def of(unit: str, head: str, tail: str) -> Callable[[int], bytes]:
     """A document of units that are all the same, or each with its number."""
-    write = numbered if "{}" in unit else repeated
+    write = numbered if NUMBER in unit else repeated
     return lambda size: write(head, unit, tail, size)
 
 
@@ -104,25 +105,28 @@ def of_robots(unit: str) -> Hostile:
 
 
 def _tags(size: int) -> bytes:
-    item = '{"id":"{}","tags":[' + '"ab",' * 1000 + '"z"]},'
+    item = '{"id":"%d","tags":[' + '"ab",' * 1000 + '"z"]},'
     return numbered(JSON_HEAD, item, "]}", size)
 
 
 FOLDER = "folder of files"
 KINDS: dict[str, Hostile] = {
     "index, a million pages": Hostile(index('"a",'), JSON),
-    "index, pages that differ": Hostile(index('"a{}",'), JSON),
-    "index, pages in a deep folder": Hostile(index('"a{}",'), JSON, "/" + "d" * 1900),
+    "index, pages that differ": Hostile(index('"a%d",'), JSON),
+    "index, pages in a deep folder": Hostile(index('"a%d",'), JSON, "/" + "d" * 1900),
     "index, long URLs": Hostile(
-        lambda size: numbered(INDEX_HEAD, f'"http://127.0.0.1/{"a" * (size // 90_000)}{{}}",', "]}", size), JSON
+        lambda size: numbered(INDEX_HEAD, f'"http://127.0.0.1/{"a" * (size // 90_000)}%d",', "]}", size),
+        JSON,
     ),
     "index, one long URL": Hostile(of("a", INDEX_HEAD + '"', '"]}'), JSON),
     "index, long id": Hostile(
-        lambda size: repeated('{"pages":["a"' + ',"a"' * 90_000 + '],"createdAt":"2020","id":"', "x", '"}', size),
+        lambda size: repeated(
+            '{"pages":["a"' + ',"a"' * 90_000 + '],"createdAt":"2020","id":"', "x", '"}', size
+        ),
         JSON,
     ),
     "index, properties beside the pages": of_json(INDEX_HEAD + '"a"],"x":[', "[],", "]}"),
-    "index of the 2015 draft": of_json('{"id":"x","started":0,"uris":[', '"a{}",', "]}"),
+    "index of the 2015 draft": of_json('{"id":"x","started":0,"uris":[', '"a%d",', "]}"),
     "index, cut off": of_json(INDEX_HEAD, '"a",', ""),
     "JSON, empty arrays": of_json("[", "[],", "]"),
     "JSON, empty arrays in an object": of_json('{"a":[', "[],", "]}"),
@@ -131,64 +135,74 @@ KINDS: dict[str, Hostile] = {
     "JSON, numbers": of_json('{"a":[', "10,", "]}"),
     "JSON, one long number": of_json('{"a":', "1", "}"),
     "JSON, strings": of_json('{"a":[', '"ab",', "]}"),
-    "JSON, properties": of_json("{", '"{}":0,', "}"),
+    "JSON, properties": of_json("{", '"%d":0,', "}"),
     "JSON, levels": Hostile(lambda size: nested('{"a":', "[", "]", "}", size), JSON),
     "JSON, one long string": of_json('{"a":"\U0001f600', "x", '"}'),
     "JSON, one long escaped string": of_json('{"a":"\\ud83d\\ude00', "\\n", '"}'),
     "JSON, white space": of_json("{", " ", "}"),
     "JSON, no UTF-8": Hostile(lambda size: b'{"a":"' + b"\xff" * (size - 8) + b'"}', JSON),
     "JSON Feed, empty items": Hostile(json_feed("{},"), JSON),
-    "JSON Feed, items with ids": Hostile(json_feed('{"id":"{}"},'), JSON),
+    "JSON Feed, items with ids": Hostile(json_feed('{"id":"%d"},'), JSON),
     "JSON Feed, items that are numbers": Hostile(json_feed("0,"), JSON),
     "JSON Feed, tags of an item": Hostile(json_item('"tags":[', '"ab",', "]"), JSON),
     "JSON Feed, tags of many items": Hostile(_tags, JSON),
     "JSON Feed, attachments of an item": Hostile(json_item('"attachments":[', '{"url":"a"},', "]"), JSON),
-    "JSON Feed, authors": of_json(
-        JSON_HEAD + '{"id":"1"},{"id":"2"}],"authors":[', '{"name":"a{}"},', "]}"
-    ),
+    "JSON Feed, authors": of_json(JSON_HEAD + '{"id":"1"},{"id":"2"}],"authors":[', '{"name":"a%d"},', "]}"),
     "JSON Feed, one long text": Hostile(json_item('"content_text":"\U0001f600', "x", '"'), JSON),
     "JSON Feed, long texts": Hostile(
-        json_feed('{"id":"{}","content_text":"' + "a, b [c] {d} " * 1000 + '"},'), JSON
+        json_feed('{"id":"%d","content_text":"' + "a, b [c] {d} " * 1000 + '"},'), JSON
     ),
     "Atom, empty entries": of_atom(ATOM_HEAD, "<entry/>", "</feed>"),
-    "Atom, entries with ids": of_atom(ATOM_HEAD, ENTRY.format("{}", ""), "</feed>"),
-    "Atom, entries with short ids": of_atom(ATOM_HEAD, "<entry><id>{}</id></entry>", "</feed>"),
-    "Atom, tombstones": of_atom(ATOM_HEAD, tombstone("{}", "2020-01-01T00:00:00Z"), "</feed>"),
-    "Atom, short tombstones": of_atom(ATOM_HEAD, '<at:deleted-entry ref="{}"/>', "</feed>"),
+    "Atom, entries with ids": of_atom(ATOM_HEAD, ENTRY.format("%d", ""), "</feed>"),
+    "Atom, entries with short ids": of_atom(ATOM_HEAD, "<entry><id>%d</id></entry>", "</feed>"),
+    "Atom, tombstones": of_atom(ATOM_HEAD, tombstone("%d", "2020-01-01T00:00:00Z"), "</feed>"),
+    "Atom, short tombstones": of_atom(ATOM_HEAD, '<at:deleted-entry ref="%d"/>', "</feed>"),
     "Atom, tombstones behind an entry": of_atom(
-        ATOM_HEAD + ENTRY.format("first", ""), '<at:deleted-entry ref="{}" when="2020-01-01"/>', "</feed>"
+        ATOM_HEAD + ENTRY.format("first", ""), '<at:deleted-entry ref="%d" when="2020-01-01"/>', "</feed>"
     ),
-    "Atom, categories of an entry": of_atom(atom_entry("")[0], '<category term="{}"/>', atom_entry("")[1]),
+    "Atom, categories of an entry": of_atom(atom_entry("")[0], '<category term="%d"/>', atom_entry("")[1]),
     "Atom, categories of the feed": of_atom(ATOM_HEAD, '<category term="a"/>', "</feed>"),
-    "Atom, attributes": of_atom(atom_entry("<content ")[0], 'a{}="" ', "/>" + atom_entry("")[1]),
-    "Atom, namespaces": of_atom(atom_entry("<content ")[0], 'xmlns:a{}="b" ', "/>" + atom_entry("")[1]),
-    "Atom, links of the feed": of_atom(ATOM_HEAD, '<link rel="a{}" href="b"/>', "</feed>"),
-    "Atom, relations of a link": of_atom(ATOM_HEAD + '<link href="b" rel="', "a{} ", '"/></feed>'),
-    "Atom, levels": Hostile(lambda size: nested(atom_entry("")[0], "<x>", "</x>", atom_entry("")[1], size), XML),
+    "Atom, attributes": of_atom(atom_entry("<content ")[0], 'a%d="" ', "/>" + atom_entry("")[1]),
+    "Atom, namespaces": of_atom(atom_entry("<content ")[0], 'xmlns:a%d="b" ', "/>" + atom_entry("")[1]),
+    "Atom, links of the feed": of_atom(ATOM_HEAD, '<link rel="a%d" href="b"/>', "</feed>"),
+    "Atom, relations of a link": of_atom(ATOM_HEAD + '<link href="b" rel="', "a%d ", '"/></feed>'),
+    "Atom, levels": Hostile(
+        lambda size: nested(atom_entry("")[0], "<x>", "</x>", atom_entry("")[1], size), XML
+    ),
     "Atom, one long text": of_atom(atom_entry("<content>")[0], "x", "</content>" + atom_entry("")[1]),
     "Atom, one long attribute": of_atom(atom_entry('<link href="')[0], "x", '"/>' + atom_entry("")[1]),
+    "Atom, long URL": of_atom(ATOM_HEAD + '<link rel="prev-archive" href="', "x", '"/></feed>'),
     "Atom, comments": of_atom(ATOM_HEAD, "<!---->", "</feed>"),
     "Atom, processing instructions": of_atom(ATOM_HEAD, "<?a?>", "</feed>"),
-    "Atom, entities": of_atom('<!DOCTYPE feed [<!ENTITY a "b">]>' + atom_entry("<title>")[0], "&a;", "</title>" + atom_entry("")[1]),
-    "Atom, declared entities": of_atom("<!DOCTYPE feed [", '<!ENTITY a{} "b">', "]>" + ATOM_HEAD + "</feed>"),
-    "Atom, cut off": of_atom(ATOM_HEAD, "<entry><id>{}", ""),
-    "Atom, ampersands": of_atom(ATOM_HEAD, "<entry><id>{}</id>a & b</entry>", "</feed>"),
+    "Atom, entities": of_atom(
+        '<!DOCTYPE feed [<!ENTITY a "b">]>' + atom_entry("<title>")[0], "&a;", "</title>" + atom_entry("")[1]
+    ),
+    "Atom, declared entities": of_atom("<!DOCTYPE feed [", '<!ENTITY a%d "b">', "]>" + ATOM_HEAD + "</feed>"),
+    "Atom, cut off": of_atom(ATOM_HEAD, "<entry><id>%d", ""),
+    "Atom, ampersands": of_atom(ATOM_HEAD, "<entry><id>%d</id>a & b</entry>", "</feed>"),
     "Atom, brackets": of_atom(ATOM_HEAD, "<", ""),
     "Atom, no UTF-8": Hostile(lambda size: ATOM_HEAD.encode() + b"\xc3" * (size - 500) + b"</feed>", XML),
-    "Atom, UTF-16": Hostile(lambda size: repeated(ATOM_HEAD, "<entry/>", "</feed>", size // 2 - 2).decode().encode("utf-16"), XML),
+    "Atom, UTF-16": Hostile(
+        lambda size: repeated(ATOM_HEAD, "<entry/>", "</feed>", size // 2 - 2).decode().encode("utf-16"), XML
+    ),
     "RSS, empty items": of_atom(RSS_HEAD, "<item/>", "</channel></rss>"),
-    "RSS, items with guids": of_atom(RSS_HEAD, "<item><guid>{}</guid></item>", "</channel></rss>"),
+    "RSS, items with guids": of_atom(RSS_HEAD, "<item><guid>%d</guid></item>", "</channel></rss>"),
     "RSS, categories of an item": of_atom(
         RSS_HEAD + "<item><guid>1</guid>", "<category>a</category>", "</item></channel></rss>"
     ),
-    "RSS, cut off": of_atom(RSS_HEAD, "<item><guid>{}</guid>", ""),
+    "RSS, cut off": of_atom(RSS_HEAD, "<item><guid>%d</guid>", ""),
     "XML of nothing": of_atom("<a>", "<a/>", "</a>"),
     "spaces": of_atom("", " ", ""),
     "zeros": of_atom("", "\0", ""),
     "text": of_atom("", "a b ", ""),
-    "HTML, links": Hostile(of('<a href="{}">a</a>', "<!DOCTYPE html><html><body>", "</body></html>"), HTML),
+    "HTML, links": Hostile(of('<a href="%d">a</a>', "<!DOCTYPE html><html><body>", "</body></html>"), HTML),
     "HTML, links to feeds": Hostile(
-        of('<link rel="alternate" type="text/xml" href="x:{}">', "<!DOCTYPE html><html><head>", "</head></html>"), HTML
+        of(
+            '<link rel="alternate" type="text/xml" href="x:%d">',
+            "<!DOCTYPE html><html><head>",
+            "</head></html>",
+        ),
+        HTML,
     ),
     "HTML, long base": Hostile(
         lambda size: repeated(
@@ -199,22 +213,22 @@ KINDS: dict[str, Hostile] = {
         ),
         HTML,
     ),
-    "HTML, attributes": Hostile(of("a{} ", "<!DOCTYPE html><html><body ", "></body></html>"), HTML),
+    "HTML, attributes": Hostile(of("a%d ", "<!DOCTYPE html><html><body ", "></body></html>"), HTML),
     "HTML, levels": Hostile(of("<b>", "<!DOCTYPE html><html><body>", ""), HTML),
     "multipart, empty parts": Hostile(of("--b\r\n\r\n\r\n", "", "--b--"), BOUNDARY),
     "multipart, parts with ids": Hostile(
-        of("--b\nContent-ID: {}\nOperation-Type: http-equiv=PUT\n\na\n", "", "--b--"), BOUNDARY
+        of("--b\nContent-ID: %d\nOperation-Type: http-equiv=PUT\n\na\n", "", "--b--"), BOUNDARY
     ),
-    "multipart, headers of a part": Hostile(of("a{}:b\n", "--b\n", "\nx\n--b--"), BOUNDARY),
-    "multipart, links of a part": Hostile(of("<a{}>;rel=about,", "--b\nLink: ", "\n\nx\n--b--"), BOUNDARY),
+    "multipart, headers of a part": Hostile(of("a%d:b\n", "--b\n", "\nx\n--b--"), BOUNDARY),
+    "multipart, links of a part": Hostile(of("<a%d>;rel=about,", "--b\nLink: ", "\n\nx\n--b--"), BOUNDARY),
     "multipart, no boundary": Hostile(of("-", "", ""), BOUNDARY),
     "multipart, one part": Hostile(of("\x80", "--b\n\n", "\n--b--"), BOUNDARY),
-    "robots.txt, rules": of_robots("Disallow: /a{}\n"),
-    "robots.txt, short rules": of_robots("allow:/{}\n"),
-    "robots.txt, wildcards": of_robots("Disallow: /{}" + "*a" * 500 + "*$\n"),
+    "robots.txt, rules": of_robots("Disallow: /a%d\n"),
+    "robots.txt, short rules": of_robots("allow:/%d\n"),
+    "robots.txt, wildcards": of_robots("Disallow: /%d" + "*a" * 500 + "*$\n"),
     "robots.txt, wildcards in a rule": of_robots("/*a"),
-    "robots.txt, user agents": of_robots("User-agent: a{}\nDisallow: /\n"),
-    "robots.txt, sitemaps": of_robots("Sitemap: http://a.example/{}\n"),
+    "robots.txt, user agents": of_robots("User-agent: a%d\nDisallow: /\n"),
+    "robots.txt, sitemaps": of_robots("Sitemap: http://a.example/%d\n"),
     "robots.txt, one line": of_robots("a"),
     "Link header": Hostile(of_atom(ATOM_HEAD, "<entry/>", "</feed>").make, XML, link="<a>;rel=b," * 9000),
     "Link header, parameters": Hostile(

@@ -65,7 +65,13 @@ def test_items_are_decoded_when_they_are_asked_for() -> None:
 
 @pytest.mark.parametrize(
     "members",
-    ['"a":[1,2,3]', '"a":{"a":"b","c":[]}', '"a":1,"b":2,"c":3', '"items":[1,[1,2,3]]', '"items":[{"a":"","b":[]}]'],
+    [
+        '"a":[1,2,3]',
+        '"a":{"a":"b","c":[]}',
+        '"a":1,"b":2,"c":3',
+        '"items":[1,[1,2,3]]',
+        '"items":[{"a":"","b":[]}]',
+    ],
 )
 def test_values_that_are_in_memory_at_once_are_counted(members: str) -> None:
     body = ("{" + members + "}").encode()
@@ -77,7 +83,9 @@ def test_values_that_are_in_memory_at_once_are_counted(members: str) -> None:
 
 def test_items_may_be_more_than_values_at_once_and_commas_in_texts_are_none() -> None:
     text = ", [{" * 1000
-    body = FEED + '"items":[' + ",".join(json.dumps({"id": str(n), "summary": text}) for n in range(20)) + "]}"
+    body = (
+        FEED + '"items":[' + ",".join(json.dumps({"id": str(n), "summary": text}) for n in range(20)) + "]}"
+    )
     document = read(body.encode(), LOCATION, most=Bounds(elements=10))
     assert [entry.id for entry in document.entries] == [str(n) for n in range(20)]
     assert {entry.summary for entry in document.entries} == {text}

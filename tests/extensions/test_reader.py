@@ -56,12 +56,12 @@ def changed_readers(project: Project, statements: str) -> str:
         "from pathlib import Path\n"
         "if sys.orig_argv[-3:-1] == ['-m', 'fhcrawl.reader']:\n"
         "    from fhcrawl import documents\n"
-        "    read = documents.read\n"
+        "    read = documents.read_any\n"
         "    def changed(body, *args, **kwargs):\n"
         "        if b'MARKED' in body:\n"
         f"            {statements}\n"
         "        return read(body, *args, **kwargs)\n"
-        "    documents.read = changed\n",
+        "    documents.read_any = changed\n",
     )
 
 
