@@ -37,8 +37,8 @@ class Bounds(NamedTuple):
     """The bounds of one document.
 
     :param entries: how many; and how many tombstones, and documents of a list
-    :param elements: how many (in JSON, values) that have to be in memory at once: of an entry, or of a document
-        in one piece
+    :param elements: how many (in JSON, values) that have to be in memory at once: of an entry, or of a
+        document in one piece
     :param depth: levels of elements in XML, at most PARSER_DEPTH
     :param text: characters of one field of an entry, at most PARSER_TEXT
     """
@@ -110,9 +110,8 @@ def _within(
     for number, entry in enumerate(entries, 1):
         if number > bounds.entries:
             beyond.append(too_many(bounds))
-        elif may_be_long and _longest(entry) > bounds.text:
-            detail = f"a text of it is longer than {bounds.text} characters; it is left out"
-            beyond.append(Problem(TOO_LONG, f"entry {number}", detail))
+        elif may_be_long and longest(entry) > bounds.text:
+            beyond.append(too_long(number, bounds))
         else:
             yield entry
 
@@ -122,6 +121,16 @@ def too_many(bounds: Bounds) -> Problem:
     return Problem(TOO_MANY, "", f"it has more than {bounds.entries} entries")
 
 
-def _longest(entry: Entry) -> int:
+def too_long(number: int, bounds: Bounds) -> Problem:
+    """That an entry has a text that is too long.
+
+    :param number: of the entry in its document, from 1
+    """
+    detail = f"a text of it is longer than {bounds.text} characters; it is left out"
+    return Problem(TOO_LONG, f"entry {number}", detail)
+
+
+def longest(entry: Entry) -> int:
+    """How long the longest text of an entry is."""
     texts = (entry.content, entry.summary, entry.title, entry.id, entry.link, *entry.authors)
     return max(map(len, filter(None, (*texts, *entry.categories))), default=0)

@@ -131,7 +131,7 @@ def _read_json(
     def collect_within(entries: Iterable[Entry]) -> Sequence[Entry]:
         return collect(bounds.within(entries, octets, most, cut))
 
-    document = jsonfeed.read(found, url, keep_originals, collect_within)
+    document = jsonfeed.read(found, url, keep_originals, most, collect_within)
     document.problems += cut
     return document
 

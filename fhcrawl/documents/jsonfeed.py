@@ -6,14 +6,16 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from fhcrawl.documents import xml
+from fhcrawl.documents import bounds, xml
 from fhcrawl.documents.dates import utc
+from fhcrawl.documents.jsontext import LONG
 from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem
 from fhcrawl.documents.modules import enclosure, shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fhcrawl.documents.bounds import Bounds
     from fhcrawl.documents.jsontext import Json, Object
     from fhcrawl.documents.parsed import Collect
 
@@ -35,10 +37,11 @@ def is_feed(found: Json) -> bool:
     return VERSION.match(_string(found.members, "version") or "") is not None
 
 
-def read(found: Json, url: str, keep_originals: bool, collect: Collect) -> FeedDocument:
+def read(found: Json, url: str, keep_originals: bool, most: Bounds, collect: Collect) -> FeedDocument:
     """Read a JSON Feed; one without items is an empty feed that is not whole.
 
     :param keep_originals: entries are to know their own JSON; numbers are strings in it
+    :param most: what it may hold
     :param collect: keeps the entries while they are read
     :raises NotAFeedError: `not-json` if an item is broken
     """
@@ -51,18 +54,24 @@ def read(found: Json, url: str, keep_originals: bool, collect: Collect) -> FeedD
         links=_links(feed, url),
         archive=False,
         complete=False,
-        entries=collect(_entries(found, url, keep_originals, problems)),
+        entries=collect(_entries(found, url, keep_originals, most, problems)),
         problems=problems,
         fault=None if found.items is not None else "it has no items",
     )
 
 
-def _entries(found: Json, url: str, keep_originals: bool, problems: list[Problem]) -> Iterator[Entry]:
+def _entries(
+    found: Json, url: str, keep_originals: bool, most: Bounds, problems: list[Problem]
+) -> Iterator[Entry]:
     authors = shared(_authors(found.members))
     for number, given in enumerate(found.items or (), 1):
+        if given is LONG:
+            problems.append(bounds.too_long(number, most))
+            continue
         item = given if isinstance(given, dict) else {}
         entry = read_item(item, url, authors, problems, number)
-        if keep_originals:
+        # One with a text that is too long is left out.
+        if keep_originals and bounds.longest(entry) <= most.text:
             entry.original = _clean(json.dumps(item, ensure_ascii=False)).encode()
         yield entry
 

@@ -30,6 +30,10 @@ SPACE = re.compile(r"[ \t\n\r]*")
 BEGIN, END = frozenset("[{"), frozenset("]}")
 
 
+# In place of an item with a text that is too long to be decoded.
+LONG = object()
+
+
 class Number(str):
     """A number as it is written."""
 
@@ -40,7 +44,8 @@ class Json(NamedTuple):
     """A JSON object.
 
     :param members: all of them, but for `items` if that is an array
-    :param items: what that holds, at most one more than there may be entries; None if it is no array
+    :param items: what that holds, at most one more than there may be entries; LONG for one with a text that
+        is too long; None if it is no array
     """
 
     members: Object
@@ -95,11 +100,12 @@ class _Scanner:
         self._position = 0
         # Values outside of the items.
         self._left = most.elements
+        self._has_long_text = False
 
     def read(self) -> Json:
         """Read the document."""
         members: Object = {}
-        begins: list[int] | None = None
+        begins: list[int | None] | None = None
         self._expect("{")
         while self._has_more("}", is_first=not members and begins is None):
             name = self._name()
@@ -146,9 +152,9 @@ class _Scanner:
         self._left -= 1 + self._pass_value(self._left)
         return self._decoded(begin)
 
-    def _begins(self) -> list[int]:
-        """Where items begin, as many as are to be read."""
-        begins: list[int] = []
+    def _begins(self) -> list[int | None]:
+        """Where items begin, as many as are to be read; None for one with a text that is too long."""
+        begins: list[int | None] = []
         self._expect("[")
         is_first = True
         while self._has_more("]", is_first):
@@ -157,14 +163,15 @@ class _Scanner:
             if len(begins) > self._most.entries:
                 self._pass_value(sys.maxsize, depth=1)
                 break
-            begins.append(self._position)
+            begin, self._has_long_text = self._position, False
             self._pass_value(self._most.elements)
+            begins.append(None if self._has_long_text else begin)
         return begins
 
-    def _items(self, begins: list[int]) -> Iterator[Any]:
+    def _items(self, begins: list[int | None]) -> Iterator[Any]:
         for begin in begins:
             with _errors():
-                item = self._decoded(begin)
+                item = LONG if begin is None else self._decoded(begin)
             yield item
 
     def _decoded(self, begin: int) -> Any:
@@ -191,7 +198,15 @@ class _Scanner:
                 depth += first in BEGIN
             if first == '"' and match.end() == match.start() + 1:
                 _, self._position = scanstring(self._text, self._position, True)
+            if self._position - match.start() > self._most.text:
+                self._has_long_text |= self._is_longer(match.start())
             if count > most:
                 raise NotAFeedError(bounds.TOO_MANY_ELEMENTS, f"it has more than {most} values at once")
             if depth <= 0:
                 return count
+
+    # RFC 8259, 7: a character takes six characters with one backslash at most, or twelve with two.
+    def _is_longer(self, begin: int) -> bool:
+        """Whether what was passed is longer than a text may be, whatever is escaped in it."""
+        escapes = self._text.count("\\", begin, self._position)
+        return 2 * (self._position - begin) - 11 * escapes > 2 * self._most.text + 4

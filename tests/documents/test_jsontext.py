@@ -109,3 +109,20 @@ def test_too_many_values_take_no_memory(value: str) -> None:
     finally:
         tracemalloc.stop()
     assert caught.value.kind == "too-many-elements"
+
+
+@pytest.mark.parametrize("field", ["content_text", "_extension"])
+def test_item_with_a_text_that_is_too_long_is_left_out_without_being_decoded(field: str) -> None:
+    items = [{"id": "1"}, {"id": "2", field: "\N{GRINNING FACE}" + "x" * jsontext.LARGE}, {"id": "3"}]
+    body = (FEED + '"items":' + json.dumps(items) + "}").encode()
+    document = read(body, LOCATION, keep_originals=True, most=Bounds(text=1000))
+    assert [entry.id for entry in document.entries] == ["1", "3"]
+    assert [(problem.kind, problem.entry) for problem in document.problems] == [("too-long", "entry 2")]
+
+
+@pytest.mark.parametrize("character", ["\N{GRINNING FACE}", "\u00e9", "\n", "x"])
+def test_length_of_a_text_is_that_of_its_characters_and_not_of_their_escapes(character: str) -> None:
+    items = [{"id": "1", "content_text": character * 999 + "."}]
+    body = (FEED + '"items":' + json.dumps(items) + " " * jsontext.LARGE + "}").encode()
+    document = read(body, LOCATION, most=Bounds(text=1000))
+    assert [entry.id for entry in document.entries] == ["1"]
