@@ -30,7 +30,7 @@ SHORTEST_ENTRY = len(b"{},")  # of JSON
 LONGEST_PER_OCTET = 2
 LIBXML2_SAYS = {"Excessive depth in document": TOO_DEEP, "Resource limit exceeded": TOO_LONG}
 
-_has_more = etree.XPath("count(descendant::*) > $most")
+_has_more = etree.XPath("count(descendant::*) > $most or count(descendant::*/@*) > $most")
 
 
 class Bounds(NamedTuple):

@@ -115,7 +115,7 @@ def _read(
             if (parsed := parsing.begin(body, charset, most)) is not None:
                 return _read_parsed(parsed, *asked)
     bounds.check_markup(body, most)
-    return _read_parsed(parsing.parse(body, charset), *asked)
+    return _read_parsed(parsing.parse(body, charset, most), *asked)
 
 
 def _read_json(
