@@ -249,9 +249,9 @@ def test_element_with_many_attributes_is_refused(more: str) -> None:
 def test_attributes_of_a_document_in_one_piece_are_counted_and_those_in_texts_are_none() -> None:
     entry = "<entry><id a='b' c='d=>'>a=b</id></entry>"
     body = feed(entry * 20)
-    assert len(read(body, LOCATION, most=Bounds(elements=62)).entries) == 20
-    with pytest.raises(NotAFeedError, match="more than 61 attributes"):
-        read(body, LOCATION, most=Bounds(elements=61))
+    assert len(read(body, LOCATION, most=Bounds(elements=61)).entries) == 20
+    with pytest.raises(NotAFeedError, match="more than 60 attributes"):
+        read(body, LOCATION, most=Bounds(elements=60))
 
 
 def test_links_with_too_many_relations_are_refused() -> None:
