@@ -23,7 +23,8 @@ TOO_MANY_DOCUMENTS = "too-many-documents"  # of a list
 KINDS = frozenset({TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_DOCUMENTS, TOO_MANY_ELEMENTS})
 # libxml2 has these of its own (XML_ERR_RESOURCE_LIMIT): a Bounds can only say less.
 PARSER_DEPTH, PARSER_TEXT = 256, 10_000_000
-SHORTEST_ELEMENT = len(b"<a/>")
+SHORTEST_MARKUP = len(b"&a;")
+PREDEFINED = (b"&amp;", b"&lt;", b"&gt;", b"&quot;", b"&apos;", b"&#")
 SHORTEST_ENTRY = len(b"{},")  # of JSON
 # Characters of text that an octet of a document can become: base64 has four for three octets, an absolute URL
 # has its base.
@@ -62,10 +63,12 @@ def check_markup(body: bytes, bounds: Bounds) -> None:
 
     :raises NotAFeedError: if it has too many elements
     """
-    # Each element takes some hundred bytes of memory, however short its tag is: four bytes are the shortest.
-    if len(body) // SHORTEST_ELEMENT <= bounds.elements:
+    # Each element takes some hundred bytes of memory, however short its tag is; so does each reference to an
+    # entity that a document type may declare.
+    if len(body) // SHORTEST_MARKUP <= bounds.elements:
         return
-    if body.count(b"<") - body.count(b"</") > bounds.elements:
+    references = body.count(b"&") - sum(map(body.count, PREDEFINED)) if b"<!DOCTYPE" in body else 0
+    if body.count(b"<") - body.count(b"</") + references > bounds.elements:
         raise NotAFeedError(TOO_MANY_ELEMENTS, f"it has more than {bounds.elements} elements")
 
 

@@ -254,6 +254,16 @@ def test_attributes_of_a_document_in_one_piece_are_counted_and_those_in_texts_ar
         read(body, LOCATION, most=Bounds(elements=60))
 
 
+def test_references_to_entities_count_as_elements() -> None:
+    def document(count: int) -> bytes:
+        return feed(f"<title>{'&a;&lt;' * count}</title>", before='<!DOCTYPE feed [<!ENTITY a "b">]>')
+
+    most = Bounds(elements=104)
+    assert read(document(100), LOCATION, most=most).fault is None
+    with pytest.raises(NotAFeedError, match="more than 104 elements"):
+        read(document(101), LOCATION, most=most)
+
+
 def test_links_with_too_many_relations_are_refused() -> None:
     def document(count: int) -> bytes:
         return feed("".join(f"<link href='a' rel='{' '.join(map(str, range(count)))}'/>" for _ in range(2)))
