@@ -367,17 +367,15 @@ class HistorySpider(Spider):
         return ReaderExtension.of(self.crawler)
 
     def _not_a_feed(self, visit: Visit, response: Response, error: NotAFeedError) -> Iterator[Request]:
-        known = response.cb_kwargs
-        loss = reading.unread(response, error, self._most)
+        known, loss = response.cb_kwargs, reading.unread(response, error, self._most)
         if error.kind == reader.DIED:
             self._lose(visit, loss)
             return
-        if error.feeds and known.get("is_new") and visit.role is Role.SUBSCRIPTION:
-            url = next(filter(responses.is_fetchable, error.feeds), None)
-            if url is not None:
-                logger.info("%s is an HTML page; its feed is %s", printable(visit.asked), printable(url))
-                yield self._request(asking.subscription_elsewhere(visit, response, url))
-                return
+        url = next(filter(responses.is_fetchable, error.feeds), None)
+        if url is not None and known.get("is_new") and visit.role is Role.SUBSCRIPTION:
+            logger.info("%s is an HTML page; its feed is %s", printable(visit.asked), printable(url))
+            yield self._request(asking.subscription_elsewhere(visit, response, url))
+            return
         yield from self._give_up(visit, loss, known)
 
     def _give_up(self, visit: Visit, loss: Loss, known: dict[str, Any]) -> Iterator[Request]:
