@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from fhcrawl.documents import Bounds, read
@@ -53,3 +55,24 @@ def test_tombstones_are_as_many_as_entries(where: str) -> None:
     document = read(body, LOCATION, most=Bounds(entries=2))
     assert len(document.tombstones) == 2
     assert [problem.kind for problem in document.problems if problem.kind == "too-many"] == ["too-many"]
+
+
+def test_headers_of_a_part_are_as_long_as_those_of_a_response() -> None:
+    def document(count: int) -> bytes:
+        return b"--b\nContent-ID: a\n" + b"Header: b\n" * count + b"\nx\n--b--"
+
+    content_type = "multipart/mixed; boundary=b"
+    assert [entry.id for entry in read(document(10_000), LOCATION, content_type).entries] == ["a"]
+    with pytest.raises(NotAFeedError, match="headers of more than 128 KiB"):
+        read(document(14_000), LOCATION, content_type)
+
+
+def test_parts_beyond_the_bound_take_no_memory() -> None:
+    body = b"--b\r\n\r\n\r\n" * 50_000 + b"--b--"
+    tracemalloc.start()
+    try:
+        document = read(body, LOCATION, "multipart/mixed; boundary=b", most=Bounds(entries=10))
+        assert tracemalloc.get_traced_memory()[1] < len(body)
+    finally:
+        tracemalloc.stop()
+    assert document.fault is None
