@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from typing_extensions import Self
 
 
@@ -17,16 +19,18 @@ class NotAFeedError(FhcrawlError):
 
     :param kind: why, as a reason of the verdict names it: `empty`, `html`, `not-xml`,
         `not-json`, `not-a-feed`, `no-boundary`, `no-parts`, `too-large`, `reader-died`; or the bound that
-        it is beyond, one of `fhcrawl.documents.bounds.KINDS`
+        it is beyond, one of `fhcrawl.documents.bounds.KINDS`; or `limit`, if the feed's time was over
+    :param feeds: absolute URLs of the feeds that an HTML page names
     """
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: str, feeds: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.kind = kind
+        self.feeds = feeds
 
-    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str, Sequence[str]]]:
         """What pickle needs, since it would call the class with the message alone."""
-        return type(self), (self.kind, str(self))
+        return type(self), (self.kind, str(self), self.feeds)
 
 
 class ArgumentError(FhcrawlError):

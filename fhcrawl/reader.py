@@ -12,15 +12,20 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fhcrawl import documents, logical_feed, spool
 from fhcrawl.addresses import without_credentials
+from fhcrawl.documents.html import feed_links
 from fhcrawl.documents.pieces import change
+from fhcrawl.documents.xml import LONGEST_URL
+from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fhcrawl.documents import Bounds, Entry, FeedDocument
+    from fhcrawl.documents import Bounds, DocumentList, Entry, FeedDocument, Problem
 
 TURN = b"\n"  # it is the other one's
 DIED = "reader-died"
+LATE = "limit"  # the feed's time was over
+LONGEST_PROBLEM = 1000  # characters
 GARBAGE = 100_000  # objects that may be there before a collection
 
 
@@ -36,22 +41,39 @@ class Job(NamedTuple):
     most: Bounds
 
 
-def read(job: Job) -> FeedDocument:
+def read(job: Job) -> FeedDocument | DocumentList:
     """The feed document of a response, with links that hold no user names and passwords, and with digests.
 
-    :raises NotAFeedError: if it is none
+    Or the list of documents that it is.
+
+    :raises NotAFeedError: if it is neither; the error of an HTML page names the page's feeds
     :raises OSError: if it is large, and there is no room for its entries
     """
     collect = spool.collect if len(job.body) >= spool.LARGE else list
-    document = documents.read(*job, collect=collect)
-    # One link can have as many relations as fit into it.
-    shown = {url: without_credentials(url) for url in set(document.links.values())}
+    try:
+        document = documents.read_any(*job, collect=collect)
+    except NotAFeedError as error:
+        if error.kind == "html":
+            error.feeds = [without_credentials(url) for url in feed_links(job.body, job.url)]
+        raise
+    if isinstance(document, documents.DocumentList):
+        return document
+    # One link can have as many relations as fit into it. What is too long to be fetched stays so.
+    shown = {url: without_credentials(url)[: LONGEST_URL + 1] for url in set(document.links.values())}
     document.links.update({name: shown[url] for name, url in document.links.items()})
     for name, others in document.other_links.items():
-        urls = dict.fromkeys(map(without_credentials, others))
+        urls = dict.fromkeys(without_credentials(url)[: LONGEST_URL + 1] for url in others)
         others[:] = [url for url in urls if url != document.links.get(name)]
+    document.problems = list(map(_shortened, document.problems))
     change(document.entries, _digest)
     return document
+
+
+# They are for the log.
+def _shortened(problem: Problem) -> Problem:
+    if len(problem.entry) + len(problem.detail) <= LONGEST_PROBLEM:
+        return problem
+    return replace(problem, entry=problem.entry[:LONGEST_PROBLEM], detail=problem.detail[:LONGEST_PROBLEM])
 
 
 def _digest(entry: Entry) -> None:
@@ -68,10 +90,10 @@ def put_job(file: int, job: Job) -> None:
         pickle.dump(job, written, pickle.HIGHEST_PROTOCOL)
 
 
-def put_answer(file: int, answer: FeedDocument | Exception) -> None:
+def put_answer(file: int, answer: FeedDocument | DocumentList | Exception) -> None:
     """Write an answer in place of what is there; the parameters are those of `put_job`."""
     with _replaced(file) as written:
-        if isinstance(answer, Exception):
+        if not isinstance(answer, documents.FeedDocument):
             pickle.dump((answer, 0), written, pickle.HIGHEST_PROTOCOL)
             return
         entries = answer.entries
@@ -86,8 +108,8 @@ def take_job(file: int) -> Job:
         return job
 
 
-def take_answer(file: int) -> FeedDocument:
-    """The document that somebody has put into a file.
+def take_answer(file: int) -> FeedDocument | DocumentList:
+    """The document, or the list of documents, that somebody has put into a file.
 
     :raises Exception: if an exception is there
     """
@@ -95,8 +117,9 @@ def take_answer(file: int) -> FeedDocument:
         answer, number = pickle.load(read)  # noqa: S301 - it is our own process
         if isinstance(answer, Exception):
             raise answer
-        document: FeedDocument = answer
-        document.entries = spool.read(read, number)
+        document: FeedDocument | DocumentList = answer
+        if isinstance(document, documents.FeedDocument):
+            document.entries = spool.read(read, number)
         return document
 
 
@@ -135,7 +158,7 @@ def serve(file: int, turns: BinaryIO, answers: BinaryIO) -> None:
         answers.flush()
 
 
-def _answer(job: Job) -> FeedDocument | Exception:
+def _answer(job: Job) -> FeedDocument | DocumentList | Exception:
     try:
         return read(job)
     except Exception as error:  # noqa: BLE001 - it is raised where the document was to be read

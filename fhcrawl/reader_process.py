@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 from fhcrawl.reader import TURN, put_job, take_answer
 
 if TYPE_CHECKING:
-    from fhcrawl.documents import FeedDocument
+    from fhcrawl.documents import DocumentList, FeedDocument
     from fhcrawl.reader import Job
 
 MODULE = "fhcrawl.reader"
@@ -52,7 +52,7 @@ class ReaderProcess:
         await started._wait_for_turn()
         return started
 
-    async def read(self, job: Job, seconds: int | None = None) -> FeedDocument:
+    async def read(self, job: Job, seconds: float | None = None) -> FeedDocument | DocumentList:
         """Read a document there.
 
         :param seconds: how long that may take; None is no limit
@@ -67,7 +67,7 @@ class ReaderProcess:
             return take_answer(self._file.fileno())
         except asyncio.TimeoutError as error:
             await self.kill()
-            raise TimeoutError(f"it has taken longer than {seconds} seconds") from error
+            raise TimeoutError(f"it has taken longer than {seconds:.0f} seconds") from error
         except OSError:
             await self.end()
             raise

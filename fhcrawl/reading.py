@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl import logical_feed, reader, responses
-from fhcrawl.documents import Bounds, bounds, entities, lists, snapshot
+from fhcrawl.documents import Bounds, bounds, entities, snapshot
 from fhcrawl.documents.pieces import InPieces, pieces
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Newer, Place, Role, Version
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from fhcrawl.documents import Entry, FeedDocument
-    from fhcrawl.documents.lists import DocumentList
+    from fhcrawl.documents import DocumentList, Entry, FeedDocument
     from fhcrawl.exceptions import NotAFeedError
     from fhcrawl.ordering import Order
     from fhcrawl.relations import Contradiction, Oddities
@@ -36,7 +35,9 @@ REPEATS = Loss(State.INVALID, "repeats", "is the same as the page before it: the
 LOST_KINDS = ("no-id", "entry-lost")
 BEYOND = {
     bounds.TOO_MANY: "has more than {0.entries} entries: the rest is left out, as FHCRAWL_MAX_ENTRIES asks",
-    bounds.TOO_MANY_ELEMENTS: "has more than {0.elements} elements: it is left out, as "
+    bounds.TOO_MANY_DOCUMENTS: "names more than {0.entries} documents: none of them is read, as "
+    "FHCRAWL_MAX_ENTRIES asks",
+    bounds.TOO_MANY_ELEMENTS: "has more than {0.elements} elements, or values of JSON: it is left out, as "
     "FHCRAWL_MAX_ELEMENTS asks",
     bounds.TOO_DEEP: "has more than {0.depth} levels of elements: what has them is left out, as "
     "FHCRAWL_MAX_DEPTH asks",
@@ -54,18 +55,13 @@ def unread(response: Response, error: NotAFeedError, most: Bounds) -> Loss:
     """Why a document is lost that could not be read, or is none."""
     if error.kind in bounds.KINDS:
         return beyond(error.kind, most)
+    if error.kind == reader.LATE:
+        return Loss(State.KNOWN, "limit", f"was left for a later run: {error}")
     if error.kind == reader.DIED:
         return Loss(State.FAILED, error.kind, f"could not be read: {error}")
     if "dataloss" in response.flags:
         return Loss(State.FAILED, "cut-off", f"comes incomplete, and is not a feed: {error}")
     return Loss(State.INVALID, error.kind, f"is not a feed: {error}")
-
-
-def read_list(response: Response) -> DocumentList | None:
-    """The list of documents that a response is, if it is one, and whole."""
-    if "dataloss" in response.flags:
-        return None
-    return lists.read(response.body, response.url, responses.header(response, "Content-Type"))
 
 
 def is_snapshot(visit: Visit, response: Response) -> bool:

@@ -12,6 +12,7 @@ from fhcrawl import given_hosts, schedule
 from fhcrawl.clock import now
 from fhcrawl.documents import Bounds, bounds, formats
 from fhcrawl.documents.dates import shift
+from fhcrawl.documents.xml import LONGEST_URL
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Place, Role
 from fhcrawl.ordering import latest_time
@@ -128,6 +129,8 @@ def aim(url: str, walk: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_fetchable(url: str) -> bool:
     """Whether a request can be made of a URL at all."""
+    if len(url) > LONGEST_URL:
+        return False
     try:
         parts = urlsplit(url)
         # A port that is none is only found when it is asked for.

@@ -66,7 +66,8 @@ FHCRAWL_MAX_BYTES = 2 * 1024**3
 # takes no document. 0 is off. Several documents of DOWNLOAD_MAXSIZE may be under way.
 FHCRAWL_MIN_FREE_DISK = 256 * 1024**2
 # What one document may hold; 0 is no limit, or the parser's own. Each entry and each element takes some
-# hundred bytes of memory, however little is in it. Of the elements those count that are in memory at once.
+# hundred bytes of memory, however little is in it. Tombstones and the documents of a list are as many as
+# entries at most. Of the elements those count that are in memory at once; in JSON, values do.
 FHCRAWL_MAX_ENTRIES = 100_000
 FHCRAWL_MAX_ELEMENTS = 500_000
 # Levels of elements, and characters of one text: libxml2's own bounds, which can only be lowered.
@@ -167,9 +168,10 @@ DOWNLOAD_HANDLERS = {
     "file": "fhcrawl.folders.FolderDownloadHandler",
 }
 DOWNLOADER_MIDDLEWARES = {
+    # Before the guard: documents of a list that are refused count too.
+    "fhcrawl.downloadermiddlewares.limits.LimitsMiddleware": 54,
     "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": 55,
-    "fhcrawl.downloadermiddlewares.limits.LimitsMiddleware": 60,
-    # Like it, before all that answers a request, and behind all that decompresses a response.
+    # Like them, before all that answers a request, and behind all that decompresses a response.
     "fhcrawl.downloadermiddlewares.octets.OctetsMiddleware": 61,
     "fhcrawl.downloadermiddlewares.disk.DiskMiddleware": 62,
     # Beside RetryMiddleware, and like it nearer to the spider than HttpCompressionMiddleware.

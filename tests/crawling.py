@@ -11,6 +11,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ STATS_FILE = "TEST_STATS_FILE"
 PEAK = "test/peak_memory"
 GARBAGE = "test/is_garbage_collected"
 FROZEN = "test/frozen_objects"
+CPU = "test/cpu_seconds"
 USER_AGENT = "fhcrawl-tests (+https://example.org/)"
 OURS = ("fhcrawl/", "deltafetch/")
 
@@ -39,7 +41,7 @@ class JsonStatsCollector(StatsCollector):
     """Writes the stats to a file, for the test to read."""
 
     def _persist_stats(self, stats: dict[str, Any]) -> None:
-        stats[PEAK] = peak_memory()
+        stats[PEAK], stats[CPU] = peak_memory(), time.process_time()
         stats[GARBAGE], stats[FROZEN] = gc.isenabled(), gc.get_freeze_count()
         Path(os.environ[STATS_FILE]).write_text(json.dumps(stats, default=str))
 
@@ -168,12 +170,16 @@ class Project:
         for name, value in (settings or {}).items():
             command += ["-s", f"{name}={value}"]
         done = self.scrapy(*command, *args, **environment)
-        run = Run(done.returncode, done.stderr)
-        if (self.folder / "stats.json").exists():
-            run.all_stats = json.loads((self.folder / "stats.json").read_text())
+        run = Run(done.returncode, done.stderr, self.stats())
         if output is not None and (self.folder / output).exists():
             run.items = read_export(self.folder / output)
         return run
+
+    def stats(self) -> dict[str, Any]:
+        """All stats of the last run; {} if it did not come to its end."""
+        path = self.folder / "stats.json"
+        found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        return found
 
     def states(self) -> dict[str, str]:
         """The documents in the store: their states, by path and query."""

@@ -6,8 +6,23 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
+from fhcrawl import reader
+from fhcrawl.documents import FeedDocument
+
 if TYPE_CHECKING:
-    from fhcrawl.documents import FeedDocument
+    from fhcrawl.documents import DocumentList
+    from fhcrawl.reader import Job
+
+
+def feed_of(found: FeedDocument | DocumentList) -> FeedDocument:
+    """What was read, which is a feed."""
+    assert isinstance(found, FeedDocument)
+    return found
+
+
+def read_feed(job: Job) -> FeedDocument:
+    """Read a feed as a crawl does."""
+    return feed_of(reader.read(job))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reader import TURN, Job
 from fhcrawl.reader_process import ReaderProcess
 from fhcrawl.spool import ENTRIES_AT_ONCE
-from tests.feeds import E, atom
+from tests.feeds import E, atom, feed_of, read_feed
 
 if TYPE_CHECKING:
     from fhcrawl.documents import FeedDocument
@@ -33,7 +33,7 @@ def job(body: str, *, keep_originals: bool = True) -> Job:
 
 def answer_of(file: int) -> FeedDocument | Exception:
     try:
-        return reader.take_answer(file)
+        return feed_of(reader.take_answer(file))
     except NotAFeedError as error:
         return error
 
@@ -68,7 +68,7 @@ def test_process_answers_as_reading_here_does(tmp_path: Path) -> None:
 
 
 def test_entries_that_are_read_know_their_digest() -> None:
-    (entry,) = reader.read(job(atom([E("1")]))).entries
+    (entry,) = read_feed(job(atom([E("1")]))).entries
     assert entry.digest == logical_feed.digest(entry)
 
 
@@ -79,14 +79,14 @@ def test_little_is_left_of_longer_documents(tmp_path: Path) -> None:
             reader.put_job(file.fileno(), job(text))
             assert reader.take_job(file.fileno()) == job(text)
             reader.put_answer(file.fileno(), reader.read(job(text)))
-            found = reader.take_answer(file.fileno()).entries
+            found = feed_of(reader.take_answer(file.fileno())).entries
             assert isinstance(found, list) == bool(number)
             assert [entry.id for entry in found] == [["1", "2"], ["3"]][number]
         assert os.fstat(file.fileno()).st_size < 10_000
 
 
 def test_links_of_a_document_hold_no_password() -> None:
-    assert reader.read(job(atom([]))).links == {"prev-archive": "https://example.org/older"}
+    assert read_feed(job(atom([]))).links == {"prev-archive": "https://example.org/older"}
 
 
 def test_process_reads_one_document_after_the_other_and_ends() -> None:

@@ -11,7 +11,7 @@ from fhcrawl import documents, logical_feed, reader, spool
 from fhcrawl.documents import Bounds, Entry
 from fhcrawl.documents.pieces import InPieces, pieces
 from fhcrawl.reader import Job
-from tests.feeds import E, atom, rss
+from tests.feeds import E, atom, feed_of, read_feed, rss
 from tests.spooling import in_pieces
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ def sent(document: documents.FeedDocument) -> documents.FeedDocument:
     """What comes of a document out of another process."""
     with tempfile.TemporaryFile() as file:
         reader.put_answer(file.fileno(), document)
-        return reader.take_answer(file.fileno())
+        return feed_of(reader.take_answer(file.fileno()))
 
 
 def test_pieces_of_what_was_in_memory_have_no_more_text_than_others() -> None:
-    found = reader.read(job(atom([E(str(number), text="x" * 20_000) for number in range(900)])))
+    found = read_feed(job(atom([E(str(number), text="x" * 20_000) for number in range(900)])))
     # As those of JSON are, and of multipart pages.
     found.entries = list(found.entries)
     assert max(sizes(sent(found).entries)) < 60
@@ -58,9 +58,9 @@ def test_pieces_of_what_was_in_memory_have_no_more_text_than_others() -> None:
     ids=["Atom", "author", "RSS", "broken", "empty", "Atom 0.3"],
 )
 def test_entries_in_pieces_are_those_in_memory(body: str) -> None:
-    whole = reader.read(job(body))
+    whole = read_feed(job(body))
     with in_pieces(700):
-        found = reader.read(job(body))
+        found = read_feed(job(body))
         assert isinstance(found.entries, InPieces)
         assert [list(found.entries), list(sent(found).entries)] == [whole.entries] * 2
         assert len(found.entries) == len(whole.entries)
@@ -89,12 +89,12 @@ def test_entries_can_be_read_by_several_at_once() -> None:
 
 
 def test_small_documents_are_lists() -> None:
-    assert isinstance(reader.read(job(atom(MANY))).entries, list)
-    assert isinstance(sent(reader.read(job(atom(MANY)))).entries, list)
+    assert isinstance(read_feed(job(atom(MANY))).entries, list)
+    assert isinstance(sent(read_feed(job(atom(MANY)))).entries, list)
 
 
 def test_large_document_of_another_process_comes_in_pieces() -> None:
-    document = reader.read(job(atom([E(str(number), text="x" * 2**20) for number in range(17)])))
+    document = read_feed(job(atom([E(str(number), text="x" * 2**20) for number in range(17)])))
     assert sizes(document.entries) == [1] * 17
     taken = sent(document)
     assert sizes(taken.entries) == [1] * 17
@@ -105,9 +105,9 @@ def test_large_document_of_another_process_comes_in_pieces() -> None:
 def test_bounds_hold_for_entries_in_pieces() -> None:
     body = atom([E("1"), E("2", text="x" * 300), E("3"), E("4"), E("5")])
     most = Bounds(entries=3, text=200)
-    whole = reader.read(job(body, most))
+    whole = read_feed(job(body, most))
     with in_pieces(1):
-        found = reader.read(job(body, most))
+        found = read_feed(job(body, most))
         assert [entry.id for entry in found.entries] == ["1", "3"]
     assert found.problems == whole.problems
     assert [problem.kind for problem in found.problems] == ["too-long", "too-many"]
@@ -117,4 +117,4 @@ def test_document_that_breaks_off_leaves_no_file_open() -> None:
     """Which would be a warning, and so an error."""
     broken = atom([E(str(number), text="x" * 10_000) for number in range(120)])
     with in_pieces(1):
-        assert len(reader.read(job(broken.replace("</feed>", ""))).entries) == 120
+        assert len(read_feed(job(broken.replace("</feed>", ""))).entries) == 120

@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from fhcrawl.documents.bounds import Bounds
-from fhcrawl.documents.formats import read
+from fhcrawl.documents.formats import read, read_any
+from fhcrawl.documents.lists import DocumentList, Listed
 from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem, Rhythm, Tombstone
 
-__all__ = ["Bounds", "Enclosure", "Entry", "FeedDocument", "Problem", "Rhythm", "Tombstone", "read"]
+__all__ = [
+    "Bounds",
+    "DocumentList",
+    "Enclosure",
+    "Entry",
+    "FeedDocument",
+    "Listed",
+    "Problem",
+    "Rhythm",
+    "Tombstone",
+    "read",
+    "read_any",
+]

@@ -55,7 +55,7 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
         entries=entries,
         problems=problems,
         fault=parsed.fault,
-        tombstones=tombstones.read(head.get(tombstones.DELETED_ENTRY, ()), problems),
+        tombstones=tombstones.read(head.get(tombstones.DELETED_ENTRY, ()), problems, parsed.most),
         incremental=said.incremental,
         rhythm=rhythm.read(head, ATOM),
     )

@@ -18,25 +18,28 @@ if TYPE_CHECKING:
     from fhcrawl.documents.model import Entry
 
 TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_ELEMENTS = "too-deep", "too-long", "too-many", "too-many-elements"
+TOO_MANY_DOCUMENTS = "too-many-documents"  # of a list
 # The kinds of problems that are such a bound.
-KINDS = frozenset({TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_ELEMENTS})
+KINDS = frozenset({TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_DOCUMENTS, TOO_MANY_ELEMENTS})
 # libxml2 has these of its own (XML_ERR_RESOURCE_LIMIT): a Bounds can only say less.
 PARSER_DEPTH, PARSER_TEXT = 256, 10_000_000
-SHORTEST_ELEMENT = len(b"<a/>")
+SHORTEST_MARKUP = len(b"&a;")
+PREDEFINED = (b"&amp;", b"&lt;", b"&gt;", b"&quot;", b"&apos;", b"&#")
 SHORTEST_ENTRY = len(b"{},")  # of JSON
 # Characters of text that an octet of a document can become: base64 has four for three octets, an absolute URL
 # has its base.
 LONGEST_PER_OCTET = 2
 LIBXML2_SAYS = {"Excessive depth in document": TOO_DEEP, "Resource limit exceeded": TOO_LONG}
 
-_has_more = etree.XPath("count(descendant::*) > $most")
+_has_more = etree.XPath("count(descendant::*) > $most or count(descendant::*/@*) > $most")
 
 
 class Bounds(NamedTuple):
     """The bounds of one document.
 
-    :param entries: how many
-    :param elements: how many that have to be in memory at once: of an entry, or of a document in one piece
+    :param entries: how many; and how many tombstones, and documents of a list
+    :param elements: how many (in JSON, values) that have to be in memory at once: of an entry, or of a
+        document in one piece
     :param depth: levels of elements in XML, at most PARSER_DEPTH
     :param text: characters of one field of an entry, at most PARSER_TEXT
     """
@@ -60,10 +63,12 @@ def check_markup(body: bytes, bounds: Bounds) -> None:
 
     :raises NotAFeedError: if it has too many elements
     """
-    # Each element takes some hundred bytes of memory, however short its tag is: four bytes are the shortest.
-    if len(body) // SHORTEST_ELEMENT <= bounds.elements:
+    # Each element takes some hundred bytes of memory, however short its tag is; so does each reference to an
+    # entity that a document type may declare.
+    if len(body) // SHORTEST_MARKUP <= bounds.elements:
         return
-    if body.count(b"<") - body.count(b"</") > bounds.elements:
+    references = body.count(b"&") - sum(map(body.count, PREDEFINED)) if b"<!DOCTYPE" in body else 0
+    if body.count(b"<") - body.count(b"</") + references > bounds.elements:
         raise NotAFeedError(TOO_MANY_ELEMENTS, f"it has more than {bounds.elements} elements")
 
 
@@ -108,18 +113,27 @@ def _within(
     for number, entry in enumerate(entries, 1):
         if number > bounds.entries:
             beyond.append(too_many(bounds))
-        elif may_be_long and _longest(entry) > bounds.text:
-            detail = f"a text of it is longer than {bounds.text} characters; it is left out"
-            beyond.append(Problem(TOO_LONG, f"entry {number}", detail))
+        elif may_be_long and longest(entry) > bounds.text:
+            beyond.append(too_long(number, bounds))
         else:
             yield entry
 
 
 def too_many(bounds: Bounds) -> Problem:
-    """That a document has more entries than it may have."""
+    """That a document has more entries, or tombstones, than it may have."""
     return Problem(TOO_MANY, "", f"it has more than {bounds.entries} entries")
 
 
-def _longest(entry: Entry) -> int:
+def too_long(number: int, bounds: Bounds) -> Problem:
+    """That an entry has a text that is too long.
+
+    :param number: of the entry in its document, from 1
+    """
+    detail = f"a text of it is longer than {bounds.text} characters; it is left out"
+    return Problem(TOO_LONG, f"entry {number}", detail)
+
+
+def longest(entry: Entry) -> int:
+    """How long the longest text of an entry is."""
     texts = (entry.content, entry.summary, entry.title, entry.id, entry.link, *entry.authors)
     return max(map(len, filter(None, (*texts, *entry.categories))), default=0)

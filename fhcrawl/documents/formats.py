@@ -14,7 +14,9 @@ from fhcrawl.documents import (
     bounds,
     encoding,
     jsonfeed,
+    jsontext,
     linkheader,
+    lists,
     multipart,
     parsing,
     rss,
@@ -22,7 +24,8 @@ from fhcrawl.documents import (
 )
 from fhcrawl.documents.bounds import Bounds
 from fhcrawl.documents.headlinks import HeadLinks
-from fhcrawl.documents.model import Problem
+from fhcrawl.documents.lists import DocumentList
+from fhcrawl.documents.model import FeedDocument, Problem
 from fhcrawl.documents.parsed import Parsed
 from fhcrawl.exceptions import NotAFeedError
 
@@ -31,11 +34,13 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.model import Entry, FeedDocument
+    from fhcrawl.documents.jsontext import Json
+    from fhcrawl.documents.model import Entry
     from fhcrawl.documents.parsed import Collect
 
 # RFC 6838, 4.2: type and subtype have no more than 127 characters each.
 LONGEST_MEDIA_TYPE = 255
+IS_LIST = "it is a list of documents"
 FORMATS = {
     atom.ROOT: atom.read,
     atom03.ROOT: atom03.read,
@@ -69,45 +74,84 @@ def read(
     most: Bounds = Bounds(),  # noqa: B008 - a plain, immutable value
     collect: Collect = list,
 ) -> FeedDocument:
-    """Read a feed document.
+    """Read a feed document; the parameters and errors are those of `read_any`.
+
+    :raises NotAFeedError: also if it is a list of documents
+    """
+    found = read_any(body, url, content_type, links, last_modified, keep_originals, most, collect)
+    if isinstance(found, DocumentList):
+        raise NotAFeedError("not-a-feed", IS_LIST)
+    return found
+
+
+def read_any(
+    body: bytes,
+    url: str,
+    content_type: str | None = None,
+    links: Sequence[str] = (),
+    last_modified: str | None = None,
+    keep_originals: bool = False,
+    most: Bounds = Bounds(),  # noqa: B008 - a plain, immutable value
+    collect: Collect = list,
+) -> FeedDocument | DocumentList:
+    """Read a feed document, or a list of documents.
 
     :param body: the bytes of the response
     :param url: where they came from; relative references are resolved against it
     :param content_type: the Content-Type header, as it came; only its parameters are believed, and that it is
-        multipart
+        multipart or, of a `file:` URL, a list
     :param links: the values of the Link headers; the document's own links come first
     :param last_modified: the Last-Modified header: the update time of a multipart page
     :param keep_originals: entries are to know their own XML or JSON; those of multipart have all in fields
     :param most: what the document may hold; what is beyond is left out, with a problem of `bounds.KINDS`
-    :param collect: keeps the entries of an XML document while they are read; those of others are lists
+    :param collect: keeps the entries while they are read
     :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or XML or JSON of another kind;
-        or if it has too many elements
+        if it has too many elements or values, or if it is a list of too many documents
     """
+    if lists.is_folder(url, content_type):
+        return lists.read_folder(body, most)
     if multipart.is_multipart(content_type):
         document = multipart.read(body, url, content_type, links, last_modified, most.entries)
         return _cut(document, len(body), most)
-    document = _read(body, url, content_type, keep_originals, most, collect)
-    if not links:
-        return document
-    # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
-    HeadLinks(document.links, document.other_links).update(linkheader.read(links, url))
-    return document
+    found = _read(body, url, content_type, keep_originals, most, collect)
+    if links and isinstance(found, FeedDocument):
+        # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
+        HeadLinks(found.links, found.other_links).update(linkheader.read(links, url))
+    return found
 
 
 def _read(
     body: bytes, url: str, content_type: str | None, keep_originals: bool, most: Bounds, collect: Collect
-) -> FeedDocument:
-    if jsonfeed.is_json(body):
-        return _cut(jsonfeed.read(body, url, keep_originals, most.entries), len(body), most)
-    charset = multipart.parameter(content_type, "charset") or None
+) -> FeedDocument | DocumentList:
     asked = url, len(body), keep_originals, most, collect
+    if jsonfeed.is_json(body):
+        return _read_json(jsontext.parse(body, most), *asked)
+    charset = multipart.parameter(content_type, "charset") or None
     # A large document is read without its whole tree, if that can be done.
     if len(body) >= parsing.LARGE:
         with suppress(XMLSyntaxError):
             if (parsed := parsing.begin(body, charset, most)) is not None:
                 return _read_parsed(parsed, *asked)
     bounds.check_markup(body, most)
-    return _read_parsed(parsing.parse(body, charset), *asked)
+    return _read_parsed(parsing.parse(body, charset, most), *asked)
+
+
+def _read_json(
+    found: Json, url: str, octets: int, keep_originals: bool, most: Bounds, collect: Collect
+) -> FeedDocument | DocumentList:
+    if not jsonfeed.is_feed(found):
+        listed = lists.read_index(found, url, most)
+        if listed is None:
+            raise NotAFeedError("not-a-feed", "it is JSON that has no version of JSON Feed")
+        return listed
+    cut: list[Problem] = []
+
+    def collect_within(entries: Iterable[Entry]) -> Sequence[Entry]:
+        return collect(bounds.within(entries, octets, most, cut))
+
+    document = jsonfeed.read(found, url, keep_originals, most, collect_within)
+    document.problems += cut
+    return document
 
 
 def _cut(document: FeedDocument, octets: int, most: Bounds) -> FeedDocument:

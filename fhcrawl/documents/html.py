@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from fhcrawl.documents.xml import resolve
+from fhcrawl.documents.xml import LONGEST_URL, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,12 +26,14 @@ FEED_TYPES = frozenset(
 
 # A page of links takes many times its size in memory; what names its feeds stands in its head.
 LONGEST_HEAD = 1024**2
+# The first of them that can be fetched is the feed.
+MOST_FEEDS = 100
 
 
 # HTML, 4.6.6.1 (link type 'alternate'): "If the keyword is used with the type attribute set to the value
 # application/rss+xml or the value application/atom+xml, it indicates that the referenced document is a feed".
 def feed_links(body: bytes, url: str) -> list[str]:
-    """Absolute URLs of the feeds that a page names, in its order.
+    """Absolute URLs of the first feeds that a page names, in its order.
 
     :param url: where the page came from; relative references are resolved against its base element, or this
     """
@@ -40,7 +43,8 @@ def feed_links(body: bytes, url: str) -> list[str]:
     except (etree.ParseError, ValueError):
         return []
     base = url if head.base is None else resolve(head.base, url)
-    return [resolve(link["href"], base) for link in head.links if _is_feed(link)]
+    links = islice(filter(_is_feed, head.links), MOST_FEEDS)
+    return [resolve(link["href"], base) for link in links if len(link["href"]) <= LONGEST_URL]
 
 
 # In a tree, libxml2 goes through all attributes of an element to add one more.

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fhcrawl.documents import xml
+from fhcrawl.documents import bounds, xml
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.headlinks import HeadLinks
 from fhcrawl.documents.identifiers import NO_CHARACTERS, identifier
+from fhcrawl.documents.jsontext import LONG
 from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem
 from fhcrawl.documents.modules import enclosure, shared
-from fhcrawl.exceptions import NotAFeedError
 
-Object = dict[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fhcrawl.documents.bounds import Bounds
+    from fhcrawl.documents.jsontext import Json, Object
+    from fhcrawl.documents.parsed import Collect
 
 START = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\x00]*\{")
 VERSION = re.compile(r"https?://(?:www\.)?jsonfeed\.org/version/", re.IGNORECASE)
@@ -27,27 +31,23 @@ def is_json(body: bytes) -> bool:
     return START.match(body) is not None
 
 
-def read(body: bytes, url: str, keep_originals: bool = False, most: int = sys.maxsize) -> FeedDocument:
+def is_feed(found: Json) -> bool:
+    """Whether a JSON document is a JSON Feed."""
+    # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
+    return VERSION.match(_string(found.members, "version") or "") is not None
+
+
+def read(found: Json, url: str, keep_originals: bool, most: Bounds, collect: Collect) -> FeedDocument:
     """Read a JSON Feed; one without items is an empty feed that is not whole.
 
     :param keep_originals: entries are to know their own JSON; numbers are strings in it
-    :param most: how many items it may have; at most one more is read
-    :raises NotAFeedError: `not-json` if it is cut off or broken, `not-a-feed` if it is JSON of another kind
+    :param most: what it may hold
+    :param collect: keeps the entries while they are read
+    :raises NotAFeedError: `not-json` if an item is broken
     """
-    feed = _parsed(body)
-    # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
-    if not VERSION.match(_string(feed, "version") or ""):
-        raise NotAFeedError("not-a-feed", "it is JSON that has no version of JSON Feed")
-    items = feed.get("items")
+    feed = found.members
     links = _links(feed, url)
     problems: list[Problem] = []
-    authors = shared(_authors(feed))
-    given = _list(feed, "items")[: most + 1]
-    objects = [item if isinstance(item, dict) else {} for item in given]
-    entries = [read_item(item, url, authors, problems, number) for number, item in enumerate(objects, 1)]
-    if keep_originals:
-        for entry, item in zip(entries, objects, strict=True):
-            entry.original = _clean(json.dumps(item, ensure_ascii=False)).encode()
     return FeedDocument(
         format="json",
         title=_line(feed, "title"),
@@ -56,24 +56,26 @@ def read(body: bytes, url: str, keep_originals: bool = False, most: int = sys.ma
         other_links=links.others,
         archive=False,
         complete=False,
-        entries=entries,
+        entries=collect(_entries(found, url, keep_originals, most, problems)),
         problems=problems,
-        fault=None if isinstance(items, list) else "it has no items",
+        fault=None if found.items is not None else "it has no items",
     )
 
 
-# RFC 8259, 8.1: JSON is UTF-8; browsers read bytes that are not as U+FFFD, and so does `_clean`, but ids may
-# differ in them. Numbers stay as they are written.
-def _parsed(body: bytes) -> Object:
-    try:
-        encoding = json.detect_encoding(body)
-        text = body.decode(encoding, "surrogateescape" if encoding.startswith("utf-8") else "surrogatepass")
-        feed = json.loads(text, parse_int=str, parse_float=str)
-    except ValueError as error:
-        raise NotAFeedError("not-json", f"it is cut off or not JSON ({error})") from error
-    except RecursionError as error:
-        raise NotAFeedError("not-json", "it is JSON with too many levels") from error
-    return feed if isinstance(feed, dict) else {}
+def _entries(
+    found: Json, url: str, keep_originals: bool, most: Bounds, problems: list[Problem]
+) -> Iterator[Entry]:
+    authors = shared(_authors(found.members))
+    for number, given in enumerate(found.items or (), 1):
+        if given is LONG:
+            problems.append(bounds.too_long(number, most))
+            continue
+        item = given if isinstance(given, dict) else {}
+        entry = read_item(item, url, authors, problems, number)
+        # One with a text that is too long is left out.
+        if keep_originals and bounds.longest(entry) <= most.text:
+            entry.original = _clean(json.dumps(item, ensure_ascii=False)).encode()
+        yield entry
 
 
 # JSON Feed 1.1, next_url: the URL of a feed with the next items, so that this one is paged.

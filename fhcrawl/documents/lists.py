@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.documents import snapshot
+from fhcrawl.documents import bounds, snapshot
+from fhcrawl.exceptions import NotAFeedError
+
+if TYPE_CHECKING:
+    from fhcrawl.documents.bounds import Bounds
+    from fhcrawl.documents.jsontext import Json
 
 URI_LIST = "text/uri-list"
 
@@ -34,23 +39,32 @@ class DocumentList:
     prefix: str | None = None
 
 
-def read(body: bytes, url: str, content_type: str | None) -> DocumentList | None:
-    """Read a list; None if the body is none.
-
-    :param url: where it came from
-    :param content_type: the Content-Type header; a folder's is `text/uri-list`
-    """
-    if content_type == URI_LIST and url.startswith("file:"):
-        return _folder(body)
-    index = snapshot.read(body, url)
-    if index is None:
-        return None
-    pages = [Listed(snapshot.page_key(index, number), page) for number, page in enumerate(index.pages)]
-    return DocumentList(pages, index.created_at, index.prefix)
+def is_folder(url: str, content_type: str | None) -> bool:
+    """Whether a document is the list of what is in a folder."""
+    return content_type == URI_LIST and url.startswith("file:")
 
 
 # RFC 2483, 5: a URI a line; lines that begin with # are comments. The fragments say what the files are at
 # the moment: a file that has changed is another document.
-def _folder(body: bytes) -> DocumentList:
+def read_folder(body: bytes, most: Bounds) -> DocumentList:
+    """Read the list of what is in a folder.
+
+    :raises NotAFeedError: if it names more documents than it may
+    """
     lines = [line for line in body.decode("ascii").splitlines() if line and not line.startswith("#")]
+    if len(lines) > most.entries:
+        raise NotAFeedError(bounds.TOO_MANY_DOCUMENTS, f"it names more than {most.entries} documents")
     return DocumentList([Listed(line, line.partition("#")[0]) for line in lines])
+
+
+def read_index(found: Json, url: str, most: Bounds) -> DocumentList | None:
+    """Read a snapshot's index; None if the document is none.
+
+    :param url: where it came from
+    :raises NotAFeedError: if it names more pages than it may, or its id or their URLs are too long
+    """
+    index = snapshot.read(found.members, url, most)
+    if index is None:
+        return None
+    pages = [Listed(snapshot.page_key(index, number), page) for number, page in enumerate(index.pages)]
+    return DocumentList(pages, index.created_at, index.prefix)

@@ -20,6 +20,8 @@ from fhcrawl.exceptions import NotAFeedError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+# Octets, as many as those of a response.
+LONGEST_HEADERS = 128 * 1024
 LINE_FEED = b"\n"
 ID = "content-id"
 BEFORE_LINE = (b"", LINE_FEED)
@@ -71,15 +73,16 @@ def read(
     :param links: values of the Link headers
     :param last_modified: the Last-Modified header: the page's own update time
     :param most: how many entities it may have; at most one more is read
-    :raises NotAFeedError: if the body is empty, or if there is no boundary in the header or in the body
+    :raises NotAFeedError: if the body is empty, if there is no boundary in the header or in the body, or if
+        an entity's headers are too long
     """
     if not body.strip():
         raise NotAFeedError("empty", "it is empty")
     boundary = parameter(content_type, "boundary").rstrip()
     if not boundary:
         raise NotAFeedError("no-boundary", "it is multipart, but its Content-Type names no boundary")
-    spans, is_closed = _spans(body, boundary)
-    entities = [entity for begin, end in spans[: most + 1] if (entity := _entity(body[begin:end], url))]
+    spans, is_closed = _spans(body, boundary, most)
+    entities = [entity for begin, end in spans if (entity := _entity(body[begin:end], url))]
     history = _history(linkheader.read(links, url))
     is_feed = _is_feed(entities, history)
     return FeedDocument(
@@ -114,14 +117,17 @@ def parameter(header: str | None, name: str) -> str:
     return ""
 
 
-def _spans(body: bytes, boundary: str) -> tuple[list[tuple[int, int]], bool]:
-    """Where each part begins and ends, last line end included; whether the closing boundary is there."""
+def _spans(body: bytes, boundary: str, most: int) -> tuple[list[tuple[int, int]], bool]:
+    """Where each part begins and ends, last line end included; whether the closing boundary is there.
+
+    :param most: how many parts there may be; at most one more is found
+    """
     spans: list[tuple[int, int]] = []
     begin: int | None = None
     for match in _delimiter(boundary).finditer(body):
         if not _is_line_start(body, match.start()):
             continue
-        if begin is not None:
+        if begin is not None and len(spans) <= most:
             spans.append((begin, match.start()))
         if match[1]:
             return spans, True
@@ -156,6 +162,8 @@ def _entity(region: bytes, url: str) -> Entity | None:
     # RFC 2046, 5.1.1: body-part := MIME-part-headers [CRLF *OCTET]
     blank_line = BLANK_LINE.search(region)
     begin, end = blank_line.span() if blank_line else (len(region), len(region))
+    if begin > LONGEST_HEADERS:
+        raise NotAFeedError("too-large", "one of its parts has headers of more than 128 KiB")
     headers = _headers(region[:begin])
     body = _without_line_end(region[end:])
     return Entity(headers, _entry(headers, body, url)) if headers or body else None

@@ -41,6 +41,10 @@ NAMESPACE = re.compile(rb"""xmlns(?::[^\s=<>:"']+)?\s*=\s*(?:"[^"<]*|'[^'<]*)"""
 LONGEST_NAMESPACE = 500
 TAG_AND_TEXT = re.compile(rb"<[^<!?][^<]*xmlns:[^<]*")
 VALUE_OR_END = re.compile(rb"""'[^'<]*'|"[^"<]*"|>""")
+# An element with so many attributes is none of a feed; each takes some hundred bytes, and has five at least.
+MOST_ATTRIBUTES = 10_000
+LONG_TAG = re.compile(rb"<[^<!?][^<]{%d,}" % (5 * MOST_ATTRIBUTES))
+TAG = re.compile(rb"<[^<!?/][^<]*")
 # A document of more bytes is read while it is parsed, in pieces of so many.
 LARGE = 1024**2
 # Where the entries of such a document stand: their tag, and those of the elements around them.
@@ -50,20 +54,22 @@ PLACES = {
 }
 
 
-def parse(body: bytes, charset: str | None) -> Parsed:
+def parse(body: bytes, charset: str | None, most: Bounds) -> Parsed:
     """Parse a document; nothing is fetched.
 
     What is not well-formed is repaired, or loses the entry that it stands in. Where that does not give a
     whole document, the elements that were whole before the fault are kept.
 
     :param charset: the charset parameter of the Content-Type header
-    :raises NotAFeedError: if there is not even a whole start tag, if it is an HTML page, or if it
-        declares too many namespaces, or too long ones, or if its entities are too long
+    :raises NotAFeedError: if there is not even a whole start tag, if it is an HTML page, if it declares too
+        many namespaces, or too long ones, if its entities are too long, or if it has too many attributes
     """
     source = encoding.source(body, charset)
     if not source.body:
         raise NotAFeedError("empty", "it is empty")
     is_crowded = _check_namespaces(source.body)
+    _check_attributes(source.body)
+    _check_all_attributes(source.body, most)
     parsed = _parsed(source, body, charset)
     # A document type can declare namespaces too, for elements that do not say so.
     return parsed._replace(is_crowded=True) if is_crowded or has_document_type(parsed.root) else parsed
@@ -97,6 +103,7 @@ def begin(body: bytes, charset: str | None, most: Bounds) -> Parsed | None:
     """
     source = encoding.source(body, charset)
     is_crowded = _check_namespaces(source.body)
+    _check_attributes(source.body)
     piece = source.body[: parsers.PIECE]
     # Entities: see broken.py.
     if b"<!DOCTYPE" in piece:
@@ -125,6 +132,29 @@ def _check_namespaces(body: bytes) -> bool:
     if (most := _most_in_a_tag(body)) > MOST_NAMESPACES:
         raise NotAFeedError("too-large", f"one of its elements declares {most} namespaces")
     return True
+
+
+def _check_attributes(body: bytes) -> None:
+    for match in LONG_TAG.finditer(body):
+        if _attributes(body, *match.span()) > MOST_ATTRIBUTES:
+            raise NotAFeedError(
+                "too-large", f"one of its elements has more than {MOST_ATTRIBUTES} attributes"
+            )
+
+
+def _check_all_attributes(body: bytes, most: Bounds) -> None:
+    if body.count(b"=") <= most.elements:
+        return
+    if sum(_attributes(body, *match.span()) for match in TAG.finditer(body)) > most.elements:
+        raise NotAFeedError(bounds.TOO_MANY_ELEMENTS, f"it has more than {most.elements} attributes")
+
+
+def _attributes(body: bytes, begin: int, end: int) -> int:
+    """How many equals signs are in the tag that begins somewhere; it ends before another position."""
+    if not body.count(b"=", begin, end):
+        return 0
+    ends = (match.start() for match in VALUE_OR_END.finditer(body, begin, end) if match[0] == b">")
+    return body.count(b"=", begin, next(ends, end))
 
 
 def _most_in_a_tag(body: bytes) -> int:

@@ -99,7 +99,7 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
         entries=entries,
         problems=problems,
         fault=fault,
-        tombstones=tombstones.read(deleted, problems),
+        tombstones=tombstones.read(deleted, problems, parsed.most),
         incremental=said.incremental,
         rhythm=rhythm.read(head, namespace),
     )

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from fhcrawl.documents import bounds
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.identifiers import WHITE_SPACE
-from fhcrawl.documents.xml import resolve
+from fhcrawl.documents.jsontext import Number
+from fhcrawl.documents.xml import LONGEST_URL, resolve
+from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
     from typing import TypeGuard
 
+    from fhcrawl.documents.bounds import Bounds
+    from fhcrawl.documents.jsontext import Object
     from fhcrawl.documents.model import FeedDocument
 
 NAMESPACE = "urn:snapshot:"
@@ -23,6 +27,10 @@ NAMESPACE = "urn:snapshot:"
 NO_PROBLEMS = ("no-id", "no-operation")
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 SURROGATE = re.compile("[\ud800-\udfff]")
+INTEGER = re.compile("-?[0-9]+")
+# Characters: of an id, which all of the snapshot's pages and entities repeat, and of all URLs.
+LONGEST_ID = 1000
+LONGEST_LIST = 32 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +53,21 @@ class Snapshot:
         return f"{NAMESPACE}{quote(self.id, safe=':')}:"
 
 
-def read(body: bytes, url: str) -> Snapshot | None:
-    """Read a snapshot's index; None if the body is no JSON, or JSON of another kind.
+def read(index: Object, url: str, most: Bounds) -> Snapshot | None:
+    """Read a snapshot's index; None if it is JSON of another kind.
 
-    :param url: where the body came from; relative URLs of pages are resolved against it
+    :param url: where it came from; relative URLs of pages are resolved against it
+    :raises NotAFeedError: if it names more pages than it may, or its id or their URLs are too long
     """
-    index = _object(body)
     snapshot_id = _id(index.get("id"))
-    pages = _pages(index, url)
+    pages = _pages(index)
     if snapshot_id is None or pages is None:
         return None
-    return Snapshot(snapshot_id, _created_at(index), pages)
+    if len(pages) > most.entries:
+        raise NotAFeedError(bounds.TOO_MANY_DOCUMENTS, f"it names more than {most.entries} documents")
+    if len(snapshot_id) > LONGEST_ID:
+        raise NotAFeedError("too-large", f"the id of a snapshot has more than {LONGEST_ID} characters")
+    return Snapshot(snapshot_id, _created_at(index), _resolved(pages, url))
 
 
 # Only the index's id and the two positions name such an entity: the URL of a page may change.
@@ -93,43 +105,47 @@ def page(document: FeedDocument, key: str) -> FeedDocument:
     return replace(document, entries=entries, problems=problems, links={}, other_links={})
 
 
-def _object(body: bytes) -> dict[str, Any]:
-    try:
-        index = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return index if isinstance(index, dict) else {}
-
-
 def _id(value: object) -> str | None:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
+    if isinstance(value, Number):
+        return str(value) if INTEGER.fullmatch(value) else None
     return value.strip(WHITE_SPACE) if _is_text(value) else None
 
 
 def _is_text(value: object) -> TypeGuard[str]:
-    return isinstance(value, str) and bool(value.strip()) and not SURROGATE.search(value)
+    if not isinstance(value, str) or isinstance(value, Number):
+        return False
+    return bool(value.strip()) and not SURROGATE.search(value)
 
 
-def _pages(index: dict[str, Any], url: str) -> list[str] | None:
+def _pages(index: Object) -> list[str] | None:
     # Snapshot: `id`, `createdAt` and `pages` are required; the 2015 draft has `uris`, which are relative.
     pages = index.get("pages") if "createdAt" in index else index.get("uris")
-    if not isinstance(pages, list) or not all(map(_is_text, pages)):
-        return None
-    return [resolve(page, url).partition("#")[0] for page in pages]
+    return pages if isinstance(pages, list) and all(map(_is_text, pages)) else None
 
 
-def _created_at(index: dict[str, Any]) -> str | None:
+# A short reference has the whole URL that it is resolved against.
+def _resolved(pages: list[str], url: str) -> list[str]:
+    resolved: list[str] = []
+    left = LONGEST_LIST
+    for page in pages:
+        resolved.append(resolve(page, url).partition("#")[0])
+        left -= len(resolved[-1])
+        if left < 0 or len(resolved[-1]) > LONGEST_URL:
+            raise NotAFeedError("too-large", "the URLs in it are too long")
+    return resolved
+
+
+def _created_at(index: Object) -> str | None:
     if "createdAt" in index:
         created = index["createdAt"]
         return utc(created) if isinstance(created, str) else None
     # 2015 draft: "Start processing the event feed at the timestamp larger or equal than the snapshot start
     # timestamp"; what has changed between `started` and `completed` may not be in the snapshot.
     started = index.get("started")
-    if isinstance(started, bool) or not isinstance(started, (int, float)):
+    if not isinstance(started, Number):
         return None
     try:
-        time = EPOCH + timedelta(milliseconds=started)
+        time = EPOCH + timedelta(milliseconds=float(started))
     except (OverflowError, ValueError):
         return None
     return f"{time.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"

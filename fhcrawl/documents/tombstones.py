@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fhcrawl.documents import bounds
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.identifiers import identifier
 from fhcrawl.documents.model import Problem, Tombstone
@@ -13,14 +14,19 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
+    from fhcrawl.documents.bounds import Bounds
+
 DELETED_ENTRY = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
 
 
 # RFC 6721, 3: an at:deleted-entry must have a ref and a when; the links inside it are not the feed's.
-def read(elements: Iterable[_Element], problems: list[Problem]) -> list[Tombstone]:
-    """Read at:deleted-entry elements; what is wrong with them is added to `problems`."""
+def read(elements: Iterable[_Element], problems: list[Problem], most: Bounds) -> list[Tombstone]:
+    """Read at:deleted-entry elements, as many as there may be entries; faults are added to `problems`."""
     found: list[Tombstone] = []
     for number, element in enumerate(elements, 1):
+        if number > most.entries:
+            problems.append(bounds.too_many(most))
+            break
         ref = identifier(element.get("ref"))
         if ref is None:
             problems.append(Problem("no-ref", f"deleted entry {number}", "its at:deleted-entry has no ref"))

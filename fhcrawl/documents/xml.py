@@ -12,6 +12,7 @@ from lxml import etree
 
 from fhcrawl.documents import identifiers
 from fhcrawl.documents.headlinks import HeadLinks
+from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,6 +58,10 @@ COMMON_RELATIONS = {
 ABSOLUTE = ("http://", "https://")
 # Of a base URL. References to a longer one would make a document many times its own size.
 LONGEST_BASE = 2083
+# Of all links of a document.
+MOST_RELATIONS = 50_000
+# No server takes a longer one.
+LONGEST_URL = 10_000
 # Of the path of a base URL: each reference goes through all of them.
 MOST_SEGMENTS = 100
 LONGEST_LANGUAGE = 100
@@ -188,13 +193,19 @@ def target(element: _Element, reference: str, base: str) -> str:
 
 
 def relations(link: _Element) -> list[str]:
-    """The short names of a link's relations, in lower case."""
+    """The short names of a link's relations, in lower case.
+
+    :raises NotAFeedError: if they are more than any link has
+    """
     # RFC 4287, 4.2.7.2: "If the 'rel' attribute is not present, the link element MUST be
     # interpreted as if the link relation type is 'alternate'."
     rel = link.get("rel") or "alternate"
     if rel in COMMON_RELATIONS:
         return COMMON_RELATIONS[rel]
-    return [IANA_RELATION.sub("", name).lower() for name in rel.split()]
+    names = rel.split(None, MOST_RELATIONS)
+    if len(names) > MOST_RELATIONS:
+        raise NotAFeedError("too-large", f"one of its links has more than {MOST_RELATIONS} relations")
+    return [IANA_RELATION.sub("", name).lower() for name in names]
 
 
 def head_links(links: Iterable[_Element], base: str) -> HeadLinks:
@@ -205,4 +216,6 @@ def head_links(links: Iterable[_Element], base: str) -> HeadLinks:
         url = target(link, href, base).partition("#")[0] if href else ""
         for relation in relations(link):
             found.add(relation, url)
+        if len(found.first) > MOST_RELATIONS:
+            raise NotAFeedError("too-large", f"its links have more than {MOST_RELATIONS} relations")
     return found

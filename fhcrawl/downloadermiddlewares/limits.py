@@ -81,7 +81,7 @@ class LimitsMiddleware:
     def _limit_time(self, request: Request) -> None:
         left = self._left(request.cb_kwargs)
         if left <= 0:
-            raise LimitReached(f"stopped after {_number(self._seconds, 'second')}, as {SECONDS} asks")
+            raise LimitReached(time_is_over(self._seconds))
         request.meta["download_timeout"] = min(left, request.meta.get("download_timeout", self._timeout))
 
     # A robots.txt is nobody's, and is waited for by all feeds of its host.
@@ -90,7 +90,21 @@ class LimitsMiddleware:
             return self._seconds
         # It goes with the walk: another process may have made its first request.
         begun = known["begun"] = self._begun.setdefault(known["feed"], known.get("begun", time()))
-        return begun + self._seconds - time()
+        return float(begun) + self._seconds - time()
+
+
+def time_left(request: Request, seconds: int) -> float | None:
+    """How many seconds a request's feed has left; None if its time is not limited.
+
+    :param seconds: FHCRAWL_MAX_SECONDS
+    """
+    begun: float | None = request.cb_kwargs.get("begun")
+    return None if not seconds or begun is None else max(begun + seconds - time(), 0)
+
+
+def time_is_over(seconds: int) -> str:
+    """Why a feed is left, as a sentence without a subject."""
+    return f"stopped after {_number(seconds, 'second')}, as {SECONDS} asks"
 
 
 def _number(number: int, noun: str) -> str:

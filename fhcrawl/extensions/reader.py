@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from fhcrawl import reader, responses
+from fhcrawl.documents import DocumentList
+from fhcrawl.documents.formats import IS_LIST
+from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.extensions import required
 from fhcrawl.reader_process import ReaderProcess
@@ -23,11 +26,11 @@ if TYPE_CHECKING:
     from fhcrawl.documents import FeedDocument
     from fhcrawl.reader import Job
 
-    Task = asyncio.Task[FeedDocument]
+    Task = asyncio.Task[FeedDocument | DocumentList]
 
 logger = logging.getLogger(__name__)
 
-OK = 200
+OK = range(200, 300)
 # Octets. Smaller documents are read before another process has been asked; for one of so many more, it is
 # waited for.
 LARGE = 32_768
@@ -53,6 +56,7 @@ class ReaderExtension:
         self._most = responses.bounds_of(settings)
         self._is_enabled = settings.getbool("FHCRAWL_READER_ENABLED")
         self._seconds = settings.getint("FHCRAWL_READER_TIMEOUT") or None
+        self._feed_seconds = settings.getint("FHCRAWL_MAX_SECONDS")
         self._start: asyncio.Task[ReaderProcess] | None = None
         self._turn = asyncio.Lock()
         self._downloaded: dict[str, tuple[Job, Task]] = {}
@@ -88,7 +92,7 @@ class ReaderExtension:
 
     def _task(self, response: Response, request: Request) -> tuple[Job, Task] | None:
         """The reading of a large document; None if it is small, or what it was, or read here."""
-        if not self._is_enabled or response.status != OK or len(response.body) < LARGE:
+        if not self._is_enabled or response.status not in OK or len(response.body) < LARGE:
             return None
         known = request.cb_kwargs.get("body_digest")
         if known is not None and responses.is_unchanged(response, known):
@@ -100,7 +104,7 @@ class ReaderExtension:
             return downloaded
         if not self._is_ready(response):
             return None
-        task = asyncio.ensure_future(self._read(job))
+        task = asyncio.ensure_future(self._read(job, request))
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return job, task
@@ -127,6 +131,16 @@ class ReaderExtension:
 
         :raises NotAFeedError: if it is none, or if it cannot be read
         """
+        found = self.read_any(response)
+        if isinstance(found, DocumentList):
+            raise NotAFeedError("not-a-feed", IS_LIST)
+        return found
+
+    def read_any(self, response: Response) -> FeedDocument | DocumentList:
+        """The feed document of a response, or the list of documents.
+
+        :raises NotAFeedError: if it is none, or if it cannot be read
+        """
         if response in self._begun:
             return self._begun[response].result()
         return _read_here(responses.job(response, self._keeps_originals, self._most))
@@ -135,17 +149,23 @@ class ReaderExtension:
         """Forget a response, whether it was read or not."""
         self._begun.pop(response, None)
 
-    async def _read(self, job: Job) -> FeedDocument:
+    async def _read(self, job: Job, request: Request) -> FeedDocument | DocumentList:
         async with self._turn:
             process = await self._process()
             if process is None:
                 return _read_here(job)
+            limits = self._seconds, time_left(request, self._feed_seconds)
             try:
-                return await process.read(job, self._seconds)
+                return await process.read(job, min((s for s in limits if s is not None), default=None))
             except OSError as error:
                 self._start = None
-                why = f"the process that was to read it failed: {error}"
-                raise NotAFeedError(reader.DIED, why) from error
+                raise self._failed(error, request) from error
+
+    def _failed(self, error: OSError, request: Request) -> NotAFeedError:
+        left = time_left(request, self._feed_seconds)
+        if isinstance(error, TimeoutError) and left is not None and left <= 0:
+            return NotAFeedError(reader.LATE, time_is_over(self._feed_seconds))
+        return NotAFeedError(reader.DIED, f"the process that was to read it failed: {error}")
 
     async def _process(self) -> ReaderProcess | None:
         """The process, a new one if it is no more; None if there can be none."""
@@ -176,7 +196,7 @@ class ReaderExtension:
                 await (await self._start).kill()
 
 
-def _read_here(job: Job) -> FeedDocument:
+def _read_here(job: Job) -> FeedDocument | DocumentList:
     """:raises NotAFeedError: also if there is no room for a large document"""
     try:
         return reader.read(job)

@@ -14,11 +14,10 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.asyncio import run_in_thread
 
 from fhcrawl import asking, logical_feed, reader, reading, responses, signals, subscriptions, wordpress
-from fhcrawl.addresses import without_credentials
 from fhcrawl.clock import now
 from fhcrawl.datadir import base_of
-from fhcrawl.documents import snapshot
-from fhcrawl.documents.html import feed_links
+from fhcrawl.documents import DocumentList, snapshot
+from fhcrawl.documents.formats import IS_LIST
 from fhcrawl.exceptions import NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.documents import Bounds, FeedDocument
-    from fhcrawl.documents.lists import DocumentList
     from fhcrawl.items import EntryVersion
     from fhcrawl.store import Subscription
     from fhcrawl.subscriptions import Listed
@@ -213,9 +211,12 @@ class HistorySpider(Spider):
             yield from self._read(visit, response, wordpress.no_page())
             return
         try:
-            document = self._documents.read(response)
+            document = self._documents.read_any(response)
         except NotAFeedError as error:
             yield from self._not_a_feed(visit, response, error)
+            return
+        if isinstance(document, DocumentList):
+            yield from self._list(visit, response, document)
             return
         if reading.is_snapshot(visit, response):
             self._lose(visit, NO_SNAPSHOT)
@@ -246,6 +247,9 @@ class HistorySpider(Spider):
 
     def _list(self, visit: Visit, response: Response, listed: DocumentList) -> Iterator[Request]:
         """Read a list of documents: yields the request for the first of them that is not processed."""
+        if visit.role is not Role.SUBSCRIPTION or "dataloss" in response.flags:
+            yield from self._not_a_feed(visit, response, NotAFeedError("not-a-feed", IS_LIST))
+            return
         store = StoreExtension.of(self.crawler).store
         walk = response.cb_kwargs
         if reading.is_snapshot(visit, response):
@@ -360,21 +364,16 @@ class HistorySpider(Spider):
         return ReaderExtension.of(self.crawler)
 
     def _not_a_feed(self, visit: Visit, response: Response, error: NotAFeedError) -> Iterator[Request]:
-        known = response.cb_kwargs
+        known, loss = response.cb_kwargs, reading.unread(response, error, self._most)
         if error.kind == reader.DIED:
-            self._lose(visit, reading.unread(response, error, self._most))
+            self._lose(visit, loss)
             return
-        if visit.role is Role.SUBSCRIPTION and (listed := reading.read_list(response)) is not None:
-            yield from self._list(visit, response, listed)
+        url = next(filter(responses.is_fetchable, error.feeds), None)
+        if url is not None and known.get("is_new") and visit.role is Role.SUBSCRIPTION:
+            logger.info("%s is an HTML page; its feed is %s", printable(visit.asked), printable(url))
+            yield self._request(asking.subscription_elsewhere(visit, response, url))
             return
-        if error.kind == "html" and known.get("is_new") and visit.role is Role.SUBSCRIPTION:
-            found = map(without_credentials, feed_links(response.body, response.url))
-            links = [url for url in found if responses.is_fetchable(url)]
-            if links:
-                logger.info("%s is an HTML page; its feed is %s", printable(visit.asked), printable(links[0]))
-                yield self._request(asking.subscription_elsewhere(visit, response, links[0]))
-                return
-        yield from self._give_up(visit, reading.unread(response, error, self._most), known)
+        yield from self._give_up(visit, loss, known)
 
     def _give_up(self, visit: Visit, loss: Loss, known: dict[str, Any]) -> Iterator[Request]:
         """Note a loss; a subscription document may still be where the user said that it is."""

@@ -158,7 +158,8 @@ class Commit:
         """Write the document behind it, or the documents of a list; what names the next one."""
         visit = self._visit
         if visit.parts is not None:
-            self._execute(self._upserts.part, lists.part_rows(self._feed_id, visit))
+            for row in lists.part_rows(self._feed_id, visit):
+                self._upserts.part.execute(self._connection, row)
             self._execute(statements.FORGET_DOCUMENT, [{"b_id": number} for number in self._unlisted])
             return visit.parts[0].key if visit.parts else None
         if visit.behind is None:

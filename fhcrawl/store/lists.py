@@ -14,6 +14,8 @@ from fhcrawl.store.schema import Keyed, changes, documents, entries, feeds
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy import ColumnElement, Connection, Row
 
     from fhcrawl.documents.lists import Listed
@@ -22,35 +24,35 @@ if TYPE_CHECKING:
     from fhcrawl.visit import Visit
 
 _index = documents.alias("snapshot_index")
+_IS_PROCESSED = documents.c.state == State.PROCESSED.value
 
 
-def part_rows(feed_id: int, visit: Visit) -> list[dict[str, object]]:
+def part_rows(feed_id: int, visit: Visit) -> Iterator[dict[str, object]]:
     """The rows of the documents that a list names, the last one first: each names the one behind it."""
     parts = visit.parts or []
-    written: list[dict[str, object]] = []
+    same = rows.known_document_row(feed_id, visit, "", "", Role.PART)
     behind: str | None = None
-    for number, (key, url) in reversed(list(enumerate(parts, 1))):
-        row = rows.known_document_row(feed_id, visit, key, url, Role.PART)
+    for number in range(len(parts), 0, -1):
+        key, url = parts[number - 1]
         place = {"walk": visit.place.walk, "step": visit.place.step - number}
-        written.append({**row, **place, "b_feed_id": feed_id, "b_behind_key": behind})
+        yield {**same, "key": key, "url": url, **place, "b_feed_id": feed_id, "b_behind_key": behind}
         behind = key
-    return written
 
 
 def unlisted(connection: Connection, feed_id: int, parts: list[Listed]) -> list[int]:
     """The numbers of the documents that a feed's list named, and names no more."""
     listed = {part.key for part in parts}
-    return [row.id for row in connection.execute(_parts(feed_id)) if row.key not in listed]
+    named = select(documents.c.id, documents.c.key).where(_is_part(feed_id))
+    return [number for number, key in connection.execute(named) if key not in listed]
 
 
-def _parts(feed_id: int) -> Any:
-    is_part = (documents.c.feed_id == feed_id) & (documents.c.role == Role.PART.value)
-    return select(documents).where(is_part).order_by(documents.c.walk.desc(), documents.c.step.desc())
+def _is_part(feed_id: int) -> ColumnElement[bool]:
+    return (documents.c.feed_id == feed_id) & (documents.c.role == Role.PART.value)
 
 
 def _has_unread_parts(connection: Executes, feed_id: int) -> bool:
-    unread_parts = _parts(feed_id).where(documents.c.state != State.PROCESSED.value)
-    return connection.execute(unread_parts).first() is not None
+    unread_parts = select(documents.c.id).where(_is_part(feed_id), ~_IS_PROCESSED)
+    return connection.execute(unread_parts.limit(1)).first() is not None
 
 
 def unread(connection: Connection, row: Row[Any] | None) -> Step | None:
@@ -71,8 +73,8 @@ def unread_behind(connection: Connection, row: Row[Any]) -> Step | None:
 
 def first_unread(connection: Connection, feed_id: int, parts: list[Listed]) -> int:
     """The position of the first part that is not processed; how many they are, if none is."""
-    processed = _parts(feed_id).where(documents.c.state == State.PROCESSED.value)
-    read = {row.key for row in connection.execute(processed)}
+    processed = select(documents.c.key).where(_is_part(feed_id), _IS_PROCESSED)
+    read = set(connection.scalars(processed))
     return next((position for position, part in enumerate(parts) if part.key not in read), len(parts))
 
 

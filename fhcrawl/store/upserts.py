@@ -59,7 +59,7 @@ class Upserts:
         known_document = self._known_document(insert(documents).inline())
         self.known_document = Prepared(known_document, dialect, UNREAD_COLUMNS)
         part = insert(documents).inline().values(behind_id=number_of("b_behind_key"))
-        self.part = self._known_document(part, "url", "behind_id")
+        self.part = Prepared(self._known_document(part, "url", "behind_id"), dialect, UNREAD_COLUMNS)
         self.document = Prepared(self._document(insert(documents).inline()), dialect, READ_COLUMNS)
         self._version = insert(versions).inline()
         kept = many(self._version).on_conflict_do_nothing(index_elements=VERSION_KEY)

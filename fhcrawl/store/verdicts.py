@@ -32,11 +32,26 @@ _starts = documents.c.id.in_(bindparam("starts", expanding=True))
 # Of feeds whose subscription document was never read.
 STARTS = select(documents).where(_of_feeds, documents.c.role == Role.SUBSCRIPTION.value)
 ENDS = chain_ends(_starts)
-# Those that a list names, in the order of reading.
-UNREAD_PARTS = (
+_is_part = documents.c.role == Role.PART.value
+# Nobody has asked for it: a list may name a great many of these.
+_is_left = (documents.c.state == State.KNOWN.value) & (documents.c.detail == NOT_FETCHED)
+# Those that a list names and that were asked for, in the order of reading.
+LOST_PARTS = (
     select(documents)
-    .where(_of_feeds, documents.c.role == Role.PART.value, documents.c.state != State.PROCESSED.value)
+    .where(_of_feeds, _is_part, documents.c.state != State.PROCESSED.value, ~_is_left)
     .order_by(documents.c.walk.desc(), documents.c.step.desc())
+)
+_index = documents.alias("snapshot_index")
+_index_of_feed = (_index.c.feed_id == documents.c.feed_id) & (_index.c.role == Role.INDEX.value)
+LEFT_PARTS = (
+    select(
+        documents.c.feed_id,
+        func.count().label("number"),
+        func.min(documents.c.since).label("since"),
+        select(func.max(_index.c.url)).where(_index_of_feed).scalar_subquery().label("url"),
+    )
+    .where(_of_feeds, _is_part, _is_left)
+    .group_by(documents.c.feed_id)
 )
 STATES = (
     select(documents.c.feed_id, documents.c.state, func.count().label("number"))
@@ -102,14 +117,18 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
     some = {"feeds": [row.id for row in rows]}
     starts = {"starts": _start_numbers(connection, rows)}
     ends = _by_feed(connection.execute(ENDS, starts))
-    parts = _by_feed(connection.execute(UNREAD_PARTS, some))
+    lost = _by_feed(connection.execute(LOST_PARTS, some))
+    left = {row.feed_id: row for row in connection.execute(LEFT_PARTS, some)}
     moved = _by_feed(connection.execute(MOVED_ARCHIVES, starts))
     losing = _by_feed(connection.execute(LOSING_ENTRIES, some | starts))
     leading = {row[0]: row[1] for row in connection.execute(WITH_PAGES, starts)}
     states = _by_feed(connection.execute(STATES, some))
     live = {row[0]: tuple(row[1:]) for row in connection.execute(LIVE_ENTRIES, some)}
     for row in rows:
-        gaps = _gaps(row, ends[row.id], parts[row.id], moved[row.id], losing[row.id])
+        gaps = [
+            *_gaps(row, ends[row.id], lost[row.id], moved[row.id], losing[row.id]),
+            *_left(row, left.get(row.id)),
+        ]
         kind = _kind(row, leading.get(row.id))
         reached, reasons = verdict(row.url, kind, row.crawled or row.since, gaps)
         count, oldest, newest = live.get(row.id, (0, None, None))
@@ -158,12 +177,12 @@ def _kind(feed: Row[Any], leading: int | None) -> Kind | None:
 def _gaps(
     feed: Row[Any],
     ends: list[Row[Any]],
-    parts: list[Row[Any]],
+    lost_parts: list[Row[Any]],
     moved: list[Row[Any]],
     losing: list[Row[Any]],
 ) -> Iterator[Reason]:
     """What is missing of a feed: the end of its chain that is none, and entries that were lost."""
-    for row in (*(end for end in ends if end.role != Role.PART.value), *parts):
+    for row in (*(end for end in ends if end.role != Role.PART.value), *lost_parts):
         if row.state != State.PROCESSED.value:
             yield Reason(row.reason, row.url, row.detail, row.since)
     if not ends and feed.subscription_id is None:
@@ -175,6 +194,14 @@ def _gaps(
     for row in losing:
         detail = f"has entries that cannot be kept: {row.lost_entries}"
         yield Reason("entries-lost", row.url, detail, row.fetched)
+
+
+def _left(feed: Row[Any], found: Row[Any] | None) -> Iterator[Reason]:
+    """What is left of a list: one reason, however many documents that are."""
+    if found is not None:
+        documents_are = "document more that has" if found.number == 1 else "documents more that have"
+        detail = f"names {found.number:,} {documents_are} not been fetched yet"
+        yield Reason(State.KNOWN.value, found.url or feed.url, detail, found.since)
 
 
 def note(connection: Connection, run: int, said: list[Said], limits: Limits) -> None:

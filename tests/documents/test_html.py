@@ -36,3 +36,9 @@ def test_only_alternate_links_of_feed_types_count() -> None:
 def test_first_base_element_counts(bases: str, found: str) -> None:
     page = f'<html><head>{bases}<link rel="alternate" type="text/xml" href="a"></head></html>'
     assert feed_links(page.encode(), URL) == [found]
+
+
+def test_first_of_many_feeds_are_named_and_no_long_url() -> None:
+    link = "<link rel=alternate type=text/xml href='{}'>"
+    page = link.format("a" * 10_001) + "".join(map(link.format, range(1000)))
+    assert feed_links(page.encode(), "http://example.org/") == [f"http://example.org/{n}" for n in range(99)]

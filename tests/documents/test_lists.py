@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fhcrawl.documents.lists import URI_LIST, DocumentList, read
+from fhcrawl.documents import Bounds, DocumentList, FeedDocument, read, read_any
+from fhcrawl.documents.lists import URI_LIST
+from fhcrawl.exceptions import NotAFeedError
 
 DATA = Path(__file__).parent.parent / "data" / "lists"
 TYPES = {".index": "application/json", ".uris": URI_LIST}
@@ -14,14 +16,14 @@ LISTS = sorted(path for path in DATA.iterdir() if path.suffix in TYPES)
 LOCATION = "https://feeds.example/snapshots/latest"
 
 
-def read_file(path: Path, location: str) -> DocumentList | None:
-    return read(path.read_bytes(), location, TYPES[path.suffix])
+def read_file(path: Path, location: str) -> DocumentList | FeedDocument:
+    return read_any(path.read_bytes(), location, TYPES[path.suffix])
 
 
 @pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
 def test_list_gives_what_the_file_beside_it_says(path: Path) -> None:
     listed = read_file(path, "file:///feeds/" if path.suffix == ".uris" else LOCATION)
-    assert listed is not None
+    assert isinstance(listed, DocumentList)
     expected = json.loads(path.with_suffix(".json").read_text("utf-8"))
     assert json.loads(json.dumps(asdict(listed))) == expected
 
@@ -31,9 +33,18 @@ def test_every_expectation_belongs_to_one_list() -> None:
 
 
 def test_list_of_uris_is_a_folders_or_none() -> None:
-    assert read_file(DATA / "folder.uris", LOCATION) is None
+    with pytest.raises(NotAFeedError):
+        read_file(DATA / "folder.uris", LOCATION)
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"<feed/>", b'{"version": "https://jsonfeed.org/version/1.1"}'])
-def test_what_is_no_list_is_none(body: bytes) -> None:
-    assert read(body, LOCATION, "application/json") is None
+def test_list_is_no_feed() -> None:
+    with pytest.raises(NotAFeedError, match="a list of documents"):
+        read(next(path for path in LISTS if path.suffix == ".index").read_bytes(), LOCATION)
+
+
+def test_folder_of_too_many_files_is_an_error() -> None:
+    body, most = b"file:///feeds/a\r\n" * 3, Bounds(entries=3)
+    assert isinstance(read_any(body, "file:///feeds/", URI_LIST, most=most), DocumentList)
+    with pytest.raises(NotAFeedError) as caught:
+        read_any(body + body, "file:///feeds/", URI_LIST, most=most)
+    assert caught.value.kind == "too-many-documents"

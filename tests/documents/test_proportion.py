@@ -16,7 +16,7 @@ from lxml import etree
 from fhcrawl.documents import Bounds, FeedDocument, encoding, html, linkheader, read, xml
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reader import Job
-from fhcrawl.reader import read as read_job
+from tests.feeds import read_feed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -210,7 +210,7 @@ def test_elements_around_one_that_was_told_of_are_freed() -> None:
 def test_relations_of_a_link_share_its_url_without_credentials() -> None:
     names = " ".join(map(str, range(20_000)))
     body = feed(f"<link href='http://user@host.example/{'a' * 100_000}' rel='{names}'/>")
-    found = read_job(Job(body, LOCATION, None, [], None, False, Bounds())).links
+    found = read_feed(Job(body, LOCATION, None, [], None, False, Bounds())).links
     assert len(found) == 20_000
     assert {url[:24] for url in found.values()} == {"http://host.example/aaaa"}
     assert len({id(url) for url in found.values()}) == 1

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -7,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fhcrawl.documents import multipart
+from fhcrawl.documents import Bounds, jsontext, multipart
 from fhcrawl.documents.snapshot import NAMESPACE, Snapshot, entry_id, page, page_key, prefix_of, read
+from fhcrawl.exceptions import NotAFeedError
 
 LOCATION = "https://feeds.example/snapshots/latest"
+BOUNDS = Bounds()
 INDEX: dict[str, Any] = {
     "id": "12345678",
     "createdAt": "2023-11-27T20:52:17.000Z",
@@ -24,8 +27,12 @@ DRAFT: dict[str, Any] = {
 }
 
 
-def read_json(value: object) -> Snapshot | None:
-    return read(json.dumps(value).encode(), LOCATION)
+def read_bytes(body: bytes, most: Bounds = BOUNDS) -> Snapshot | None:
+    return read(jsontext.parse(body, most).members, LOCATION, most)
+
+
+def read_json(value: object, most: Bounds = BOUNDS) -> Snapshot | None:
+    return read_bytes(json.dumps(value).encode(), most)
 
 
 def test_index_is_read() -> None:
@@ -46,7 +53,7 @@ def test_other_properties_may_stand_beside_them() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
 def test_index_is_read_in_every_encoding_of_json(encoding: str) -> None:
-    assert read(json.dumps(INDEX).encode(encoding), LOCATION) == read_json(INDEX)
+    assert read_bytes(json.dumps(INDEX).encode(encoding)) == read_json(INDEX)
 
 
 @pytest.mark.parametrize(
@@ -127,14 +134,38 @@ def test_index_with_a_property_of_another_type_is_json_of_another_kind(wrong: di
         b'"x"',
         b"<feed/>",
         b'{"version": "https://jsonfeed.org/version/1.1", "items": []}',
-        json.dumps(INDEX).encode()[:-1],
-        b"\xff",
-        b"[" * 100_000,
         b"9" * 5_000,
     ],
 )
 def test_what_is_no_index_is_none(body: bytes) -> None:
-    assert read(body, LOCATION) is None
+    with contextlib.suppress(NotAFeedError):
+        assert read_bytes(body) is None
+
+
+@pytest.mark.parametrize("body", [json.dumps(INDEX).encode()[:-1], b"\xff", b"[" * 100_000])
+def test_what_is_no_json_is_an_error(body: bytes) -> None:
+    with pytest.raises(NotAFeedError) as caught:
+        read_bytes(body)
+    assert caught.value.kind == "not-json"
+
+
+@pytest.mark.parametrize(
+    ("index", "kind"),
+    [
+        ({**INDEX, "pages": ["a"] * 4}, "too-many-documents"),
+        ({**DRAFT, "uris": ["a"] * 4}, "too-many-documents"),
+        ({**INDEX, "id": "x" * 1001}, "too-large"),
+        ({**INDEX, "pages": ["a" * 12 * 1024**2] * 3}, "too-large"),
+        ({**INDEX, "other": [0] * 100}, "too-many-elements"),
+    ],
+    ids=["pages", "uris", "id", "URLs", "values"],
+)
+def test_index_beyond_a_bound_is_an_error(index: dict[str, Any], kind: str) -> None:
+    most = Bounds(entries=3, elements=99)
+    assert read_json({**INDEX, "id": "x" * 1000, "pages": ["a"] * 3}, most) is not None
+    with pytest.raises(NotAFeedError) as caught:
+        read_json(index, most)
+    assert caught.value.kind == kind
 
 
 def entity(snapshot_id: str, page: int, position: int) -> str:
@@ -206,5 +237,6 @@ def test_arbitrary_json_raises_nothing(index: dict[str, object]) -> None:
 
 @settings(max_examples=100)
 @given(body=st.binary(max_size=50))
-def test_arbitrary_bytes_raise_nothing(body: bytes) -> None:
-    assert read(body, LOCATION) is None
+def test_arbitrary_bytes_are_no_index(body: bytes) -> None:
+    with contextlib.suppress(NotAFeedError):
+        assert read_bytes(body) is None

@@ -56,12 +56,12 @@ def changed_readers(project: Project, statements: str) -> str:
         "from pathlib import Path\n"
         "if sys.orig_argv[-3:-1] == ['-m', 'fhcrawl.reader']:\n"
         "    from fhcrawl import documents\n"
-        "    read = documents.read\n"
+        "    read = documents.read_any\n"
         "    def changed(body, *args, **kwargs):\n"
         "        if b'MARKED' in body:\n"
         f"            {statements}\n"
         "        return read(body, *args, **kwargs)\n"
-        "    documents.read = changed\n",
+        "    documents.read_any = changed\n",
     )
 
 
@@ -260,3 +260,21 @@ def test_broken_document_that_nobody_reads_is_no_error_of_ours(server: FeedServe
     run = project.crawl(server.url("/0"))
     assert "never retrieved" not in run.log
     assert project.verdict() == ("unknown", ["not-xml"])
+
+
+def test_reading_ends_when_the_time_of_its_feed_is_over(server: FeedServer, project: Project) -> None:
+    path = changed_readers(project, "time.sleep(600)")
+    feed = serve_chain(server, 2, marked=0)
+    run = project.crawl(feed, settings={"FHCRAWL_MAX_SECONDS": 6}, PYTHONPATH=path)
+    assert sorted(run.changes) == ["1"]
+    [reason] = project.feeds()[0]["reasons"]
+    assert (reason["kind"], reason["url"]) == ("limit", server.url("/0"))
+    assert reason["detail"].endswith("stopped after 6 seconds, as FHCRAWL_MAX_SECONDS asks")
+
+
+def test_large_document_of_any_success_is_read_beside_the_crawl(server: FeedServer, project: Project) -> None:
+    path = changed_readers(project, "os.kill(os.getpid(), signal.SIGSEGV)")
+    feed = serve_chain(server, 1, marked=0)
+    server.answers["/0"].status = 203
+    project.crawl(feed, PYTHONPATH=path)
+    assert project.verdict() == ("unknown", ["reader-died"])

@@ -11,7 +11,7 @@ from email import message_from_bytes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import FeedDocument, dates, html, linkheader, read, snapshot
+from fhcrawl.documents import Bounds, FeedDocument, dates, html, jsontext, linkheader, read, snapshot
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
 from fhcrawl.subscriptions import from_file
 
@@ -58,8 +58,9 @@ def _html(data: bytes) -> None:
 
 
 def _snapshot(data: bytes) -> None:
-    if index := snapshot.read(data, URL):
-        json.dumps(asdict(index), ensure_ascii=False).encode()
+    with contextlib.suppress(NotAFeedError):
+        if index := snapshot.read(jsontext.parse(data, Bounds()).members, URL, Bounds()):
+            json.dumps(asdict(index), ensure_ascii=False).encode()
 
 
 def _date(data: bytes) -> None:
