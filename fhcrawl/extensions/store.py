@@ -15,6 +15,7 @@ from fhcrawl.exceptions import BegunError, LeaseError, StoreError
 from fhcrawl.extensions import required
 from fhcrawl.logs import printable
 from fhcrawl.store import Store
+from fhcrawl.under_way import UnderWay
 from fhcrawl.visit import Loss, State
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class StoreExtension:
     """Holds the store of a crawl, and the number of its run.
 
     `untold` holds what the store should know and could not be told: losses, by feed. `left` holds the feeds
-    that this crawl has left, to another crawl or because the store fails.
+    that this crawl has left, to another crawl or because the store fails. `under_way` knows which are done.
     """
 
     def __init__(self, crawler: Crawler, store: Store, run: int) -> None:
@@ -65,6 +66,7 @@ class StoreExtension:
         self.run = run
         self.untold: dict[str, Loss] = {}
         self.left: set[str] = set()
+        self.under_way = UnderWay()
         self._said: set[str] = set()
         self._stats = crawler.stats
         self._renewals: AsyncioLoopingCall | LoopingCall | None = None
