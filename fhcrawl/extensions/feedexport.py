@@ -141,13 +141,16 @@ class FeedExporter(feedexport.FeedExporter):
     def open_spider(self, spider: Spider) -> None:
         """Check the places, and begin to export what is done."""
         super().open_spider(spider)
-        seconds = self.settings.getint("FHCRAWL_EXPORT_SECONDS")
+        seconds = self.settings.getfloat("FHCRAWL_EXPORT_SECONDS")
         if seconds and all(map(_takes_more, self.slots)):
             self._calls = create_looping_call(self._export_done, spider)
             self._calls.start(seconds, now=False)
 
     def _export_done(self, spider: Spider) -> None:
-        if self._early is None or self._early.done():
+        extension = StoreExtension.of(self.crawler)
+        is_at_it = self._early is not None and not self._early.done()
+        if extension.has_released and not extension.has_failed and not is_at_it:
+            extension.has_released = False
             self._early = asyncio.ensure_future(self._export(spider, is_last=False))
 
     async def close_spider(self, spider: Spider) -> None:
@@ -164,8 +167,6 @@ class FeedExporter(feedexport.FeedExporter):
     async def _export(self, spider: Spider, is_last: bool) -> None:
         """Make a delivery: of all that is left, or of the feeds that are done, if they have any changes."""
         extension = StoreExtension.of(self.crawler)
-        if extension.has_failed and not is_last:
-            return
         self._open_slots(spider)
         number, count = None, 0
         try:
@@ -182,6 +183,7 @@ class FeedExporter(feedexport.FeedExporter):
             storage.release()
         self._started, self.slots = [], []
         if self._failed:
+            extension.has_released = True
             when = "the next run of these feeds exports it" if is_last else "it is tried again later"
             logger.error("Nothing counts as exported; %s", when)
 

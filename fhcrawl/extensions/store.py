@@ -58,7 +58,8 @@ class StoreExtension:
     """Holds the store of a crawl, and the number of its run.
 
     `untold` holds what the store should know and could not be told: losses, by feed. `left` holds the feeds
-    that this crawl has left, to another crawl or because the store fails. `under_way` knows which are done.
+    that this crawl has left, to another crawl or because the store fails. `under_way` knows which are done;
+    `has_released` says whether there are any whose changes may not be exported yet.
     """
 
     def __init__(self, crawler: Crawler, store: Store, run: int) -> None:
@@ -67,6 +68,7 @@ class StoreExtension:
         self.untold: dict[str, Loss] = {}
         self.left: set[str] = set()
         self.under_way = UnderWay()
+        self.has_released = False
         self._said: set[str] = set()
         self._stats = crawler.stats
         self._renewals: AsyncioLoopingCall | LoopingCall | None = None

@@ -70,6 +70,7 @@ class VerdictsExtension:
             # The end says them.
             extension.fail(error)
             return
+        extension.has_released = True
         self._tell_all(extension, feeds, said)
 
     def spider_closed(self) -> None:

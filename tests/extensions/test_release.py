@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fhcrawl import delivery
+from fhcrawl.store import Store
 from tests.crawling import read_export
 from tests.feeds import E, atom
+from tests.store.test_leases import FEED, NOW, visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -158,6 +161,33 @@ def test_deliveries_of_a_run_are_one_export(project: Project, slow: Slow) -> Non
     assert [slow.log().count(f"/{name}: complete, entries: 2") for name in ("one", "later", "slow")] == [
         1
     ] * 3
+
+
+def test_export_that_was_cut_off_counts_before_more_is_appended(server: FeedServer, project: Project) -> None:
+    """Else nobody could see any more that the file had got its name."""
+    path = project.folder / "all.jsonl"
+
+    def die(_path: str) -> None:
+        """Be another crawl, that dies when its file has its name and its changes do not count as exported."""
+        server.on_request = None
+        store = Store.open(project.database.url)
+        run = store.begin_run()
+        store.begin_walk(FEED, run, NOW)
+        store.commit(visit(run, "a"))
+        number = store.begin_delivery(run)
+        file, beside = delivery.open_beside(path, "ab")
+        file.writelines(json.dumps(entry).encode() + b"\n" for entry in store.pending(number))
+        written = delivery.close_whole(file, beside, path)
+        store.note_files(number, [list(written)])
+        beside.rename(path)
+        store.close()
+
+    server.serve("/index", atom([E("2")]))
+    server.on_request = die
+    project.crawl(server.url("/index"), output=None, args=("-o", "all.jsonl"))
+    assert ids(path) == ["1", "2"]
+    assert project.database.rows("SELECT id FROM changes") == []
+    assert project.database.rows("SELECT id FROM deliveries") == []
 
 
 @pytest.mark.parametrize(("place", "seconds"), [("out.json", 1), ("out.jsonl", 0)])
