@@ -80,8 +80,7 @@ class HistorySpider(Spider):
         self.deltafetch_reset = deltafetch_reset
         self.warc = warc
         self._captures: Captures | None = None
-        # No feed is done when its walk has ended: then its captures are read.
-        self.has_captures_left = bool(warc)
+        self.has_captures_left = bool(warc)  # no feed is done before they are read
         self.idle = ""  # what is said of a crawl without feeds
 
     @classmethod
@@ -336,8 +335,8 @@ class HistorySpider(Spider):
     def _next_capture(self, feed: str) -> Iterator[Request]:
         found = None if self._captures is None else self._captures.next(feed)
         if found is not None:
-            options, run = self.feeds[feed].plain(), StoreExtension.of(self.crawler).run
-            walk = {"feed": feed, "options": options, "run": run}
+            run = StoreExtension.of(self.crawler).run
+            walk = {"feed": feed, "options": self.feeds[feed].plain(), "run": run}
             yield self._request(asking.capture(found, walk))
 
     def parse_capture(self, response: Response, **kwargs: Any) -> Iterator[Request | EntryVersion]:
