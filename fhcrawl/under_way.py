@@ -45,7 +45,9 @@ class UnderWay:
         """
         for request in [request for request in self._in_hand if request not in in_hand]:
             self._end(self._in_hand.pop(request))
-        done, self._done = self._done, []
+        # More may have been asked of one since then, as captures are.
+        done = [feed for feed in dict.fromkeys(self._done) if feed not in self._counts]
+        self._done = []
         return done
 
     @contextmanager

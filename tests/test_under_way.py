@@ -50,6 +50,18 @@ def test_request_that_is_made_again_by_itself_counts_again() -> None:
     assert under_way.done(set()) == ["a"]
 
 
+def test_feed_of_which_more_is_asked_is_not_done_yet() -> None:
+    """As captures are, when all walks have ended."""
+    under_way, capture = UnderWay(), request()
+    with under_way.begun("a"):
+        pass
+    under_way.wait(capture)
+    assert under_way.done(set()) == []
+    under_way.take(capture)
+    assert under_way.done({capture}) == []
+    assert under_way.done(set()) == ["a"]
+
+
 def test_requests_of_no_feed_do_not_count() -> None:
     under_way, nobodys = UnderWay(), request(None)
     under_way.wait(nobodys)

@@ -167,9 +167,10 @@ class FeedExporter(feedexport.FeedExporter):
     async def _export(self, spider: Spider, is_last: bool) -> None:
         """Make a delivery: of all that is left, or of the feeds that are done, if they have any changes."""
         extension = StoreExtension.of(self.crawler)
-        self._open_slots(spider)
+        self._failed, self._failures = False, self._count_failures()
         number, count = None, 0
         try:
+            self._open_slots(spider)
             number = extension.store.begin_delivery(extension.run, only_released=not is_last)
             count = await self._write(extension.store.pending(number), spider, pauses=not is_last)
         except Exception as error:  # noqa: BLE001 - whatever it is, the export is not whole
@@ -188,7 +189,6 @@ class FeedExporter(feedexport.FeedExporter):
             logger.error("Nothing counts as exported; %s", when)
 
     def _open_slots(self, spider: Spider) -> None:
-        self._failed, self._failures = False, self._count_failures()
         if self.slots:
             return
         for template, batch in self._batches.items():
