@@ -163,6 +163,21 @@ def test_deliveries_of_a_run_are_one_export(project: Project, slow: Slow) -> Non
     ] * 3
 
 
+def test_delivery_that_fails_is_tried_again(project: Project, slow: Slow) -> None:
+    in_the_way = project.folder / "folder"
+    in_the_way.touch()
+    first = slow.start("slow", "one", args=("-O", "folder/out.jsonl", "-O", "other.jsonl"))
+    slow.wait_for(lambda: "Nothing counts as exported; it is tried again later" in slow.log())
+    assert not (project.folder / "other.jsonl").exists()
+    in_the_way.unlink()
+    slow.wait_for_exported(1)
+    slow.let_go("slow")
+    first.communicate(timeout=WAIT)
+    assert first.returncode == 1
+    for name in ("folder/out.jsonl", "other.jsonl"):
+        assert ids(project.folder / name) == ["one 1", "one 2", "slow 1", "slow 2"]
+
+
 def test_export_that_was_cut_off_counts_before_more_is_appended(server: FeedServer, project: Project) -> None:
     """Else nobody could see any more that the file had got its name."""
     path = project.folder / "all.jsonl"
