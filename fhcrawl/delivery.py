@@ -156,6 +156,11 @@ def open_special(path: Path) -> IO[bytes] | None:
     return None
 
 
+def is_named_pipe(path: Path) -> bool:
+    """Whether a path is a pipe that has a name: when it is closed, its reader takes that for the end."""
+    return path.is_fifo() and _descriptor(path) is None
+
+
 # The shell's >(gzip > x.gz) is one. What /dev/stdout leads to may be a file that others write to as well, or
 # a pipe, which has no path.
 def _descriptor(path: Path) -> int | None:

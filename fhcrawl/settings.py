@@ -25,6 +25,9 @@ FHCRAWL_DATA_DIR = os.environ.get("FHCRAWL_DATA_DIR")
 FHCRAWL_STORE_URL = os.environ.get("FHCRAWL_STORE_URL")
 # How long (seconds) a crawl that is no longer heard of keeps others from its feeds.
 FHCRAWL_LEASE_SECONDS = 300
+# How many seconds after a feed is done its changes are exported at the latest, however long the others take;
+# 0: at the end. Each time, a file that is appended to is copied.
+FHCRAWL_EXPORT_SECONDS = 60 * 60
 # Names the job that this process is part of: its processes may work on the same feeds. None: it shares none.
 FHCRAWL_JOB: str | None = None
 # How many archives (and documents of a list) and pages are fetched for each feed in one run; 0 is no limit.
@@ -118,6 +121,8 @@ CONCURRENT_REQUESTS_PER_DOMAIN = 1
 CONCURRENT_REQUESTS = 64
 # Scrapy's own, which does not keep to that.
 DOWNLOADER = "fhcrawl.downloader.Downloader"
+# Scrapy's own, which does not say when a feed is done.
+SCHEDULER = "fhcrawl.scheduler.Scheduler"
 # DownloaderAwarePriorityQueue: a host that waits must not stop other hosts.
 SCHEDULER_PRIORITY_QUEUE = "fhcrawl.pqueues.PoliteQueue"
 # 1 GiB, 32 MiB: a document that is broken can take 15 times its size to be mended. Both count what comes over
@@ -220,6 +225,7 @@ EXTENSIONS = {
     # It says feeds, documents and entries.
     "scrapy.extensions.logstats.LogStats": None,
     "fhcrawl.extensions.verdicts.VerdictsExtension": 0,
+    "fhcrawl.extensions.release.ReleaseExtension": 0,
     # Scrapy's would export each item as it comes, and leave half a file behind.
     "fhcrawl.extensions.feedexport.FeedExporter": 0,
     "scrapy.extensions.feedexport.FeedExporter": None,

@@ -100,8 +100,9 @@ class Summary:
 
     @property
     def rows(self) -> list[Row]:
-        """The lines; feeds with the same title have none, so that their addresses tell them apart."""
-        return [row if self._titles[row.title] == 1 else row._replace(title="") for row in self._rows]
+        """The lines, by URL; feeds with the same title have none, so that their addresses tell them apart."""
+        rows = sorted(self._rows, key=lambda row: row.feed)
+        return [row if self._titles[row.title] == 1 else row._replace(title="") for row in rows]
 
     def add(self, feed: Feed, verdict: Verdict, reasons: list[Reason], counts: Counts | None) -> None:
         """A feed that the store knows."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.exceptions import ExportError
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 WITH_END = frozenset({"json", "xml", "parquet"})
 OF_LINES = frozenset({"jsonl", "jsonlines", "jl", "csv"})
 LONGEST_HEADER = 10_000  # characters
+# Scrapy's placeholders that give each batch a file of its own.
+BATCH = re.compile(r"%\(batch_(id|time)\)")
 
 
 def check(path: Path, options: dict[str, Any]) -> None:
@@ -51,6 +54,32 @@ def line_end(path: Path, options: dict[str, Any]) -> bytes:
     with path.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
         return b"" if file.read(1) in (b"", end) else end
+
+
+def has_batches(template: str) -> bool:
+    """Whether each delivery to a place is a file of its own.
+
+    :param template: the URI of the place, with Scrapy's placeholders
+    """
+    return BATCH.search(template) is not None
+
+
+def has_no_end(options: dict[str, Any]) -> bool:
+    """Whether an export can go on behind what was written before."""
+    return options["format"] in OF_LINES and "postprocessing" not in options
+
+
+def continued(options: dict[str, Any], is_file: bool) -> dict[str, Any]:
+    """The options with which an export of lines goes on.
+
+    :param is_file: what was written is in a file that has its own name, else it has gone to a stream
+    """
+    if is_file:
+        return {**options, "overwrite": False}
+    if options["format"] != "csv":
+        return options
+    # Nobody can see whether a stream has its header.
+    return {**options, "item_export_kwargs": {**options["item_export_kwargs"], "include_headers_line": False}}
 
 
 def _is_plain(options: dict[str, Any]) -> bool:

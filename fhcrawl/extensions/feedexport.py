@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from scrapy import signals
 from scrapy.extensions import feedexport
+from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl import delivery
 from fhcrawl.addresses import without_credentials
@@ -19,9 +23,13 @@ from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.locks import locked
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
+    from scrapy.utils.asyncio import AsyncioLoopingCall
+    from twisted.internet.task import LoopingCall
     from typing_extensions import Self
 
     from fhcrawl.delivery import WrittenFile
@@ -30,6 +38,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FAILURES = "feedexport/failed_count/"
+ENTRIES_AT_ONCE = 100
 
 
 class FileFeedStorage(feedexport.FileFeedStorage):
@@ -41,6 +50,8 @@ class FileFeedStorage(feedexport.FileFeedStorage):
 
     beside: Path | None = None
     written: WrittenFile | None = None
+    # Makes good what a process has left that died while it was writing to the file.
+    recover: Callable[[], None] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -57,6 +68,8 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         mode: Literal["wb", "ab"] = "wb" if self.write_mode == "wb" else "ab"
         with ExitStack() as lock:
             lock.enter_context(locked(path))
+            if self.recover is not None:
+                self.recover()
             if mode == "ab":
                 appending.check(path, self._options)
             file, self.beside = delivery.open_beside(path, mode)
@@ -98,6 +111,9 @@ class FeedExporter(feedexport.FeedExporter):
     spider closes, the changes of this run, and those that earlier runs of its feeds committed and did not
     export, are written. They count as exported when every file has its name; a process that dies between is
     made good by the next one.
+
+    FHCRAWL_EXPORT_SECONDS: if every place can take more than one delivery, the changes of feeds that are done
+    are written before that, each time by the same steps. Files are locked only meanwhile.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -107,8 +123,16 @@ class FeedExporter(feedexport.FeedExporter):
             scheme: FileFeedStorage if storage is feedexport.FileFeedStorage else storage
             for scheme, storage in self.storages.items()
         }
-        self._storages: list[FileFeedStorage] = []
+        # The number of the next batch of each place, by its template.
+        self._batches = dict.fromkeys(self.feeds, 1)
+        # Those of the delivery that is under way.
+        self._started: list[FeedSlot] = []
+        # Of the files, by the template of their place.
+        self._paths: dict[str, Path] = {}
         self._failed = False
+        self._failures = 0
+        self._calls: AsyncioLoopingCall | LoopingCall | None = None
+        self._early: asyncio.Task[None] | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -121,33 +145,90 @@ class FeedExporter(feedexport.FeedExporter):
     @property
     def paths(self) -> list[Path]:
         """Of the files that are exported to; pipes and devices aside."""
-        paths = [Path(storage.path).resolve() for storage in self._storages]
-        return [path for path in paths if path.is_file() or not path.exists()]
+        return [path for path in self._paths.values() if path.is_file() or not path.exists()]
+
+    def open_spider(self, spider: Spider) -> None:
+        """Check the places, and begin to export what is done."""
+        super().open_spider(spider)
+        seconds = self.settings.getfloat("FHCRAWL_EXPORT_SECONDS")
+        if seconds and all(map(_takes_more, self.slots)):
+            self._calls = create_looping_call(self._export_done, spider)
+            self._calls.start(seconds, now=False)
+
+    def _export_done(self, spider: Spider) -> None:
+        extension = StoreExtension.of(self.crawler)
+        is_at_it = self._early is not None and not self._early.done()
+        if extension.has_released and not extension.has_failed and not is_at_it:
+            extension.has_released = False
+            self._early = asyncio.ensure_future(self._export(spider, is_last=False))
+
+    async def close_spider(self, spider: Spider) -> None:
+        """Write the changes that are left, and let them count as exported."""
+        if self._calls is not None and self._calls.running:
+            self._calls.stop()
+        if self._early is not None:
+            await self._early
+        await self._export(spider, is_last=True)
+        await super().close_spider(spider)
+
+    # -- deliveries ---------------------------------------------------------------------------------
+
+    async def _export(self, spider: Spider, is_last: bool) -> None:
+        """Make a delivery: of all that is left, or of the feeds that are done, if they have any changes."""
+        extension = StoreExtension.of(self.crawler)
+        self._failed, self._failures = False, self._count_failures()
+        number, count = None, 0
+        try:
+            self._open_slots(spider)
+            number = extension.store.begin_delivery(extension.run, only_released=not is_last)
+            count = await self._write(extension.store.pending(number), spider, pauses=not is_last)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the export is not whole
+            self._fail(error)
+        if count or is_last or self._failed:
+            await self._close_slots(spider)
+        if number is not None:
+            self._deliver(extension.store, number)
+        self._note_batches()
+        for storage in self._file_storages():
+            storage.release()
+        self._started, self.slots = [], []
+        if self._failed:
+            extension.has_released = True
+            when = "the next run of these feeds exports it" if is_last else "it is tried again later"
+            logger.error("Nothing counts as exported; %s", when)
+
+    def _open_slots(self, spider: Spider) -> None:
+        if self.slots:
+            return
+        for template, batch in self._batches.items():
+            options = self.feeds[template]
+            # Of the slot before, Scrapy takes the number.
+            before: Any = SimpleNamespace(batch_id=batch - 1)
+            uri_params = self._get_uri_params(spider, options["uri_params"], before)
+            uri = feedexport.apply_uri_params(template, uri_params)
+            self.slots.append(self._start_new_batch(batch, uri, options, spider, template))
 
     def _start_new_batch(self, *args: Any, **kwargs: Any) -> FeedSlot:
         slot = super()._start_new_batch(*args, **kwargs)
+        self._started.append(slot)
         if isinstance(slot.storage, FileFeedStorage):
-            self._storages.append(slot.storage)
+            slot.storage.recover = partial(delivery.recover, StoreExtension.of(self.crawler).store)
+            self._paths[slot.uri_template] = Path(slot.storage.path).resolve()
         slot.uri = without_credentials(slot.uri)  # it is what the log shows
         return slot
 
-    async def close_spider(self, spider: Spider) -> None:
-        """Write the changes, and let them count as exported."""
-        extension = StoreExtension.of(self.crawler)
-        number = None
-        try:
-            number = extension.store.begin_delivery(extension.run)
-            for item in extension.store.pending(number):
-                self.item_scraped(item, spider)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the export is not whole
-            self._fail(error)
-        await self._close_slots(spider)
-        if number is not None:
-            self._deliver(extension.store, number)
-        for storage in self._storages:
-            storage.release()
-        if self._failed:
-            logger.error("Nothing counts as exported; the next run of these feeds exports it")
+    async def _write(self, items: Iterator[dict[str, Any]], spider: Spider, pauses: bool) -> int:
+        """Write entries; how many they are."""
+        count = 0
+        for count, item in enumerate(items, 1):
+            self.item_scraped(item, spider)
+            if pauses and not count % ENTRIES_AT_ONCE:
+                # Other feeds are under way.
+                await asyncio.sleep(0)
+        return count
+
+    def _file_storages(self) -> list[FileFeedStorage]:
+        return [slot.storage for slot in self._started if isinstance(slot.storage, FileFeedStorage)]
 
     async def _close_slots(self, spider: Spider) -> None:
         """Close files first: what has gone to another place cannot be taken back."""
@@ -155,16 +236,21 @@ class FeedExporter(feedexport.FeedExporter):
         others = [slot for slot in self.slots if slot not in files]
         for slot in files:
             await self._close_slot(slot, spider)
-        self.slots = [] if self._has_failed() else others
-        await super().close_spider(spider)
+        for slot in () if self._has_failed() else others:
+            self._schedule_slot_close(slot, spider)
+        if self._pending_close_tasks:
+            await asyncio.wait([asyncio.ensure_future(task) for task in self._pending_close_tasks])
+
+    def _count_failures(self) -> int:
+        stats = self.crawler.stats.get_stats()
+        return sum(count for name, count in stats.items() if name.startswith(FAILURES))
 
     def _has_failed(self) -> bool:
-        stats = self.crawler.stats.get_stats()
-        self._failed = self._failed or any(name.startswith(FAILURES) for name in stats)
+        self._failed = self._failed or self._count_failures() > self._failures
         return self._failed
 
     def _deliver(self, store: Store, number: int) -> None:
-        files = [storage.written for storage in self._storages if storage.written is not None]
+        files = [storage.written for storage in self._file_storages() if storage.written is not None]
         try:
             if not self._has_failed():
                 delivery.deliver(store, number, files)
@@ -173,6 +259,18 @@ class FeedExporter(feedexport.FeedExporter):
             self._fail(error)
         with contextlib.suppress(FhcrawlError):
             self._failed = not delivery.settle(store, number, files)
+
+    def _note_batches(self) -> None:
+        """Let what comes next go on where this delivery has ended."""
+        for slot in self._started:
+            if self._failed or slot.file is None:
+                continue
+            template = slot.uri_template
+            self._batches[template] = slot.batch_id + 1
+            if not appending.has_batches(template):
+                is_file = isinstance(slot.storage, FileFeedStorage) and slot.storage.written is not None
+                if is_file or slot.itemcount:
+                    self.feeds[template] = appending.continued(self.feeds[template], is_file)
 
     async def _close_slot(self, slot: FeedSlot, spider: Spider) -> None:
         if self._failed and slot.file is None:
@@ -186,3 +284,15 @@ class FeedExporter(feedexport.FeedExporter):
         self._failed = True
         self.crawler.stats.inc_value(f"{FAILURES}FileFeedStorage")
         logger.error("The export cannot be written: %s", error)
+
+
+def _takes_more(slot: FeedSlot) -> bool:
+    """Whether a place can take more than one delivery of a run."""
+    if appending.has_batches(slot.uri_template):
+        return True
+    if not appending.has_no_end(slot.feed_options):
+        return False
+    if isinstance(slot.storage, FileFeedStorage):
+        # Whoever reads from one that has a name takes the end of the first delivery for the end of all.
+        return not delivery.is_named_pipe(Path(slot.storage.path))
+    return isinstance(slot.storage, StdoutFeedStorage)

@@ -15,6 +15,7 @@ from fhcrawl.exceptions import BegunError, LeaseError, StoreError
 from fhcrawl.extensions import required
 from fhcrawl.logs import printable
 from fhcrawl.store import Store
+from fhcrawl.under_way import UnderWay
 from fhcrawl.visit import Loss, State
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ class StoreExtension:
 
     `untold` holds what the store should know and could not be told: losses, by feed. `left` holds the feeds
     that this crawl has left, to another crawl or because the store fails. `is_alone` says whether no other
-    process reads documents of the same feeds.
+    process reads documents of the same feeds. `under_way` knows which feeds are done; `has_released` says
+    whether there are any whose changes may not be exported yet.
     """
 
     is_alone = True
@@ -68,6 +70,8 @@ class StoreExtension:
         self.run = run
         self.untold: dict[str, Loss] = {}
         self.left: set[str] = set()
+        self.under_way = UnderWay()
+        self.has_released = False
         self._said: set[str] = set()
         self._stats = crawler.stats
         self._renewals: AsyncioLoopingCall | LoopingCall | None = None

@@ -1,4 +1,4 @@
-"""Says at the end of a run what can be claimed of each feed: in stats, store and log, on a terminal.
+"""Says what can be claimed of each feed when it is done: in stats, store and log, at the end on a terminal.
 
 The store is told too when the feed is due again.
 """
@@ -41,7 +41,7 @@ CHAIN = (Role.ARCHIVE, Role.PAGE)
 
 
 class VerdictsExtension:
-    """Counts, logs and stores the verdict of each feed of the run when the spider closes.
+    """Counts, logs and stores the verdict of each feed of the run when it is done, or the spider closes.
 
     When all else has been said, it shows a table of the feeds, and what to do about what is missing.
     """
@@ -74,34 +74,54 @@ class VerdictsExtension:
         if visit.role is Role.SUBSCRIPTION and visit.loss is not None and visit.loss.state is not State.KNOWN:
             self._unread.add(visit.feed)
 
+    def release(self, urls: list[str]) -> None:
+        """Count, log and store the verdicts of feeds that are done, and let other crawls have them.
+
+        :param urls: of `FEEDS_AT_ONCE` feeds at most; what another run has taken over is left alone
+        """
+        extension = StoreExtension.of(self._crawler)
+        try:
+            feeds = list(extension.store.feeds(extension.run, urls))
+            said = [_said(feed, extension.untold.get(feed.feed)) for feed in feeds]
+            extension.store.note_verdicts(extension.run, said, self._limits, released=True)
+        except StoreError as error:
+            # The end says them.
+            extension.fail(error)
+            return
+        extension.has_released = True
+        self._tell_all(extension, feeds, said)
+
     def spider_closed(self, reason: str) -> None:
-        """Count, log and store the verdicts."""
+        """Count, log and store the other verdicts."""
         extension = StoreExtension.of(self._crawler)
         # Who ends a crawl knows that it is not whole; other workers of a job may have read something.
         if self._unread and not self._is_any_read and extension.is_alone and reason != "shutdown":
             self._crawler.stats.set_value(UNREAD, len(self._unread))
-        untold = dict(extension.untold)
         try:
-            self._tell_stored(extension, untold)
+            self._tell_stored(extension)
         except StoreError as error:
             extension.fail(error)
-        for url, loss in untold.items():
+        for url, loss in extension.untold.items():
             self._tell(url, Verdict.UNKNOWN, 0, [printable(loss.detail)])
             self._summary.add_unknown(url, Verdict.UNKNOWN, loss.kind, loss.detail)
         self._summary.idle = getattr(self._crawler.spider, "idle", "")
         self._summary.left = self._crawler.stats.get_value(LEASED, 0)
 
-    def _tell_stored(self, extension: StoreExtension, untold: dict[str, Loss]) -> None:
-        progress = self._crawler.get_extension(ProgressExtension)
+    def _tell_stored(self, extension: StoreExtension) -> None:
         feeds = extension.store.feeds(extension.run)
         while some := list(islice(feeds, FEEDS_AT_ONCE)):
-            said = [_said(feed, untold.pop(feed.feed, None)) for feed in some]
+            said = [_said(feed, extension.untold.get(feed.feed)) for feed in some]
             self._note(extension, said)
-            for feed, (url, verdict, reasons) in zip(some, said, strict=True):
-                sentences = [f"{printable(reason.url)} {printable(reason.detail)}" for reason in reasons]
-                self._tell(url, verdict, feed.entries, sentences)
-                counts = None if progress is None else progress.progress.of(url)
-                self._summary.add(feed, verdict, reasons, counts)
+            self._tell_all(extension, some, said)
+
+    def _tell_all(self, extension: StoreExtension, feeds: list[Feed], said: list[Said]) -> None:
+        progress = self._crawler.get_extension(ProgressExtension)
+        for feed, (url, verdict, reasons) in zip(feeds, said, strict=True):
+            extension.untold.pop(url, None)
+            sentences = [f"{printable(reason.url)} {printable(reason.detail)}" for reason in reasons]
+            self._tell(url, verdict, feed.entries, sentences)
+            counts = None if progress is None else progress.progress.of(url)
+            self._summary.add(feed, verdict, reasons, counts)
 
     def _note(self, extension: StoreExtension, said: list[Said]) -> None:
         # A store that has failed keeps none: NULL claims nothing.

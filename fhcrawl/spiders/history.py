@@ -77,9 +77,8 @@ class HistorySpider(Spider):
         self.deltafetch_reset = deltafetch_reset
         self.warc = warc
         self._captures: Captures | None = None
-        self._has_asked = False
-        # What is said of a crawl without feeds.
-        self.idle = ""
+        self.has_captures_left = bool(warc)  # no feed is done before they are read
+        self.idle = ""  # what is said of a crawl without feeds
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -151,11 +150,12 @@ class HistorySpider(Spider):
             logger.info("%s", self.idle)
         if self.warc:
             await self._open_captures()
-        given = iter(feeds.items())
-        while some := {feed: options.plain() for feed, options in islice(given, FEEDS_AT_ONCE)}:
+        given = ((feed, options.plain()) for feed, options in feeds.items())
+        while some := dict(islice(given, FEEDS_AT_ONCE)):
             for known in extension.begin_walks(some):
-                for request in self.first(known, some[known.feed]):
-                    yield request
+                with extension.under_way.begun(known.feed):
+                    for request in self.first(known, some[known.feed]):
+                        yield request
             # What is under way goes on: with many feeds, it would have to wait for all of them.
             await asyncio.sleep(0)
 
@@ -299,9 +299,9 @@ class HistorySpider(Spider):
 
         :raises DontCloseSpider: if there are any
         """
-        if self._captures is None or self._has_asked:
+        if self._captures is None or not self.has_captures_left:
             return
-        self._has_asked = True
+        self.has_captures_left = False
         requests = self._first_captures(self._captures)
         for request in requests:
             self.crawler.engine.crawl(request)
@@ -336,8 +336,8 @@ class HistorySpider(Spider):
     def _next_capture(self, feed: str) -> Iterator[Request]:
         found = None if self._captures is None else self._captures.next(feed)
         if found is not None:
-            options, run = self.feeds[feed].plain(), StoreExtension.of(self.crawler).run
-            walk = {"feed": feed, "options": options, "run": run}
+            run = StoreExtension.of(self.crawler).run
+            walk = {"feed": feed, "options": self.feeds[feed].plain(), "run": run}
             yield self._request(asking.capture(found, walk))
 
     def parse_capture(self, response: Response, **kwargs: Any) -> Iterator[Request | EntryVersion]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select, true
+from sqlalchemy import exists, func, select, true
 
 from fhcrawl.clock import now
 from fhcrawl.exceptions import LeaseError
@@ -22,11 +22,18 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
-def begin(connection: Connection, run: int) -> int:
-    """Begin to export what no export holds yet, of the feeds of a run; the delivery's number."""
+def begin(connection: Connection, run: int, only_released: bool = False) -> int:
+    """Begin to export what no export holds yet, of the feeds of a run; the delivery's number.
+
+    :param only_released: only of those that the run has finished with
+    """
     begun = deliveries.insert().values(run=run, files="[]").returning(deliveries.c.id)
     number = int(connection.execute(begun).scalar_one())
-    crawled = select(feeds.c.id).where(feeds.c.run == run)
+    waits = exists().where(changes.c.feed_id == feeds.c.id, changes.c.delivery.is_(None))
+    # Another run that claims one of them comes before this delivery, or finds it.
+    crawled = select(feeds.c.id).where(feeds.c.run == run, waits).order_by(feeds.c.id).with_for_update()
+    if only_released:
+        crawled = crawled.where(feeds.c.released.is_not(None))
     mine = changes.c.delivery.is_(None) & changes.c.feed_id.in_(crawled)
     connection.execute(changes.update().where(mine).values(delivery=number))
     return number

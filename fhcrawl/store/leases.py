@@ -1,7 +1,7 @@
 """Which crawl may write what of a feed: one at a time, or the processes of one job.
 
-A feed belongs to the last run that began to walk it, until that run is over: it has ended, its time has
-run out, or its process is gone. The clock is the database's.
+A feed belongs to the last run that began to walk it, until that run has finished with it (`released`) or is
+over: it has ended, its time has run out, or its process is gone. The clock is the database's.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from sqlalchemy import bindparam, case, cast, exists, extract, func, null, selec
 
 from fhcrawl.exceptions import BegunError, LeaseError
 from fhcrawl.store.prepared import Prepared
-from fhcrawl.store.schema import Number, deliveries, feeds, runs
+from fhcrawl.store.schema import Number, changes, deliveries, feeds, runs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from psycopg import Error
     from sqlalchemy import ColumnElement, Connection, Dialect, Row
 
@@ -32,6 +34,7 @@ LONGEST = 24 * 60 * 60
 # What ends later, by much, was noted by a clock that was wrong: it would hold its feeds until then.
 LIVES = (runs.c.expires > NOW) & (runs.c.expires <= NOW + 2 * LONGEST)
 TAKEN_OVER = "another crawl has taken it over, because this one was silent for too long"
+FINISHED = "this crawl has finished with it, and another one may have it"
 # Renewed when a third of it has passed, so that two renewals may fail.
 RENEWALS = 3
 PROC = Path("/proc")
@@ -42,10 +45,18 @@ STATE, START = 0, 19
 
 IS_REFERRED_TO = exists().where(feeds.c.run == runs.c.id) | exists().where(deliveries.c.run == runs.c.id)
 HOLDER = (
-    select(feeds.c.run, runs.c.owner)
+    select(feeds.c.run, feeds.c.released, runs.c.owner)
     .outerjoin_from(feeds, runs, runs.c.id == feeds.c.run)
     .where(feeds.c.id == bindparam("feed_id"))
     .with_for_update(of=feeds)
+)
+# Changes that are being delivered are read meanwhile: nobody may write to their feeds. There are few
+# deliveries, and mostly none; a feed may have many changes.
+_is_delivered = exists().where(changes.c.feed_id == feeds.c.id, changes.c.delivery == deliveries.c.id)
+RELEASED = select(feeds.c.id).where(
+    feeds.c.id.in_(bindparam("released", expanding=True)),
+    feeds.c.released.is_not(None),
+    ~exists().where(deliveries.c.run == feeds.c.run, _is_delivered),
 )
 
 
@@ -63,6 +74,7 @@ class Leases:
         self._seconds = seconds
         self._renewed = time.monotonic()
         is_held: Any = exists().where(runs.c.id == feeds.c.run, runs.c.owner == self.owner)
+        is_held &= feeds.c.released.is_(None)
         if self._shares:
             is_held &= self._is_own()
         kept = case((is_held, feeds.c.run), else_=null())
@@ -91,6 +103,16 @@ class Leases:
         """Count as over."""
         connection.execute(runs.update().where(runs.c.id == self._run).values(expires=0))
 
+    def released(self, connection: Connection, rows: Iterable[Row[Any]]) -> set[int]:
+        """The numbers of those feeds that their runs have finished with: any run may claim them.
+
+        :param rows: of the feeds, which nobody else can change before the transaction ends
+        """
+        numbers = [row.id for row in rows if row.released is not None]
+        if not numbers or not self._counts(connection):
+            return set()
+        return set(connection.scalars(RELEASED, {"released": numbers}))
+
     def claim(self, connection: Connection, run: int) -> None:
         """Check that a feed of another run may be taken over.
 
@@ -110,11 +132,13 @@ class Leases:
     def check(self, connection: Connection, feed_id: int) -> None:
         """Check that a feed still belongs to this run; nobody can take it before the transaction ends.
 
-        :raises LeaseError: if another run has taken it over
+        :raises LeaseError: if another run has taken it over, or this one has finished with it
         """
         holder = _holder(connection.dialect).execute(connection, {"feed_id": feed_id}).first()
         if holder is None or holder.owner != self.owner or not self._counts(connection):
             raise LeaseError(TAKEN_OVER)
+        if holder.released is not None:
+            raise LeaseError(FINISHED)
         self.renew(connection)
 
     # The feeds of a process of a job are another one's when it was taken for dead, though the job's they are.

@@ -52,7 +52,7 @@ def unsubscribe(connection: Connection, feed: str) -> bool:
     :raises StoreError: if it is not subscribed, though something was read of it, or a crawl is at work on it
     """
     row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).first()
-    if row is not None and _is_empty(connection, row.id) and leases.is_over(connection, row.run):
+    if row is not None and _is_empty(connection, row.id) and _is_free(connection, row):
         connection.execute(documents.delete().where(documents.c.feed_id == row.id))
         connection.execute(feeds.delete().where(feeds.c.id == row.id))
         return True
@@ -60,6 +60,11 @@ def unsubscribe(connection: Connection, feed: str) -> bool:
         raise StoreError(f"{feed} is not subscribed; `scrapy feeds` shows what is")
     connection.execute(feeds.update().where(feeds.c.id == row.id).values(subscribed=None, options=None))
     return False
+
+
+def _is_free(connection: Connection, row: Row[Any]) -> bool:
+    """Whether no crawl is at work on a feed."""
+    return row.released is not None or leases.is_over(connection, row.run)
 
 
 def _is_empty(connection: Connection, feed_id: int) -> bool:

@@ -255,9 +255,7 @@ class Store:
             "since": now,
         }
         with self._database.transaction() as connection:
-            run = connection.scalar(select(feeds.c.run).where(statements.is_of(feed)))
-            if run is not None:
-                self._living().claim(connection, run)
+            walks.claim(connection, self._living(), feed)
             connection.execute(documents.update().where(documents.c.feed_id == known).values(unread))
 
     def end_of(self, feed: str, key: str, role: Role, run: int) -> End | None:
@@ -471,10 +469,10 @@ class Store:
 
     # -- exports ----------------------------------------------------------------------------------
 
-    def begin_delivery(self, run: int) -> int:
+    def begin_delivery(self, run: int, only_released: bool = False) -> int:
         """Begin to export what no export holds yet, of the feeds of a run; the delivery's number."""
         with self._database.transaction() as connection:
-            return exports.begin(connection, run)
+            return exports.begin(connection, run, only_released)
 
     def pending(self, number: int) -> Iterator[dict[str, Any]]:
         """The changes of a delivery: entries, feed by feed, oldest first."""
@@ -525,8 +523,8 @@ class Store:
     # -- verdicts ---------------------------------------------------------------------------------
 
     def feeds(self, run: int | None = None, urls: Iterable[str] = ()) -> Iterator[Feed]:
-        """The feeds of a run, or some of them, or all, by URL, with their verdicts."""
-        of_run = true() if run is None else feeds.c.run == run
+        """The feeds that a run still has, or some of them, or all, by URL, with their verdicts."""
+        of_run = true() if run is None else (feeds.c.run == run) & feeds.c.released.is_(None)
         if chosen := list(urls):
             of_run &= statements.is_one_of(chosen)
         found = select(feeds).where(of_run).order_by(feeds.c.url)
@@ -547,14 +545,14 @@ class Store:
         with self._database.snapshot() as connection:
             return details(connection, self._feed_id(connection, feed))
 
-    def note_verdicts(self, run: int, said: list[Said], limits: Limits) -> None:
-        """Note what a run has said at its end, for those who read the database; and when feeds are due.
+    def note_verdicts(self, run: int, said: list[Said], limits: Limits, released: bool = False) -> None:
+        """Note what a run says, for those who read the database, and when feeds are due.
 
         :param said: of `FEEDS_AT_ONCE` feeds at most; what another run has taken over is left alone
-        :param limits: of when feeds are due
+        :param released: other crawls may have them from now on
         """
         with self._database.transaction() as connection:
-            verdicts.note(connection, run, said, limits)
+            verdicts.note(connection, run, said, limits, released)
 
     # -- subscriptions, and when feeds are due ------------------------------------------------------
 

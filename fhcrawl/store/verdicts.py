@@ -94,15 +94,12 @@ LOSING_ENTRIES = _losing_entries()
 MOVED_ARCHIVES = _moved_archives()
 WITH_PAGES = _with_pages()
 
-NOTE = (
-    feeds.update()
-    .where(feeds.c.id == bindparam("b_id"))
-    .values({name: bindparam(name) for name in ("verdict", "reasons", "changed", "change_seconds", "due")})
-)
+NOTED = ("verdict", "reasons", "changed", "change_seconds", "due", "released")
+NOTE = feeds.update().where(feeds.c.id == bindparam("b_id")).values({name: bindparam(name) for name in NOTED})
 
 
 class Said(NamedTuple):
-    """What a run says of a feed at its end."""
+    """What a run says of a feed when it has finished with it."""
 
     feed: str
     verdict: Verdict
@@ -204,13 +201,17 @@ def _left(feed: Row[Any], found: Row[Any] | None) -> Iterator[Reason]:
         yield Reason(State.KNOWN.value, found.url or feed.url, detail, found.since)
 
 
-def note(connection: Connection, run: int, said: list[Said], limits: Limits) -> None:
-    """Note what a run has said of feeds that are still its own, and when they are due again."""
+def note(connection: Connection, run: int, said: list[Said], limits: Limits, released: bool) -> None:
+    """Note what a run has said of feeds that are still its own, and when they are due again.
+
+    :param released: other runs may have them from now on
+    """
     by_url = {one.feed: one for one in said}
     of_run = select(feeds).where(is_one_of(list(by_url)), feeds.c.run == run)
     rows = connection.execute(of_run.order_by(feeds.c.id).with_for_update()).all()
     if rows:
-        connection.execute(NOTE, [_noted(row, by_url[row.url], limits) for row in rows])
+        noted = [{**_noted(row, by_url[row.url], limits), "released": int(released) or None} for row in rows]
+        connection.execute(NOTE, noted)
 
 
 def _noted(row: Row[Any], said: Said, limits: Limits) -> dict[str, object]:

@@ -17,7 +17,7 @@ from fhcrawl.store.statements import MOVED, is_of, is_one_of
 from fhcrawl.visit import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sqlalchemy import Connection, Row
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 BEGUN = (
     feeds.update()
     .where(feeds.c.id.in_(bindparam("begun", expanding=True)))
-    .values(verdict=None, reasons=None, retry_after=None, due=None, run=bindparam("b_run"))
+    .values(verdict=None, reasons=None, retry_after=None, due=None, released=None, run=bindparam("b_run"))
 )
 NUMBERED = select(documents).where(documents.c.id.in_(bindparam("numbers", expanding=True)))
 INDEXES = select(documents).where(
@@ -72,8 +72,8 @@ def begin(
     connection.execute(upserts.feed, new)
     given = select(feeds).where(is_one_of(urls)).order_by(feeds.c.id).with_for_update()
     rows = connection.execute(given).all()
-    refusals = {holder: _refusal(connection, leases, holder) for holder in {row.run for row in rows}}
-    ours = [row for row in rows if refusals[row.run] is None]
+    refusals = _refusals(connection, leases, rows)
+    ours = [row for row in rows if refusals[row.id] is None]
     connection.execute(BEGUN, {"begun": [row.id for row in ours], "b_run": run})
     latest = latest_time(now)
     in_doubt = _in_doubt(connection, ours, latest)
@@ -81,7 +81,28 @@ def begin(
         parameters = {"in_doubt": list(in_doubt), "b_since": now, "latest": latest}
         connection.execute(ASK_AGAIN, parameters)
     known = dict(_subscriptions(connection, ours, run, in_doubt))
-    return {row.id: (row.url, refusals[row.run] or known[row.id]) for row in rows}
+    return {row.id: (row.url, refusals[row.id] or known[row.id]) for row in rows}
+
+
+def _refusals(
+    connection: Connection, leases: Leases, rows: Sequence[Row[Any]]
+) -> dict[int, LeaseError | None]:
+    """Why feeds cannot be taken over, by number; None for those that can."""
+    released = leases.released(connection, rows)
+    holders = {row.run for row in rows if row.id not in released}
+    of_holders = {holder: _refusal(connection, leases, holder) for holder in holders}
+    return {row.id: None if row.id in released else of_holders[row.run] for row in rows}
+
+
+def claim(connection: Connection, leases: Leases, url: str) -> None:
+    """Check that a feed, if it is known, may be taken over.
+
+    :raises LeaseError: if another crawl is at work on it
+    """
+    rows = connection.execute(select(feeds).where(is_of(url)).with_for_update()).all()
+    for refusal in _refusals(connection, leases, rows).values():
+        if refusal is not None:
+            raise refusal
 
 
 def _refusal(connection: Connection, leases: Leases, run: int) -> LeaseError | None:

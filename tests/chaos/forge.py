@@ -13,19 +13,22 @@ import threading
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.crawling import ROOT
 from tests.spooling import in_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from typing_extensions import Self
 
     from tests.chaos.moments import Moment
 
-# In the environment: documents come in pieces of so many entries; 0 for whole ones.
-PIECE = "TEST_PIECE"
+# In the environment: documents come in pieces of so many entries, 0 for whole ones; and seconds between looks
+# for feeds that are done, "" for as ever, with which FHCRAWL_EXPORT_SECONDS may be a part of a second.
+PIECE, LOOKS = "TEST_PIECE", "TEST_LOOKS"
 PRELOADED = (
     "scrapy.core.downloader.handlers.http11",
     "scrapy.core.engine",
@@ -33,6 +36,7 @@ PRELOADED = (
     "fhcrawl.commands.crawl",
     "fhcrawl.commands.export",
     "fhcrawl.extensions.feedexport",
+    "fhcrawl.extensions.release",
     "fhcrawl.extensions.verdicts",
     "fhcrawl.spidermiddlewares.deltafetch",
     "fhcrawl.spiders.history",
@@ -116,13 +120,26 @@ class Forged:
             os.close(handle)
 
 
+@contextlib.contextmanager
+def looking(seconds: float) -> Iterator[None]:
+    """Let this process look so often for feeds that are done; 0: as ever."""
+    from fhcrawl.commands import crawl
+    from fhcrawl.extensions import release
+
+    with pytest.MonkeyPatch.context() as changed:
+        if seconds:
+            changed.setattr(release, "LOOKS_AGAIN_SECONDS", seconds)
+            changed.delitem(crawl.OUR_NUMBERS, "FHCRAWL_EXPORT_SECONDS")
+        yield
+
+
 def serve() -> None:
     """Fork for each line."""
     for name in PRELOADED:
         import_module(name)
     if "twisted.internet.reactor" in sys.modules:
         raise RuntimeError("a reactor cannot be forked")
-    with in_pieces(int(os.environ[PIECE]) or None):
+    with in_pieces(int(os.environ[PIECE]) or None), looking(float(os.environ[LOOKS] or 0)):
         for line in sys.stdin:
             pid = os.fork()
             if not pid:

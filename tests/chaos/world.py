@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fhcrawl.store import Store
 from tests.chaos.documents import Style
-from tests.chaos.forge import PIECE, Forge
+from tests.chaos.forge import LOOKS, PIECE, Forge
 from tests.chaos.moments import COMMIT, COMMIT_AFTER_RENAME, RENAME, Moment
 from tests.chaos.oracle import (
     BrokenPromise,
@@ -37,6 +37,8 @@ ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 RUN_SECONDS = 120
 # How many of a run's moments can be its last one; most runs have fewer commits.
 MOMENTS = {COMMIT: 25, RENAME: 1, COMMIT_AFTER_RENAME: 3}
+# In worlds whose runs release and export feeds as soon as they are done.
+EARLY_MOMENTS = {COMMIT: 40, RENAME: 4, COMMIT_AFTER_RENAME: 12}
 EXPORT = "all.jsonl"
 RECORD = re.compile(r"^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[)", re.MULTILINE)
 ROBOTS = "[scrapy.downloadermiddlewares.robotstxt] ERROR: Error downloading"
@@ -78,7 +80,9 @@ class World:
         self.database = project.database
         self.hosts = Hosts()
         piece = seeded(f"{seed} pieces").choice((0, 0, 1, 3))
-        self.forge = Forge({**project.deployment, PIECE: str(piece)})
+        self.early = seeded(f"{seed} early")
+        self.looks = self.early.choice(("", "0.01", "0.01"))
+        self.forge = Forge({**project.deployment, PIECE: str(piece), LOOKS: self.looks})
         self.reader = Reader()
         self.appends = self.rng.random() < 0.3
         self.number = 0
@@ -140,6 +144,8 @@ class World:
         if rng.random() < 0.7:
             what = rng.choice((COMMIT, COMMIT, COMMIT, RENAME, COMMIT_AFTER_RENAME))
             moment = Moment(what, rng.randint(1, MOMENTS[what]))
+            if self.looks and self.early.random() < 0.5:
+                moment = Moment(what, self.early.randint(1, EARLY_MOMENTS[what]))
         settings: dict[str, object] = {
             "DOWNLOAD_TIMEOUT": 1,
             "RETRY_TIMES": rng.choice((0, 0, 1)),
@@ -181,6 +187,8 @@ class World:
         feeds = " ".join(publisher.feed for publisher in self.hosts.publishers.values())
         output = () if drawn.output is None else ("-o", drawn.output)
         settings = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8", **drawn.settings}
+        if self.looks:
+            settings["FHCRAWL_EXPORT_SECONDS"] = self.early.choice((0.02, 0.02, 0.1, 0))
         given = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
         return ["crawl", "history", "-a", f"feed={feeds}", *output, *given]
 

@@ -1,0 +1,128 @@
+"""Feeds that a run which is still at work has finished with: other runs may have them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fhcrawl.exceptions import LeaseError
+from fhcrawl.logical_feed import Verdict
+from fhcrawl.schedule import Limits
+from fhcrawl.store.verdicts import Said
+from tests.store.test_leases import FEED, NOW, opened, visit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fhcrawl.store import Store
+    from tests.databases import Database
+
+OTHER = "http://example.org/other"
+
+
+@pytest.fixture
+def one(database: Database) -> Iterator[Store]:
+    yield from opened(database)
+
+
+@pytest.fixture
+def two(database: Database) -> Iterator[Store]:
+    yield from opened(database)
+
+
+def begun(store: Store, *titles: str) -> int:
+    run = store.begin_run()
+    store.begin_walks([FEED, OTHER], run, NOW)
+    store.commit(visit(run, *titles))
+    return run
+
+
+def release(store: Store, run: int) -> None:
+    store.note_verdicts(run, [Said(FEED, Verdict.COMPLETE, [])], Limits(1, 1), released=True)
+
+
+def titles(store: Store, run: int, only_released: bool = False) -> list[str]:
+    number = store.begin_delivery(run, only_released)
+    found = [entry["title"] for entry in store.pending(number)]
+    store.cancel_delivery(number)
+    return found
+
+
+def test_feed_that_a_run_has_finished_with_is_another_ones(
+    one: Store, two: Store, database: Database
+) -> None:
+    first, second = begun(one, "a"), two.begin_run()
+    with pytest.raises(LeaseError, match="at work on it"):
+        two.begin_walk(FEED, second, NOW)
+    with pytest.raises(LeaseError):
+        two.forget(FEED, NOW)
+    release(one, first)
+    two.forget(FEED, NOW)
+    known = two.begin_walks([FEED, OTHER], second, NOW)
+    assert not isinstance(known[FEED], LeaseError)
+    assert isinstance(known[OTHER], LeaseError)
+    two.commit(visit(second, "b"))
+    with pytest.raises(LeaseError):
+        one.begin_walk(FEED, first, NOW)
+    # The end of the first run is nothing to the feed any more.
+    assert [feed.feed for feed in one.feeds(first)] == [OTHER]
+    release(one, first)
+    assert database.rows(f"SELECT released, verdict FROM feeds WHERE url = '{FEED}'") == [(None, None)]
+    assert titles(one, first) == []
+    assert titles(two, second) == ["b"]
+
+
+def test_run_writes_nothing_more_to_a_feed_that_it_has_finished_with(one: Store) -> None:
+    run = begun(one, "a")
+    release(one, run)
+    for write in (one.commit, one.lose, one.confirm):
+        with pytest.raises(LeaseError):
+            write(visit(run, "b"))
+    answers: list[int | Exception] = []
+    one.send(visit(run, "b"), answers.append)
+    one.settle()
+    assert isinstance(answers[0], LeaseError)
+    assert titles(one, run) == ["a"]
+    # Its own, if it begins anew.
+    one.begin_walk(FEED, run, NOW)
+    one.commit(visit(run, "b"))
+    assert titles(one, run) == ["b"]
+
+
+def test_feed_is_said_once(one: Store) -> None:
+    run = begun(one, "a")
+    assert [feed.feed for feed in one.feeds(run, [FEED])] == [FEED]
+    release(one, run)
+    assert list(one.feeds(run, [FEED])) == []
+    assert [feed.feed for feed in one.feeds(run)] == [OTHER]
+
+
+def test_feed_is_nobodys_while_its_changes_are_delivered(one: Store, two: Store) -> None:
+    first, second = begun(one, "a"), two.begin_run()
+    assert titles(one, first, only_released=True) == []
+    release(one, first)
+    number = one.begin_delivery(first, only_released=True)
+    with pytest.raises(LeaseError, match="at work on it"):
+        two.begin_walk(FEED, second, NOW)
+    assert [entry["title"] for entry in one.pending(number)] == ["a"]
+    one.end_delivery(number)
+    two.begin_walk(FEED, second, NOW)
+    two.commit(visit(second, "b"))
+    assert titles(one, first) == []
+    assert titles(two, second) == ["b"]
+
+
+def test_delivery_of_other_feeds_keeps_nobody_from_a_feed(one: Store, two: Store) -> None:
+    first = begun(one)
+    release(one, first)
+    one.begin_delivery(first)
+    assert two.begin_walk(FEED, two.begin_run(), NOW).feed == FEED
+
+
+def test_feed_of_which_nothing_was_read_is_forgotten_when_it_is_released(one: Store, two: Store) -> None:
+    first = one.begin_run()
+    one.begin_walks([FEED, OTHER], first, NOW)
+    release(one, first)
+    assert two.unsubscribe([FEED]) == {FEED: True}
+    assert [feed.feed for feed in two.feeds()] == [OTHER]
