@@ -17,6 +17,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.internet.error import ConnectionClosed
 
 from fhcrawl.downloadermiddlewares.guard import RefusedUrl
+from fhcrawl.downloadermiddlewares.httpcompression import TooManyStreams
 from fhcrawl.downloadermiddlewares.limits import LimitReached
 from fhcrawl.downloadermiddlewares.politeness import retry_after
 from fhcrawl.downloadhandlers.bounded import HeadersTooLarge
@@ -98,7 +99,7 @@ def _status(status: int) -> Loss:
 
 def _ignored(error: IgnoreRequest) -> Loss:
     message = printable(str(error))
-    if isinstance(error, HeadersTooLarge):
+    if isinstance(error, (HeadersTooLarge, TooManyStreams)):
         return Loss(State.REFUSED, "too-large", message)
     if DECOMPRESSION in str(error):
         return TOO_LARGE

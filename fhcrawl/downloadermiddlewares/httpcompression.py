@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import zlib
 from typing import TYPE_CHECKING, Any
 
 import brotli
 from scrapy.downloadermiddlewares import httpcompression
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from fhcrawl.exceptions import FhcrawlError
@@ -22,50 +24,82 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
-CHUNK = 65_536  # octets that come out of a decompressor at once
+CHUNK = 65_536  # octets that go into a decompressor, or come out of it, at once
+FIRST_CHUNK = 1024  # of a stream, which may be much shorter than CHUNK
+# Streams that one body may consist of: each takes some microseconds, however little is in it.
+MOST_STREAMS = 10_000
 GZIP, RAW = zlib.MAX_WBITS | 16, -zlib.MAX_WBITS
+NO_PADDING = re.compile(rb"[^\0]")
 
 
 class NoEndError(FhcrawlError):
     """A compressed body does not end as its encoding asks for."""
 
 
+class TooManyStreams(FhcrawlError, IgnoreRequest):  # noqa: N818
+    """A compressed body that consists of more streams than it may."""
+
+    def __init__(self) -> None:
+        super().__init__(f"consists of more than {MOST_STREAMS} compressed streams")
+
+
 class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
     """Marks such a body as Scrapy marks one that is shorter than its Content-Length: with `dataloss`."""
 
     def process_response(self, request: Request, response: Response, *_: Any) -> Request | Response:
-        """Decompress a response."""
+        """Decompress a response.
+
+        :raises TooManyStreams: if its body consists of too many
+        :raises IgnoreRequest: if it is too large when it is decompressed
+        """
         # It is changed when it is decompressed.
         encodings = response.headers.getlist("Content-Encoding")
+        most = request.meta.get("download_maxsize", self._max_size)
+        has_end = is_whole(response.body, encodings, most)
         done = super().process_response(request, response)
-        if done is response or not isinstance(done, Response) or is_whole(response.body, encodings):
+        if done is response or not isinstance(done, Response) or has_end:
             return done
         return done.replace(flags=[*done.flags, "dataloss"])
 
 
 # Scrapy's functions keep what comes before a fault, and do not say that there is one.
-def is_whole(body: bytes, encodings: list[bytes]) -> bool:
-    """Whether a compressed body has its end, with the right checksum and length.
+def is_whole(body: bytes, encodings: list[bytes], most: int) -> bool:
+    """Whether a compressed body has its end, with the right checksum and length, or is too large anyway.
 
-    :param body: as it came; it is known that what it is decompressed to is not too large
+    :param body: as it came
     :param encodings: the Content-Encoding headers
+    :param most: how many octets it may be decompressed to; 0 is no limit
+    :raises TooManyStreams: if it consists of too many
     """
     names = [name.strip().lower() for name in b",".join(encodings).split(b",")]
     try:
         while body and names and names[-1] in DECOMPRESS:
-            pieces = DECOMPRESS[names.pop()](body)
-            body = b"".join(pieces) if names else b"".join(b"" for _piece in pieces)
+            pieces, size = [], 0
+            for piece in DECOMPRESS[names.pop()](body):
+                size += len(piece)
+                if 0 < most < size:
+                    return True
+                if names:  # another encoding is to be taken off
+                    pieces.append(piece)
+            body = b"".join(pieces)
     except (NoEndError, zlib.error, brotli.error, zstd.ZstdError):
         return False
     return True
 
 
+def _count(streams: int) -> int:
+    if streams == MOST_STREAMS:
+        raise TooManyStreams
+    return streams + 1
+
+
 def _gzip(body: bytes) -> Iterator[bytes]:
     # RFC 1952, 2.2: "A gzip file consists of a series of members". Files are padded with zeros.
-    position = 0
-    while body[position:].strip(b"\0"):
+    position = streams = 0
+    while member := NO_PADDING.search(body, position):
+        streams = _count(streams)
         stream = zlib.decompressobj(GZIP)
-        position = yield from _inflated(stream, body, position)
+        position = yield from _inflated(stream, body, member.start())
 
 
 # RFC 9110, 8.4.1.2: deflate is zlib's format; "some non-conformant implementations send the "deflate"
@@ -82,8 +116,10 @@ def _deflate(body: bytes) -> Iterator[bytes]:
 
 def _inflated(stream: Any, body: bytes, position: int) -> Any:
     """Yield what a stream is decompressed to, and return the position behind it."""
+    size = FIRST_CHUNK
     while not stream.eof:
-        piece = body[position : position + CHUNK]
+        piece = body[position : position + size]
+        size = CHUNK
         if not piece:
             yield stream.flush()
             if not stream.eof:
@@ -108,12 +144,12 @@ def _brotli(body: bytes) -> Iterator[bytes]:
 
 # RFC 8878, 3.1: "Zstandard compressed data is made up of one or more frames."
 def _zstd(body: bytes) -> Iterator[bytes]:
-    stream = zstd.ZstdDecompressor()
+    stream, streams = zstd.ZstdDecompressor(), 1
     for position in range(0, len(body), CHUNK):
         piece = body[position : position + CHUNK]
         while piece or not (stream.eof or stream.needs_input):
             if stream.eof:
-                stream = zstd.ZstdDecompressor()
+                stream, streams = zstd.ZstdDecompressor(), _count(streams)
             yield stream.decompress(piece, CHUNK)
             piece = stream.unused_data
     if not stream.eof:

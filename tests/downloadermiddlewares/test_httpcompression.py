@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 import brotli
 import pytest
+from twisted.python.failure import Failure
 
-from fhcrawl.downloadermiddlewares.httpcompression import is_whole
+from fhcrawl.downloadermiddlewares.httpcompression import MOST_STREAMS, TooManyStreams, is_whole
+from fhcrawl.failures import loss_of
+from fhcrawl.visit import State
 from tests.feeds import E, atom
 from tests.server import Answer
 
@@ -42,11 +45,12 @@ COMPRESS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 }
 # Of more than one piece, before it is compressed and after.
 NOISE = random.Random(0).randbytes(200_000)  # noqa: S311 - it is no secret
+MOST = 2 * 10**6
 BODIES = {"small": b"<feed/>", "large": NOISE, "far smaller": b" " * 10**6, "little": b"<f/>"}
 
 
 def whole(encoding: str, body: bytes) -> bool:
-    return is_whole(body, [encoding.encode()])
+    return is_whole(body, [encoding.encode()], MOST)
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
@@ -73,7 +77,29 @@ def test_body_with_something_else_behind_it_is_not_whole(compression: str) -> No
 
 
 def test_padding_behind_gzip_is_no_fault() -> None:
-    assert whole("gzip", gzip.compress(NOISE) + b"\0" * 512)
+    padded = gzip.compress(NOISE) + b"\0" * 512
+    assert whole("gzip", padded)
+    assert whole("gzip", padded + padded)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_body_of_too_many_streams_is_not_decompressed(encoding: str) -> None:
+    _encoding, compress = COMPRESS[encoding]
+    nothing = compress(b"")
+    assert whole(encoding, nothing * MOST_STREAMS)
+    with pytest.raises(TooManyStreams) as raised:
+        whole(encoding, nothing * (MOST_STREAMS + 1))
+    detail = "consists of more than 10000 compressed streams"
+    assert loss_of(Failure(raised.value)) == (State.REFUSED, "too-large", detail)
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+def test_body_that_is_too_large_is_not_decompressed_to_its_end(compression: str) -> None:
+    encoding, compress = COMPRESS[compression]
+    cut_off = compress(NOISE * (2 * MOST // len(NOISE)))[:-1]
+    assert not is_whole(cut_off, [encoding.encode()], 0)
+    # Whoever decompresses it says that it is too large.
+    assert compression == "twice" or whole(encoding, cut_off)
 
 
 @pytest.mark.parametrize("position", [-8, -1], ids=["checksum", "length"])
