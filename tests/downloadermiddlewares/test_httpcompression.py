@@ -93,13 +93,13 @@ def test_body_of_too_many_streams_is_not_decompressed(encoding: str) -> None:
     assert loss_of(Failure(raised.value)) == (State.REFUSED, "too-large", detail)
 
 
-@pytest.mark.parametrize("compression", COMPRESS)
+@pytest.mark.parametrize("compression", ["gzip", "deflate", "raw deflate", "zstd"])
 def test_body_that_is_too_large_is_not_decompressed_to_its_end(compression: str) -> None:
     encoding, compress = COMPRESS[compression]
     cut_off = compress(NOISE * (2 * MOST // len(NOISE)))[:-1]
     assert not is_whole(cut_off, [encoding.encode()], 0)
     # Whoever decompresses it says that it is too large.
-    assert compression == "twice" or whole(encoding, cut_off)
+    assert whole(encoding, cut_off)
 
 
 @pytest.mark.parametrize("position", [-8, -1], ids=["checksum", "length"])
