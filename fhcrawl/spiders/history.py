@@ -264,14 +264,15 @@ class HistorySpider(Spider):
     def parse_part(self, response: Response, **kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Read a document that a list names: yields the request for the next one, then its entries."""
         visit = responses.visit_of(responses.asked(response), response.url)
-        following = list(self._next_part(visit, response.cb_kwargs))
         try:
             document = reading.as_part(visit, self._documents.read(response))
         except NotAFeedError as error:
             self._lose(visit, reading.unread(response, error, self._most))
-            yield from following
+            yield from self._next_part(visit, response.cb_kwargs)
             return
         entries = reading.fill(visit, response, document, self._most)
+        # It hands on how much its feed has brought, with this document.
+        following = list(self._next_part(visit, response.cb_kwargs))
         reading.report(visit, document)
         self._send(signals.document_read, visit=visit, response=response)
         yield from following

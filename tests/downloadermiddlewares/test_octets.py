@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -166,9 +167,14 @@ def test_what_entries_inherit_counts(server: FeedServer, project: Project, grows
         document = document.replace("<feed", f"<feed {attribute}", 1).replace("</feed>", f"{entries}</feed>")
         assert len(document) < 10_000
         server.serve(f"/{number}", document)
-    project.crawl(server.url("/9"), settings={"FHCRAWL_MAX_BYTES": 300_000, "FHCRAWL_PREFETCH": 0})
+    few = {"FHCRAWL_MAX_BYTES": 300_000, "FHCRAWL_PREFETCH": 0}
+    project.crawl(server.url("/9"), settings=few)
     assert server.asked() == ["/9", "/8"]
     assert project.verdict() == ("incomplete", ["limit"])
+    index = {"id": "s", "createdAt": "2003-01-01T00:00:00Z", "pages": [f"/{n}" for n in range(9, 0, -1)]}
+    server.serve("/index", json.dumps(index))
+    project.crawl(server.url("/index"), settings=few)
+    assert server.asked() == ["/index", "/9", "/8"]
 
 
 def test_captures_are_read_whatever_the_limit(server: FeedServer, project: Project) -> None:
