@@ -21,9 +21,10 @@ BEFORE_DOCTYPE = re.compile(rb"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 TOKEN = re.compile(rb"""<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|<!--|<\?|[\[\]>"']""", re.DOTALL)
 UNCLOSED = frozenset({b"<!--", b"<?", b'"', b"'"})
 PARAMETER_ENTITY = re.compile(rb"<!ENTITY\s+%\s+(\S+)")
-COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
-# XML 1.0, 3.3
-ATTRIBUTES = re.compile(rb"""<!ATTLIST\s(?:[^"'>]|"[^"]*"|'[^']*')*>""")
+# XML 1.0, 3.3: declarations of attributes; and what may look like them in a well-formed document type.
+ATTRIBUTES = re.compile(
+    rb"""<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|<!ATTLIST\s(?:[^"'>]|"[^"]*"|'[^']*')*>""", re.DOTALL
+)
 QUOTED = re.compile(rb"'[^']*'|\"[^\"]*\"")
 XMLNS = re.compile(rb"\sxmlns[\s:]")
 # XML 1.0, 2.4: what holds no references; then a tag with the text behind it, or text.
@@ -118,7 +119,7 @@ def _declared(doctype: bytes) -> Declared:
     contents = {each.name.encode(): each.content for each in entities}
     # A general entity may have the name of a parameter entity, and lxml does not say which is which.
     external = {name for name, content in contents.items() if content is None or name in parameters}
-    attributes = ATTRIBUTES.findall(COMMENT.sub(b"", doctype))
+    attributes = [found for found in ATTRIBUTES.findall(doctype) if found.startswith(b"<!ATTLIST")]
     return Declared(
         {name: content.encode() for name, content in contents.items() if name not in external},
         frozenset(external),

@@ -58,6 +58,13 @@ def test_document_type_that_begins_again_and_again() -> None:
         read(feed("&", before="<!DOCTYPE" * 200_000), LOCATION)
 
 
+@pytest.mark.parametrize("around", ["<!--{}-->", "<?x {}?>", '<!ENTITY x "{}">'])
+def test_document_type_with_what_looks_like_declarations(around: str) -> None:
+    looks = around.format("<!ATTLIST " * 20_000 + "'")
+    document = read(feed(ENTRY.format(1), before=f"<!DOCTYPE feed [{looks}]>"), LOCATION)
+    assert (len(document.entries), document.problems) == (1, [])
+
+
 def test_white_space_in_utf_16() -> None:
     with pytest.raises(NotAFeedError, match="not XML"):
         read((" " * 100_000 + "x").encode("utf-16-le"), LOCATION)
