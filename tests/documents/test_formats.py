@@ -125,7 +125,7 @@ def test_entry_that_is_bad_loses_no_other() -> None:
     assert {problem.kind for problem in document.problems} == {"no-id", "no-title", "unreadable-date"}
 
 
-ENTRY_PATHS = (["feed", "entry"], ["rss", "channel", "item"], ["RDF", "item"])
+ENTRY_PATHS = (["feed", "entry"], ["rss", "channel", "item"], ["rss", "item"], ["RDF", "item"])
 
 
 class Outline:
