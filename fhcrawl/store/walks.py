@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, select
 
+from fhcrawl.clock import now
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.logical_feed import Role
 from fhcrawl.ordering import latest_time
@@ -34,20 +35,22 @@ INDEXES = select(documents).where(
     documents.c.feed_id.in_(bindparam("numbers", expanding=True)), documents.c.role == Role.INDEX.value
 )
 LAST_WALK = select(feeds.c.walk).where(feeds.c.id == documents.c.feed_id).scalar_subquery()
-# What was compared while some of its times did not count, though they do now: the clock was wrong then, or
-# their time has come since.
-COUNTS_NOW = (documents.c.uncounted <= bindparam("latest")) & (documents.c.state == State.PROCESSED.value)
+# What was compared by other times than those that count now: the clock was wrong then, or the time of some
+# has come since.
+COUNTS_OTHERWISE = (documents.c.state == State.PROCESSED.value) & (
+    (documents.c.uncounted <= bindparam("latest")) | (documents.c.fetched > bindparam("latest"))
+)
 IN_DOUBT = (
     select(documents.c.feed_id)
     .distinct()
     .join(feeds, feeds.c.id == documents.c.feed_id)
-    .where(documents.c.feed_id.in_(bindparam("numbers", expanding=True)), MOVED | COUNTS_NOW)
+    .where(documents.c.feed_id.in_(bindparam("numbers", expanding=True)), MOVED | COUNTS_OTHERWISE)
 )
 # A redirect may have been for a moment; the subscription document alone does not tell.
 HAS_MOVED = documents.c.moved_to.is_not(None) & (documents.c.moved_walk == LAST_WALK)
 ASK_AGAIN = (
     documents.update()
-    .where(documents.c.feed_id.in_(bindparam("in_doubt", expanding=True)), HAS_MOVED | COUNTS_NOW)
+    .where(documents.c.feed_id.in_(bindparam("in_doubt", expanding=True)), HAS_MOVED | COUNTS_OTHERWISE)
     .values(
         state=State.KNOWN.value,
         reason=State.KNOWN.value,
@@ -59,26 +62,26 @@ ASK_AGAIN = (
 
 
 def begin(
-    connection: Connection, upserts: Upserts, leases: Leases, urls: list[str], run: int, now: str
+    connection: Connection, upserts: Upserts, leases: Leases, urls: list[str], run: int, since: str
 ) -> dict[int, tuple[str, Subscription | LeaseError]]:
     """Begin to walk feeds; by number, the URL of each and what is known of it, or why it is left alone.
 
     :param urls: of the subscription documents, as the user gave them
     :param run: whose part the walks are
-    :param now: ISO 8601 in UTC
+    :param since: now, ISO 8601 in UTC
     """
     # Sorted: two crawls that begin with the same feeds do not wait for each other.
-    new = [{"url": url, "location": url, "walk": 0, "run": NO_RUN, "since": now} for url in sorted(urls)]
+    new = [{"url": url, "location": url, "walk": 0, "run": NO_RUN, "since": since} for url in sorted(urls)]
     connection.execute(upserts.feed, new)
     given = select(feeds).where(is_one_of(urls)).order_by(feeds.c.id).with_for_update()
     rows = connection.execute(given).all()
     refusals = _refusals(connection, leases, rows)
     ours = [row for row in rows if refusals[row.id] is None]
     connection.execute(BEGUN, {"begun": [row.id for row in ours], "b_run": run})
-    latest = latest_time(now)
+    latest = latest_time(since)
     in_doubt = _in_doubt(connection, ours, latest)
     if in_doubt:
-        parameters = {"in_doubt": list(in_doubt), "b_since": now, "latest": latest}
+        parameters = {"in_doubt": list(in_doubt), "b_since": since, "latest": latest}
         connection.execute(ASK_AGAIN, parameters)
     known = dict(_subscriptions(connection, ours, run, in_doubt))
     return {row.id: (row.url, refusals[row.id] or known[row.id]) for row in rows}
@@ -116,8 +119,7 @@ def _refusal(connection: Connection, leases: Leases, run: int) -> LeaseError | N
 def known(connection: Connection, url: str) -> Subscription:
     """What is known of a feed whose walk has begun."""
     row = connection.execute(select(feeds).where(is_of(url))).one()
-    # What counts by now was asked for again when the walk began.
-    in_doubt = _in_doubt(connection, [row], latest="")
+    in_doubt = _in_doubt(connection, [row], latest_time(now()))
     return dict(_subscriptions(connection, [row], row.run, in_doubt))[row.id]
 
 

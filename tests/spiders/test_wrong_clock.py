@@ -108,6 +108,20 @@ def test_document_with_a_time_in_the_future_is_read_again_once_when_that_has_com
     assert crawl(database, served, "2012-01-01T00:00:00") == ({}, [INDEX])
 
 
+@pytest.mark.parametrize("relation", ["prev-archive", "next"])
+def test_version_that_won_by_a_clock_that_was_ahead_loses_by_the_right_one(
+    database: Database, relation: str
+) -> None:
+    """Its time has not come, whatever that clock said."""
+    served: dict[str, str | int] = {
+        INDEX: atom([E("1", "right", NEW)], links={relation: PAGE}, updated=NEW),
+        PAGE: atom([E("1", "mistyped", "2030-01-01T00:00:00Z")], updated=OLD),
+    }
+    assert crawl(database, served, "2040-01-01T00:00:00") == ({"1": "mistyped"}, [INDEX, PAGE])
+    assert crawl(database, served, "2026-01-01T00:00:00") == ({"1": "right"}, [INDEX, PAGE])
+    assert crawl(database, served, "2026-01-02T00:00:00") == ({}, [INDEX])
+
+
 def test_document_that_is_to_be_read_again_and_is_gone_is_missing(database: Database) -> None:
     """Nothing is claimed of what it would have said."""
     served: dict[str, str | int] = {
