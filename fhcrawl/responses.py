@@ -74,6 +74,8 @@ def note_freshness(visit: Visit, response: Response) -> None:
 def note_growth(response: Response, size: int) -> None:
     """Let a document count with what is stored of it, if that is more (FHCRAWL_MAX_BYTES).
 
+    Requests that are made after this hand it on.
+
     :param size: octets that are stored
     """
     known = response.cb_kwargs

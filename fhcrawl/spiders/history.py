@@ -271,7 +271,6 @@ class HistorySpider(Spider):
             yield from self._next_part(visit, response.cb_kwargs)
             return
         entries = reading.fill(visit, response, document, self._most)
-        # It hands on how much its feed has brought, with this document.
         following = list(self._next_part(visit, response.cb_kwargs))
         reading.report(visit, document)
         self._send(signals.document_read, visit=visit, response=response)

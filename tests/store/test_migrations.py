@@ -96,8 +96,8 @@ def test_crawl_goes_on_in_a_migrated_store(server: FeedServer, project: Project)
     server.serve("/complete", atom(whole, head="<fh:complete/>", title="complete", updated=later))
     run = project.crawl(*(server.url(f"/{name}") for name in [*names, "complete"]))
     assert run.exit_code == 0
-    # What charset a subscription document was read in is not known: each is read again, once. Of the archives,
-    # only what was missing is fetched.
+    # What charset a subscription document was read in is not known: each is read again, once. Of the
+    # archives, only what was missing is fetched.
     assert sorted(server.asked()) == sorted(
         [*(f"/{name}" for name in [*names, "complete"]), *(f"/{name}/1" for name in names)]
     )
