@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
-def begin(connection: Connection, run: int, only_released: bool = False) -> int:
+def begin(connection: Connection, number: int, run: int, only_released: bool = False) -> int:
     """Begin to export what no export holds yet, of the feeds of a run; the delivery's number.
 
+    :param number: it must never come again: a process that slept, and whose delivery another one has settled
+        meanwhile, would end the delivery that has its number
     :param only_released: only of those that the run has finished with
     """
-    begun = deliveries.insert().values(run=run, files="[]").returning(deliveries.c.id)
-    number = int(connection.execute(begun).scalar_one())
+    connection.execute(deliveries.insert().values(id=number, run=run, files="[]"))
     waits = exists().where(changes.c.feed_id == feeds.c.id, changes.c.delivery.is_(None))
     # Another run that claims one of them comes before this delivery, or finds it.
     crawled = select(feeds.c.id).where(feeds.c.run == run, waits).order_by(feeds.c.id).with_for_update()

@@ -74,7 +74,7 @@ store = Table(
     "store",
     metadata,
     Column("schema_version", Integer, nullable=False, comment="of these tables"),
-    Column("runs", Integer, nullable=False, comment="number of crawls so far"),
+    Column("runs", Integer, nullable=False, comment="number of the last crawl or delivery"),
 )
 
 runs = Table(

@@ -167,7 +167,7 @@ class Store:
         :param lease_seconds: how long it keeps its feeds from others after it was last heard of
         """
         with self._database.transaction() as connection:
-            run = _next_run(connection)
+            run = _next_number(connection)
             self._leases = Leases(run, job, lease_seconds)
             self._leases.begin(connection)
         return run
@@ -175,7 +175,7 @@ class Store:
     def renumber(self, known: Subscription) -> Subscription:
         """The same with a number that no run has: what was read before in this one may be read again."""
         with self._database.transaction() as connection:
-            return dataclasses.replace(known, run=_next_run(connection))
+            return dataclasses.replace(known, run=_next_number(connection))
 
     # -- the processes of a job -------------------------------------------------------------------
 
@@ -472,7 +472,7 @@ class Store:
     def begin_delivery(self, run: int, only_released: bool = False) -> int:
         """Begin to export what no export holds yet, of the feeds of a run; the delivery's number."""
         with self._database.transaction() as connection:
-            return exports.begin(connection, run, only_released)
+            return exports.begin(connection, _next_number(connection), run, only_released)
 
     def pending(self, number: int) -> Iterator[dict[str, Any]]:
         """The changes of a delivery: entries, feed by feed, oldest first."""
@@ -623,7 +623,7 @@ class Store:
         self._feed_ids |= feed_ids
 
 
-def _next_run(connection: Connection) -> int:
+def _next_number(connection: Connection) -> int:
     connection.execute(schema.store.update().values(runs=schema.store.c.runs + 1))
     number: int = connection.execute(select(schema.store.c.runs)).scalar_one()
     return number

@@ -294,6 +294,27 @@ def test_delivery_that_was_taken_for_dead_delivers_nothing(
     assert len(list(two.pending(two.begin_delivery(second)))) == 1
 
 
+def test_process_that_slept_leaves_the_deliveries_of_others_alone(
+    one: Store, two: Store, database: Database
+) -> None:
+    """Another one has settled its delivery meanwhile, and begun one of its own."""
+    first = one.begin_run()
+    one.begin_walk(FEED, first, NOW)
+    one.commit(visit(first, "a"))
+    number = one.begin_delivery(first)
+    database.execute("UPDATE runs SET expires = 1")
+    second = two.begin_run()
+    delivery.recover(two)
+    two.begin_walk(FEED, second, NOW)
+    other = two.begin_delivery(second)
+    with pytest.raises(LeaseError, match="took this one for dead"):
+        one.note_files(number, [])
+    one.end_delivery(number)
+    one.cancel_delivery(number)
+    assert [entry["title"] for entry in two.pending(other)] == ["a"]
+    two.note_files(other, [])
+
+
 def test_change_that_is_committed_during_a_delivery_is_delivered_later(one: Store, two: Store) -> None:
     first, second = one.begin_run(job="night"), two.begin_run(job="night")
     one.begin_walk(FEED, first, NOW)
