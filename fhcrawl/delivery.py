@@ -151,9 +151,12 @@ def open_special(path: Path) -> IO[bytes] | None:
     number = _descriptor(path)
     if number is not None:
         return os.fdopen(os.dup(number), "wb")
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        return path.open("wb")
-    return None
+    return path.open("wb") if is_special(path) else None
+
+
+def is_special(path: Path) -> bool:
+    """Whether a path is written to as it comes."""
+    return _descriptor(path) is not None or (path.exists() and not (path.is_file() or path.is_dir()))
 
 
 def is_named_pipe(path: Path) -> bool:
@@ -218,7 +221,10 @@ def settle(store: Store, number: int, files: list[WrittenFile]) -> bool:
         store.end_delivery(number)
         return True
     for file in files:
-        Path(file.written).unlink(missing_ok=True)
+        # If it cannot be removed (a folder that is another user's, or no folder any more), the next export to
+        # the file does.
+        with contextlib.suppress(OSError):
+            Path(file.written).unlink()
     store.cancel_delivery(number)
     return False
 

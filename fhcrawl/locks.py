@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import fcntl
@@ -35,28 +36,49 @@ def locked(path: Path) -> Iterator[None]:
     :raises OSError: if another process, or this one, writes to it all the time; if its folder cannot be
         written to, or cannot be locked in
     """
+    for lock in _tries(path):
+        if lock is not None:
+            with lock:
+                yield
+            return
+        time.sleep(LOCK_PAUSE_SECONDS)
+    raise _busy(path)
+
+
+async def lock_when_free(path: Path) -> contextlib.ExitStack:
+    """Wait for the lock of `locked` while other tasks go on; what is returned releases it.
+
+    :raises OSError: as `locked`
+    """
+    for lock in _tries(path):
+        if lock is not None:
+            return lock
+        await asyncio.sleep(LOCK_PAUSE_SECONDS)
+    raise _busy(path)
+
+
+def _tries(path: Path) -> Iterator[contextlib.ExitStack | None]:
+    """Try to lock a file, some times: what releases it, or None while another process has the lock."""
     if path in _LOCKED:
         raise OSError(errno.EBUSY, "it is named twice", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = path.with_name(f".{path.name}.lock")
-    number = _wait(lock, path)
-    _LOCKED.add(path)
-    try:
-        yield
-    finally:
-        _LOCKED.discard(path)
-        _remove(number, lock)
-        os.close(number)
-
-
-def _wait(lock: Path, path: Path) -> int:
-    """The descriptor of the lock."""
     for _ in range(LOCK_TRIES):
         number = _take(lock)
-        if number is not None:
-            return number
-        time.sleep(LOCK_PAUSE_SECONDS)
-    raise OSError(errno.EBUSY, "another export is writing to it", str(path))
+        yield None if number is None else _held(number, lock, path)
+
+
+def _busy(path: Path) -> OSError:
+    return OSError(errno.EBUSY, "another export is writing to it", str(path))
+
+
+def _held(number: int, lock: Path, path: Path) -> contextlib.ExitStack:
+    _LOCKED.add(path)
+    held = contextlib.ExitStack()
+    held.callback(os.close, number)
+    held.callback(_remove, number, lock)
+    held.callback(_LOCKED.discard, path)
+    return held
 
 
 def _take(lock: Path) -> int | None:

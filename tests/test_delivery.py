@@ -140,6 +140,18 @@ def test_delivery_that_cannot_name_its_file_is_cancelled(store: Store, tmp_path:
     assert store.dead_deliveries() == []
 
 
+def test_delivery_whose_folder_is_none_any_more_is_cancelled(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    file = written(folder)
+    number = begin(store, file)
+    Path(file.written).unlink()
+    folder.rmdir()
+    folder.touch()
+    assert not delivery.settle(store, number, [file])
+    assert pending(store) == 1
+
+
 def test_parts_of_the_file_that_others_left_are_removed(tmp_path: Path) -> None:
     """Whoever writes beside the file has its lock; a process of any number may have left them, elsewhere."""
     left = [".out.jsonl.1.part", ".out.jsonl.999999999.part", ".out.jsonl.0123abcd.part"]

@@ -20,7 +20,7 @@ from fhcrawl.addresses import without_credentials
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.exporters import appending
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.locks import locked
+from fhcrawl.locks import lock_when_free, locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,21 +59,32 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         self._target = Path()
         self._options = kwargs["feed_options"] or {}
 
+    @property
+    def target(self) -> Path:
+        """The file, without symbolic links."""
+        return Path(self.path).resolve()
+
+    async def lock(self) -> None:
+        """Wait until no other export writes to the file; other feeds go on meanwhile."""
+        if not delivery.is_special(Path(self.path)):
+            self._target = self.target
+            self._lock = await lock_when_free(self._target)
+
     def open(self, spider: Spider) -> IO[bytes]:
-        """A file to be written, at its end."""
+        """A file to be written, at its end; `release` is called in the end, whatever becomes of it."""
         special = delivery.open_special(Path(self.path))
         if special is not None:
             return special
-        path = Path(self.path).resolve()
+        path = self.target
         mode: Literal["wb", "ab"] = "wb" if self.write_mode == "wb" else "ab"
-        with ExitStack() as lock:
-            lock.enter_context(locked(path))
-            if self.recover is not None:
-                self.recover()
-            if mode == "ab":
-                appending.check(path, self._options)
-            file, self.beside = delivery.open_beside(path, mode)
-            self._lock, self._target = lock.pop_all(), path
+        if path != self._target:
+            self._lock.enter_context(locked(path))
+            self._target = path
+        if self.recover is not None:
+            self.recover()
+        if mode == "ab":
+            appending.check(path, self._options)
+        file, self.beside = delivery.open_beside(path, mode)
         if mode == "ab":
             file.write(appending.line_end(path, self._options))
         return file
@@ -89,7 +100,9 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         """Remove what has not got its name, and let other exports write."""
         with self._lock:
             if self.beside is not None:
-                self.beside.unlink(missing_ok=True)
+                # What cannot be removed now is removed by the next export to the file.
+                with contextlib.suppress(OSError):
+                    self.beside.unlink()
 
 
 class StdoutFeedStorage(feedexport.StdoutFeedStorage):
@@ -181,7 +194,7 @@ class FeedExporter(feedexport.FeedExporter):
         try:
             self._open_slots(spider)
             number = extension.store.begin_delivery(extension.run, only_released=not is_last)
-            count = await self._write(extension.store.pending(number), spider, pauses=not is_last)
+            count = await self._write(extension.store.pending(number), spider, is_last)
         except Exception as error:  # noqa: BLE001 - whatever it is, the export is not whole
             self._fail(error)
         if count or is_last or self._failed:
@@ -213,19 +226,26 @@ class FeedExporter(feedexport.FeedExporter):
         self._started.append(slot)
         if isinstance(slot.storage, FileFeedStorage):
             slot.storage.recover = partial(delivery.recover, StoreExtension.of(self.crawler).store)
-            self._paths[slot.uri_template] = Path(slot.storage.path).resolve()
+            self._paths[slot.uri_template] = slot.storage.target
         slot.uri = without_credentials(slot.uri)  # it is what the log shows
         return slot
 
-    async def _write(self, items: Iterator[dict[str, Any]], spider: Spider, pauses: bool) -> int:
+    async def _write(self, items: Iterator[dict[str, Any]], spider: Spider, is_last: bool) -> int:
         """Write entries; how many they are."""
         count = 0
         for count, item in enumerate(items, 1):
+            if count == 1:
+                await self._lock_files()
             self.item_scraped(item, spider)
-            if pauses and not count % ENTRIES_AT_ONCE:
+            if not is_last and not count % ENTRIES_AT_ONCE:
                 # Other feeds are under way.
                 await asyncio.sleep(0)
         return count
+
+    async def _lock_files(self) -> None:
+        # Sorted: two crawls that export to the same files do not wait for each other.
+        for storage in sorted(self._file_storages(), key=lambda storage: storage.target):
+            await storage.lock()
 
     def _file_storages(self) -> list[FileFeedStorage]:
         return [slot.storage for slot in self._started if isinstance(slot.storage, FileFeedStorage)]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from scrapy import Spider
 
+from fhcrawl.extensions.feedexport import FileFeedStorage
 from fhcrawl.items import FIELDS
 from tests.crawling import read_export
 from tests.feeds import E, atom
@@ -282,3 +285,18 @@ def test_what_an_open_file_has_stays(server: FeedServer, project: Project) -> No
             )
     before, *lines = path.read_text().splitlines()
     assert (before, [json.loads(line)["id"] for line in lines]) == ("before", ["1", "1", "1"])
+
+
+def test_file_that_cannot_be_removed_any_more_is_released(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    options = {"format": "jsonl", "overwrite": True}
+    storage = FileFeedStorage(str(folder / "new.jsonl"), feed_options=options)
+    storage.open(Spider("history")).close()
+    shutil.rmtree(folder)
+    folder.touch()
+    storage.release()
+    folder.unlink()
+    storage = FileFeedStorage(str(folder / "new.jsonl"), feed_options=options)
+    storage.open(Spider("history")).close()
+    storage.release()
+    assert list(folder.iterdir()) == []

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fhcrawl import delivery
+from fhcrawl.locks import locked
 from fhcrawl.store import Store
 from tests.crawling import read_export
 from tests.feeds import E, atom
@@ -176,6 +177,20 @@ def test_delivery_that_fails_is_tried_again(project: Project, slow: Slow) -> Non
     assert first.returncode == 1
     for name in ("folder/out.jsonl", "other.jsonl"):
         assert ids(project.folder / name) == ["one 1", "one 2", "slow 1", "slow 2"]
+
+
+def test_export_that_waits_for_its_file_holds_up_no_feed(project: Project, slow: Slow) -> None:
+    path = project.folder / "all.jsonl"
+    with locked(path):
+        first = slow.start("slow", "one", "later", args=("-o", "all.jsonl"))
+        slow.wait_for(lambda: project.database.rows("SELECT count(*) FROM deliveries") == [(1,)])
+        slow.let_go("later")
+        slow.wait_for_released("one", "later")
+        assert "Nothing counts as exported" not in slow.log()
+    slow.let_go("slow")
+    first.communicate(timeout=WAIT)
+    assert first.returncode == 0, slow.log()
+    assert len(ids(path)) == 6
 
 
 def test_export_that_was_cut_off_counts_before_more_is_appended(server: FeedServer, project: Project) -> None:
