@@ -20,7 +20,10 @@ class Scheduler(scheduler.Scheduler):
         """Begin to take requests."""
         self._engine = spider.crawler.engine
         self._under_way = StoreExtension.of(spider.crawler).under_way
-        return super().open(spider)
+        opened = super().open(spider)
+        # What waits already (JOBDIR) was not counted: the end of the crawl says what is done.
+        self._counts_all = not self.has_pending_requests()
+        return opened
 
     def enqueue_request(self, request: Request) -> bool:
         """Let a request wait; whether it does, and was not dropped as a duplicate."""
@@ -40,4 +43,4 @@ class Scheduler(scheduler.Scheduler):
         """The feeds of which nothing is left to do; each once."""
         # Scrapy 2.19 has no signal for the end of a request, and no public name for what the engine is at.
         slot = self._engine._slot if self._engine is not None else None
-        return [] if slot is None else self._under_way.done(slot.inprogress)
+        return [] if slot is None or not self._counts_all else self._under_way.done(slot.inprogress)

@@ -179,6 +179,22 @@ def test_delivery_that_fails_is_tried_again(project: Project, slow: Slow) -> Non
         assert ids(project.folder / name) == ["one 1", "one 2", "slow 1", "slow 2"]
 
 
+def test_feeds_of_a_crawl_that_goes_on_are_released_when_all_is_done(project: Project, slow: Slow) -> None:
+    slow.server.serve("/slow-a1", atom([E("slow 1")], prev="/slow-a0"))
+    slow.server.serve("/slow-a0", atom([E("slow 0")]))
+    job = ("-s", "JOBDIR=job", "-s", "FHCRAWL_PREFETCH=0", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=1")
+    first = slow.start("slow", args=("-o", "all.jsonl", *job))
+    slow.wait_for(lambda: "/slow-a1" in slow.server.asked())
+    first.send_signal(signal.SIGTERM)
+    slow.wait_for(lambda: "Closing spider (shutdown)" in slow.log())
+    slow.let_go("slow")
+    first.communicate(timeout=WAIT)
+    again = ("-o", "all.jsonl", *job, "-s", "DOWNLOAD_DELAY=1")
+    run = project.crawl(slow.server.url("/slow"), output=None, args=again)
+    assert "fhcrawl/feed/leased" not in run.stats
+    assert ids(project.folder / "all.jsonl") == ["slow 0", "slow 1", "slow 2"]
+
+
 def test_export_that_waits_for_its_file_holds_up_no_feed(project: Project, slow: Slow) -> None:
     path = project.folder / "all.jsonl"
     with locked(path):
