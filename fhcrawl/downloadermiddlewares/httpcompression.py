@@ -29,7 +29,8 @@ FIRST_CHUNK = 1024  # of a stream, which may be much shorter than CHUNK
 # Streams that one body may consist of: each takes some microseconds, however little is in it.
 MOST_STREAMS = 10_000
 GZIP, RAW = zlib.MAX_WBITS | 16, -zlib.MAX_WBITS
-NO_PADDING = re.compile(rb"[^\0]")
+# Files are padded with zeros, and a script that compresses its output may end with an empty line.
+NO_PADDING = re.compile(rb"[^\0 \t\r\n]")
 
 
 class NoEndError(FhcrawlError):
@@ -94,7 +95,7 @@ def _count(streams: int) -> int:
 
 
 def _gzip(body: bytes) -> Iterator[bytes]:
-    # RFC 1952, 2.2: "A gzip file consists of a series of members". Files are padded with zeros.
+    # RFC 1952, 2.2: "A gzip file consists of a series of members".
     position = streams = 0
     while member := NO_PADDING.search(body, position):
         streams = _count(streams)
@@ -110,7 +111,7 @@ def _deflate(body: bytes) -> Iterator[bytes]:
         stream = zlib.decompressobj()
     except zlib.error:
         stream = zlib.decompressobj(RAW)
-    if (yield from _inflated(stream, body, 0)) != len(body):
+    if NO_PADDING.search(body, (yield from _inflated(stream, body, 0))):
         raise NoEndError
 
 

@@ -76,9 +76,15 @@ def test_body_with_something_else_behind_it_is_not_whole(compression: str) -> No
     assert not whole(encoding, compress(NOISE) + b"<html>")
 
 
-def test_padding_behind_gzip_is_no_fault() -> None:
+@pytest.mark.parametrize("padding", [b"\0" * 512, b"\n", b" \r\n\r\n"])
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_padding_is_no_fault(encoding: str, padding: bytes) -> None:
+    _encoding, compress = COMPRESS[encoding]
+    assert whole(encoding, compress(NOISE) + padding)
+
+
+def test_members_with_padding_between_them_are_whole() -> None:
     padded = gzip.compress(NOISE) + b"\0" * 512
-    assert whole("gzip", padded)
     assert whole("gzip", padded + padded)
 
 
