@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from w3lib.url import safe_url_string
 
 # The relations that a walk follows, or decides by (RFC 5005, 3 and 4): there, two URLs contradict each other.
 # Of other relations (alternate, self, …) a document may have any number of links.
@@ -10,6 +15,9 @@ HISTORY = frozenset(
     {"prev-archive", "next-archive", "current", "next", "previous", "prev", "first", "last"},
 )
 MOST_OTHERS = 10  # more say nothing new
+DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+ESCAPED = re.compile("%[0-9A-Fa-f]{2}")
+UNRESERVED = re.compile("[A-Za-z0-9._~-]")  # RFC 3986, 2.3
 
 
 @dataclass(slots=True)
@@ -17,7 +25,8 @@ class HeadLinks:
     """The links of a document.
 
     :param first: absolute URLs by short relation, the first of each
-    :param others: by the relations of HISTORY, the URLs that differ from the first; '' for a link without one
+    :param others: by the relations of HISTORY, the URLs of other resources than the first's; '' for a link
+        without one
     """
 
     first: dict[str, str] = field(default_factory=dict)
@@ -29,12 +38,14 @@ class HeadLinks:
         :param relation: its short name, in lower case
         :param url: absolute, without a fragment; '' if the link has none
         """
-        if url == (self.first.setdefault(relation, url) if url else None):
+        first = self.first.setdefault(relation, url) if url else None
+        if url == first or relation not in HISTORY:
             return
-        if relation in HISTORY:
-            others = self.others.setdefault(relation, [])
-            if url not in others and len(others) < MOST_OTHERS:
-                others.append(url)
+        others = self.others.get(relation, [])
+        if url in others or len(others) == MOST_OTHERS:
+            return
+        if first is None or _spelling(url) != _spelling(first):
+            self.others[relation] = [*others, url]
 
     def update(self, links: HeadLinks) -> None:
         """Add the links of another place, which come second."""
@@ -43,3 +54,22 @@ class HeadLinks:
         for relation, others in links.others.items():
             for url in others:
                 self.add(relation, url)
+
+
+# RFC 3986, 6.2.2 and 6.2.3; RFC 9110, 4.2.3: URLs that differ in nothing else name one resource. With another
+# scheme, or a slash more, it is another one.
+@lru_cache(maxsize=16)
+def _spelling(url: str) -> str:
+    """A URL in one spelling for all: without its default port, and with nothing escaped in vain."""
+    try:
+        parts = urlsplit(safe_url_string(url))
+    except ValueError:
+        return url
+    authority = parts.netloc.lower().removesuffix(DEFAULT_PORTS.get(parts.scheme, ":"))
+    spelled = parts._replace(netloc=authority, path=parts.path or "/").geturl()
+    return ESCAPED.sub(_unescaped, spelled)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    character = chr(int(match[0][1:], 16))
+    return character if UNRESERVED.fullmatch(character) else match[0].upper()

@@ -78,11 +78,12 @@ def _entries(
         yield entry
 
 
-# JSON Feed 1.1, next_url: the URL of a feed with the next items, so that this one is paged.
+# JSON Feed 1.1, next_url: the URL of a feed with the next items, so that this one is paged. Programs that
+# write what they have of each property write null, an empty string or false for none.
 def _links(feed: Object, url: str) -> HeadLinks:
     found = HeadLinks()
     for name, relation in LINKS.items():
-        if feed.get(name) is not None:
+        if feed.get(name) not in (None, "", False):
             reference = _line(feed, name)
             found.add(relation, xml.resolve(reference, url).partition("#")[0] if reference else "")
     return found

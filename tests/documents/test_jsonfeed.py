@@ -74,6 +74,13 @@ def test_item_without_an_id_is_a_problem_whatever_else_it_has(id_: object) -> No
     assert [problem.kind for problem in document.problems] == ["no-id"]
 
 
+@pytest.mark.parametrize("nothing", [None, "", False])
+def test_next_url_that_is_nothing_leads_nowhere(nothing: object) -> None:
+    document = read_json(next_url=nothing)
+    assert ("next" in document.links, "next" in document.other_links) == (False, False)
+    assert read_json(next_url=["/2"]).other_links == {"next": [""]}
+
+
 def test_next_url_is_paging() -> None:
     assert read_json(next_url="?page=2#x", feed_url="/self", home_page_url=None).links == {
         "next": "http://feeds.example/dir/feed.json?page=2",

@@ -50,12 +50,12 @@ EMPTY: dict[str, tuple[str, dict[str, str]]] = {
     "of a draft": (atom([E("n")], head=f"<fh:incremental>true</fh:incremental><fh:prev {FH}/>"), {}),
     "header": (atom([E("n")]), header('; rel="prev-archive"')),
     "next": (atom([E("n")], head=link("next", "")), {}),
-    "JSON": (json.dumps({**JSON_FEED, "next_url": ""}), {}),
+    "JSON": (json.dumps({**JSON_FEED, "next_url": {"href": "/2.json"}}), {}),
 }
 PLAIN: dict[str, tuple[str, dict[str, str]]] = {
     "same URL": (
         atom([E("n")], head=link("prev-archive", "/a1") + link("prev-archive", "a1#top")),
-        header("<a1>; rel=prev-archive"),
+        header("</%61%31>; rel=prev-archive"),
     ),
     "other relations": (
         atom([E("n")], prev="/a1", head=link("alternate", "/x") + link("alternate", "/y") + link("self", "")),
