@@ -25,7 +25,8 @@ SOUND_DECLARATION = re.compile(
 )
 # XML 1.0, 2.2: the characters that a document may have.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-ID = re.compile(r"(?P<tag><(?:[\w.-]+:)?(?:id|guid)\b[^<>]*>)(?P<id>[^<]*)")
+ID = re.compile(r"(?P<tag><(?:[\w.-]+:)?(?:id|guid)\b[^<>]*>\s*)(?P<data>(?:<!\[CDATA\[)?)(?P<id>[^<]*)")
+NUMBER = re.compile(r"&#([xX][0-9a-fA-F]+|[0-9]+);")
 # The rest of a reference that has been cut off with the document says nothing.
 SUSPECT = re.compile(
     rf"(?P<kept>{NO_MARKUP}|&[#\w.:-]*\Z)|&#(?P<number>[xX][0-9a-fA-F]+|[0-9]+);|&(?P<name>[\w.:-]+);"
@@ -75,8 +76,9 @@ class Repaired(NamedTuple):
 def repair(text: str) -> Repaired:
     """Mend what can be mended without knowing the elements: characters, references, prefixes."""
     repairs: dict[str, None] = {}
-    if FORBIDDEN.search(text):
-        text = _without_forbidden(text)
+    allowed = FORBIDDEN.sub("", ID.sub(_distinct, text))
+    if allowed != text:
+        text = allowed
         repairs["characters that XML forbids are dropped"] = None
     if (declaration := DECLARATION.match(text)) and not SOUND_DECLARATION.match(text):
         text = text[declaration.end() :]
@@ -104,10 +106,23 @@ def repair(text: str) -> Repaired:
     return Repaired(text, list(repairs))
 
 
-# Two ids that differ in nothing else are not to become one.
-def _without_forbidden(text: str) -> str:
-    text = ID.sub(lambda match: match["tag"] + FORBIDDEN.sub(_number_of, match["id"]), text)
-    return FORBIDDEN.sub("", text)
+# Two ids that differ in nothing else are not to become one. In a CDATA section there are no references.
+def _distinct(match: re.Match[str]) -> str:
+    known = match["id"] if match["data"] else NUMBER.sub(_character, match["id"])
+    return match["tag"] + match["data"] + FORBIDDEN.sub(_number_of, known)
+
+
+def _character(reference: re.Match[str]) -> str:
+    """A character that XML forbids, or the reference to another one as it is."""
+    character = _character_of(reference[1])
+    return character if character is not None and FORBIDDEN.match(character) else reference[0]
+
+
+def _character_of(number: str) -> str | None:
+    if len(number) > LONGEST_NUMBER:
+        return None
+    code = int(number[1:], 16) if number[0] in "xX" else int(number)
+    return chr(code) if code <= sys.maxunicode else None
 
 
 def _number_of(character: re.Match[str]) -> str:
@@ -146,11 +161,10 @@ def _mended(match: re.Match[str], declared: frozenset[str]) -> tuple[str, str | 
 
 # XML 1.0, 4.1: "Characters referred to using character references MUST match the production for Char."
 def _number(number: str, reference: str) -> tuple[str, str | None]:
-    if len(number) <= LONGEST_NUMBER:
-        code = int(number[1:], 16) if number[0] in "xX" else int(number)
-        if code <= sys.maxunicode and not FORBIDDEN.match(chr(code)):
-            return (f"&#x{number[1:]};", "'&#X' is read as '&#x'") if number[0] == "X" else (reference, None)
-    return "", DROPPED
+    character = _character_of(number)
+    if character is None or FORBIDDEN.match(character):
+        return "", DROPPED
+    return (f"&#x{number[1:]};", "'&#X' is read as '&#x'") if number[0] == "X" else (reference, None)
 
 
 def _name(name: str, reference: str, declared: frozenset[str]) -> tuple[str, str | None]:

@@ -388,11 +388,22 @@ def test_feed_without_an_end_never_looks_whole(inside: str) -> None:
 
 @pytest.mark.parametrize("element", ["id", "a:id"])
 def test_ids_that_differ_in_characters_that_xml_forbids_stay_apart(element: str) -> None:
+    characters = ("1\x01", "1\x02", "1\0", "1&#3;", "1&#x4;", "<![CDATA[1\x05]]>", " <![CDATA[1\x06]]>")
     found = [
-        f"<entry xmlns:a='{ATOM}'><{element}>1{each}</{element}><title>\x01t</title></entry>"
-        for each in "\x01\x02\x00"
+        f"<entry xmlns:a='{ATOM}'><{element}>{each}</{element}><title>&#1;t</title></entry>"
+        for each in characters
     ]
     document = read_atom("".join(found))
     assert len(set(ids(document))) == len(found)
     assert {each.title for each in document.entries} == {"t"}
+    assert [problem.kind for problem in document.problems] == ["repaired"]
+
+
+def test_references_in_a_cdata_section_of_an_id_are_text() -> None:
+    document = read_atom("<entry><id><![CDATA[1&#1;]]></id><title>&</title></entry>")
+    assert ids(document) == ["1&#1;"]
+
+
+def test_document_whose_ids_alone_are_mended_is_said_to_be_mended() -> None:
+    document = read_atom("<entry><id>&#1;</id><title>t</title></entry>")
     assert [problem.kind for problem in document.problems] == ["repaired"]
