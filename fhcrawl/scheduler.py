@@ -39,8 +39,16 @@ class Scheduler(scheduler.Scheduler):
             self._under_way.take(request)
         return request
 
+    def note_ended(self) -> None:
+        """Forget the requests that have ended, which would be kept until `done` is asked."""
+        self._under_way.end(self._in_hand)
+
     def done(self) -> list[str]:
-        """The feeds of which nothing is left to do; each once."""
+        """The feeds of which nothing is left to do, each once; none, if only the crawl's end can tell."""
+        return self._under_way.done(self._in_hand) if self._counts_all else []
+
+    @property
+    def _in_hand(self) -> set[Request]:
         # Scrapy 2.19 has no signal for the end of a request, and no public name for what the engine is at.
         slot = self._engine._slot if self._engine is not None else None
-        return [] if slot is None or not self._counts_all else self._under_way.done(slot.inprogress)
+        return set() if slot is None else slot.inprogress

@@ -38,13 +38,20 @@ class UnderWay:
         if feed is not None:
             self._in_hand[request] = feed
 
-    def done(self, in_hand: Container[Request]) -> list[str]:
-        """The feeds of which nothing is left to do; each once.
+    def end(self, in_hand: Container[Request]) -> None:
+        """Forget the requests that have ended.
 
         :param in_hand: the requests that are in the engine's hand
         """
         for request in [request for request in self._in_hand if request not in in_hand]:
             self._end(self._in_hand.pop(request))
+
+    def done(self, in_hand: Container[Request]) -> list[str]:
+        """The feeds of which nothing is left to do; each once.
+
+        :param in_hand: the requests that are in the engine's hand
+        """
+        self.end(in_hand)
         # More may have been asked of one since then, as captures are.
         done = [feed for feed in dict.fromkeys(self._done) if feed not in self._counts]
         self._done = []

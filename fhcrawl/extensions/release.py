@@ -57,8 +57,11 @@ class ReleaseExtension:
     def _look(self) -> None:
         engine = self._crawler.engine
         scheduler = None if engine is None else engine.scheduler
+        if not isinstance(scheduler, Scheduler):
+            return
+        scheduler.note_ended()
         # Captures are read when all walks have ended.
-        if not isinstance(scheduler, Scheduler) or getattr(self._crawler.spider, "has_captures_left", False):
+        if getattr(self._crawler.spider, "has_captures_left", False):
             return
         done, extension = scheduler.done(), StoreExtension.of(self._crawler)
         verdicts = required(self._crawler, VerdictsExtension)
