@@ -92,6 +92,7 @@ class Commit:
         """Write the entries of a piece of the document, behind which there are more."""
         if is_first:
             self._write_document(UNFINISHED)
+            self._write_asked()
         self._write_entries()
         self._write_news(bool(self._visit.accepted))
 
@@ -111,6 +112,11 @@ class Commit:
         self._write_document()
         if self._visit.retry_after is not None:
             self._update_feed({"retry_after": self._visit.retry_after})
+        self._write_asked()
+
+    # The feed may have moved: then it is another document than the last one that was read.
+    def _write_asked(self) -> None:
+        """Write that the document, which is not read, is the feed's subscription document, if it is."""
         if self._visit.role is Role.SUBSCRIPTION:
             self._write_subscription({"polled": self._visit.fetched})
 

@@ -68,6 +68,14 @@ def stored(database: Database) -> dict[str, str | None]:
     return texts
 
 
+def claimed(database: Database) -> tuple[str, list[str]]:
+    """The verdict of the feed, and the kinds of its reasons."""
+    store = Store.open(database.url)
+    [feed] = store.feeds()
+    store.close()
+    return feed.verdict.value, [reason.kind for reason in feed.reasons]
+
+
 class Document(NamedTuple):
     """What a run reads.
 
@@ -148,6 +156,19 @@ class TestRunThatDiesBetweenPieces:
         changes, _engine = crawl(database, {INDEX: body}, 2)
         assert changes == dict.fromkeys("01234", "new")
         assert crawl(database, {INDEX: body}, 2)[0] == {}
+
+    def test_complete_feed_that_has_moved_is_not_complete(self, database: Database) -> None:
+        """What it was before is no longer all of it."""
+        assert crawl(database, {INDEX: atom([E("x")], head=COMPLETE)})[0] == {"x": "new"}
+        moved = {
+            INDEX: atom([], links={"current": PAGE_1}, head="<fh:archive/>"),
+            PAGE_1: atom([E(str(number)) for number in range(5)], head=COMPLETE),
+        }
+        assert crawl(database, moved, 2, life=4)[0] is None
+        assert claimed(database) == ("incomplete", ["known"])
+        changes, _engine = crawl(database, moved, 2)
+        assert changes == {**dict.fromkeys("01234", "new"), "x": "deleted"}
+        assert claimed(database) == ("complete", [])
 
     def test_pages_behind_what_it_has_stored_are_read(self, database: Database) -> None:
         """To the next run, what is stored of the first page is no news."""
