@@ -133,8 +133,11 @@ def replace(connection: Executes, feed_id: int, visit: Visit, kept: Upserts | No
     return deleted
 
 
+# The id of a snapshot may begin with another one's and ':'. Behind the prefix, there are two positions.
 def _earlier(feed_id: int, prefix: str) -> ColumnElement[bool]:
     """The entries of snapshots with another prefix."""
     is_snapshots = func.substr(entries.c.id, 1, len(NAMESPACE)) == NAMESPACE
-    is_other = func.substr(entries.c.id, 1, len(prefix)) != prefix
+    begins_otherwise = func.substr(entries.c.id, 1, len(prefix)) != prefix
+    behind = func.substr(entries.c.id, len(prefix) + 1)
+    is_other = begins_otherwise | behind.not_like("%:%") | behind.like("%:%:%")
     return (entries.c.feed_id == feed_id) & is_snapshots & is_other

@@ -170,6 +170,22 @@ class TestSnapshot:
         assert project.verdict() == ("complete", [])
         assert project.crawl(feed).items == []
 
+    @pytest.mark.parametrize(("earlier", "later"), [("s:1", "s"), ("s", "s:1")])
+    def test_snapshot_whose_id_another_one_begins_with_is_replaced_too(
+        self, server: FeedServer, project: Project, earlier: str, later: str
+    ) -> None:
+        feed = server.url("/snapshot")
+        serve_snapshot(server, earlier, ["a"], ["b", "c"])
+        project.crawl(feed)
+        serve_snapshot(server, later, ["d", "e"], ["f"])
+        project.crawl(feed)
+        assert contents(list(project.logical_feed().values())) == {
+            f"urn:snapshot:{later}:0:0": "d",
+            f"urn:snapshot:{later}:0:1": "e",
+            f"urn:snapshot:{later}:1:0": "f",
+        }
+        assert project.verdict() == ("complete", [])
+
     def test_snapshot_that_nobody_exported_is_replaced_in_silence(
         self, server: FeedServer, project: Project
     ) -> None:
