@@ -17,6 +17,7 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.bufferedreaders import ChunkedDataReader, DecompressingBufferedReader
 from warcio.exceptions import ArchiveLoadFailed
 from warcio.recordloader import ArcWarcRecordLoader
+from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParserException
 
 from fhcrawl.clock import now
 from fhcrawl.documents.dates import utc
@@ -125,7 +126,10 @@ class Captures:
 
 def _name(url: str) -> str:
     """What captures of one document have in common: old ones are often http: where it is https: now."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url  # it is no URL: no capture has it
     host = parts.netloc.rpartition("@")[2].lower().removesuffix(PORTS.get(parts.scheme, ":80"))
     return f"{host}{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
 
@@ -150,10 +154,25 @@ class _LineReader(DecompressingBufferedReader):  # type: ignore[misc]
 
 
 class _RecordLoader(ArcWarcRecordLoader):  # type: ignore[misc]
+    # A prefix comes behind what it is one of.
+    HTTP_TYPES = ("HTTP/1.0", "HTTP/1.1", "HTTP/2.0", "HTTP/2", "HTTP/3.0", "HTTP/3")
+
     def parse_record_stream(self, stream: _LineReader, *args: Any, **kwargs: Any) -> Any:
         """Read the head of the next record."""
         stream.left = LONGEST_HEAD
         return super().parse_record_stream(stream, *args, **kwargs)
+
+    # What is wrong with one record's HTTP is no reason to leave out those behind it.
+    def load_http_headers(
+        self, rec_type: str | None, uri: str | None, stream: IO[bytes], length: int | None
+    ) -> StatusAndHeaders | None:
+        """The HTTP head of a capture; one with a status that is none if it cannot be read."""
+        if rec_type not in TYPES or uri is None:
+            return None
+        try:
+            return super().load_http_headers(rec_type, uri, stream, length)
+        except StatusAndHeadersParserException:
+            return StatusAndHeaders("-", [])
 
 
 def _archive(file: IO[bytes]) -> ArchiveIterator:
@@ -191,13 +210,20 @@ def _row(record: Any, latest: str) -> tuple[str, str, str, str, str] | None:
     # A clock that was wrong must not let a version win for ever.
     date = min(_comparable(said("WARC-Date")), latest)
     answers = (OK, NOT_MODIFIED) if record.rec_type == "revisit" else (OK,)
-    if urlsplit(url).scheme not in PORTS or not date:
+    if not _is_of_web(url) or not date:
         return None
     if record.http_headers and record.http_headers.get_statuscode() not in answers:
         return None
     refers = (said("WARC-Refers-To-Target-URI") or url).strip("<>")
     refers_date = min(_comparable(said("WARC-Refers-To-Date")) or date, latest)
     return url, date, said("WARC-Payload-Digest") or "", refers, refers_date
+
+
+def _is_of_web(url: str) -> bool:
+    try:
+        return urlsplit(url).scheme in PORTS
+    except ValueError:
+        return False
 
 
 def _comparable(date: str | None) -> str:

@@ -36,13 +36,14 @@ class Archive:
     def add(self, url: str, date: str, body: str | bytes, **more: Any) -> None:
         body = body.encode() if isinstance(body, str) else body
         kind, status = more.get("kind", "response"), more.get("status", "200 OK")
+        protocol = more.get("protocol", "HTTP/1.1")
         lines = list({"Content-Type": "application/atom+xml", **more.get("http", {})}.items())
         record = self._writer.create_warc_record(
             url,
             kind,
             payload=BytesIO(body),
             length=len(body),
-            http_headers=None if kind == "resource" else StatusAndHeaders(status, lines, "HTTP/1.1"),
+            http_headers=None if kind == "resource" else StatusAndHeaders(status, lines, protocol),
             warc_headers_dict={"WARC-Date": date, **more.get("warc", {})},
         )
         self._writer.write_record(record)
@@ -277,6 +278,35 @@ def test_many_records_with_heads_only_are_no_damage(tmp_path: Path) -> None:
     (tmp_path / "old.warc").write_bytes(head * 5)
     with closing(Captures([str(tmp_path / "old.warc")])) as captures:
         assert captures.build() == 5
+
+
+@pytest.mark.parametrize(
+    ("url", "more", "is_read"),
+    [
+        ("http://a.example/2", {"protocol": "HTTP/2"}, True),
+        ("http://a.example/2", {"protocol": "SPDY/31"}, False),
+        ("http://a.example/2", {"kind": "request", "protocol": "BREW", "status": "/ HTTP/1.1"}, False),
+        ("http://[.example/2", {}, False),
+        ("", {}, False),
+    ],
+)
+def test_record_of_no_use_does_not_hide_those_behind_it(
+    tmp_path: Path, url: str, more: dict[str, Any], is_read: bool
+) -> None:
+    archive, date = Archive(tmp_path / "old.warc", compressed=False), "2010-01-01T00:00:00Z"
+    archive.add("http://a.example/1", date, "<feed>1</feed>")
+    archive.add(url, date, "<feed>2</feed>", **more)
+    archive.add("http://a.example/3", date, "<feed>3</feed>")
+    with closing(Captures([str(archive.path)])) as captures:
+        assert captures.build() == 2 + is_read
+        captures.want("feed", "http://a.example/3", 0)
+        assert captures.next("feed") is not None
+
+
+def test_link_that_is_no_url_is_in_no_file() -> None:
+    with closing(Captures([])) as captures:
+        captures.want("feed", "http://[.example/2", 1)
+        assert captures.next("feed") is None
 
 
 @pytest.mark.parametrize("year", ["0001", "9999"])
