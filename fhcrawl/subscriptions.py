@@ -29,6 +29,8 @@ LISTED_FILES = "FHCRAWL_LISTED_FILES_ENABLED"
 MOST_DIGITS = 18
 # Python neither reads nor writes a number of more than some thousand digits.
 TOO_LONG = "a number of too many digits"
+# Tables in tables, written as a.b.c: tomllib takes a time that grows with the square of their number.
+DEEP_KEY = re.compile(r"""(?:\.[ \t]*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*){100}""")
 EXAMPLE = "https://example.org/index.atom"
 NOTHING_SUBSCRIBED = (
     "No feed to crawl: write -a feed=https://example.org/index.atom, -a feeds=subscriptions.txt, "
@@ -195,12 +197,8 @@ def _from_opml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
 
 
 def _from_toml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:  # pragma: no cover
-        import tomli as tomllib
     try:
-        tables = tomllib.loads(content.decode("utf-8-sig"))["feed"]
+        tables = _toml(content.decode("utf-8-sig"))["feed"]
         listed = [(_text(table.pop("url")), table) for table in tables]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArgumentError(
@@ -209,6 +207,16 @@ def _from_toml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
     for url, given in listed:
         where = f"{path}, feed {printable(without_credentials(url))}"
         yield _checked(url, where), _options(given, url, where)
+
+
+def _toml(text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:  # pragma: no cover
+        import tomli as tomllib
+    if DEEP_KEY.search(text):
+        raise RecursionError
+    return tomllib.loads(text)
 
 
 def _reason(error: Exception) -> str:

@@ -156,6 +156,8 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
         (f"[[feed]]\nurl = 0x{'f' * 5000}", "a number of too many digits is not the URL of a feed"),
         ("a=" + "[" * 10_000, "is no list of feeds in TOML (it is nested too deeply)"),
         ("a=" + "{a=" * 10_000, "is no list of feeds in TOML (it is nested too deeply)"),
+        ("a" + ".a" * 20_000 + "=1", "is no list of feeds in TOML (it is nested too deeply)"),
+        ("[a" + " . 'a.b'" * 20_000 + "]", "is no list of feeds in TOML (it is nested too deeply)"),
     ],
     ids=lambda text: text[:20],
 )
