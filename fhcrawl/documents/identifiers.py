@@ -1,4 +1,4 @@
-"""Ids of entries: what is around them is no part of them, and no two of them become one."""
+"""Ids of entries: what is around them is no part of them, and characters that cannot be stored stay apart."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import re
 WHITE_SPACE = " \t\r\n"
 # XML 1.0, 2.2 allows none of them; databases and UTF-8 do not either.
 NO_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-# What stands for one of them, and what looks like that.
-ESCAPED = re.compile(rf"{NO_CHARACTERS.pattern}|\ufffd(?=\{{)")
 
 
 def identifier(value: str | None) -> str | None:
     """An id as it is stored: without XML's white space around it; None if it is nothing but white space.
 
-    Characters that cannot be stored, each as U+FFFD and its number in braces, stay apart from each other.
+    Characters that cannot be stored, each as U+FFFD and its number in braces, stay apart from each other. What
+    has them stays as it is when it is exported and read again.
     """
     if value is None or value.isspace():
         return None
-    return ESCAPED.sub(lambda match: f"\ufffd{{{ord(match[0]):04X}}}", value.strip(WHITE_SPACE)) or None
+    return NO_CHARACTERS.sub(lambda match: f"\ufffd{{{ord(match[0]):04X}}}", value.strip(WHITE_SPACE)) or None

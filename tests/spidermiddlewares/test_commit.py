@@ -359,7 +359,7 @@ class TestStoreThatFails:
         changes, engine = crawl(database, {**DOCUMENTS, INDEX: answer})
         assert changes == {}
         verdicts = {name: count for name, count in engine.stats.items() if "/feed/" in name}
-        assert verdicts == {"fhcrawl/feed/incomplete": 1}
+        assert verdicts == {"fhcrawl/feed/incomplete": 1, "fhcrawl/feed/unread": 1}
         [said] = [r.getMessage() for r in caplog.records if "entries: " in r.getMessage()]
         assert said.startswith(f"{INDEX}: incomplete")
         assert detail in said
