@@ -13,8 +13,8 @@ NO_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff
 def identifier(value: str | None) -> str | None:
     """An id as it is stored: without XML's white space around it; None if it is nothing but white space.
 
-    Characters that cannot be stored, each as U+FFFD and its number in braces, stay apart from each other. Such
-    an id stays as it is when it is exported and read again.
+    Characters that cannot be stored, each as U+FFFD and its number in braces, stay apart from each other.
+    Such an id stays as it is when it is exported and read again.
     """
     if value is None or value.isspace():
         return None
