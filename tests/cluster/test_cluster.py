@@ -248,11 +248,13 @@ def test_worker_that_is_stopped_leaves_its_feeds_to_the_others(cluster: Cluster)
     with hosts(2) as servers:
         urls = chains(servers, 6, 6)
         gate = Gate(servers, 8)
-        workers = [cluster.start(*urls) for _ in range(2)]
+        first = cluster.start(*urls)
         assert gate.is_reached.wait(WAIT)
-        workers[0].process.send_signal(signal.SIGTERM)
+        second = cluster.start(*urls)
+        second.join()
+        first.process.send_signal(signal.SIGTERM)
         gate.open()
-        stopped, last = (worker.end() for worker in workers)
+        stopped, last = first.end(), second.end()
     assert (stopped.exit_code, last.exit_code) == (0, 0)
     items = [item["id"] for run in (stopped, last) for item in run.items]
     assert len(items) == len(set(items)) == 36
