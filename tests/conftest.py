@@ -27,6 +27,7 @@ LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--store", choices=STORES, default="sqlite", help="where the tests keep their stores")
+    parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
 
 
 def pytest_configure(config: pytest.Config) -> None:
