@@ -16,12 +16,9 @@ from scrapy.exceptions import (
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.internet.error import ConnectionClosed
 
-from fhcrawl.downloadermiddlewares.guard import RefusedUrl
-from fhcrawl.downloadermiddlewares.httpcompression import TooManyStreams
-from fhcrawl.downloadermiddlewares.limits import LimitReached
-from fhcrawl.downloadermiddlewares.politeness import retry_after
-from fhcrawl.downloadhandlers.bounded import HeadersTooLarge
 from fhcrawl.logs import printable
+from fhcrawl.refusals import HeadersTooLarge, LimitReached, RefusedUrl, TooManyStreams
+from fhcrawl.responses import retry_after
 from fhcrawl.visit import Loss, State
 
 if TYPE_CHECKING:

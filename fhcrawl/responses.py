@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+from datetime import timezone
+from email.utils import parsedate_to_datetime
+from time import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urlsplit
 
@@ -254,3 +258,28 @@ def job(response: Response, keep_originals: bool, most: Bounds) -> Job:
         keep_originals,
         most,
     )
+
+
+# RFC 9110, 10.2.3: Retry-After = HTTP-date / delay-seconds.
+def retry_after(response: Response) -> float:
+    """How many seconds a response asks to wait; 0 if it does not, or nothing that can be read.
+
+    A date is compared with the response's own (`Date`): the clocks of two machines differ. Nobody is believed
+    to ask for more than `schedule.LONGEST`.
+    """
+    return min(_retry_after(response), schedule.LONGEST)
+
+
+def _retry_after(response: Response) -> float:
+    value = (response.headers.get("Retry-After") or b"").decode("latin-1").strip()
+    if value.isdecimal() and value.isascii():
+        return float(value)
+    until, now = _seconds(value), _seconds((response.headers.get("Date") or b"").decode("latin-1"))
+    return 0.0 if until is None else until - (time() if now is None else now)
+
+
+def _seconds(http_date: str) -> float | None:
+    with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
+        date = parsedate_to_datetime(http_date)
+        return (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp()
+    return None

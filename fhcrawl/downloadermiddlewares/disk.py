@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.exceptions import NotConfigured
 
-from fhcrawl.downloadermiddlewares.limits import LimitReached
 from fhcrawl.extensions.feedexport import FeedExporter
 from fhcrawl.extensions.store import store_url
 from fhcrawl.extensions.warc import WarcExtension
 from fhcrawl.logs import printable
+from fhcrawl.refusals import LimitReached
 from fhcrawl.store.opening import file_of
 
 if TYPE_CHECKING:

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from scrapy.exceptions import IgnoreRequest
 from w3lib.url import file_uri_to_path
 
 from fhcrawl import addresses, given_hosts
 from fhcrawl.addresses import PORTS, AllowedHosts
-from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Role
+from fhcrawl.refusals import RefusedUrl
 from fhcrawl.responses import NOWHERE
 
 if TYPE_CHECKING:
@@ -28,17 +27,6 @@ if TYPE_CHECKING:
 ANY_ADDRESS = "fhcrawl_any_address"
 FIRST_USE = "fhcrawl_first_use"
 WAS_PUBLIC = "fhcrawl_was_public"
-
-
-class RefusedUrl(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A URL that came out of a feed and may not be fetched.
-
-    :param kind: as a reason of the verdict names it: `refused-url`, `private-address`, `downgrade`
-    """
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
 
 
 def allowed_hosts(settings: BaseSettings) -> AllowedHosts:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import brotli
 from scrapy.downloadermiddlewares import httpcompression
-from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.refusals import TooManyStreams
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -35,13 +35,6 @@ NO_PADDING = re.compile(rb"[^\0 \t\r\n]")
 
 class NoEndError(FhcrawlError):
     """A compressed body does not end as its encoding asks for."""
-
-
-class TooManyStreams(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A compressed body that consists of more streams than it may."""
-
-    def __init__(self) -> None:
-        super().__init__(f"consists of more than {MOST_STREAMS} compressed streams")
 
 
 class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
@@ -90,7 +83,7 @@ def is_whole(body: bytes, encodings: list[bytes], most: int) -> bool:
 
 def _count(streams: int) -> int:
     if streams == MOST_STREAMS:
-        raise TooManyStreams
+        raise TooManyStreams(MOST_STREAMS)
     return streams + 1
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from time import time
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest
+from scrapy.exceptions import DownloadTimeoutError
 
-from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Role
+from fhcrawl.refusals import LimitReached
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -21,19 +21,6 @@ SETTINGS = {
     Role.PAGE.value: "FHCRAWL_MAX_PAGES",
 }
 SECONDS = "FHCRAWL_MAX_SECONDS"
-
-
-class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A request beyond a limit that the user has set.
-
-    :param wait: for how many seconds the server wants none
-    """
-
-    kind = "limit"
-
-    def __init__(self, message: str, wait: float = 0) -> None:
-        super().__init__(message)
-        self.wait = wait
 
 
 class LimitsMiddleware:

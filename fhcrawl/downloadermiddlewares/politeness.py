@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import re
-from datetime import timezone
-from email.utils import parsedate_to_datetime
-from time import monotonic, time
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 
 from fhcrawl.addresses import is_of_this_machine
-from fhcrawl.downloadermiddlewares.limits import LimitReached
 from fhcrawl.exceptions import StoreError
+from fhcrawl.refusals import LimitReached
+from fhcrawl.responses import retry_after
 from fhcrawl.schedule import LONGEST
 
 if TYPE_CHECKING:
@@ -142,28 +140,3 @@ def _stays_here(spider: Spider) -> bool:
         return hasattr(spider, "feeds") and all(map(is_of_this_machine, spider.feeds))
     except StoreError:  # the spider says why
         return False
-
-
-# RFC 9110, 10.2.3: Retry-After = HTTP-date / delay-seconds.
-def retry_after(response: Response) -> float:
-    """How many seconds a response asks to wait; 0 if it does not, or nothing that can be read.
-
-    A date is compared with the response's own (`Date`): the clocks of two machines differ. Nobody is believed
-    to ask for more than `schedule.LONGEST`.
-    """
-    return min(_retry_after(response), LONGEST)
-
-
-def _retry_after(response: Response) -> float:
-    value = (response.headers.get("Retry-After") or b"").decode("latin-1").strip()
-    if value.isdecimal() and value.isascii():
-        return float(value)
-    until, now = _seconds(value), _seconds((response.headers.get("Date") or b"").decode("latin-1"))
-    return 0.0 if until is None else until - (time() if now is None else now)
-
-
-def _seconds(http_date: str) -> float | None:
-    with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
-        date = parsedate_to_datetime(http_date)
-        return (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp()
-    return None

@@ -10,12 +10,12 @@ from scrapy.core.downloader.handlers.http11 import (
     _LenientHTTP11ClientFactory,
     _LenientHTTP11ClientProtocol,
 )
-from scrapy.exceptions import DownloadFailedError, IgnoreRequest
+from scrapy.exceptions import DownloadFailedError
 from twisted.python.failure import Failure
 from twisted.web._newclient import HEADER, STATUS
 from twisted.web.client import HTTPConnectionPool
 
-from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.refusals import HeadersTooLarge
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -34,10 +34,6 @@ MOST_ENCODINGS = 3
 MOST_IDLE = 250
 # Of the files that a process may have open: idle connections, and all else.
 SHARES = 4
-
-
-class HeadersTooLarge(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A response whose headers alone are too much."""
 
 
 class BoundedDownloadHandler(HTTP11DownloadHandler):

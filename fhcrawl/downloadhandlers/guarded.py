@@ -16,9 +16,10 @@ from twisted.internet.interfaces import IResolutionReceiver
 from zope.interface import implementer
 
 from fhcrawl.addresses import PORTS, canonical, special
-from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, RefusedUrl, allowed_hosts
+from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, allowed_hosts
 from fhcrawl.downloadhandlers.bounded import BoundedDownloadHandler, BoundedFactory
 from fhcrawl.given_hosts import SPECIAL
+from fhcrawl.refusals import RefusedUrl
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -18,7 +18,8 @@ from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
 from fhcrawl.addresses import AllowedHosts
-from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, GuardMiddleware, RefusedUrl
+from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, GuardMiddleware
+from fhcrawl.refusals import RefusedUrl
 from fhcrawl.store import schema
 from tests.feeds import E, atom
 from tests.resolver import NEVER, names

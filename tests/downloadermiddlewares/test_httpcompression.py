@@ -12,8 +12,9 @@ import brotli
 import pytest
 from twisted.python.failure import Failure
 
-from fhcrawl.downloadermiddlewares.httpcompression import MOST_STREAMS, TooManyStreams, is_whole
+from fhcrawl.downloadermiddlewares.httpcompression import MOST_STREAMS, is_whole
 from fhcrawl.failures import loss_of
+from fhcrawl.refusals import TooManyStreams
 from fhcrawl.visit import State
 from tests.feeds import E, atom
 from tests.server import Answer

@@ -13,9 +13,9 @@ from scrapy.utils.test import get_crawler
 
 from fhcrawl import asking
 from fhcrawl.cluster import serializer
-from fhcrawl.downloadermiddlewares.limits import LimitReached
 from fhcrawl.downloadermiddlewares.octets import OctetsMiddleware
 from fhcrawl.logical_feed import Place, Role
+from fhcrawl.refusals import LimitReached
 from fhcrawl.spiders.history import HistorySpider
 from fhcrawl.store import Step
 from tests.feeds import E, atom

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.http import Response
 
-from fhcrawl.downloadermiddlewares.politeness import retry_after
+from fhcrawl.responses import retry_after
 from fhcrawl.schedule import LONGEST
 from tests.feeds import E, atom
 from tests.server import Answer, FeedServer
