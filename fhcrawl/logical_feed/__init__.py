@@ -1,0 +1,70 @@
+"""The rules of a logical feed: identity, the order of versions, what follows what, verdicts.
+
+Pure: values in, values out.
+"""
+
+from __future__ import annotations
+
+from fhcrawl.logical_feed.chain import (
+    FIRST_WALK,
+    Kind,
+    Link,
+    Place,
+    Role,
+    behind,
+    captured,
+    is_archive,
+    kind,
+    kind_of_list,
+    may_be_another,
+    place_of_capture,
+    subscription_link,
+    subscription_relation,
+)
+from fhcrawl.logical_feed.continuity import Newer, as_newer, begins_after, disagreements, is_before, reaches
+from fhcrawl.logical_feed.verdicts import HAS_MOVED, Reason, Verdict, verdict
+from fhcrawl.logical_feed.versions import (
+    Outcome,
+    Version,
+    Winner,
+    absence,
+    decide,
+    deletion,
+    digest,
+    identity,
+)
+
+__all__ = [
+    "FIRST_WALK",
+    "HAS_MOVED",
+    "Kind",
+    "Link",
+    "Newer",
+    "Outcome",
+    "Place",
+    "Reason",
+    "Role",
+    "Verdict",
+    "Version",
+    "Winner",
+    "absence",
+    "as_newer",
+    "begins_after",
+    "behind",
+    "captured",
+    "decide",
+    "deletion",
+    "digest",
+    "disagreements",
+    "identity",
+    "is_archive",
+    "is_before",
+    "kind",
+    "kind_of_list",
+    "may_be_another",
+    "place_of_capture",
+    "reaches",
+    "subscription_link",
+    "subscription_relation",
+    "verdict",
+]

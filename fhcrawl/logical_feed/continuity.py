@@ -1,0 +1,84 @@
+"""Whether what a document shows joins what is known: a snapshot before it, or the multipart page after it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from fhcrawl.documents import Problem
+from fhcrawl.logical_feed.chain import TO_THE_SECOND, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fhcrawl.documents import FeedDocument
+
+
+# After a snapshot, a feed is read from entities at or after its `createdAt`. RFC 9110, 5.6.7: an HTTP-date is
+# a whole second; `createdAt` may lie within it.
+def is_before(time: str | None, since: str) -> bool:
+    """Whether a time is before that of a snapshot; both ISO 8601 in UTC."""
+    return time is not None and time[:TO_THE_SECOND] < since[:TO_THE_SECOND]
+
+
+def reaches(document: FeedDocument, since: str) -> bool:
+    """Whether what is behind a document is older than a snapshot."""
+    times = [entry.updated for entry in document.entries if entry.updated]
+    # In pages of a multipart feed entities go from older to newer; FeedDocument has them reversed.
+    is_ordered = document.format == "multipart" and bool(times)
+    return is_before(document.updated, since) or (is_ordered and is_before(times[-1], since))
+
+
+def begins_after(document: FeedDocument, since: str) -> bool:
+    """Whether a document shows nothing as old as a snapshot, so that something may be missing between."""
+    times = [entry.updated for entry in document.entries if entry.updated]
+    return all(is_before(since, time) for time in times or [document.updated or ""])
+
+
+class Newer(NamedTuple):
+    """What a page of a multipart feed says to the one before it.
+
+    :param urls: those that it is known by; [] if it does not say which one it has for good
+    :param updated: its own update time
+    :param begins: the time of its oldest entity
+    """
+
+    urls: list[str]
+    updated: str | None
+    begins: str | None
+
+    def plain(self) -> list[object]:
+        """The same in values that a request can carry."""
+        return list(self)
+
+
+def as_newer(document: FeedDocument, own: tuple[str, ...], role: Role) -> Newer | None:
+    """What a document says to the one before it; None if it is no page of a multipart feed."""
+    if document.format != "multipart":
+        return None
+    # Page: `self` is required. The newest page is polled at another URL than it will have when it is sealed.
+    itself = document.links.get("self")
+    urls = list(own) if itself is None else [*own, itself]
+    if itself is None and role is Role.SUBSCRIPTION:
+        urls = []
+    times = [entry.updated for entry in document.entries if entry.updated]
+    return Newer(urls, document.updated, times[-1] if times else None)
+
+
+# Feed: "The links of neighbouring pages must agree, and must not loop. A consumer meets both faults, and
+# reports them"; "Last-Modified never decreases along the way (equal ones occur)".
+def disagreements(document: FeedDocument, own: tuple[str, ...], newer: Newer) -> Iterator[Problem]:
+    """What a page of a multipart feed says otherwise than the newer one that has led to it."""
+    following, itself = document.links.get("next-archive"), document.links.get("self")
+    if following is None:
+        yield Problem("disagrees", "", "it names no page after it, but one has led to it")
+    elif newer.urls and following not in newer.urls:
+        yield Problem("disagrees", "", f"the page after it is {following}, but {newer.urls[0]} has led to it")
+    if itself is not None and itself not in own:
+        yield Problem("disagrees", "", f"it says that it is {itself}")
+    if newer.updated and is_before(newer.updated, document.updated or ""):
+        detail = f"Last-Modified goes backwards: {document.updated}, and {newer.updated} on the page after it"
+        yield Problem("backwards", "", detail)
+    ends = next((entry.updated for entry in document.entries if entry.updated), None)
+    if newer.begins and is_before(newer.begins, ends or ""):
+        detail = f"Last-Modified goes backwards: {ends}, and {newer.begins} at the beginning of the next page"
+        yield Problem("backwards", "", detail)

@@ -1,0 +1,60 @@
+"""What can be claimed of a logical feed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from fhcrawl.logical_feed.chain import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a verdict is not `complete`: what is missing, where, and since when.
+
+    :param kind: for programs: `http-404`, `timeout`, `robots-txt`, `not-well-formed`, `loop`, …
+    :param url: of the document that is missing
+    :param detail: for people: the rest of a sentence that begins with the URL
+    :param since: ISO 8601 in UTC
+    """
+
+    kind: str
+    url: str
+    detail: str
+    since: str
+
+
+class Verdict(str, Enum):
+    """What can be claimed of a logical feed."""
+
+    COMPLETE = "complete"
+    INCOMPLETE = "incomplete"
+    LOSSY = "lossy"
+    UNKNOWN = "unknown"
+
+
+SAYS_NOTHING = "says nothing of entries older than those it shows"
+HAS_MOVED = "leads to another document: the publisher may have moved its archives while they were walked"
+IS_PAGED = "is a paged feed, whose pages change while they are read (RFC 5005, 3)"
+
+
+def verdict(feed: str, kind: Kind | None, since: str, gaps: Iterable[Reason]) -> tuple[Verdict, list[Reason]]:
+    """What can be claimed of a feed, and why not more.
+
+    :param kind: of its last subscription document; None if none has been read yet
+    :param since: when that was, ISO 8601 in UTC
+    :param gaps: what is missing of what the feed says that there is
+    """
+    reasons = list(gaps)
+    if kind is None or kind is Kind.SINGLE:
+        if kind is Kind.SINGLE:
+            reasons.append(Reason("no-history", feed, SAYS_NOTHING, since))
+        return Verdict.UNKNOWN, reasons
+    if kind is Kind.PAGED:
+        # RFC 5005, 3: "clients SHOULD NOT present paged feeds as coherent or complete".
+        return Verdict.LOSSY, [*reasons, Reason("paged", feed, IS_PAGED, since)]
+    return (Verdict.INCOMPLETE if reasons else Verdict.COMPLETE), reasons
