@@ -216,19 +216,19 @@ def test_no_color_means_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def terminal() -> Iterator[TextIO]:
+def tty_file() -> Iterator[TextIO]:
     outer, inner = pty.openpty()
     with open(inner, "w") as file, closing(os.fdopen(outer)):  # noqa: PTH123 - it has no path
         yield file
 
 
 def test_only_a_terminal_that_can_move_its_cursor_has_a_display(
-    terminal: TextIO, monkeypatch: pytest.MonkeyPatch
+    tty_file: TextIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    assert display.console_of(terminal) is not None
+    assert display.console_of(tty_file) is not None
     assert display.console_of(io.StringIO()) is None
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert display.console_of(io.StringIO()) is None
     monkeypatch.setenv("TERM", "dumb")
-    assert display.console_of(terminal) is None
+    assert display.console_of(tty_file) is None

@@ -31,7 +31,7 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
     base = xml.base_of(feed, url)
     problems: list[Problem] = []
     head: Head = {}
-    elements = list(parsed.entries(feed, f"{OLD}entry", head))
+    found = list(parsed.entries(feed, f"{OLD}entry", head))
     said = history.read(head, base, f"{OLD}link")
     authors = modules.shared(atom.persons(head.get(f"{OLD}author", ())))
     return FeedDocument(
@@ -43,7 +43,7 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
         archive=said.archive,
         complete=said.complete,
         entries=parsed.collect(
-            read_entry(element, base, authors, problems, number) for number, element in enumerate(elements, 1)
+            read_entry(element, base, authors, problems, number) for number, element in enumerate(found, 1)
         ),
         problems=problems,
         fault=parsed.fault,

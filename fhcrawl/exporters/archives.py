@@ -297,8 +297,8 @@ class ArchiveSet:
             alone if number is None else ("archive",),
         )
         with delivery.replacing(self._target.path(number)) as file:
-            elements = (*gaps, *(event.element for event in reversed(events)))
-            documents.write(file, self._target.form, head, elements)
+            written = (*gaps, *(event.element for event in reversed(events)))
+            documents.write(file, self._target.form, head, written)
         return latest
 
     # RFC 5005, 4: "Archive documents SHOULD also have a "next-archive" link relation, unless there are no

@@ -302,10 +302,10 @@ class HistorySpider(Spider):
         if self._captures is None or not self.has_captures_left:
             return
         self.has_captures_left = False
-        requests = self._first_captures(self._captures)
-        for request in requests:
+        first = self._first_captures(self._captures)
+        for request in first:
             self.crawler.engine.crawl(request)
-        if requests:
+        if first:
             raise DontCloseSpider
 
     def _first_captures(self, captures: Captures) -> list[Request]:
@@ -391,11 +391,11 @@ class HistorySpider(Spider):
         request = failure.request  # type: ignore[attr-defined]
         visit, loss = responses.visit_of(request, request.url), loss_of(failure)
         responses.note_wait(visit, wait_of(failure))
-        requests = list(self._give_up(visit, loss, request.cb_kwargs))
+        others = list(self._give_up(visit, loss, request.cb_kwargs))
         if visit.role is Role.CAPTURE and loss.state is not State.KNOWN:
             return list(self._next_capture(visit.feed))
         if visit.role is not Role.PART or loss.state is State.KNOWN:
-            return requests
+            return others
         return list(self._next_part(visit, request.cb_kwargs))
 
     def _lose(self, visit: Visit, loss: Loss) -> None:
