@@ -19,7 +19,7 @@ class NotAFeedError(FhcrawlError):
 
     :param kind: why, as a reason of the verdict names it: `empty`, `html`, `not-xml`,
         `not-json`, `not-a-feed`, `no-boundary`, `no-parts`, `too-large`, `reader-died`; or the bound that
-        it is beyond, one of `fhcrawl.documents.bounds.KINDS`; or `limit`, if the feed's time was over
+        it is beyond, one of `fhcrawl.documents.limits.KINDS`; or `limit`, if the feed's time was over
     :param feeds: absolute URLs of the feeds that an HTML page names
     """
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fhcrawl.documents import Enclosure
     from fhcrawl.logical_feed import Version
-    from fhcrawl.visit import Visit
+    from fhcrawl.logical_feed.visit import Visit
 
 
 @dataclass

@@ -15,7 +15,7 @@ SPIDER_MODULES = ["fhcrawl.spiders"]
 NEWSPIDER_MODULE = "fhcrawl.spiders"
 COMMANDS_MODULE = "fhcrawl.commands"
 # {}: what is off is not imported, which takes time, and passwords are not logged.
-ADDONS = {"fhcrawl.addons.SwitchedOff": 0, "fhcrawl.addons.Secrets": 0}
+ADDONS = {"fhcrawl.core.addons.SwitchedOff": 0, "fhcrawl.core.addons.Secrets": 0}
 
 # The folder of what fhcrawl keeps, as an absolute path; None: .scrapy in the project; where there is none, as
 # on Scrapyd, the user's folder for data (~/.local/share/fhcrawl).
@@ -120,11 +120,11 @@ CONCURRENT_REQUESTS_PER_DOMAIN = 1
 # them a third of its time (python -m tests.benchmarks.hosts). Each may hold a document of DOWNLOAD_MAXSIZE.
 CONCURRENT_REQUESTS = 64
 # Scrapy's own, which does not keep to that.
-DOWNLOADER = "fhcrawl.downloader.Downloader"
+DOWNLOADER = "fhcrawl.core.downloader.Downloader"
 # Scrapy's own, which does not say when a feed is done.
-SCHEDULER = "fhcrawl.scheduler.Scheduler"
+SCHEDULER = "fhcrawl.core.scheduler.Scheduler"
 # DownloaderAwarePriorityQueue: a host that waits must not stop other hosts.
-SCHEDULER_PRIORITY_QUEUE = "fhcrawl.pqueues.PoliteQueue"
+SCHEDULER_PRIORITY_QUEUE = "fhcrawl.core.pqueues.PoliteQueue"
 # 1 GiB, 32 MiB: a document that is broken can take 15 times its size to be mended. Both count what comes over
 # the wire, and what it is when it is decompressed.
 DOWNLOAD_MAXSIZE = 32 * 1024**2
@@ -146,7 +146,7 @@ REMOTE_CONTROL_ENABLED = False
 REFERER_ENABLED = False
 
 # ProtegoRobotParser: it reads all of it, however large.
-ROBOTSTXT_PARSER = "fhcrawl.robotstxt.BoundedRobotParser"
+ROBOTSTXT_PARSER = "fhcrawl.core.robotstxt.BoundedRobotParser"
 
 # 2083: a long URL is no reason to lose an archive.
 URLLENGTH_LIMIT = 0
@@ -154,7 +154,7 @@ URLLENGTH_LIMIT = 0
 # DEBUG: would print every entry.
 LOG_LEVEL = "INFO"
 # Scrapy's: lets nothing through to the terminal that would drive it, and no line be forged.
-LOG_FORMATTER = "fhcrawl.logformatter.LogFormatter"
+LOG_FORMATTER = "fhcrawl.core.logformatter.LogFormatter"
 # True: would be escaped there, as all escape sequences are.
 LOG_COLOR = False
 # WARNING: dropping duplicates is the daily work.
@@ -170,7 +170,7 @@ DOWNLOAD_HANDLERS = {
     "http": "fhcrawl.downloadhandlers.guarded.GuardedDownloadHandler",
     "https": "fhcrawl.downloadhandlers.guarded.GuardedDownloadHandler",
     # Scrapy's for files knows no folders.
-    "file": "fhcrawl.folders.FolderDownloadHandler",
+    "file": "fhcrawl.downloadhandlers.folders.FolderDownloadHandler",
 }
 DOWNLOADER_MIDDLEWARES = {
     # Before the guard: documents of a list that are refused count too.
@@ -209,7 +209,7 @@ SPIDER_MIDDLEWARES = {
     "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware": None,
 }
 # Scrapy's: a document is committed when its entries are through all pipelines, and only this one tells when.
-ITEM_PROCESSOR = "fhcrawl.pipelines.manager.ItemPipelineManager"
+ITEM_PROCESSOR = "fhcrawl.core.item_processor.ItemPipelineManager"
 ITEM_PIPELINES = {
     "fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100,
 }

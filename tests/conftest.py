@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests import crawling, databases, postgresql
+from tests import databases, postgresql, projects
 from tests.databases import SERVER
 from tests.server import FeedServer
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.crawling import NewProject, Project
     from tests.databases import Database, NewDatabase
+    from tests.projects import NewProject, Project
 
 pytest_plugins = ["tests.browser", "tests.servers"]
 STORES = ("sqlite", "postgresql")
@@ -111,7 +111,7 @@ def database(new_database: NewDatabase) -> Iterator[Database]:
 @pytest.fixture(scope="session")
 def new_project(new_database: object) -> NewProject:
     """Makes projects in folders, each with an empty store."""
-    return crawling.new_project
+    return projects.new_project
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import boto3
 
-from tests.crawling import ROOT
+from tests.projects import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

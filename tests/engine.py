@@ -21,8 +21,8 @@ from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
 from fhcrawl import signals as our_signals
+from fhcrawl.core.item_processor import ItemPipelineManager
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.pipelines.manager import ItemPipelineManager
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spidermiddlewares.deltafetch import DeltaFetch
 from fhcrawl.spiders.history import HistorySpider
@@ -30,8 +30,8 @@ from fhcrawl.spiders.history import HistorySpider
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
 
+    from fhcrawl.logical_feed.visit import Visit
     from fhcrawl.store import Store
-    from fhcrawl.visit import Visit
 
 logger = logging.getLogger(__name__)
 

@@ -50,5 +50,5 @@ def clock_at(time: str) -> Iterator[None]:
             return cls.fromisoformat(time).replace(tzinfo=tz)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fhcrawl.clock.datetime", Clock)
+        patch.setattr("fhcrawl.utils.clock.datetime", Clock)
         yield

@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
-from fhcrawl import reader
+from fhcrawl.crawling import parser
 from fhcrawl.documents import FeedDocument
 
 if TYPE_CHECKING:
+    from fhcrawl.crawling.parser import Job
     from fhcrawl.documents import DocumentList
-    from fhcrawl.reader import Job
 
 
 def feed_of(found: FeedDocument | DocumentList) -> FeedDocument:
@@ -22,7 +22,7 @@ def feed_of(found: FeedDocument | DocumentList) -> FeedDocument:
 
 def read_feed(job: Job) -> FeedDocument:
     """Read a feed as a crawl does."""
-    return feed_of(reader.read(job))
+    return feed_of(parser.read(job))
 
 
 @dataclass(frozen=True)

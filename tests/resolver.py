@@ -11,7 +11,7 @@ from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.interfaces import IHostnameResolver
 from zope.interface import implementer
 
-from fhcrawl import addresses
+from fhcrawl.utils import addresses
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 from urllib.request import urlopen
 from zipfile import ZipFile
 
-from tests.crawling import ROOT, USER_AGENT
+from tests.projects import ROOT, USER_AGENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl import spool
+from fhcrawl.crawling import spool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

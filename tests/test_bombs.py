@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from io import BufferedIOBase
     from pathlib import Path
 
-    from tests.crawling import NewProject, Project
+    from tests.projects import NewProject, Project
 
 MIB = 1024**2
 LARGEST = 20 * MIB

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.crawling import ROOT
 from tests.feeds import E, atom
+from tests.projects import ROOT
 from tests.server import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
     Crawl = Callable[[FeedServer, Project], list[dict[str, Any]]]

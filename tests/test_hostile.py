@@ -15,7 +15,7 @@ from tests.server import Answer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.crawling import Project, Run
+    from tests.projects import Project, Run
     from tests.server import FeedServer
 
 SIZE = 2 * MIB
@@ -40,7 +40,7 @@ SAID = {
 TELLING = """
 import sys
 from pathlib import Path
-if sys.orig_argv[-3:-1] != ["-m", "fhcrawl.reader"]:
+if sys.orig_argv[-3:-1] != ["-m", "fhcrawl.crawling.parser"]:
     import json
     from lxml import etree
     def telling(function, number):

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fhcrawl.exporters import CsvItemExporter
-from tests.crawling import read_export
 from tests.databases import on_postgresql
 from tests.feeds import E, atom, rss
+from tests.projects import read_export
 from tests.server import Answer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 # What XML can say: of the controls below a space only the line ends; JSON says the others too.

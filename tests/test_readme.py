@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.crawling import ROOT
+from tests.projects import ROOT
 
 PROMISES = (ROOT / "README.md").read_text(encoding="utf-8").partition("## What fhcrawl promises")[2]
 TABLE = PROMISES.partition("\n## ")[0]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fhcrawl.items import FIELDS
-from tests.crawling import ROOT, read_export
 from tests.feeds import E, atom
+from tests.projects import ROOT, read_export
 from tests.scrapyd_server import PATIENCE_SECONDS, VERSION, Job, Scrapyd, wait_for
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from redis.exceptions import RedisError
 
 from fhcrawl.exceptions import ClusterError
-from fhcrawl.logs import printable
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

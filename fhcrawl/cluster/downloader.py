@@ -11,9 +11,9 @@ from scrapy.exceptions import DownloadTimeoutError
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import inlineCallbacks
 
-from fhcrawl import downloader
 from fhcrawl.cluster.extension import ClusterExtension
 from fhcrawl.cluster.politeness import PolitenessMiddleware
+from fhcrawl.core import downloader
 from fhcrawl.exceptions import ClusterError
 
 if TYPE_CHECKING:

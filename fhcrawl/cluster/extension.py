@@ -16,8 +16,8 @@ from scrapy_redis.connection import from_settings
 from fhcrawl.cluster.board import Board
 from fhcrawl.exceptions import ArgumentError, ClusterError, StoreError
 from fhcrawl.extensions.store import StoreExtension, open_store, store_url
-from fhcrawl.logs import printable
 from fhcrawl.store import leases
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

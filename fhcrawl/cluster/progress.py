@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fhcrawl import progress
 from fhcrawl.extensions import progress as extension
+from fhcrawl.reporting import progress
 
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from fhcrawl.progress import Counts
+    from fhcrawl.reporting.progress import Counts
 
 
 class Progress(progress.Progress):

@@ -9,7 +9,7 @@ from scrapy_redis.queue import Base
 
 from fhcrawl.cluster.board import Item
 from fhcrawl.cluster.extension import ClusterExtension
-from fhcrawl.logs import printable
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from scrapy import Request

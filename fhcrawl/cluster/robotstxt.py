@@ -10,7 +10,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import Deferred
 
 from fhcrawl.cluster.extension import ClusterExtension
-from fhcrawl.robotstxt import beginning
+from fhcrawl.core.robotstxt import beginning
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -17,12 +17,12 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from fhcrawl import settings as defaults
-from fhcrawl.advice import failures
-from fhcrawl.documents.bounds import PARSER_DEPTH, PARSER_TEXT
+from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED, is_number
+from fhcrawl.documents.limits import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
-from fhcrawl.logs import printable
-from fhcrawl.schedule import LONGEST
-from fhcrawl.subscriptions import NOTHING_SUBSCRIBED, is_number
+from fhcrawl.logical_feed.polling import LONGEST
+from fhcrawl.reporting.advice import failures
+from fhcrawl.utils.text import printable
 from fhcrawl.warc import naming
 
 if TYPE_CHECKING:

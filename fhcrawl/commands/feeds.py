@@ -98,7 +98,7 @@ def _noting(feeds: Iterable[Feed], verdicts: set[Verdict]) -> Iterator[Feed]:
 
 def as_json(feeds: Iterable[Feed]) -> Iterator[str]:
     """The lines of a JSON list of objects."""
-    from fhcrawl.logs import json_escaped
+    from fhcrawl.utils.text import json_escaped
 
     separator = "["
     for feed in feeds:
@@ -113,7 +113,7 @@ def as_table(feeds: Iterable[Feed], place: str, width: int | None = None) -> Ite
     :param place: of the store
     :param width: of the terminal, which lines are wrapped to; None: they are not
     """
-    from fhcrawl.logs import printable
+    from fhcrawl.utils.text import printable
 
     empty = True
     for feed in feeds:

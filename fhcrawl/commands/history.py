@@ -89,7 +89,7 @@ class Command(ScrapyCommand):
 
 def as_json(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
     """A JSON object a version."""
-    from fhcrawl.logs import json_escaped
+    from fhcrawl.utils.text import json_escaped
 
     for version, changed in _with_changes(versions):
         said = {"state": version.state, "feed": feed, **version.fields, "captured": version.captured}
@@ -99,7 +99,7 @@ def as_json(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
 
 def as_text(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
     """Two lines a version, and a third if another one came after it; for people."""
-    from fhcrawl.logs import printable
+    from fhcrawl.utils.text import printable
 
     for version, changed in _with_changes(versions):
         fields = version.fields

@@ -76,7 +76,7 @@ class Command(ScrapyCommand):
 
 
 def _write(store: Store, output: str) -> int:
-    from fhcrawl import delivery
+    from fhcrawl.exporters import delivery
     from fhcrawl.exporters.places import STDOUT
 
     if output in STDOUT:
@@ -87,8 +87,8 @@ def _write(store: Store, output: str) -> int:
 
 
 def _report(store: Store, file: IO[bytes]) -> int:
-    from fhcrawl.clock import now
-    from fhcrawl.report import page
+    from fhcrawl.reporting import page
+    from fhcrawl.utils.clock import now
 
     text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
     several = store.count_feeds() > page.MOST_OPEN

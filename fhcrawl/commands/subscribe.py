@@ -44,11 +44,11 @@ class Command(ScrapyCommand):
 
         :raises UsageError: if an argument, a list or the store cannot be used
         """
-        from fhcrawl import subscriptions
-        from fhcrawl.clock import now
         from fhcrawl.commands.crawl import check_switch
+        from fhcrawl.crawling import subscriptions
         from fhcrawl.extensions.store import store_url
         from fhcrawl.store import Store
+        from fhcrawl.utils.clock import now
 
         if not args or self.settings is None:
             raise UsageError("write scrapy subscribe https://example.org/index.atom", print_help=False)

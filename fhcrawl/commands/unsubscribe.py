@@ -46,8 +46,8 @@ class Command(ScrapyCommand):
         :raises UsageError: if there are no arguments, one is not subscribed, or the store cannot be used
         """
         from fhcrawl.extensions.store import store_url
-        from fhcrawl.logs import printable
         from fhcrawl.store import Store
+        from fhcrawl.utils.text import printable
 
         if not args or self.settings is None:
             raise UsageError("write scrapy unsubscribe https://example.org/index.atom", print_help=False)

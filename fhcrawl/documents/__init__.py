@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fhcrawl.documents.bounds import Bounds
-from fhcrawl.documents.formats import read, read_any
+from fhcrawl.documents.detection import read, read_any
+from fhcrawl.documents.limits import Bounds
 from fhcrawl.documents.lists import DocumentList, Listed
 from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem, Rhythm, Tombstone
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.documents import xml
-from fhcrawl.documents.xml import ATOM, FH
+from fhcrawl.documents.xml import elements
+from fhcrawl.documents.xml.elements import ATOM, FH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.headlinks import HeadLinks
-    from fhcrawl.documents.xml import Head
+    from fhcrawl.documents.head_links import HeadLinks
+    from fhcrawl.documents.xml.elements import Head
 
 LINK = f"{ATOM}link"
 ARCHIVE, COMPLETE, PREV = f"{FH}archive", f"{FH}complete", f"{FH}prev"
@@ -40,7 +40,7 @@ def read(head: Head, base: str, link: str = LINK) -> History:
     linking = head.get(LINK, [])
     if link != LINK:
         linking = [*head.get(link, []), *linking]
-    links = xml.head_links(linking, base)
+    links = elements.head_links(linking, base)
     # draft-nottingham-atompub-feed-history-00, 3: fh:stateful is 0 or 1; fh:incremental of the drafts up to
     # 04 is false or true.
     flags = {_flag(head[tag][0]) for tag in FLAGS if tag in head}
@@ -59,15 +59,15 @@ def read(head: Head, base: str, link: str = LINK) -> History:
 
 # Draft 00, 3: "Whitespace in its content MUST be ignored by processors."
 def _flag(element: _Element) -> bool | None:
-    return INCREMENTAL.get("".join((xml.text(element) or "").split()).lower())
+    return INCREMENTAL.get("".join((elements.text(element) or "").split()).lower())
 
 
 # Draft 00, 4: "The value of the "prev" link relation's href attribute MUST be a URI indicating the location
 # of the previous representation of the feed". Elsewhere it is the paging relation (RFC 5005, 3).
 def _before(prev: Iterable[_Element], base: str, links: HeadLinks, incremental: bool) -> Iterator[str]:
     for element in prev:
-        reference = xml.line(element)
-        yield xml.target(element, reference, base).partition("#")[0] if reference else ""
+        reference = elements.line(element)
+        yield elements.target(element, reference, base).partition("#")[0] if reference else ""
     if incremental and "prev" in links.first:
         yield links.first["prev"]
     if incremental:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from fhcrawl.documents.xml import LONGEST_URL, resolve
+from fhcrawl.documents.xml.elements import LONGEST_URL, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.documents import bounds, snapshot
+from fhcrawl.documents import limits, snapshot
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
-    from fhcrawl.documents.bounds import Bounds
-    from fhcrawl.documents.jsontext import Json
+    from fhcrawl.documents.json_text import Json
+    from fhcrawl.documents.limits import Bounds
 
 URI_LIST = "text/uri-list"
 
@@ -53,7 +53,7 @@ def read_folder(body: bytes, most: Bounds) -> DocumentList:
     """
     lines = [line for line in body.decode("ascii").splitlines() if line and not line.startswith("#")]
     if len(lines) > most.entries:
-        raise NotAFeedError(bounds.TOO_MANY_DOCUMENTS, f"it names more than {most.entries} documents")
+        raise NotAFeedError(limits.TOO_MANY_DOCUMENTS, f"it names more than {most.entries} documents")
     return DocumentList([Listed(line, line.partition("#")[0]) for line in lines])
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import xml
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import Enclosure, Problem
-from fhcrawl.documents.xml import ATOM
+from fhcrawl.documents.xml import elements
+from fhcrawl.documents.xml.elements import ATOM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -50,8 +50,10 @@ def person(author: _Element) -> str | None:
     """What a Person construct (RFC 4287, 3.2; Atom 0.3, 3.2) is called: its name, else e-mail, else URI."""
     # Nearly every author is a name and nothing else.
     if len(author) == 1 and author[0].tag == NAME:
-        return xml.line(author[0])
-    parts = {child.tag.rpartition("}")[2]: xml.line(child) for child in author if isinstance(child.tag, str)}
+        return elements.line(author[0])
+    parts = {
+        child.tag.rpartition("}")[2]: elements.line(child) for child in author if isinstance(child.tag, str)
+    }
     return parts.get("name") or parts.get("email") or parts.get("uri") or parts.get("url")
 
 
@@ -76,29 +78,29 @@ def updated(entry: Entry, element: _Element, base: str) -> bool:
 
 def author(entry: Entry, element: _Element, base: str) -> bool:
     """One author more."""
-    if name := xml.line(element):
+    if name := elements.line(element):
         entry.authors.append(name)
     return len(entry.authors) > 1
 
 
 def subject(entry: Entry, element: _Element, base: str) -> bool:
     """One category more."""
-    if term := xml.line(element):
+    if term := elements.line(element):
         entry.categories.append(term)
     return True
 
 
 def _title(entry: Entry, element: _Element, base: str) -> None:
-    entry.title = entry.title or xml.line(element)
+    entry.title = entry.title or elements.line(element)
 
 
 def _summary(entry: Entry, element: _Element, base: str) -> None:
-    entry.summary = entry.summary or xml.text(element)
+    entry.summary = entry.summary or elements.text(element)
 
 
 # RSS 1.0's content module: the content of the item, its markup escaped.
 def _encoded(entry: Entry, element: _Element, base: str) -> None:
-    entry.content = xml.text(element)
+    entry.content = elements.text(element)
     entry.content_type = "html" if entry.content is not None else None
 
 
@@ -138,7 +140,7 @@ DATES = {
 }
 OTHER_AUTHORS: dict[str, Callable[[_Element], str | None]] = {
     f"{ATOM}author": person,
-    **{f"{itunes}author": xml.line for itunes in ITUNES},
+    **{f"{itunes}author": elements.line for itunes in ITUNES},
 }
 
 
@@ -158,7 +160,7 @@ def finish_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
     for content, around in _media_contents(media, base):
         # Media RSS, media:content: url is that of the file itself; one with a player only has none.
         reference = (content.get("url") or "").strip()
-        url = xml.target(content, reference, around)
+        url = elements.target(content, reference, around)
         if reference and url not in known:
             known.add(url)
             entry.enclosures.append(enclosure(url, content.get("type"), content.get("fileSize")))
@@ -167,10 +169,10 @@ def finish_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
 # Media RSS, media:group: it holds media:content elements, the same in different forms.
 def _media_contents(media: Iterable[_Element], base: str) -> Iterator[tuple[_Element, str]]:
     for element in media:
-        if xml.local_name(element) == "content":
+        if elements.local_name(element) == "content":
             yield element, base
         else:
-            inside = xml.base_of(element, base)
+            inside = elements.base_of(element, base)
             yield from ((content, inside) for content in element.iterchildren(*MEDIA_CONTENTS))
 
 

@@ -8,18 +8,18 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from fhcrawl.documents import bounds
+from fhcrawl.documents import limits
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.identifiers import WHITE_SPACE
-from fhcrawl.documents.jsontext import Number
-from fhcrawl.documents.xml import LONGEST_URL, resolve
+from fhcrawl.documents.json_text import Number
+from fhcrawl.documents.xml.elements import LONGEST_URL, resolve
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
     from typing import TypeGuard
 
-    from fhcrawl.documents.bounds import Bounds
-    from fhcrawl.documents.jsontext import Object
+    from fhcrawl.documents.json_text import Object
+    from fhcrawl.documents.limits import Bounds
     from fhcrawl.documents.model import FeedDocument
 
 NAMESPACE = "urn:snapshot:"
@@ -64,7 +64,7 @@ def read(index: Object, url: str, most: Bounds) -> Snapshot | None:
     if snapshot_id is None or pages is None:
         return None
     if len(pages) > most.entries:
-        raise NotAFeedError(bounds.TOO_MANY_DOCUMENTS, f"it names more than {most.entries} documents")
+        raise NotAFeedError(limits.TOO_MANY_DOCUMENTS, f"it names more than {most.entries} documents")
     if len(snapshot_id) > LONGEST_ID:
         raise NotAFeedError("too-large", f"the id of a snapshot has more than {LONGEST_ID} characters")
     return Snapshot(snapshot_id, _created_at(index), _resolved(pages, url))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import bounds
+from fhcrawl.documents import limits
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.identifiers import identifier
 from fhcrawl.documents.model import Problem, Tombstone
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.bounds import Bounds
+    from fhcrawl.documents.limits import Bounds
 
 DELETED_ENTRY = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
 
@@ -25,7 +25,7 @@ def read(elements: Iterable[_Element], problems: list[Problem], most: Bounds) ->
     found: list[Tombstone] = []
     for number, element in enumerate(elements, 1):
         if number > most.entries:
-            problems.append(bounds.too_many(most))
+            problems.append(limits.too_many(most))
             break
         ref = identifier(element.get("ref"))
         if ref is None:

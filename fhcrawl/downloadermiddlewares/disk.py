@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.exceptions import NotConfigured
 
+from fhcrawl.crawling.refusals import LimitReached
 from fhcrawl.extensions.feedexport import FeedExporter
 from fhcrawl.extensions.store import store_url
 from fhcrawl.extensions.warc import WarcExtension
-from fhcrawl.logs import printable
-from fhcrawl.refusals import LimitReached
 from fhcrawl.store.opening import file_of
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

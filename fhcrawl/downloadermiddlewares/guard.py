@@ -8,11 +8,12 @@ from urllib.parse import urlsplit
 
 from w3lib.url import file_uri_to_path
 
-from fhcrawl import addresses, given_hosts
-from fhcrawl.addresses import PORTS, AllowedHosts
+from fhcrawl.crawling import given_hosts
+from fhcrawl.crawling.refusals import RefusedUrl
+from fhcrawl.crawling.responses import NOWHERE
 from fhcrawl.logical_feed import Role
-from fhcrawl.refusals import RefusedUrl
-from fhcrawl.responses import NOWHERE
+from fhcrawl.utils import addresses
+from fhcrawl.utils.addresses import PORTS, AllowedHosts
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
-    from fhcrawl.addresses import Origin
+    from fhcrawl.utils.addresses import Origin
 
 # One of these is set in the meta of a request for a host that the user gave or allowed: it may have any
 # address; its first addresses decide; it may have no special ones, since it had none before.

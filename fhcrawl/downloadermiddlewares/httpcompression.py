@@ -11,8 +11,8 @@ import brotli
 from scrapy.downloadermiddlewares import httpcompression
 from scrapy.http import Response
 
+from fhcrawl.crawling.refusals import TooManyStreams
 from fhcrawl.exceptions import FhcrawlError
-from fhcrawl.refusals import TooManyStreams
 
 if sys.version_info >= (3, 14):
     from compression import zstd

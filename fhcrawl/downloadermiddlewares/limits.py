@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import DownloadTimeoutError
 
+from fhcrawl.crawling.refusals import LimitReached
 from fhcrawl.logical_feed import Role
-from fhcrawl.refusals import LimitReached
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from fhcrawl.addresses import is_of_this_machine
+from fhcrawl.crawling.refusals import LimitReached
+from fhcrawl.crawling.responses import retry_after
 from fhcrawl.exceptions import StoreError
-from fhcrawl.refusals import LimitReached
-from fhcrawl.responses import retry_after
-from fhcrawl.schedule import LONGEST
+from fhcrawl.logical_feed.polling import LONGEST
+from fhcrawl.utils.addresses import is_of_this_machine
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider

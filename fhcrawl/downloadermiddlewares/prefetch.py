@@ -9,10 +9,10 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http.request import NO_CALLBACK
 
-from fhcrawl import archive_urls, signals
+from fhcrawl import signals
 from fhcrawl.downloadermiddlewares.octets import RECEIVED
 from fhcrawl.exceptions import FhcrawlError
-from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed import Role, archive_urls
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from fhcrawl.visit import Visit
+    from fhcrawl.logical_feed.visit import Visit
 
 ROLES = (Role.ARCHIVE.value, Role.PAGE.value)
 AHEAD = "fhcrawl_prefetch"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from scrapy import Request
 from scrapy.downloadermiddlewares import redirect
 
-from fhcrawl.addresses import without_credentials
-from fhcrawl.responses import own_headers
+from fhcrawl.crawling.responses import own_headers
+from fhcrawl.utils.addresses import without_credentials
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from fhcrawl import responses
-from fhcrawl.logs import printable
+from fhcrawl.crawling import responses
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 from twisted.web._newclient import HEADER, STATUS
 from twisted.web.client import HTTPConnectionPool
 
-from fhcrawl.refusals import HeadersTooLarge
+from fhcrawl.crawling.refusals import HeadersTooLarge
 
 if TYPE_CHECKING:
     from scrapy import Request

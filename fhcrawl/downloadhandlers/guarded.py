@@ -15,11 +15,11 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IResolutionReceiver
 from zope.interface import implementer
 
-from fhcrawl.addresses import PORTS, canonical, special
+from fhcrawl.crawling.given_hosts import SPECIAL
+from fhcrawl.crawling.refusals import RefusedUrl
 from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, allowed_hosts
 from fhcrawl.downloadhandlers.bounded import BoundedDownloadHandler, BoundedFactory
-from fhcrawl.given_hosts import SPECIAL
-from fhcrawl.refusals import RefusedUrl
+from fhcrawl.utils.addresses import PORTS, canonical, special
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.internet.interfaces import IAddress, IHostResolution
 
-    from fhcrawl.addresses import Address, AllowedHosts
+    from fhcrawl.utils.addresses import Address, AllowedHosts
 
 BEFORE = (
     "and its name led to a public address before; if that is right, list {} in FHCRAWL_ALLOWED_PRIVATE_HOSTS"

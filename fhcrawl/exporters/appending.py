@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fhcrawl.exceptions import ExportError
 from fhcrawl.items import FIELDS
-from fhcrawl.logs import printable
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from pathlib import Path

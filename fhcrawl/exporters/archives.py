@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from fhcrawl import delivery
-from fhcrawl.documents import xml
-from fhcrawl.documents.atom import STANDS_IN
+from fhcrawl.documents.formats.atom import STANDS_IN
 from fhcrawl.documents.tombstones import DELETED_ENTRY
-from fhcrawl.documents.xml import ATOM, FH, XML_BASE
+from fhcrawl.documents.xml import elements
+from fhcrawl.documents.xml.elements import ATOM, FH, XML_BASE
 from fhcrawl.exceptions import ExportError
-from fhcrawl.exporters import documents, entries
+from fhcrawl.exporters import delivery, documents, entries
 from fhcrawl.exporters.documents import Head
 from fhcrawl.exporters.entries import PARSER, READ_AGAIN
-from fhcrawl.locks import locked
-from fhcrawl.ordering import comparable
+from fhcrawl.logical_feed.ordering import comparable
+from fhcrawl.utils.locks import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -204,11 +203,11 @@ class ArchiveSet:
 
     def _check(self, path: Path, head: _Element, number: int | None) -> None:
         named = head.find(self._target.form.named)
-        links = xml.head_links(head.iterchildren(f"{ATOM}link"), "").first
+        links = elements.head_links(head.iterchildren(f"{ATOM}link"), "").first
         expected = self._links(number)
         if (
             named is None
-            or xml.line(named) != entries.cleaned(self._target.feed)
+            or elements.line(named) != entries.cleaned(self._target.feed)
             or (number is not None and any(links.get(rel) != url for rel, url in expected))
             or (number is not None and head.find(f"{FH}archive") is None)
         ):
@@ -307,7 +306,7 @@ class ArchiveSet:
     def _link(self, number: int, following: int) -> None:
         head = self._head(number)
         links = list(head.iterchildren(f"{ATOM}link"))
-        if any("next-archive" in xml.relations(link) for link in links):
+        if any("next-archive" in elements.relations(link) for link in links):
             return
         link = documents.link("next-archive", self._target.url(following))
         link.tail = links[-1].tail

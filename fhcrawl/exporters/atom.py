@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
-from fhcrawl.documents import atom, xml
-from fhcrawl.documents.atom import ENTRY, STANDS_IN
-from fhcrawl.documents.xml import ATOM, XHTML
+from fhcrawl.documents.formats import atom
+from fhcrawl.documents.formats.atom import ENTRY, STANDS_IN
+from fhcrawl.documents.xml import elements
+from fhcrawl.documents.xml.elements import ATOM, XHTML
 from fhcrawl.exporters.entries import EntryFormat, leaf, verbatim
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def says(child: _Element, name: str) -> bool:
     """Whether a child of an entry says a field."""
     if child.tag == f"{ATOM}link":
         relation = {"link": "alternate", "enclosures": "enclosure"}.get(name)
-        return relation in xml.relations(child)
+        return relation in elements.relations(child)
     return child.tag == f"{ATOM}{TAGS.get(name, name)}"
 
 

@@ -7,9 +7,9 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents import atom as atom_reader
+from fhcrawl.documents.formats import atom as atom_reader
 from fhcrawl.documents.tombstones import DELETED_ENTRY
-from fhcrawl.documents.xml import ATOM, FH
+from fhcrawl.documents.xml.elements import ATOM, FH
 from fhcrawl.exporters import atom, rss
 from fhcrawl.exporters.entries import cleaned, leaf
 

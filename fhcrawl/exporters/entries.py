@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents import modules, xml
-from fhcrawl.documents.atom03 import OLD
+from fhcrawl.documents import modules
+from fhcrawl.documents.formats.atom03 import OLD
 from fhcrawl.documents.identifiers import NO_CHARACTERS
-from fhcrawl.documents.xml import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, XML_BASE
+from fhcrawl.documents.xml import elements
+from fhcrawl.documents.xml.elements import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, XML_BASE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
@@ -149,7 +150,7 @@ def _is_foreign(child: _Element) -> bool:
     if not isinstance(child.tag, str):
         return False
     if child.tag == f"{ATOM}link":
-        return not {"alternate", "enclosure"}.intersection(xml.relations(child))
+        return not {"alternate", "enclosure"}.intersection(elements.relations(child))
     namespace = child.tag[: child.tag.rfind("}") + 1]
     return namespace not in NATIVE or child.tag in KEPT_OF_ATOM
 
@@ -161,7 +162,7 @@ def _place(entry: _Element, original: _Element | None, fields: Fields) -> None:
         for name, value in original.items():
             if str(name).startswith("{") and name != RDF_ABOUT:
                 entry.set(name, value)
-        base = xml.base_of(original, base)
+        base = elements.base_of(original, base)
     if base:
         entry.set(XML_BASE, base)
 

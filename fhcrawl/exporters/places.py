@@ -14,10 +14,10 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from w3lib.url import file_uri_to_path
 
-from fhcrawl import delivery
-from fhcrawl.addresses import without_credentials
 from fhcrawl.exceptions import ExportError
-from fhcrawl.logs import printable
+from fhcrawl.exporters import delivery
+from fhcrawl.utils.addresses import without_credentials
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

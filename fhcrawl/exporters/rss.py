@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
-from fhcrawl.documents import modules, rss
+from fhcrawl.documents import modules
 from fhcrawl.documents.dates import CANONICAL
-from fhcrawl.documents.rss import ATOM_CONTENT
-from fhcrawl.documents.xml import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, local_name
+from fhcrawl.documents.formats import rss
+from fhcrawl.documents.formats.rss import ATOM_CONTENT
+from fhcrawl.documents.xml.elements import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, local_name
 from fhcrawl.exporters import atom
 from fhcrawl.exporters.entries import EntryFormat, leaf
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from fhcrawl.ordering import comparable
+from fhcrawl.logical_feed.ordering import comparable
 
 
 class Selection(NamedTuple):

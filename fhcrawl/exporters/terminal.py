@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import IO, Any
 
-from fhcrawl.logs import escaped
+from fhcrawl.utils.text import escaped
 
 
 class Terminal(io.RawIOBase):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class CoreStats(corestats.CoreStats):
-    """Counts what Scrapy's does; items are counted by `fhcrawl.pipelines.manager.ItemPipelineManager`.
+    """Counts what Scrapy's does; items are counted by `fhcrawl.core.item_processor.ItemPipelineManager`.
 
     A receiver of item_scraped costs more for each entry than reading it does.
     """

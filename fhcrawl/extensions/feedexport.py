@@ -15,12 +15,11 @@ from scrapy import signals
 from scrapy.extensions import feedexport
 from scrapy.utils.asyncio import create_looping_call
 
-from fhcrawl import delivery
-from fhcrawl.addresses import without_credentials
 from fhcrawl.exceptions import FhcrawlError
-from fhcrawl.exporters import appending
+from fhcrawl.exporters import appending, delivery
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.locks import lock_when_free, locked
+from fhcrawl.utils.addresses import without_credentials
+from fhcrawl.utils.locks import lock_when_free, locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from twisted.internet.task import LoopingCall
     from typing_extensions import Self
 
-    from fhcrawl.delivery import WrittenFile
+    from fhcrawl.exporters.delivery import WrittenFile
     from fhcrawl.store import Store
 
 logger = logging.getLogger(__name__)

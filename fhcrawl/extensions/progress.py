@@ -14,8 +14,8 @@ from scrapy.utils.asyncio import create_looping_call
 from fhcrawl import signals
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.logs import PrintableFormatter
-from fhcrawl.progress import Progress, line
+from fhcrawl.reporting.progress import Progress, line
+from fhcrawl.utils.text import PrintableFormatter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from twisted.internet.task import LoopingCall
     from typing_extensions import Self
 
-    from fhcrawl.display import Screen
-    from fhcrawl.summary import Summary
-    from fhcrawl.visit import Visit
+    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.reporting.summary import Summary
+    from fhcrawl.reporting.terminal import Screen
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class ProgressExtension:
         self.progress.leave(StoreExtension.of(self._crawler).left)
 
     def _render(self, size: ConsoleDimensions) -> RenderableType:
-        from fhcrawl.display import running
+        from fhcrawl.reporting.terminal import running
 
         now = time.monotonic()
         return running(self.progress, self.progress.rate(now), now - self._begun, size)
@@ -124,7 +124,7 @@ class ProgressExtension:
         """Print what is said at the end, if there is a terminal; whether it need not be logged."""
         if self._terminal is None:
             return False
-        from fhcrawl.display import tell
+        from fhcrawl.reporting.terminal import tell
 
         tell(self._terminal.screen.console, summary)
         return self._terminal.release()
@@ -165,7 +165,7 @@ class Terminal:
         """The terminal behind stderr, with a display; None if there is none, or it has one already."""
         if not sys.stderr.isatty():
             return None
-        from fhcrawl.display import Screen, console_of
+        from fhcrawl.reporting.terminal import Screen, console_of
 
         handlers = [h for h in logging.root.handlers if isinstance(h, logging.StreamHandler)]
         console = console_of(sys.stderr)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from fhcrawl import reader, responses
+from fhcrawl.crawling import parser, responses
+from fhcrawl.crawling.parser_process import ReaderProcess
 from fhcrawl.documents import DocumentList
-from fhcrawl.documents.formats import IS_LIST
+from fhcrawl.documents.detection import IS_LIST
 from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.extensions import required
-from fhcrawl.reader_process import ReaderProcess
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
+    from fhcrawl.crawling.parser import Job
     from fhcrawl.documents import FeedDocument
-    from fhcrawl.reader import Job
 
     Task = asyncio.Task[FeedDocument | DocumentList]
 
@@ -164,8 +164,8 @@ class ReaderExtension:
     def _failed(self, error: OSError, request: Request) -> NotAFeedError:
         left = time_left(request, self._feed_seconds)
         if isinstance(error, TimeoutError) and left is not None and left <= 0:
-            return NotAFeedError(reader.LATE, time_is_over(self._feed_seconds))
-        return NotAFeedError(reader.DIED, f"the process that was to read it failed: {error}")
+            return NotAFeedError(parser.LATE, time_is_over(self._feed_seconds))
+        return NotAFeedError(parser.DIED, f"the process that was to read it failed: {error}")
 
     async def _process(self) -> ReaderProcess | None:
         """The process, a new one if it is no more; None if there can be none."""
@@ -199,6 +199,6 @@ class ReaderExtension:
 def _read_here(job: Job) -> FeedDocument | DocumentList:
     """:raises NotAFeedError: also if there is no room for a large document"""
     try:
-        return reader.read(job)
+        return parser.read(job)
     except OSError as error:
-        raise NotAFeedError(reader.DIED, f"its entries cannot be put into a file: {error}") from error
+        raise NotAFeedError(parser.DIED, f"its entries cannot be put into a file: {error}") from error

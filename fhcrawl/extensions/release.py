@@ -8,10 +8,10 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
+from fhcrawl.core.scheduler import Scheduler
 from fhcrawl.extensions import required
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.extensions.verdicts import VerdictsExtension
-from fhcrawl.scheduler import Scheduler
 from fhcrawl.store import FEEDS_AT_ONCE
 
 if TYPE_CHECKING:

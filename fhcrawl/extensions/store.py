@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
-from fhcrawl.clock import now
-from fhcrawl.datadir import data_file
-from fhcrawl.delivery import recover
+from fhcrawl.crawling.under_way import UnderWay
 from fhcrawl.exceptions import BegunError, LeaseError, StoreError
+from fhcrawl.exporters.delivery import recover
 from fhcrawl.extensions import required
-from fhcrawl.logs import printable
+from fhcrawl.logical_feed.visit import Loss, State
 from fhcrawl.store import Store
-from fhcrawl.under_way import UnderWay
-from fhcrawl.visit import Loss, State
+from fhcrawl.utils.clock import now
+from fhcrawl.utils.datadir import data_file
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

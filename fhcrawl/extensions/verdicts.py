@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from fhcrawl import signals as ours
-from fhcrawl.advice import failures
-from fhcrawl.clock import now
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.progress import ProgressExtension
 from fhcrawl.extensions.store import LEASED, StoreExtension
 from fhcrawl.logical_feed import Reason, Role, Verdict
-from fhcrawl.logs import printable
-from fhcrawl.schedule import Limits
+from fhcrawl.logical_feed.polling import Limits
+from fhcrawl.logical_feed.visit import State
+from fhcrawl.reporting.advice import failures
+from fhcrawl.reporting.summary import Summary
 from fhcrawl.store import FEEDS_AT_ONCE, Said
-from fhcrawl.summary import Summary
-from fhcrawl.visit import State
+from fhcrawl.utils.clock import now
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from fhcrawl.logical_feed.visit import Loss, Visit
     from fhcrawl.store import Feed
-    from fhcrawl.visit import Loss, Visit
 
 logger = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from fhcrawl.datadir import base_of
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.utils.datadir import base_of
 from fhcrawl.warc import naming
 
 if TYPE_CHECKING:

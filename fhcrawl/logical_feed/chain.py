@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from fhcrawl.relations import PLAIN, Oddities, contradicted, relations
+from fhcrawl.logical_feed.relations import PLAIN, Oddities, contradicted, relations
 
 if TYPE_CHECKING:
     from fhcrawl.documents import FeedDocument

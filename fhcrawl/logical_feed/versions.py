@@ -7,7 +7,7 @@ import json
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.ordering import Order, order
+from fhcrawl.logical_feed.ordering import Order, order
 
 if TYPE_CHECKING:
     from fhcrawl.documents import Entry, FeedDocument, Tombstone

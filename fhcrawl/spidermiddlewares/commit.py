@@ -7,14 +7,14 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl import signals
+from fhcrawl.core.item_processor import ItemPipelineManager
+from fhcrawl.crawling.responses import asked, visit_of
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.items import EntryItem, EntryVersion
-from fhcrawl.logs import printable
-from fhcrawl.pipelines.manager import ItemPipelineManager
-from fhcrawl.responses import asked, visit_of
-from fhcrawl.visit import DROPPED, Loss, State, bury, note_written
+from fhcrawl.logical_feed.visit import DROPPED, Loss, State, bury, note_written
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.logical_feed import Version
-    from fhcrawl.visit import Visit
+    from fhcrawl.logical_feed.visit import Visit
 
 logger = logging.getLogger(__name__)
 

@@ -11,13 +11,13 @@ from scrapy import Request
 from scrapy import signals as scrapy_signals
 
 from fhcrawl import signals
-from fhcrawl.clock import now
+from fhcrawl.crawling.responses import aim
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
-from fhcrawl.logs import printable
-from fhcrawl.responses import aim
-from fhcrawl.visit import Loss, State, leads_on
+from fhcrawl.logical_feed.visit import Loss, State, leads_on
+from fhcrawl.utils.clock import now
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
+    from fhcrawl.logical_feed.visit import Visit
     from fhcrawl.store import Step, Store
-    from fhcrawl.visit import Visit
 
 logger = logging.getLogger(__name__)
 

@@ -13,20 +13,21 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.asyncio import run_in_thread
 
-from fhcrawl import asking, logical_feed, reader, reading, responses, signals, subscriptions, wordpress
-from fhcrawl.clock import now
-from fhcrawl.datadir import base_of
+from fhcrawl import logical_feed, signals
+from fhcrawl.crawling import parser, reading, requests, responses, subscriptions, wordpress
+from fhcrawl.crawling.failures import loss_of, wait_of
+from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
 from fhcrawl.documents import DocumentList, snapshot
-from fhcrawl.documents.formats import IS_LIST
+from fhcrawl.documents.detection import IS_LIST
 from fhcrawl.exceptions import NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.failures import loss_of, wait_of
 from fhcrawl.logical_feed import Kind, Role
-from fhcrawl.logs import printable
+from fhcrawl.logical_feed.visit import Loss, State, Visit
 from fhcrawl.store import FEEDS_AT_ONCE
-from fhcrawl.subscriptions import LISTED_FILES, FeedOptions
-from fhcrawl.visit import Loss, State, Visit
+from fhcrawl.utils.clock import now
+from fhcrawl.utils.datadir import base_of
+from fhcrawl.utils.text import printable
 from fhcrawl.warc import naming
 
 if TYPE_CHECKING:
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
     from typing_extensions import Self
 
+    from fhcrawl.crawling.subscriptions import Listed
     from fhcrawl.documents import Bounds, FeedDocument
     from fhcrawl.items import EntryVersion
     from fhcrawl.store import Subscription
-    from fhcrawl.subscriptions import Listed
     from fhcrawl.warc.captures import Captures
 
 logger = logging.getLogger(__name__)
@@ -168,7 +169,7 @@ class HistorySpider(Spider):
         """
         if self.settings.getbool("FHCRAWL_WORDPRESS_ENABLED"):
             options = {**options, "wordpress": True}
-        return map(self._request, asking.first(known, options))
+        return map(self._request, requests.first(known, options))
 
     def _request(self, request: Request) -> Request:
         """Say who reads the response."""
@@ -199,7 +200,7 @@ class HistorySpider(Spider):
         if body_digest is not None and responses.is_unchanged(response, body_digest):
             self._send(signals.document_unchanged, visit=visit)
             if known_behind is not None:
-                yield self._request(asking.known_behind(visit, response, known_behind))
+                yield self._request(requests.known_behind(visit, response, known_behind))
             return
         if page_digest is not None and responses.digest(response) == page_digest:
             self._lose(visit, reading.REPEATS)
@@ -225,7 +226,7 @@ class HistorySpider(Spider):
         if elsewhere is not None:
             shown = printable(visit.asked), printable(elsewhere)
             logger.info("%s is not the subscription document; looking at %s", *shown)
-            yield self._request(asking.subscription_elsewhere(visit, response, elsewhere))
+            yield self._request(requests.subscription_elsewhere(visit, response, elsewhere))
             return
         yield from self._read(visit, response, document)
 
@@ -242,7 +243,7 @@ class HistorySpider(Spider):
         self._send(signals.document_read, visit=visit, response=response)
         if visit.behind is not None and document.fault is None:
             newer = logical_feed.as_newer(document, (visit.asked, visit.url), visit.role)
-            yield self._request(asking.behind(visit, response, visit.behind, is_guess, newer))
+            yield self._request(requests.behind(visit, response, visit.behind, is_guess, newer))
         yield from entries
 
     def _list(self, visit: Visit, response: Response, listed: DocumentList) -> Iterator[Request]:
@@ -255,11 +256,11 @@ class HistorySpider(Spider):
         if reading.is_snapshot(visit, response):
             visit.role = Role.INDEX
             walk = {**walk, "options": {**walk["options"], "since": listed.created_at}}
-            yield self._request(asking.subscription(store.known(visit.feed).anew(), walk))
+            yield self._request(requests.subscription(store.known(visit.feed).anew(), walk))
         step = reading.fill_list(visit, response, listed, store.first_unread(visit.feed, listed.documents))
         self._send(signals.document_read, visit=visit, response=response)
         if step is not None:
-            yield self._request(asking.part(step, walk))
+            yield self._request(requests.part(step, walk))
 
     def parse_part(self, response: Response, **kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Read a document that a list names: yields the request for the next one, then its entries."""
@@ -283,7 +284,7 @@ class HistorySpider(Spider):
         if step is None:
             visit.replaces = snapshot.prefix_of(visit.key)
         else:
-            yield self._request(asking.part(step, known, known["documents"] + 1))
+            yield self._request(requests.part(step, known, known["documents"] + 1))
 
     # -- captures -----------------------------------------------------------------------------------
 
@@ -338,7 +339,7 @@ class HistorySpider(Spider):
         if found is not None:
             run = StoreExtension.of(self.crawler).run
             walk = {"feed": feed, "options": self.feeds[feed].plain(), "run": run}
-            yield self._request(asking.capture(found, walk))
+            yield self._request(requests.capture(found, walk))
 
     def parse_capture(self, response: Response, **kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Read a document of a web archive: yields the request for the next one, then its entries."""
@@ -365,13 +366,13 @@ class HistorySpider(Spider):
 
     def _not_a_feed(self, visit: Visit, response: Response, error: NotAFeedError) -> Iterator[Request]:
         known, loss = response.cb_kwargs, reading.unread(response, error, self._most)
-        if error.kind == reader.DIED:
+        if error.kind == parser.DIED:
             self._lose(visit, loss)
             return
         url = next(filter(responses.is_fetchable, error.feeds), None)
         if url is not None and known.get("is_new") and visit.role is Role.SUBSCRIPTION:
             logger.info("%s is an HTML page; its feed is %s", printable(visit.asked), printable(url))
-            yield self._request(asking.subscription_elsewhere(visit, response, url))
+            yield self._request(requests.subscription_elsewhere(visit, response, url))
             return
         yield from self._give_up(visit, loss, known)
 
@@ -380,11 +381,11 @@ class HistorySpider(Spider):
         if known.get("is_given"):
             # What is missing is where it was last, as the store knows already.
             logger.info("%s %s", printable(visit.asked), loss.detail)
-            yield from map(self._request, asking.last_known(visit, known))
+            yield from map(self._request, requests.last_known(visit, known))
             return
         self._lose(visit, loss)
         if loss.state is not State.KNOWN:
-            yield from map(self._request, asking.as_given(visit, known))
+            yield from map(self._request, requests.as_given(visit, known))
 
     def lose(self, failure: Failure) -> list[Request]:
         """Note why a document could not be fetched; a list goes on behind it."""

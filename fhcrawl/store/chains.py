@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Dialect
 
+    from fhcrawl.logical_feed.visit import Visit
     from fhcrawl.store.pipeline import Batch
     from fhcrawl.store.prepared import Executes
-    from fhcrawl.visit import Visit
 
 
 class What(Enum):

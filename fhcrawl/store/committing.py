@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import FIRST_WALK, Role, absence
+from fhcrawl.logical_feed.visit import Loss, State, leads_on
 from fhcrawl.store import lists, rows, schedules, statements
-from fhcrawl.visit import Loss, State, leads_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from fhcrawl.logical_feed import Version, Winner
+    from fhcrawl.logical_feed.visit import Visit
     from fhcrawl.store.prepared import Executes
     from fhcrawl.store.upserts import Upserts
-    from fhcrawl.visit import Visit
 
 
 PROCESSED = Loss(State.PROCESSED, "", "")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import func, select
 
-from fhcrawl.clock import now
 from fhcrawl.logical_feed import Role
-from fhcrawl.ordering import latest_time
+from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.store.rows import KeptVersion, kept_version
 from fhcrawl.store.schema import documents, entries, feeds
 from fhcrawl.store.statements import ENTRY, VERSIONS_BEFORE, counted_order
+from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import exists, func, select, true
 
-from fhcrawl.clock import now
 from fhcrawl.exceptions import LeaseError
-from fhcrawl.ordering import latest_time
+from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.store import leases, rows, statements
 from fhcrawl.store.opening import stream
 from fhcrawl.store.rows import StoredVersion
 from fhcrawl.store.schema import changes, deliveries, entries, feeds
 from fhcrawl.store.statements import counted_order
+from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,10 +8,10 @@ from sqlalchemy import exists, func, literal, select
 
 from fhcrawl.documents.snapshot import NAMESPACE
 from fhcrawl.logical_feed import Role, absence
+from fhcrawl.logical_feed.visit import State
 from fhcrawl.store import rows, statements
 from fhcrawl.store.rows import End, Step, StoredSnapshot
 from fhcrawl.store.schema import Keyed, changes, documents, entries, feeds
-from fhcrawl.visit import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row
 
     from fhcrawl.documents.lists import Listed
+    from fhcrawl.logical_feed.visit import Visit
     from fhcrawl.store.prepared import Executes
     from fhcrawl.store.upserts import Upserts
-    from fhcrawl.visit import Visit
 
 _index = documents.alias("snapshot_index")
 _IS_PROCESSED = documents.c.state == State.PROCESSED.value

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import Place, Role, Winner, captured
-from fhcrawl.ordering import Order
+from fhcrawl.logical_feed.ordering import Order
+from fhcrawl.logical_feed.visit import State
 from fhcrawl.store.statements import CONTENT, ENTRIES_COLUMNS, FIND_DOCUMENT, ORDER, ORIGINAL, TIMES
-from fhcrawl.visit import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from fhcrawl.logical_feed import Kind, Reason, Verdict, Version
-    from fhcrawl.visit import Loss, Visit
+    from fhcrawl.logical_feed.visit import Loss, Visit
 
 JSON_FIELDS = ("authors", "categories", "enclosures")
 NOT_FETCHED = "has not been fetched yet"
@@ -111,7 +111,7 @@ class Subscription:
         read again anyway
     :param crawled: when it was last read; None if it never was
     :param snapshot: the snapshot that the feed goes on from
-    :param special: whether the hosts that the user gave had special addresses: see `fhcrawl.given_hosts`
+    :param special: whether the hosts that the user gave had special addresses: see `crawling.given_hosts`
     """
 
     feed: str

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import case, exists, func, null, select
 
-from fhcrawl.clock import now
 from fhcrawl.documents import Rhythm
 from fhcrawl.exceptions import StoreError
-from fhcrawl.ordering import latest_time
-from fhcrawl.schedule import Poll, interval
-from fhcrawl.schedule import next_due as due_of
+from fhcrawl.logical_feed.ordering import latest_time
+from fhcrawl.logical_feed.polling import Poll, interval
+from fhcrawl.logical_feed.polling import next_due as due_of
+from fhcrawl.logical_feed.visit import State
 from fhcrawl.store import leases
 from fhcrawl.store.schema import documents, entries, feeds
 from fhcrawl.store.statements import is_of, is_one_of
-from fhcrawl.visit import State
+from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row
 
     from fhcrawl.logical_feed import Reason
-    from fhcrawl.schedule import Limits
-    from fhcrawl.visit import Visit
+    from fhcrawl.logical_feed.polling import Limits
+    from fhcrawl.logical_feed.visit import Visit
 
 # Of feeds that were subscribed before any crawl had them.
 NO_RUN = 0

@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 
 from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed.visit import State
 from fhcrawl.store.prepared import Prepared
 from fhcrawl.store.schema import (
     POSTGRESQL,
@@ -37,7 +38,6 @@ from fhcrawl.store.schema import (
     feeds,
     versions,
 )
-from fhcrawl.visit import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,6 +11,7 @@ from sqlalchemy import func, literal, select, true
 
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.logical_feed import Kind, Role
+from fhcrawl.logical_feed.visit import State
 from fhcrawl.store import (
     copying,
     exports,
@@ -32,7 +33,6 @@ from fhcrawl.store.leases import Leases
 from fhcrawl.store.rows import NOT_FETCHED, Capture, End, Feed, KeptVersion, Step, StoredVersion, Subscription
 from fhcrawl.store.schema import Keyed, captures, documents, feeds
 from fhcrawl.store.upserts import Upserts
-from fhcrawl.visit import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.lists import Listed
     from fhcrawl.logical_feed import Winner
-    from fhcrawl.schedule import Limits
+    from fhcrawl.logical_feed.polling import Limits
+    from fhcrawl.logical_feed.visit import Visit
     from fhcrawl.store.pipeline import Pipeline
     from fhcrawl.store.prepared import Executes
     from fhcrawl.store.verdicts import Said
-    from fhcrawl.visit import Visit
 
 T = TypeVar("T")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ARRAY, Integer, LargeBinary, Select, Text, bindparam, case, func, null, select
 
 from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed.visit import State
 from fhcrawl.store.prepared import Prepared, Unnested
 from fhcrawl.store.schema import (
     POSTGRESQL,
@@ -21,7 +22,6 @@ from fhcrawl.store.schema import (
     versions,
 )
 from fhcrawl.store.statements import ORIGINAL, among, number_of
-from fhcrawl.visit import State
 
 if TYPE_CHECKING:
     from sqlalchemy import Column, ColumnElement, Dialect

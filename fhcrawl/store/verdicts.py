@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import bindparam, func, select
 
 from fhcrawl.logical_feed import HAS_MOVED, Kind, Reason, Role, verdict
+from fhcrawl.logical_feed.visit import State
 from fhcrawl.store import schedules
 from fhcrawl.store.rows import NOT_FETCHED, Feed
 from fhcrawl.store.schema import documents, entries, feeds
 from fhcrawl.store.statements import MOVED, chain, chain_ends, is_one_of
-from fhcrawl.visit import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row, Select
 
     from fhcrawl.logical_feed import Verdict
-    from fhcrawl.schedule import Limits
+    from fhcrawl.logical_feed.polling import Limits
 
     ByFeed = defaultdict[int, list[Row[Any]]]
 

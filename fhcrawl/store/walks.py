@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, select
 
-from fhcrawl.clock import now
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.logical_feed import Role
-from fhcrawl.ordering import latest_time
+from fhcrawl.logical_feed.ordering import latest_time
+from fhcrawl.logical_feed.visit import State
 from fhcrawl.store import lists
 from fhcrawl.store.rows import NOT_FETCHED, Subscription
 from fhcrawl.store.schedules import NO_RUN
 from fhcrawl.store.schema import documents, feeds
 from fhcrawl.store.statements import MOVED, is_of, is_one_of
-from fhcrawl.visit import State
+from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -19,10 +19,10 @@ from warcio.exceptions import ArchiveLoadFailed
 from warcio.recordloader import ArcWarcRecordLoader
 from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParserException
 
-from fhcrawl.clock import now
 from fhcrawl.documents.dates import utc
 from fhcrawl.exceptions import FhcrawlError
-from fhcrawl.logs import printable
+from fhcrawl.utils.clock import now
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -17,8 +17,8 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from fhcrawl import __version__
-from fhcrawl.logs import printable
 from fhcrawl.store.rows import Capture
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -25,14 +25,14 @@ from typing import NamedTuple
 from tests import postgresql, redisserver
 from tests.benchmarks.measuring import ROOT
 from tests.benchmarks.server import Site, serving_feeds
-from tests.crawling import STATS_FILE
 from tests.databases import Database
+from tests.projects import STATS_FILE
 
 AIM = 1.7
 WORKERS = (1, 2)
 OUTPUT = "out.jsonl"
 SETTINGS = {
-    "STATS_CLASS": "tests.crawling.JsonStatsCollector",
+    "STATS_CLASS": "tests.projects.JsonStatsCollector",
     "USER_AGENT": "fhcrawl-benchmark (+https://example.org/)",
     "FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8",
 }

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tests.benchmarks.hostile_documents import FOLDER, KINDS, MIB
 from tests.benchmarks.measuring import Watch
-from tests.crawling import CPU, USER_AGENT, Project
 from tests.feeds import E, atom
+from tests.projects import CPU, USER_AGENT, Project
 from tests.server import Answer, FeedServer
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ MOST_MEMORY, MOST_CPU = 600, 10
 SETTINGS = {
     "RETRY_TIMES": 0,
     "FHCRAWL_MAX_ARCHIVES": 10,  # pages that an index names are documents of their own
-    "STATS_CLASS": "tests.crawling.JsonStatsCollector",
+    "STATS_CLASS": "tests.projects.JsonStatsCollector",
     "USER_AGENT": USER_AGENT,
 }
 HEADINGS = f"{'kind':36} {'MiB':>5} {'KiB sent':>8} {'peak':>5} {'CPU':>5} {'wall':>6} {'feeds':>5}  verdicts"

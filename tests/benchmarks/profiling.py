@@ -24,26 +24,27 @@ INTERVAL = 0.002  # seconds of CPU time
 START, OTHER = "start-up, end", "all else"
 # By what files and folders are called; the first one that fits counts.
 KNOWN = {
-    "fhcrawl/documents/parsing.py": "parse",
-    "fhcrawl/documents/parsed.py": "parse",
-    "fhcrawl/documents/parsers.py": "parse",
-    "fhcrawl/documents/broken.py": "parse",
-    "fhcrawl/documents/encoding.py": "parse",
-    "fhcrawl/documents/repair.py": "parse",
+    "fhcrawl/documents/xml/parsing.py": "parse",
+    "fhcrawl/documents/xml/parsed.py": "parse",
+    "fhcrawl/documents/xml/parsers.py": "parse",
+    "fhcrawl/documents/xml/recovery.py": "parse",
+    "fhcrawl/documents/xml/encoding.py": "parse",
+    "fhcrawl/documents/xml/repair.py": "parse",
     "fhcrawl/documents/": "extract",
-    "fhcrawl/reading.py": "extract",
-    "fhcrawl/responses.py": "extract",
+    "fhcrawl/crawling/reading.py": "extract",
+    "fhcrawl/crawling/responses.py": "extract",
     "fhcrawl/extensions/reader.py": "to and from the reading process",
-    "fhcrawl/reader.py": "to and from the reading process",
-    "fhcrawl/reader_process.py": "to and from the reading process",
-    "fhcrawl/logical_feed.py": "deduplication",
-    "fhcrawl/visit.py": "deduplication",
+    "fhcrawl/crawling/parser.py": "to and from the reading process",
+    "fhcrawl/crawling/parser_process.py": "to and from the reading process",
+    "fhcrawl/logical_feed/ordering.py": "deduplication",
+    "fhcrawl/logical_feed/versions.py": "deduplication",
+    "fhcrawl/logical_feed/visit.py": "deduplication",
     "fhcrawl/pipelines/duplicates.py": "deduplication",
     "fhcrawl/spidermiddlewares/deltafetch.py": "deduplication",
     "fhcrawl/store/": "store",
     "fhcrawl/exporters/": "export",
     "fhcrawl/extensions/feedexport.py": "export",
-    "fhcrawl/delivery.py": "export",
+    "fhcrawl/exporters/delivery.py": "export",
     "scrapy/exporters.py": "export",
     "scrapy/extensions/feedexport.py": "export",
     "fhcrawl/pipelines/": "Scrapy's item machinery",
@@ -63,9 +64,9 @@ KNOWN = {
     "scrapy/squeues.py": "download",
     "fhcrawl/downloadermiddlewares/": "download",
     "fhcrawl/downloadhandlers/": "download",
-    "fhcrawl/downloader.py": "download",
-    "fhcrawl/pqueues.py": "download",
-    "fhcrawl/archive_urls.py": "download",
+    "fhcrawl/core/downloader.py": "download",
+    "fhcrawl/core/pqueues.py": "download",
+    "fhcrawl/logical_feed/archive_urls.py": "download",
     "twisted/web/": "download",
     "twisted/internet/tcp.py": "download",
     "twisted/internet/asyncioreactor.py": "download",
@@ -73,7 +74,7 @@ KNOWN = {
 # Reading the store for an export is the export's.
 EXPORTS = "close_spider"
 LOOP = ("asyncio/base_events.py", "run_forever")
-SERVE = ("fhcrawl/reader.py", "serve")
+SERVE = ("fhcrawl/crawling/parser.py", "serve")
 
 
 class Sampler:

@@ -35,8 +35,8 @@ def test_benchmark_reports_all_costs_and_ratios() -> None:
 
 def test_samples_belong_to_the_innermost_known_frame() -> None:
     places = {
-        "/x/fhcrawl/documents/atom.py": "extract",
-        "/x/fhcrawl/documents/parsing.py": "parse",
+        "/x/fhcrawl/documents/formats/atom.py": "extract",
+        "/x/fhcrawl/documents/xml/parsing.py": "parse",
         "/x/site-packages/sqlalchemy/engine/base.py": None,
         "/x/fhcrawl/store/store.py": "store",
         "/x/site-packages/twisted/web/client.py": "download",

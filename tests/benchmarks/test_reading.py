@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.documents import parsing, read
+from fhcrawl.documents import read
+from fhcrawl.documents.xml import parsing
 from tests.benchmarks.chain import Chain
 from tests.benchmarks.measuring import ROOT
 from tests.benchmarks.reading import FORMATS, URL, rss

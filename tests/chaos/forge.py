@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.crawling import ROOT
+from tests.projects import ROOT
 from tests.spooling import in_pieces
 
 if TYPE_CHECKING:

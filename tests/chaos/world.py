@@ -24,14 +24,14 @@ from tests.chaos.oracle import (
 )
 from tests.chaos.publishers import Archived, Complete, Paged
 from tests.chaos.server import QUIET, Hosts, Kill, Plan
-from tests.crawling import new_project, read_export
+from tests.projects import new_project, read_export
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fhcrawl.store import Feed
     from tests.chaos.forge import Forged
-    from tests.crawling import Project
+    from tests.projects import Project
 
 ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 RUN_SECONDS = 120

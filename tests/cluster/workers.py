@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.store import Store
-from tests.crawling import ROOT, STATS_FILE, USER_AGENT, Project, Run, read_export
+from tests.projects import ROOT, STATS_FILE, USER_AGENT, Project, Run, read_export
 from tests.server import FeedServer
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Cluster:
         Project(folder)
         (folder / "feeds.txt").write_text("\n".join(feeds))
         given = {
-            "STATS_CLASS": "tests.crawling.JsonStatsCollector",
+            "STATS_CLASS": "tests.projects.JsonStatsCollector",
             "USER_AGENT": USER_AGENT,
             "FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8",
             **settings,

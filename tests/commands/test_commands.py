@@ -17,12 +17,12 @@ from fhcrawl.commands.feeds import as_table
 from fhcrawl.items import FIELDS
 from fhcrawl.logical_feed import Kind, Reason, Verdict
 from fhcrawl.store import Feed, opening
-from tests.crawling import read_export
 from tests.extensions.test_progress import Terminal
 from tests.feeds import E, atom
+from tests.projects import read_export
 
 if TYPE_CHECKING:
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 COMMANDS = ["copystore", "crawl", "demo", "export", "feeds", "history", "report", "subscribe", "unsubscribe"]

@@ -8,11 +8,11 @@ from scrapy.settings import Settings
 
 from fhcrawl.commands.crawl import PAGE, check_mistyped, check_names, check_settings
 from fhcrawl.exceptions import ArgumentError
-from tests.crawling import FROZEN, GARBAGE
 from tests.feeds import E, atom
+from tests.projects import FROZEN, GARBAGE
 
 if TYPE_CHECKING:
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 # Scrapy alone are more.

@@ -12,14 +12,14 @@ import pytest
 from lxml import etree
 from pyarrow import parquet
 
-from fhcrawl import subscriptions
+from fhcrawl.crawling import subscriptions
 from fhcrawl.documents import read
 from fhcrawl.items import FIELDS
-from tests.crawling import read_export
 from tests.feeds import E, atom, rss, tombstone
+from tests.projects import read_export
 
 if TYPE_CHECKING:
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 FILE = '<enclosure url="http://example.org/1.mp3" length="9999999999999999999" type="audio/mpeg"/>'

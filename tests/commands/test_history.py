@@ -12,7 +12,7 @@ from fhcrawl.logical_feed import captured, place_of_capture
 from tests.feeds import E, atom, tombstone
 
 if TYPE_CHECKING:
-    from tests.crawling import Project, Run
+    from tests.projects import Project, Run
     from tests.server import FeedServer
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 TITLE = "\u2603\U0001f600"

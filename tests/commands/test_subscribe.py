@@ -9,7 +9,7 @@ import pytest
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 

@@ -10,7 +10,7 @@ import pytest
 from lxml import etree
 
 from fhcrawl.documents import read
-from tests.documents.test_formats import FEEDS, LOCATION, XML_FEEDS, name_of
+from tests.documents.test_detection import FEEDS, LOCATION, XML_FEEDS, name_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lxml import etree
 
-from fhcrawl.documents import Bounds, FeedDocument, encoding, html, linkheader, read, xml
+from fhcrawl.crawling.parser import Job
+from fhcrawl.documents import Bounds, FeedDocument, html, link_header, read
+from fhcrawl.documents.xml import elements, encoding
 from fhcrawl.exceptions import NotAFeedError
-from fhcrawl.reader import Job
 from tests.feeds import read_feed
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def test_white_space_in_utf_16() -> None:
 
 def test_relations_of_a_link_header_share_its_target() -> None:
     names = " ".join(map(str, range(20_000)))
-    found = linkheader.read([f'<{"a" * 100_000}#b>; rel="{names}"'], LOCATION).first
+    found = link_header.read([f'<{"a" * 100_000}#b>; rel="{names}"'], LOCATION).first
     assert len(found) == 20_000
     assert len({id(target) for target in found.values()}) == 1
 
@@ -224,7 +225,7 @@ def test_relations_of_a_link_share_its_url_without_credentials() -> None:
 
 
 def test_target_without_a_relation_is_not_resolved() -> None:
-    entered = calls(lambda: linkheader.read(["<a>," * 1000 + "<b>;rel=c"], LOCATION))
+    entered = calls(lambda: link_header.read(["<a>," * 1000 + "<b>;rel=c"], LOCATION))
     assert entered["resolve"] == 1
 
 
@@ -339,8 +340,8 @@ def test_attributes_that_are_not_there_are_not_looked_for(body: bytes) -> None:
 
 def test_attribute_with_a_namespace_is_found() -> None:
     element = etree.fromstring('<a xmlns:n="u" n:b="c"/>')
-    assert xml.has_attribute(element, "{u}b")
-    assert not xml.has_attribute(element, "{u}a")
+    assert elements.has_attribute(element, "{u}b")
+    assert not elements.has_attribute(element, "{u}a")
 
 
 @pytest.mark.timeout(10)

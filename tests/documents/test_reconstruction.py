@@ -21,7 +21,7 @@ from fhcrawl.logical_feed import (
     identity,
     kind,
 )
-from fhcrawl.ordering import latest_time, order
+from fhcrawl.logical_feed.ordering import latest_time, order
 
 FH = 'xmlns:fh="http://purl.org/syndication/history/1.0"'
 LATEST = latest_time("2020-01-01T00:00:00Z")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fhcrawl.documents import Bounds, jsontext, multipart
+from fhcrawl.documents import Bounds, json_text
+from fhcrawl.documents.formats import multipart
 from fhcrawl.documents.snapshot import NAMESPACE, Snapshot, entry_id, page, page_key, prefix_of, read
 from fhcrawl.exceptions import NotAFeedError
 
@@ -28,7 +29,7 @@ DRAFT: dict[str, Any] = {
 
 
 def read_bytes(body: bytes, most: Bounds = BOUNDS) -> Snapshot | None:
-    return read(jsontext.parse(body, most).members, LOCATION, most)
+    return read(json_text.parse(body, most).members, LOCATION, most)
 
 
 def read_json(value: object, most: Bounds = BOUNDS) -> Snapshot | None:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.advice import FAILURES
 from fhcrawl.downloadermiddlewares.disk import room_at
-from tests.crawling import read_export
+from fhcrawl.reporting.advice import FAILURES
 from tests.feeds import E, atom
+from tests.projects import read_export
 from tests.servers import small_disk
 
 if TYPE_CHECKING:
-    from tests.crawling import Project, Run
+    from tests.projects import Project, Run
     from tests.server import FeedServer
 
 MIB = 1024**2

@@ -17,20 +17,20 @@ from cryptography.x509.oid import NameOID
 from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
-from fhcrawl.addresses import AllowedHosts
+from fhcrawl.crawling.refusals import RefusedUrl
 from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, GuardMiddleware
-from fhcrawl.refusals import RefusedUrl
 from fhcrawl.store import schema
+from fhcrawl.utils.addresses import AllowedHosts
 from tests.feeds import E, atom
 from tests.resolver import NEVER, names
 from tests.server import FeedServer
-from tests.test_addresses import LOOPBACK_SPELLINGS
+from tests.utils.test_addresses import LOOPBACK_SPELLINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.crawling import Project, Run
+    from tests.projects import Project, Run
 
 STUB = {"TWISTED_DNS_RESOLVER": "tests.resolver.StubResolver", "RETRY_TIMES": 0}
 TABLES = list(schema.metadata.tables)

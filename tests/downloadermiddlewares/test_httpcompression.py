@@ -12,10 +12,10 @@ import brotli
 import pytest
 from twisted.python.failure import Failure
 
+from fhcrawl.crawling.failures import loss_of
+from fhcrawl.crawling.refusals import TooManyStreams
 from fhcrawl.downloadermiddlewares.httpcompression import MOST_STREAMS, is_whole
-from fhcrawl.failures import loss_of
-from fhcrawl.refusals import TooManyStreams
-from fhcrawl.visit import State
+from fhcrawl.logical_feed.visit import State
 from tests.feeds import E, atom
 from tests.server import Answer
 
@@ -27,7 +27,7 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 

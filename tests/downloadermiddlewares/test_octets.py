@@ -11,11 +11,11 @@ from scrapy.http import Response
 from scrapy.utils.request import request_from_dict
 from scrapy.utils.test import get_crawler
 
-from fhcrawl import asking
 from fhcrawl.cluster import serializer
+from fhcrawl.crawling import requests
+from fhcrawl.crawling.refusals import LimitReached
 from fhcrawl.downloadermiddlewares.octets import OctetsMiddleware
 from fhcrawl.logical_feed import Place, Role
-from fhcrawl.refusals import LimitReached
 from fhcrawl.spiders.history import HistorySpider
 from fhcrawl.store import Step
 from tests.feeds import E, atom
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 TEXT = "x" * 100_000
@@ -196,7 +196,7 @@ def test_what_was_read_goes_with_the_walk_to_another_process() -> None:
     def ask(middleware: OctetsMiddleware, number: int, size: int) -> None:
         nonlocal walk
         url = f"https://example.org/{number}"
-        asked = asking.part(Step(url, url, Role.PART, Place(1, -number)), walk, number)
+        asked = requests.part(Step(url, url, Role.PART, Place(1, -number)), walk, number)
         line = serializer.dumps(asked.replace(callback=spider.parse_part).to_dict(spider=spider))
         request: Request = request_from_dict(serializer.loads(line), spider=spider)
         middleware.process_request(request)

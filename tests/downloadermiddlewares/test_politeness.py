@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.http import Response
 
-from fhcrawl.responses import retry_after
-from fhcrawl.schedule import LONGEST
+from fhcrawl.crawling.responses import retry_after
+from fhcrawl.logical_feed.polling import LONGEST
 from tests.feeds import E, atom
 from tests.server import Answer, FeedServer
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
 
-    from tests.crawling import Project
+    from tests.projects import Project
 
 
 class Timed:

@@ -17,7 +17,7 @@ from tests.server import Answer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.crawling import NewProject, Project, Run
+    from tests.projects import NewProject, Project, Run
     from tests.server import FeedServer
 
 # More than one request at a time, so that all that may be fetched ahead is.

@@ -10,7 +10,7 @@ from tests.benchmarks.server import Site, serving_feeds
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.crawling import Project
+    from tests.projects import Project
 
 FILES, HOSTS = 256, 300
 

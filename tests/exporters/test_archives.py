@@ -13,13 +13,13 @@ from fhcrawl.exporters.documents import FORMATS
 from fhcrawl.exporters.selection import Selection
 from fhcrawl.items import FIELDS
 from fhcrawl.store.rows import StoredVersion
-from tests.crawling import read_export
 from tests.feeds import E, atom, rss, tombstone
+from tests.projects import read_export
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 ATOM = "{http://www.w3.org/2005/Atom}"

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lxml import etree
 
-from fhcrawl import delivery
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.xml import ATOM
-from fhcrawl.exporters import ParquetItemExporter, XmlItemExporter, parquet
+from fhcrawl.documents.xml.elements import ATOM
+from fhcrawl.exporters import ParquetItemExporter, XmlItemExporter, delivery, parquet
 from fhcrawl.exporters.documents import xml_file
 
 if TYPE_CHECKING:
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 TEXTS = ["a\rb", "a\r\nb\r", "\r", " <&>\"' ]]> ", "\u2028\x85\t\n", "\U0001f600"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crawling import ROOT
+from tests.projects import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

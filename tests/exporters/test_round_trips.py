@@ -12,14 +12,14 @@ from fhcrawl.documents import read
 from fhcrawl.exporters.documents import FORMATS
 from fhcrawl.exporters.feeds import Wanted, write_archives
 from fhcrawl.store import Store
-from tests.crawling import read_export
-from tests.documents.test_formats import FEEDS, LOCATION
+from tests.documents.test_detection import FEEDS, LOCATION
+from tests.projects import read_export
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 # What says where a version came from, and what no feed of another kind can say.

@@ -10,13 +10,13 @@ import pytest
 from fhcrawl.exceptions import ExportError
 from fhcrawl.exporters import appending
 from fhcrawl.items import FIELDS
-from tests.crawling import read_export
 from tests.feeds import E, atom
+from tests.projects import read_export
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 

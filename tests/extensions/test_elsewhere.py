@@ -14,8 +14,8 @@ from tests.feeds import E, atom
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.crawling import Project, Run
     from tests.elsewhere import Place
+    from tests.projects import Project, Run
     from tests.server import FeedServer
 
 KINDS = ("s3", "ftp")

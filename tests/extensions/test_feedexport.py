@@ -15,11 +15,11 @@ from scrapy import Spider
 
 from fhcrawl.extensions.feedexport import FileFeedStorage
 from fhcrawl.items import FIELDS
-from tests.crawling import read_export
 from tests.feeds import E, atom
+from tests.projects import read_export
 
 if TYPE_CHECKING:
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 RICH = """<?xml version="1.0"?>

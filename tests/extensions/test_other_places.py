@@ -15,7 +15,7 @@ from tests.feeds import E, atom
 if TYPE_CHECKING:
     from scrapy import Spider
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 

@@ -19,14 +19,14 @@ import pyte
 import pytest
 
 from fhcrawl import settings as ours
-from fhcrawl.advice import FAILURES
-from tests.crawling import USER_AGENT
+from fhcrawl.reporting.advice import FAILURES
 from tests.feeds import E, atom
+from tests.projects import USER_AGENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 WIDTH, HEIGHT = 100, 50

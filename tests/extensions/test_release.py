@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl import delivery
-from fhcrawl.locks import locked
+from fhcrawl.exporters import delivery
 from fhcrawl.store import Store
-from tests.crawling import read_export
+from fhcrawl.utils.locks import locked
 from tests.feeds import E, atom
+from tests.projects import read_export
 from tests.store.test_leases import FEED, NOW, visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 WAIT = 90

@@ -13,7 +13,7 @@ from tests.feeds import E, atom
 if TYPE_CHECKING:
     import subprocess
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 

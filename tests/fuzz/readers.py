@@ -11,9 +11,9 @@ from email import message_from_bytes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import Bounds, FeedDocument, dates, html, jsontext, linkheader, read, snapshot
+from fhcrawl.crawling.subscriptions import from_file
+from fhcrawl.documents import Bounds, FeedDocument, dates, html, json_text, link_header, read, snapshot
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
-from fhcrawl.subscriptions import from_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ def _check(document: FeedDocument) -> None:
 
 
 def _link_header(data: bytes) -> None:
-    linkheader.read([data.decode("latin-1")], URL)
+    link_header.read([data.decode("latin-1")], URL)
 
 
 def _html(data: bytes) -> None:
@@ -59,7 +59,7 @@ def _html(data: bytes) -> None:
 
 def _snapshot(data: bytes) -> None:
     with contextlib.suppress(NotAFeedError):
-        if index := snapshot.read(jsontext.parse(data, Bounds()).members, URL, Bounds()):
+        if index := snapshot.read(json_text.parse(data, Bounds()).members, URL, Bounds()):
             json.dumps(asdict(index), ensure_ascii=False).encode()
 
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
+    from fhcrawl.logical_feed.visit import Visit
     from fhcrawl.spiders.history import HistorySpider
     from fhcrawl.store import Feed
-    from fhcrawl.visit import Visit
-    from tests.crawling import Project
     from tests.databases import Database
+    from tests.projects import Project
     from tests.server import FeedServer
 
 INDEX, A1, A0 = (f"http://example.org/{name}" for name in ("index", "a1", "a0"))

@@ -13,14 +13,14 @@ import pytest
 import scrapy_deltafetch
 
 from fhcrawl.spidermiddlewares.deltafetch import DeltaFetch
-from tests.crawling import read_export
 from tests.feeds import E, atom
 from tests.pipelines import faulty
+from tests.projects import read_export
 
 if TYPE_CHECKING:
     import subprocess
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 

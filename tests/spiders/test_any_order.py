@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from fhcrawl.documents import Tombstone
 from fhcrawl.logical_feed import Outcome, Place, Role, Verdict, Winner, decide, deletion
 from fhcrawl.logical_feed import Version as LogicalVersion
-from fhcrawl.ordering import latest_time
-from fhcrawl.ordering import order as logical_order
+from fhcrawl.logical_feed.ordering import latest_time
+from fhcrawl.logical_feed.ordering import order as logical_order
+from fhcrawl.logical_feed.visit import Visit, bury
 from fhcrawl.store import Store
-from fhcrawl.visit import Visit, bury
 from tests.databases import examples
 from tests.engine import Engine
 from tests.faketime import clock_at

@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fhcrawl.clock import now
 from fhcrawl.documents.dates import elapsed, shift
-from tests.crawling import ROOT, read_export
+from fhcrawl.utils.clock import now
 from tests.feeds import E, atom, rss
+from tests.projects import ROOT, read_export
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from tests.crawling import Project, Run
+    from tests.projects import Project, Run
     from tests.server import FeedServer
 
 HOUR = 3600

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crawling import read_export
 from tests.feeds import E, atom, rss
+from tests.projects import read_export
 from tests.server import Answer
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 QUICK = {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 1}

@@ -12,7 +12,7 @@ from tests.server import Answer, FeedServer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.crawling import Project
+    from tests.projects import Project
 
 LOOPBACK = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8,localhost"}
 

@@ -13,7 +13,7 @@ from tests.feeds import E, atom, rss
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 FORMATS = pytest.mark.parametrize("write", [atom, rss])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tests.feeds import E, atom, rss
 
 if TYPE_CHECKING:
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 FH = 'xmlns:fh="http://purl.org/syndication/history/1.0"'

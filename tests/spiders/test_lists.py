@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tests.crawling import Project, Run
+    from tests.projects import Project, Run
     from tests.server import FeedServer
 
 TYPE = "multipart/mixed; boundary=b"

@@ -8,7 +8,7 @@ import pytest
 from tests.spiders.test_lists import index, serve_snapshot
 
 if TYPE_CHECKING:
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from fhcrawl import spool
+from fhcrawl.crawling import spool
 from fhcrawl.store import Store
 from tests.databases import examples
 from tests.engine import Engine
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from tests.crawling import Project
     from tests.databases import Database, NewDatabase
+    from tests.projects import Project
     from tests.server import FeedServer
 
 INDEX, PAGE_1, PAGE_2 = (f"http://example.org/{name}" for name in ("index", "1", "2"))

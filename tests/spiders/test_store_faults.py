@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import make_url
 
-from fhcrawl.advice import FAILURES
+from fhcrawl.reporting.advice import FAILURES
 from tests import servers
-from tests.crawling import read_export
 from tests.feeds import E, atom
+from tests.projects import read_export
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 pytestmark = pytest.mark.sqlite_only("files that are locked, read-only, damaged or gone")

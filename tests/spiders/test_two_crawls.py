@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crawling import read_export
 from tests.extensions.test_progress import TOLD, watch
 from tests.feeds import E, atom
+from tests.projects import read_export
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
 
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 WAIT = 90

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.feeds import E, atom, rss, tombstone
 
 if TYPE_CHECKING:
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 ENTRY = "<entry><id>in entity</id><title>t</title></entry>"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from w3lib.url import url_query_cleaner
 
 if TYPE_CHECKING:
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.wordpress_server import WordPress
 
 ON = {"FHCRAWL_WORDPRESS_ENABLED": 1}

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.clock import now
 from fhcrawl.documents.dates import elapsed
+from fhcrawl.utils.clock import now
 from tests.engine import Engine
 from tests.faketime import clock, clock_at
 from tests.feeds import E, atom
@@ -15,8 +15,8 @@ from tests.feeds import E, atom
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.crawling import Project
     from tests.databases import Database
+    from tests.projects import Project
     from tests.server import FeedServer
 
 # Of a machine without a battery; and of one whose clock was set by mistake.

@@ -10,7 +10,7 @@ from tests.databases import new_database
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl import delivery, items
+from fhcrawl import items
 from fhcrawl.exceptions import BegunError, LeaseError, StoreError
+from fhcrawl.exporters import delivery
 from fhcrawl.logical_feed import Place, Role, Version
-from fhcrawl.ordering import Order
+from fhcrawl.logical_feed.ordering import Order
+from fhcrawl.logical_feed.visit import Visit
 from fhcrawl.store import Store, Subscription, leases
-from fhcrawl.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from fhcrawl.store import Store, migrations
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 pytestmark = pytest.mark.sqlite_only("stores of versions from before PostgreSQL")

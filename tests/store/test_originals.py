@@ -10,7 +10,7 @@ from lxml import etree
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
-    from tests.crawling import Project
+    from tests.projects import Project
     from tests.server import FeedServer
 
 OURS = "{urn:ours}note"

@@ -13,9 +13,9 @@ import pytest
 from fhcrawl.documents.lists import Listed
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Place, Role, Verdict
+from fhcrawl.logical_feed.visit import Loss, State, Visit
 from fhcrawl.store import End, Store, statements
 from fhcrawl.store.statements import ORDER
-from fhcrawl.visit import Loss, State, Visit
 from tests.engine import Engine
 from tests.feeds import E, atom
 from tests.pipelines import faulty
@@ -25,8 +25,8 @@ from tests.store.wire import Wire, wire_to
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.crawling import Project
     from tests.databases import Database
+    from tests.projects import Project
     from tests.server import FeedServer
 
 pytestmark = pytest.mark.postgresql_only("round trips, collations, lost connections")

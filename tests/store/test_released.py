@@ -8,7 +8,7 @@ import pytest
 
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.logical_feed import Verdict
-from fhcrawl.schedule import Limits
+from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.store.verdicts import Said
 from tests.store.test_leases import FEED, NOW, opened, visit
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.clock import now
 from fhcrawl.documents.dates import shift
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Verdict
-from fhcrawl.schedule import Limits
+from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.store import Said, Store
 from fhcrawl.store.schema import feeds
+from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

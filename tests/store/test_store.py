@@ -11,8 +11,8 @@ import pytest
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Link, Place, Role, Verdict
+from fhcrawl.logical_feed.visit import Loss, State, Visit
 from fhcrawl.store import End, Step, Store
-from fhcrawl.visit import Loss, State, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

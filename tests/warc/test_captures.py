@@ -19,7 +19,7 @@ from tests.feeds import E, atom
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.crawling import NewProject, Project, Run
+    from tests.projects import NewProject, Project, Run
     from tests.server import FeedServer
 
 REVISIT = "http://netpreserve.org/warc/1.0/revisit/"

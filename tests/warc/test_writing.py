@@ -17,14 +17,14 @@ from scrapy import Request
 from scrapy.http import Response, TextResponse
 from warcio.archiveiterator import ArchiveIterator
 
-from fhcrawl.advice import FAILURES
+from fhcrawl.reporting.advice import FAILURES
 from fhcrawl.warc.writing import WarcFiles, record_headers
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.crawling import Project, Run
+    from tests.projects import Project, Run
     from tests.server import FeedServer
 
 PROFILE = "http://netpreserve.org/warc/1.1/revisit/"

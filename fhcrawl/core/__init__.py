@@ -1,0 +1,1 @@
+"""Classes that replace Scrapy's own by name: scheduler, queue, downloader, item processor, log formatter."""

@@ -1,0 +1,107 @@
+"""Why a document could not be had, from what Scrapy says: one state, kind and sentence each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadTimeoutError,
+    IgnoreRequest,
+    ResponseDataLossError,
+    UnsupportedURLSchemeError,
+)
+from scrapy.spidermiddlewares.httperror import HttpError
+from twisted.internet.error import ConnectionClosed
+
+from fhcrawl.crawling.refusals import HeadersTooLarge, LimitReached, RefusedUrl, TooManyStreams
+from fhcrawl.crawling.responses import retry_after
+from fhcrawl.logical_feed.visit import Loss, State
+from fhcrawl.utils.text import printable
+
+if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
+# RFC 5005, 4.1: publishers "may refuse to serve (e.g., with HTTP status code 403 or 410) or be unable to
+# serve (e.g., with HTTP status code 404) an archive document".
+STATUSES = {
+    206: (State.FAILED, "comes in part, though all of it was asked for (206)"),
+    226: (State.FAILED, "comes as a difference that was not asked for (226)"),
+    401: (State.REFUSED, "asks for a password (401)"),
+    403: (State.REFUSED, "is refused by its server (403)"),
+    404: (State.MISSING, "is not there (404)"),
+    410: (State.MISSING, "is gone for good (410)"),
+    429: (State.FAILED, "is refused by its server for now: too many requests (429)"),
+    451: (State.REFUSED, "is refused by its server for legal reasons (451)"),
+}
+TOO_LARGE = Loss(State.REFUSED, "too-large", "is larger than DOWNLOAD_MAXSIZE allows")
+EXCEPTIONS: list[tuple[type[Exception], Loss]] = [
+    (DownloadTimeoutError, Loss(State.FAILED, "timeout", "does not answer in time")),
+    (CannotResolveHostError, Loss(State.FAILED, "no-host", "is on a host that cannot be found")),
+    (
+        DownloadConnectionRefusedError,
+        Loss(State.FAILED, "connection-refused", "is on a host that refuses the connection"),
+    ),
+    (UnsupportedURLSchemeError, Loss(State.REFUSED, "refused-url", "has a URL that cannot be fetched")),
+    (ResponseDataLossError, Loss(State.FAILED, "cut-off", "comes incomplete")),
+    (DownloadCancelledError, TOO_LARGE),
+]
+# HttpCompressionMiddleware's; its message begins with the URL, which may be long.
+DECOMPRESSION = "exceeded DOWNLOAD_MAXSIZE"
+ROBOTS = "Forbidden by robots.txt"
+
+
+def loss_of(failure: Failure) -> Loss:
+    """Why a request came to nothing."""
+    error = failure.value
+    if isinstance(error, HttpError):
+        return _status(error.response.status)
+    for exception, loss in EXCEPTIONS:
+        if isinstance(error, exception):
+            return loss
+    if isinstance(error, RefusedUrl):
+        return Loss(State.REFUSED, error.kind, f"may not be fetched: {error}")
+    if isinstance(error, LimitReached):
+        return Loss(State.KNOWN, error.kind, f"was left for a later run: {error}")
+    if isinstance(error, IgnoreRequest):
+        return _ignored(error)
+    return Loss(State.FAILED, "download-error", f"cannot be fetched ({_name(error)})")
+
+
+def _name(error: BaseException | None) -> str:
+    # Twisted's, of which Scrapy's has only the representation.
+    cause = getattr(error, "__cause__", None)
+    reasons = [reason.value for reason in getattr(cause, "reasons", ())]
+    if not reasons:
+        return printable(str(error) or type(error).__name__)
+    if all(isinstance(reason, ConnectionClosed) for reason in reasons):
+        return "its server closes the connection before it has answered"
+    return printable("; ".join(f"{type(reason).__name__}: {reason}" for reason in reasons))
+
+
+def wait_of(failure: Failure) -> float:
+    """For how many seconds the server wants no request; 0 if it does not say."""
+    error = failure.value
+    if isinstance(error, HttpError):
+        return retry_after(error.response)
+    return error.wait if isinstance(error, LimitReached) else 0
+
+
+def _status(status: int) -> Loss:
+    state, detail = STATUSES.get(status, (State.FAILED, f"cannot be fetched: the server answers {status}"))
+    return Loss(state, f"http-{status}", detail)
+
+
+def _ignored(error: IgnoreRequest) -> Loss:
+    message = printable(str(error))
+    if isinstance(error, (HeadersTooLarge, TooManyStreams)):
+        return Loss(State.REFUSED, "too-large", message)
+    if DECOMPRESSION in str(error):
+        return TOO_LARGE
+    if message == ROBOTS:
+        return Loss(State.REFUSED, "robots-txt", "may not be fetched: robots.txt forbids it")
+    if "redirect" in message:
+        return Loss(State.FAILED, "redirects", "redirects too often")
+    return Loss(State.REFUSED, "ignored", f"is not fetched ({message or 'a middleware dropped it'})")

@@ -1,0 +1,102 @@
+"""The process that reads documents beside the crawl."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from typing import IO, TYPE_CHECKING
+
+from fhcrawl.crawling.parser import TURN, put_job, take_answer
+
+if TYPE_CHECKING:
+    from fhcrawl.crawling.parser import Job
+    from fhcrawl.documents import DocumentList, FeedDocument
+
+MODULE = "fhcrawl.crawling.parser"
+
+
+class ReaderProcess:
+    """A process that reads documents, one after the other. It ends when this one does.
+
+    :param file: a file without a name, through which the two exchange documents
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process, file: IO[bytes]) -> None:
+        self._process = process
+        self._file = file
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    @classmethod
+    async def start(cls) -> ReaderProcess:
+        """Start it.
+
+        :raises OSError: if that cannot be done
+        """
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", MODULE, str(file.fileno())),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            pass_fds=[file.fileno()],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            # Ctrl-C goes to all of a session, and the crawl still needs this one then.
+            start_new_session=True,
+        )
+        started = cls(process, file)
+        await started._wait_for_turn()
+        return started
+
+    async def read(self, job: Job, seconds: float | None = None) -> FeedDocument | DocumentList:
+        """Read a document there.
+
+        :param seconds: how long that may take; None is no limit
+        :raises NotAFeedError: if it is none
+        :raises OSError: if the process is no more, if it takes too long, or if there is no room; then it has
+            ended
+        """
+        try:
+            put_job(self._file.fileno(), job)
+            _pipes(self._process)[1].write(TURN)
+            await asyncio.wait_for(self._wait_for_turn(), seconds)
+            return take_answer(self._file.fileno())
+        except asyncio.TimeoutError as error:
+            await self.kill()
+            raise TimeoutError(f"it has taken longer than {seconds:.0f} seconds") from error
+        except OSError:
+            await self.end()
+            raise
+
+    async def _wait_for_turn(self) -> None:
+        try:
+            await _pipes(self._process)[0].readexactly(len(TURN))
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            raise ChildProcessError(f"it ended with status {await self.end()}") from error
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is no more; somebody has killed it."""
+        return self._process.returncode is not None
+
+    async def kill(self) -> None:
+        """End it, whatever it reads."""
+        if not self.has_ended:
+            self._process.kill()
+        await self.end()
+
+    async def end(self) -> int:
+        """Let it end, and wait until it has; its exit status, or minus the number of a signal."""
+        _pipes(self._process)[1].close()
+        self._file.close()
+        return await self._process.wait()
+
+
+def _pipes(process: asyncio.subprocess.Process) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if process.stdout is None or process.stdin is None:
+        raise RuntimeError("the process has no pipes")
+    return process.stdout, process.stdin

@@ -1,0 +1,321 @@
+"""Lists of feeds: URLs a line, OPML, or TOML, with what the user says of each."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from lxml import etree
+
+from fhcrawl.exceptions import ArgumentError
+from fhcrawl.utils.addresses import without_credentials
+from fhcrawl.utils.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+OPML_ATTRIBUTES = {"fhNext": "next", "fhReversed": "reversed", "fhLimit": "limit"}
+COMMENT = re.compile(r"(?:^|\s)#")
+WHITE_SPACE = re.compile(r"\s")
+# What may be a host: a name with a dot, or this machine's; then a port, a path and so on.
+HOST = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+)(?::[0-9]+)?(?:[/?#]|$)")
+LISTED_FILES = "FHCRAWL_LISTED_FILES_ENABLED"
+MOST_DIGITS = 18
+# Python neither reads nor writes a number of more than some thousand digits.
+TOO_LONG = "a number of too many digits"
+# Tables in tables, written as a.b.c: tomllib takes a time that grows with the square of their number.
+DEEP_KEY = re.compile(r"""(?:\.[ \t]*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*){100}""")
+EXAMPLE = "https://example.org/index.atom"
+NOTHING_SUBSCRIBED = (
+    "No feed to crawl: write -a feed=https://example.org/index.atom, -a feeds=subscriptions.txt, "
+    "or subscribe to one: scrapy subscribe https://example.org/index.atom"
+)
+TOML_EXAMPLE = '[[feed]]\nurl = "https://example.org/index.atom"\nreversed = true'
+
+
+@dataclass(frozen=True, slots=True)
+class FeedOptions:
+    """What the user says of one feed.
+
+    :param next: `archive`: `next` links lead to archives, which do not change
+    :param reversed: relations are written backwards
+    :param limit: how many archives and pages are fetched in one run, instead of the settings; 0 is no limit
+    :param headers: more headers for the requests of this feed
+    :param snapshot: URL of the index of a snapshot that the feed goes on from
+    """
+
+    next: str | None = None
+    reversed: bool = False
+    limit: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    snapshot: str | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """What differs from the defaults, in values that a request can carry."""
+        # A limit of 0 is not False, though it is equal to it.
+        given = asdict(self).items()
+        return {
+            name: value for name, value in given if value is not None and value is not False and value != {}
+        }
+
+
+NAMES = {f.name for f in fields(FeedOptions)}
+Listed = dict[str, FeedOptions]
+
+
+def from_arguments(
+    feed: str | None,
+    feeds: str | None,
+    snapshot: str | None = None,
+    base: Path = Path(),
+    may_list_files: bool = False,
+) -> Listed:
+    """The feeds that the spider's arguments name, each once, in their order; none without arguments.
+
+    :param feed: URLs, separated by white space
+    :param feeds: path of a list
+    :param snapshot: URL of the index of a snapshot that the only feed goes on from
+    :param base: what the path is relative to
+    :param may_list_files: the list may name `file:` URLs
+    :raises ArgumentError: if they name none, if one is no URL, or if the list cannot be read
+    """
+    if feed is None and feeds is None and not snapshot:
+        return {}
+    if not feed and not feeds:
+        if snapshot:
+            raise ArgumentError(
+                f"-a snapshot is for a feed: write -a feed=URL too, or -a feed={printable(snapshot)} alone"
+            )
+        raise ArgumentError(
+            "No feed to crawl: write -a feed=https://example.org/index.atom, or -a feeds=subscriptions.txt"
+        )
+    listed: Listed = {_checked(url, "-a feed"): FeedOptions() for url in (feed or "").split()}
+    for url, options in from_file(base / feeds, may_list_files) if feeds else ():
+        if url not in listed or options != FeedOptions():
+            listed[url] = options
+    if not listed:
+        raise ArgumentError(f"There is no feed in {printable(feeds or '')}: write a URL a line")
+    if snapshot:
+        _add_snapshot(listed, snapshot)
+    return listed
+
+
+def _add_snapshot(listed: Listed, snapshot: str) -> None:
+    if len(listed) > 1:
+        raise ArgumentError(
+            "-a snapshot is for one feed: write -a snapshot=URL -a feed=URL, "
+            'or snapshot = "URL" beside each feed in a TOML file'
+        )
+    [(url, options)] = listed.items()
+    listed[url] = replace(options, snapshot=_snapshot(snapshot, url, "-a snapshot"))
+
+
+def _snapshot(url: str | None, feed: str, where: str) -> str | None:
+    if url == feed:
+        raise ArgumentError(f"{where} is the feed itself: write -a feed={printable(feed)} alone")
+    return None if url is None else _checked(url, where)
+
+
+def from_words(words: Iterable[str], may_list_files: bool = False) -> Listed:
+    """The feeds that words on a command line name, each once: URLs, and paths of lists.
+
+    :param may_list_files: the lists may name `file:` URLs
+    :raises ArgumentError: if one is neither, or if a list cannot be read
+    """
+    listed: Listed = {}
+    for word in words:
+        if "://" in word:
+            listed[_checked(word, "scrapy subscribe")] = FeedOptions()
+        elif Path(word).exists():
+            listed.update(from_file(Path(word), may_list_files))
+        else:
+            raise ArgumentError(
+                f"{printable(word)} is neither a file nor the URL of a feed; "
+                "write the path of a list, or a URL with its https://"
+            )
+    return listed
+
+
+def from_file(path: Path, may_list_files: bool = False) -> Iterator[tuple[str, FeedOptions]]:
+    """The feeds of a list: a URL a line (# begins a comment), OPML, or TOML (by its ending).
+
+    :param may_list_files: it may name `file:` URLs
+    :raises ArgumentError: if it cannot be read, or if one of them is no URL, or a `file:` URL
+    """
+    for url, options in _read(path):
+        # Lists come from elsewhere, and whoever wrote one need not be who may read this machine's files.
+        if not may_list_files and urlsplit(url).scheme == "file":
+            raise ArgumentError(
+                f"{path} names a file of this machine, {printable(url)}: write -a feed=URL or "
+                f"scrapy subscribe URL for it, or, if the list may name files, -s {LISTED_FILES}=1"
+            )
+        yield url, options
+
+
+def _read(path: Path) -> Iterator[tuple[str, FeedOptions]]:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ArgumentError(
+            f"The list of feeds cannot be read: {path} ({error.strerror}); "
+            f"write -a feeds=PATH of a text file with a URL a line, of an OPML or a TOML file"
+        ) from error
+    if path.suffix.lower() == ".toml":
+        yield from _from_toml(content, path)
+    elif content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        yield from _from_opml(content, path)
+    else:
+        yield from _from_lines(content, path)
+
+
+def _from_lines(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
+    for number, line in enumerate(content.decode("utf-8-sig", "replace").splitlines(), 1):
+        url = COMMENT.split(line, maxsplit=1)[0].strip()
+        if url:
+            yield _checked(url, f"{path}, line {number}"), FeedOptions()
+
+
+# OPML 2.0, 'Subscription lists': outlines with a required attribute xmlUrl.
+def _from_opml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    try:
+        root = etree.fromstring(content, parser)
+    except etree.XMLSyntaxError as error:
+        raise ArgumentError(f"{path} is neither a list of URLs nor OPML: {error.msg}") from error
+    for outline in root.iter("outline"):
+        url = (outline.get("xmlUrl") or "").strip()
+        if url:
+            where = f"{path}, line {outline.sourceline}"
+            given = {OPML_ATTRIBUTES[n]: v for n, v in outline.items() if n in OPML_ATTRIBUTES}
+            yield _checked(url, where), _options(given, url, where)
+
+
+def _from_toml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
+    try:
+        tables = _toml(content.decode("utf-8-sig"))["feed"]
+        listed = [(_text(table.pop("url")), table) for table in tables]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ArgumentError(
+            f"{path} is no list of feeds in TOML ({_reason(error)}); write\n{TOML_EXAMPLE}"
+        ) from error
+    for url, given in listed:
+        where = f"{path}, feed {printable(without_credentials(url))}"
+        yield _checked(url, where), _options(given, url, where)
+
+
+def _toml(text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:  # pragma: no cover
+        import tomli as tomllib
+    if DEEP_KEY.search(text):
+        raise RecursionError
+    return tomllib.loads(text)
+
+
+def _reason(error: Exception) -> str:
+    """Why a file is not TOML."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return TOO_LONG if type(error) is ValueError else printable(str(error))
+
+
+def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
+    """The options of a feed.
+
+    :raises ArgumentError: if one of them is not known, or has a value that it cannot have
+    """
+    unknown = given.keys() - NAMES
+    if unknown:
+        raise ArgumentError(
+            f"{where}: there is no option {printable(min(unknown))}; write one of {', '.join(sorted(NAMES))}"
+        )
+    following = given.get("next")
+    if following not in (None, "archive", "page"):
+        raise ArgumentError(f"{where}: next is {printable(_text(following))}: write archive, or page")
+    headers = given.get("headers", {})
+    if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
+        raise ArgumentError(f'{where}: write headers = {{Name = "value"}}')
+    return FeedOptions(
+        next=following,
+        reversed=flag(_text(given.get("reversed", False)), f"{where}: reversed"),
+        limit=_number(given.get("limit"), where),
+        headers=headers,
+        snapshot=_snapshot(given.get("snapshot"), feed, f"{where}: snapshot"),
+    )
+
+
+def _number(value: object, where: str) -> int | None:
+    if value is None:
+        return None
+    text = _text(value)
+    if not is_number(text):
+        raise ArgumentError(
+            f"{where}: limit is {printable(text)}: write a number of up to {MOST_DIGITS} digits"
+        )
+    return int(text)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number from 0 on, and one that a store and a scheduler can keep."""
+    return text.isdecimal() and len(text) <= MOST_DIGITS
+
+
+def _text(value: object) -> str:
+    """A value of a list as text."""
+    try:
+        return str(value)
+    except ValueError:
+        return TOO_LONG
+
+
+def flag(value: str, where: str) -> bool:
+    """A value that says yes or no.
+
+    :raises ArgumentError: if it says neither
+    """
+    if value.lower() not in TRUE + FALSE:
+        raise ArgumentError(f"{where} is {printable(value)}: write 1 or 0")
+    return value.lower() in TRUE
+
+
+def _checked(url: object, where: str) -> str:
+    if not isinstance(url, str):
+        raise ArgumentError(f"{where}: {printable(_text(url))} is no URL; write {EXAMPLE}")
+    try:
+        url.encode()  # what the command line has that is no UTF-8 is no text
+        parts = urlsplit(url)
+        host = None if WHITE_SPACE.search(url) else parts.hostname
+        parts.port  # noqa: B018 - raises ValueError if it is none
+    except ValueError:
+        parts, host = None, None
+    if parts is not None and parts.scheme == "file" and not host and parts.path.startswith("/"):
+        return url
+    shown = printable(without_credentials(url))
+    if parts is None or parts.scheme not in ("http", "https") or not host:
+        guess = printable(_guess(url))
+        raise ArgumentError(f"{where}: {shown} is not the URL of a feed; write {guess}")
+    # The URL names the feed in the store, the exports and the log.
+    if "@" in parts.netloc:
+        raise ArgumentError(
+            f"{where}: the URL of a feed is what names it, and this one holds a user name or a password; "
+            f"write {shown} with HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, or headers in a TOML list"
+        )
+    return url
+
+
+def _guess(word: str) -> str:
+    """What is probably meant by a word that is no URL; else an example."""
+    if "://" in word:
+        return EXAMPLE
+    # pathlib's raises an error for long words.
+    if os.path.exists(word):  # noqa: PTH110
+        path = Path(word).resolve()
+        return f"{path.as_uri()}{'/' if path.is_dir() else ''}"
+    return f"https://{word}" if HOST.match(word) else EXAMPLE

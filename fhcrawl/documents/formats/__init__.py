@@ -1,0 +1,1 @@
+"""Readers of feed formats, one module each."""

@@ -1,0 +1,174 @@
+"""JSON Feed 1.1 and 1.0 (jsonfeed.org)."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from fhcrawl.documents import limits
+from fhcrawl.documents.dates import utc
+from fhcrawl.documents.head_links import HeadLinks
+from fhcrawl.documents.identifiers import NO_CHARACTERS, identifier
+from fhcrawl.documents.json_text import LONG
+from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem
+from fhcrawl.documents.modules import enclosure, shared
+from fhcrawl.documents.xml import elements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fhcrawl.documents.json_text import Json, Object
+    from fhcrawl.documents.limits import Bounds
+    from fhcrawl.documents.xml.parsed import Collect
+
+START = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\x00]*\{")
+VERSION = re.compile(r"https?://(?:www\.)?jsonfeed\.org/version/", re.IGNORECASE)
+LINKS = {"feed_url": "self", "home_page_url": "alternate", "next_url": "next"}
+
+
+def is_json(body: bytes) -> bool:
+    """Whether a body begins as a JSON object does."""
+    return START.match(body) is not None
+
+
+def is_feed(found: Json) -> bool:
+    """Whether a JSON document is a JSON Feed."""
+    # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
+    return VERSION.match(_string(found.members, "version") or "") is not None
+
+
+def read(found: Json, url: str, keep_originals: bool, most: Bounds, collect: Collect) -> FeedDocument:
+    """Read a JSON Feed; one without items is an empty feed that is not whole.
+
+    :param keep_originals: entries are to know their own JSON; numbers are strings in it
+    :param most: what it may hold
+    :param collect: keeps the entries while they are read
+    :raises NotAFeedError: `not-json` if an item is broken
+    """
+    feed = found.members
+    links = _links(feed, url)
+    problems: list[Problem] = []
+    return FeedDocument(
+        format="json",
+        title=_line(feed, "title"),
+        updated=None,
+        links=links.first,
+        other_links=links.others,
+        archive=False,
+        complete=False,
+        entries=collect(_entries(found, url, keep_originals, most, problems)),
+        problems=problems,
+        fault=None if found.items is not None else "it has no items",
+    )
+
+
+def _entries(
+    found: Json, url: str, keep_originals: bool, most: Bounds, problems: list[Problem]
+) -> Iterator[Entry]:
+    authors = shared(_authors(found.members))
+    for number, given in enumerate(found.items or (), 1):
+        if given is LONG:
+            problems.append(limits.too_long(number, most))
+            continue
+        item = given if isinstance(given, dict) else {}
+        entry = read_item(item, url, authors, problems, number)
+        # One with a text that is too long is left out.
+        if keep_originals and limits.longest(entry) <= most.text:
+            entry.original = _clean(json.dumps(item, ensure_ascii=False)).encode()
+        yield entry
+
+
+# JSON Feed 1.1, next_url: the URL of a feed with the next items, so that this one is paged. Programs that
+# write what they have of each property write null, an empty string or false for none.
+def _links(feed: Object, url: str) -> HeadLinks:
+    found = HeadLinks()
+    for name, relation in LINKS.items():
+        if feed.get(name) not in (None, "", False):
+            reference = _line(feed, name)
+            found.add(relation, elements.resolve(reference, url).partition("#")[0] if reference else "")
+    return found
+
+
+def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Problem], number: int) -> Entry:
+    """Read an item; what is wrong with it is added to `problems`."""
+    # JSON Feed 1.1, url and external_url: the permalink, and the page elsewhere that the item is about.
+    link = _line(item, "url") or _line(item, "external_url")
+    content, content_type = _content(item)
+    entry = Entry(
+        # JSON Feed 1.1, id: one that is a number is to be taken as a string.
+        id=identifier(item["id"]) if isinstance(item.get("id"), str) else None,
+        title=_line(item, "title"),
+        link=elements.resolve(link, url) if link else None,
+        published=utc(_string(item, "date_published") or ""),
+        updated=utc(_string(item, "date_modified") or ""),
+        # JSON Feed 1.1, authors: an item without them has the feed's.
+        authors=_authors(item) or list(feed_authors),
+        categories=_tags(item),
+        summary=_string(item, "summary"),
+        content=content,
+        content_type=content_type,
+        enclosures=_enclosures(item, url),
+    )
+    _check(entry, item, problems, number)
+    return entry
+
+
+def _check(entry: Entry, item: Object, problems: list[Problem], number: int) -> None:
+    name = entry.id or entry.link or entry.title or f"item {number}"
+    # JSON Feed 1.1: an item without an id must be discarded.
+    if entry.id is None:
+        problems.append(Problem("no-id", name, "it has no id"))
+    for key, time in (("date_published", entry.published), ("date_modified", entry.updated)):
+        if time is None and item.get(key) is not None:
+            problems.append(Problem("unreadable-date", name, f"its {key} is not a date: {item[key]!r}"))
+
+
+def _content(item: Object) -> tuple[str | None, str | None]:
+    if (content := _string(item, "content_html")) is not None:
+        return content, "html"
+    content = _string(item, "content_text")
+    return content, "text" if content is not None else None
+
+
+# JSON Feed 1.0 has one author; 1.1 has authors, which win.
+def _authors(holder: Object) -> list[str]:
+    objects = [author for author in _list(holder, "authors") if isinstance(author, dict)]
+    if not objects and isinstance(holder.get("author"), dict):
+        objects = [holder["author"]]
+    return [name for author in objects if (name := _line(author, "name") or _line(author, "url"))]
+
+
+def _tags(item: Object) -> list[str]:
+    return [term for tag in _list(item, "tags") if isinstance(tag, str) and (term := _clean(tag).strip())]
+
+
+def _enclosures(item: Object, url: str) -> list[Enclosure]:
+    return [
+        enclosure(
+            elements.resolve(reference, url),
+            _line(attachment, "mime_type"),
+            _line(attachment, "size_in_bytes"),
+        )
+        for attachment in _list(item, "attachments")
+        if isinstance(attachment, dict) and (reference := _line(attachment, "url"))
+    ]
+
+
+def _list(holder: Object, key: str) -> list[Any]:
+    value = holder.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _string(holder: Object, key: str) -> str | None:
+    value = holder.get(key)
+    return _clean(value) if isinstance(value, str) and value and not value.isspace() else None
+
+
+def _line(holder: Object, key: str) -> str | None:
+    value = _string(holder, key)
+    return value.strip() if value else None
+
+
+def _clean(value: str) -> str:
+    return NO_CHARACTERS.sub("\ufffd", value)

@@ -1,0 +1,321 @@
+"""Pages of multipart event feeds and snapshots (datareplication.io), and of the 2015 draft before them."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import sys
+from base64 import b64encode
+from typing import TYPE_CHECKING, NamedTuple
+
+from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding
+
+from fhcrawl.documents import link_header
+from fhcrawl.documents.dates import utc
+from fhcrawl.documents.head_links import HeadLinks
+from fhcrawl.documents.identifiers import WHITE_SPACE, identifier
+from fhcrawl.documents.model import Entry, FeedDocument, Problem
+from fhcrawl.exceptions import NotAFeedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+# Octets, as many as those of a response.
+LONGEST_HEADERS = 128 * 1024
+LINE_FEED = b"\n"
+ID = "content-id"
+BEFORE_LINE = (b"", LINE_FEED)
+MULTIPART = re.compile(r"\s*multipart\s*(?:[/;]|$)", re.IGNORECASE)
+# RFC 2045, 5.1: parameter := attribute "=" value; value := token / quoted-string. Producers leave out the
+# quotes around characters that need them.
+PARAMETER = re.compile(r';\s*([^\s=;]+)\s*=\s*(?:"([^"\\]*(?:\\.[^"\\]*)*)"|([^;]*))', re.DOTALL)
+QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
+BLANK_LINE = re.compile(rb"(?:\A|\n)\r?\n")
+FOLD = re.compile(rb"\r?\n(?=[ \t])")
+# RFC 5322, 3.6.4: msg-id = [CFWS] "<" id-left "@" id-right ">" [CFWS]
+MESSAGE_ID = re.compile(r"<([^<>]*)>")
+OPERATION = re.compile(r'(?:http-equiv\s*=\s*)?"?(PUT|DELETE|PATCH|POST)"?', re.IGNORECASE)
+MARKUP = re.compile(r"[^;]*\b(?:xml|html)\s*(?:;|$)", re.IGNORECASE)
+# Codecs of Python that are no charsets: they give escapes, domain names or nothing at all.
+NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"})
+TO_THE_SECOND = len("2003-12-13T18:30:02")
+HISTORY = {"prev-archive": ("prev-archive", "prev", "previous"), "next-archive": ("next-archive", "next")}
+OPERATION_HEADERS = ("operation-type", "event-type")
+CUT_OFF = "it is cut off: its closing boundary is missing"
+
+Headers = dict[str, list[str]]
+
+
+class Entity(NamedTuple):
+    """A part of a page: the values of its headers by name in lower case, and the entry that it makes."""
+
+    headers: Headers
+    entry: Entry
+
+
+def read(
+    body: bytes,
+    url: str,
+    content_type: str | None,
+    links: Sequence[str],
+    last_modified: str | None = None,
+    most: int = sys.maxsize,
+) -> FeedDocument:
+    """Read a page of a feed or of a snapshot.
+
+    Entities stand in a page from older to newer, and the later one wins where times are equal. In a
+    FeedDocument the first one does, so that `entries` has the order of the page reversed. `problems` count
+    entities from 1, as the page has them.
+
+    :param body: the bytes of the response
+    :param url: where they came from; relative references are resolved against it
+    :param content_type: the Content-Type header, which names the boundary
+    :param links: values of the Link headers
+    :param last_modified: the Last-Modified header: the page's own update time
+    :param most: how many entities it may have; at most one more is read
+    :raises NotAFeedError: if the body is empty, if there is no boundary in the header or in the body, or if
+        an entity's headers are too long
+    """
+    if not body.strip():
+        raise NotAFeedError("empty", "it is empty")
+    boundary = parameter(content_type, "boundary").rstrip()
+    if not boundary:
+        raise NotAFeedError("no-boundary", "it is multipart, but its Content-Type names no boundary")
+    spans, is_closed = _spans(body, boundary, most)
+    entities = [entity for begin, end in spans if (entity := _entity(body[begin:end], url))]
+    history = _history(link_header.read(links, url))
+    is_feed = _is_feed(entities, history)
+    return FeedDocument(
+        format="multipart",
+        title=None,
+        updated=utc(last_modified or ""),
+        links=history.first,
+        other_links=history.others,
+        # Feed: "A page with a `next` link is immutable."
+        archive="next-archive" in history.first,
+        complete=False,
+        entries=[entity.entry for entity in reversed(entities)],
+        problems=list(_problems(entities, is_feed)),
+        fault=None if is_closed else CUT_OFF,
+        # Feed: "no `prev` on the oldest page, no `next` on the newest": a lone page is both.
+        incremental=is_feed,
+    )
+
+
+# Page: "the subtype should be `mixed`, and a consumer must accept every other subtype".
+def is_multipart(content_type: str | None) -> bool:
+    """Whether a Content-Type header says that the body is multipart, of whatever subtype."""
+    return MULTIPART.match(content_type or "") is not None
+
+
+def parameter(header: str | None, name: str) -> str:
+    """A parameter of a header like Content-Type, without its quotes; '' if there is none."""
+    for match in PARAMETER.finditer(header or ""):
+        found, quoted, plain = match.groups()
+        if found.lower() == name:
+            return plain.strip().lstrip('"') if quoted is None else QUOTED_PAIR.sub(r"\1", quoted)
+    return ""
+
+
+def _spans(body: bytes, boundary: str, most: int) -> tuple[list[tuple[int, int]], bool]:
+    """Where each part begins and ends, last line end included; whether the closing boundary is there.
+
+    :param most: how many parts there may be; at most one more is found
+    """
+    spans: list[tuple[int, int]] = []
+    begin: int | None = None
+    for match in _delimiter(boundary).finditer(body):
+        if not _is_line_start(body, match.start()):
+            continue
+        if begin is not None and len(spans) <= most:
+            spans.append((begin, match.start()))
+        if match[1]:
+            return spans, True
+        begin = match.end()
+    if begin is None:
+        raise NotAFeedError("no-parts", "it is multipart, but its boundary is nowhere in it")
+    return spans, False
+
+
+# RFC 2046, 5.1.1: "The boundary delimiter MUST occur at the beginning of a line". A byte order mark that an
+# editor has put before the first one is no part of the line.
+def _is_line_start(body: bytes, position: int) -> bool:
+    if body[max(position - 1, 0) : position] in BEFORE_LINE:
+        return True
+    return position == len(codecs.BOM_UTF8) and body.startswith(codecs.BOM_UTF8)
+
+
+# RFC 2046, 5.1.1: delimiter := CRLF "--" boundary, then transport-padding and a line end; the closing one has
+# two more hyphens, and may be the end of the body. "It is sufficient that the boundary appear in its entirety
+# following the CRLF" would cut bodies in two that hold multipart themselves: generators of boundaries count
+# (`Part_1`, `Part_10`). So the whole line must match, as in Python's and Go's readers.
+def _delimiter(boundary: str) -> re.Pattern[bytes]:
+    try:
+        octets = boundary.encode("latin-1")
+    except UnicodeEncodeError:
+        octets = boundary.encode("utf-8", "surrogatepass")
+    return re.compile(rb"--" + re.escape(octets) + rb"(?:(--)[ \t]*\r?(?:\n|\Z)|[ \t]*\r?\n)")
+
+
+def _entity(region: bytes, url: str) -> Entity | None:
+    """The entity between two boundaries; None if there is nothing between them, not even a header."""
+    # RFC 2046, 5.1.1: body-part := MIME-part-headers [CRLF *OCTET]
+    blank_line = BLANK_LINE.search(region)
+    begin, end = blank_line.span() if blank_line else (len(region), len(region))
+    if begin > LONGEST_HEADERS:
+        raise NotAFeedError("too-large", "one of its parts has headers of more than 128 KiB")
+    headers = _headers(region[:begin])
+    body = _without_line_end(region[end:])
+    return Entity(headers, _entry(headers, body, url)) if headers or body else None
+
+
+# RFC 2046, 5.1.1: "The CRLF preceding the boundary delimiter line is conceptually attached to the boundary".
+def _without_line_end(octets: bytes) -> bytes:
+    if octets.endswith(b"\r\n"):
+        return octets[:-2]
+    return octets.removesuffix(LINE_FEED)
+
+
+def _headers(block: bytes) -> Headers:
+    headers: Headers = {}
+    # RFC 5322, 2.2.3: "Unfolding is accomplished by simply removing any CRLF that is immediately followed by
+    # WSP."
+    for line in FOLD.sub(b"", block).split(LINE_FEED):
+        name, colon, value = line.partition(b":")
+        key = _decoded(name).strip().lower()
+        if colon:
+            # Ids differ in octets that are read alike elsewhere.
+            text = value.decode("utf-8", "surrogateescape") if key == ID else _decoded(value).strip()
+            headers.setdefault(key, []).append(text.strip(WHITE_SPACE))
+    return headers
+
+
+def _decoded(line: bytes) -> str:
+    # RFC 9110, 5.5: a recipient of CR, LF, or NUL within a field value MUST "replace each of those characters
+    # with SP".
+    line = line.replace(b"\0", b" ").replace(b"\r", b" ")
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
+
+
+def _first(headers: Headers, *names: str) -> str:
+    """The first value of the first of these headers that has one; '' if none has."""
+    return next((value for name in names for value in headers.get(name, []) if value), "")
+
+
+def _entry(headers: Headers, body: bytes, url: str) -> Entry:
+    content, content_type = _content(body, _first(headers, "content-type"))
+    return Entry(
+        id=_id(headers),
+        link=_about(headers, url),
+        updated=utc(_first(headers, "last-modified")),
+        content=content,
+        content_type=content_type,
+        operation=_operation(headers),
+    )
+
+
+# RFC 2045, 7: "Content-ID" ":" msg-id. RFC 5322, 3.6.4: "Semantically, the angle bracket characters are not
+# part of the msg-id"; RFC 2392, 2 leaves them out of cid: URLs. Producers write Content-ID with and without.
+def _id(headers: Headers) -> str | None:
+    value = _first(headers, ID)
+    bracketed = MESSAGE_ID.fullmatch(value)
+    return identifier(bracketed[1] if bracketed else value)
+
+
+# 2015 draft: the event target is "referenced via a link relation using the `Link` HTTP header, with [...] the
+# `rel` attribute of the relation set to "about"".
+def _about(headers: Headers, url: str) -> str | None:
+    links = link_header.links(headers.get("link", []), url)
+    return next((target for relation, target in links if relation == "about" and target), None)
+
+
+# Page: `Operation-Type: http-equiv=PUT`; the 2015 draft calls it Event-Type, and knows POST too.
+def _operation(headers: Headers) -> str | None:
+    match = OPERATION.fullmatch(_first(headers, *OPERATION_HEADERS))
+    return match[1].upper() if match else None
+
+
+def _content(body: bytes, media_type: str) -> tuple[str | None, str | None]:
+    """The body as a string, and its media type, which says so if the string is base64 (as in RFC 2397)."""
+    if not body:
+        return None, None
+    text = _text(body, media_type)
+    if text is None:
+        # RFC 9110, 8.3: without Content-Type, a recipient may assume "application/octet-stream".
+        return b64encode(body).decode(), f"{media_type or 'application/octet-stream'};base64"
+    # RFC 2045, 5.2: without Content-Type, a part is "text/plain".
+    return text, media_type or "text/plain"
+
+
+def _text(body: bytes, media_type: str) -> str | None:
+    # RFC 2045, 2.7 and 2.8: neither 7bit nor 8bit data, that is, no text, holds a NUL; but UTF-16 does.
+    try:
+        text = body.decode(_codec(body, media_type))
+    except (LookupError, ValueError):
+        return None
+    return None if "\0" in text else text
+
+
+def _codec(body: bytes, media_type: str) -> str:
+    charset = parameter(media_type, "charset")
+    # RFC 7303, 3: without the parameter, XML says its encoding in band; HTML does likewise.
+    if not charset and MARKUP.match(media_type):
+        charset = read_bom(body)[0] or html_body_declared_encoding(body) or ""
+    # RFC 8259, 8.1: JSON is UTF-8; so is by now everything else that does not say what it is.
+    name = resolve_encoding(charset)
+    return "utf-8" if name is None or name in NO_CHARSETS else name
+
+
+# Feed: `prev` leads to older pages, `next` to newer ones; neither is the paging of RFC 5005, 3. The 2015
+# draft has the names of RFC 5005, 4. IANA: `previous` is a synonym for `prev`.
+def _history(links: HeadLinks) -> HeadLinks:
+    names = {synonym for synonyms in HISTORY.values() for synonym in synonyms}
+    kept = HeadLinks({relation: url for relation, url in links.first.items() if relation not in names})
+    for name, synonyms in HISTORY.items():
+        for synonym in synonyms:
+            first = [links.first[synonym]] if synonym in links.first else []
+            for url in (*first, *links.others.get(synonym, ())):
+                kept.add(name, url)
+    return kept
+
+
+# Snapshot: "Its pages' entities have no Content-ID and no operation"; and no page leads to another.
+def _is_feed(entities: list[Entity], links: HeadLinks) -> bool:
+    said = ("content-id", *OPERATION_HEADERS)
+    return not HISTORY.keys().isdisjoint(links.first) or any(
+        _first(headers, *said) for headers, _ in entities
+    )
+
+
+def _problems(entities: list[Entity], is_feed: bool) -> Iterator[Problem]:
+    latest = ""
+    for number, (headers, entry) in enumerate(entities, 1):
+        name = entry.id or f"entity {number}"
+        if is_feed:
+            yield from _missing(headers, entry, name)
+        yield from _date_problems(headers, entry, name, latest)
+        latest = entry.updated or latest
+
+
+# Page: Content-ID and Operation-Type are required of a feed's entities, not of a snapshot's.
+def _missing(headers: Headers, entry: Entry, name: str) -> Iterator[Problem]:
+    if entry.id is None:
+        yield Problem("no-id", name, "it has no Content-ID")
+    if entry.operation is None:
+        value = _first(headers, *OPERATION_HEADERS)
+        detail = f"its Operation-Type is unknown: {value!r}" if value else "it has no Operation-Type"
+        yield Problem("no-operation", name, detail)
+
+
+def _date_problems(headers: Headers, entry: Entry, name: str, before: str) -> Iterator[Problem]:
+    value = _first(headers, "last-modified")
+    if value and entry.updated is None:
+        yield Problem("unreadable-date", name, f"its Last-Modified is not a date: {value!r}")
+    # Feed: entities go from older to newer, "and Last-Modified never decreases along the way (equal ones
+    # occur)". RFC 9110, 5.6.7: an HTTP-date is a whole second.
+    elif value and (entry.updated or "")[:TO_THE_SECOND] < before[:TO_THE_SECOND]:
+        detail = f"its Last-Modified goes backwards: {entry.updated}, behind {before}"
+        yield Problem("backwards", name, detail)

@@ -1,0 +1,237 @@
+"""RSS 2.0, 1.0 and 0.9x with RFC 5005's extensions (appendix B)."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from lxml import etree
+
+from fhcrawl.documents import history, modules, tombstones, update_schedule
+from fhcrawl.documents.dates import utc
+from fhcrawl.documents.formats import atom
+from fhcrawl.documents.identifiers import identifier
+from fhcrawl.documents.model import Entry, FeedDocument, Problem
+from fhcrawl.documents.tombstones import DELETED_ENTRY
+from fhcrawl.documents.xml import elements
+from fhcrawl.documents.xml.elements import ATOM
+from fhcrawl.exceptions import NotAFeedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lxml.etree import _Element
+
+    from fhcrawl.documents.modules import Fill
+    from fhcrawl.documents.xml.elements import Head
+    from fhcrawl.documents.xml.parsed import Parsed
+
+RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
+RDF_ROOT = f"{RDF}RDF"
+ABOUT = f"{RDF}about"
+ATOM_CONTENT = f"{ATOM}content"
+ROOTS = tuple(f"{namespace}rss" for namespace in elements.RSS_NAMESPACES)
+
+
+class Vocabulary(NamedTuple):
+    """RSS's own names in one namespace: what reads an item's children, and which of them are dates.
+
+    :param update_times: what a channel has its update time in, the best first
+    """
+
+    fields: dict[str, Fill]
+    dates: dict[str, tuple[str, str]]
+    update_times: tuple[str, ...]
+
+
+def read(parsed: Parsed, url: str) -> FeedDocument:
+    """Read an rss element; one without a channel is an empty feed that is not whole."""
+    return _read(parsed, url, parsed.root.tag[: -len("rss")])
+
+
+def read_rdf(parsed: Parsed, url: str) -> FeedDocument:
+    """Read an rdf:RDF element with a channel of RSS 1.0 or 0.90.
+
+    :raises NotAFeedError: if it is about something else
+    """
+    declared = {f"{{{uri}}}" for uri in parsed.root.nsmap.values()}
+    for namespace in elements.RDF_NAMESPACES:
+        if namespace in declared or parsed.root.find(f"{namespace}channel") is not None:
+            return _read(parsed, url, namespace)
+    raise NotAFeedError("not-a-feed", "it is XML whose root element is <RDF>")
+
+
+def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
+    root = parsed.root
+    channel = elements.first(root, f"{namespace}channel")
+    fault = parsed.fault
+    if channel is None:
+        channel = etree.Element("channel")
+        fault = fault or "it has no <channel>"
+    around = elements.base_of(root, url)
+    base = elements.base_of(channel, around)
+    problems: list[Problem] = []
+    head: Head = {}
+    vocabulary = VOCABULARIES[namespace]
+    # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel; some of RSS 2.0 are too.
+    items = chain(
+        parsed.entries(channel, f"{namespace}item", head), _items_outside(parsed, channel, f"{namespace}item")
+    )
+
+    def base_around(item: _Element) -> str:
+        place = item.getparent()
+        if place is channel or place is None:
+            return base
+        return around if place is root else elements.base_of(place, around)
+
+    entries = parsed.collect(
+        read_item(item, base_around(item), vocabulary, problems, number)
+        for number, item in enumerate(items, 1)
+    )
+    said = history.read(head, base)
+    deleted = [*head.get(DELETED_ENTRY, ()), *[child for child in root if child.tag == DELETED_ENTRY]]
+    return FeedDocument(
+        format="rss",
+        title=elements.line_of(head, f"{namespace}title"),
+        updated=_update_time(head, vocabulary),
+        links=said.links,
+        other_links=said.other_links,
+        archive=said.archive,
+        complete=said.complete,
+        entries=entries,
+        problems=problems,
+        fault=fault,
+        tombstones=tombstones.read(deleted, problems, parsed.most),
+        incremental=said.incremental,
+        rhythm=update_schedule.read(head, namespace),
+    )
+
+
+def _items_outside(parsed: Parsed, channel: _Element, tag: str) -> Iterator[_Element]:
+    """The items beside the channel, and those of other elements beside it, like a second channel."""
+    whole = parsed._replace(coming=None)
+    yield from whole.entries(parsed.root, tag, {})
+    for other in parsed.root:
+        if other is not channel and other.tag != tag:
+            yield from whole.entries(other, tag, {})
+
+
+# RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if
+# present"; draft-nottingham-atompub-feed-history-08 said pubDate, which feeds without the other have.
+# RSS 1.0 has neither, and Dublin Core's date instead.
+def _update_time(head: Head, vocabulary: Vocabulary) -> str | None:
+    for tag in vocabulary.update_times:
+        if tag in head and (time := utc(elements.line_of(head, tag) or "")):
+            return time
+    return None
+
+
+def read_item(
+    element: _Element, base: str, vocabulary: Vocabulary, problems: list[Problem], number: int
+) -> Entry:
+    """Read an item; what is wrong with it is added to `problems`."""
+    base = elements.base_of(element, base)
+    fields = vocabulary.fields
+    entry = Entry()
+    again: list[_Element] = []
+    for child in element:
+        fill = fields.get(child.tag)
+        if fill is not None and fill(entry, child, base):
+            again.append(child)
+    # RSS 1.0, 5.5: rdf:about identifies the item, and should be the same as its link.
+    if entry.id is None and (about := _about(element)):
+        entry.id = about
+    if entry.link is None and entry.id:
+        entry.link = _permalink(entry.id, element, again)
+    if again:
+        modules.finish(entry, again, base)
+        name = entry.id or entry.link or entry.title or f"item {number}"
+        problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
+    # RSS 2.0: "All elements of an item are optional, however at least one of title or description
+    # must be present."
+    if not (entry.id or entry.link or entry.title or entry.summary):
+        problem = Problem("no-id", f"item {number}", "it has no guid, no link, no title and no description")
+        problems.append(problem)
+    return entry
+
+
+def _about(element: _Element) -> str | None:
+    return identifier(element.get(ABOUT)) if elements.has_attribute(element, ABOUT) else None
+
+
+def _permalink(id_: str, element: _Element, again: list[_Element]) -> str | None:
+    is_link = any(elements.local_name(child) == "guid" for child in again) or elements.has_attribute(
+        element, ABOUT
+    )
+    return id_ if is_link and id_.startswith(("http://", "https://")) else None
+
+
+# RSS 2.0: isPermaLink is true by default.
+def _guid(entry: Entry, element: _Element, base: str) -> bool:
+    entry.id = entry.id or elements.identifier(element)
+    return entry.link is None and (element.get("isPermaLink") or "true").strip().lower() == "true"
+
+
+def _title(entry: Entry, element: _Element, base: str) -> None:
+    entry.title = elements.line(element) or entry.title
+
+
+def _link(entry: Entry, element: _Element, base: str) -> None:
+    # It is the id where there is no guid.
+    if entry.link is None and (link := elements.identifier(element)):
+        entry.link = elements.target(element, link, base)
+
+
+def _description(entry: Entry, element: _Element, base: str) -> None:
+    entry.summary = elements.text(element) or entry.summary
+
+
+def _published(entry: Entry, element: _Element, base: str) -> bool:
+    entry.published = utc(element.text or "") or entry.published
+    return entry.published is None
+
+
+def _category(entry: Entry, element: _Element, base: str) -> None:
+    if term := elements.line(element):
+        entry.categories.append(term)
+
+
+def _enclosure(entry: Entry, element: _Element, base: str) -> None:
+    if reference := (element.get("url") or "").strip():
+        url = elements.target(element, reference, base)
+        entry.enclosures.append(modules.enclosure(url, element.get("type"), element.get("length")))
+
+
+# Content that is no HTML has no element in RSS; content:encoded wins, wherever it stands.
+def _atom_content(entry: Entry, element: _Element, base: str) -> None:
+    if entry.content is None:
+        atom.FIELDS[ATOM_CONTENT](entry, element, base)
+
+
+FIELDS: dict[str, Fill] = {
+    "guid": _guid,
+    "title": _title,
+    "link": _link,
+    "description": _description,
+    "pubDate": _published,
+    "author": modules.author,
+    "category": _category,
+    "enclosure": _enclosure,
+}
+VOCABULARIES = {
+    namespace: Vocabulary(
+        {
+            **{namespace + name: fill for name, fill in FIELDS.items()},
+            **modules.FIELDS,
+            ATOM_CONTENT: _atom_content,
+        },
+        {f"{namespace}pubDate": ("published", "pubDate"), **modules.DATES},
+        (
+            f"{ATOM}updated",
+            f"{namespace}lastBuildDate",
+            f"{namespace}pubDate",
+            *(f"{dc}date" for dc in modules.DC),
+        ),
+    )
+    for namespace in (*elements.RSS_NAMESPACES, *elements.RDF_NAMESPACES)
+}

@@ -1,0 +1,214 @@
+"""JSON of feeds and of lists of documents, parsed within bounds: the items of large documents one by one."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from contextlib import contextmanager
+from itertools import islice
+from json.decoder import JSONDecoder, scanstring  # type: ignore[attr-defined]
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fhcrawl.documents import limits
+from fhcrawl.exceptions import NotAFeedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fhcrawl.documents.limits import Bounds
+
+Object = dict[str, Any]
+
+# Characters. The items of a document that is longer are never all in memory.
+LARGE = 8 * 1024**2
+SHORTEST_VALUE = len("0,")
+ITEMS = "items"
+# A string without escapes; else where a string begins, or an array or object begins or ends; other values.
+TOKEN = re.compile(r'"[^"\\]*"|["\[\]{}]|[^\s"\[\]{},:]+')
+SPACE = re.compile(r"[ \t\n\r]*")
+BEGIN, END = frozenset("[{"), frozenset("]}")
+
+
+# In place of an item with a text that is too long to be decoded.
+LONG = object()
+
+
+class Number(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+class Json(NamedTuple):
+    """A JSON object.
+
+    :param members: all of them, but for `items` if that is an array
+    :param items: what that holds, at most one more than there may be entries; LONG for one with a text that
+        is too long; None if it is no array
+    """
+
+    members: Object
+    items: Iterable[Any] | None
+
+
+_decoder = JSONDecoder(parse_int=Number, parse_float=Number)
+
+
+def parse(body: bytes, most: Bounds) -> Json:
+    """Parse a JSON document that begins with a brace.
+
+    Items of a large document are decoded when they are asked for, and may raise the same errors.
+
+    :raises NotAFeedError: `not-json` if it is cut off or broken; `limits.TOO_MANY_ELEMENTS` if more values
+        would be in memory at once than may be
+    """
+    with _errors():
+        # RFC 8259, 8.1: JSON is UTF-8; browsers read bytes that are not as U+FFFD. So do we in texts; ids may
+        # differ in them.
+        encoding = json.detect_encoding(body)
+        text = body.decode(encoding, "surrogateescape" if encoding.startswith("utf-8") else "surrogatepass")
+        if len(text) >= LARGE or _may_have_more(text, most):
+            return _Scanner(text, most).read()
+        found = _decoder.decode(text)
+    members: Object = found if isinstance(found, dict) else {}
+    items = members.pop(ITEMS) if isinstance(members.get(ITEMS), list) else None
+    return Json(members, items if items is None else islice(items, most.entries + 1))
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise NotAFeedError("not-json", f"it is cut off or not JSON ({error})") from error
+    except RecursionError as error:
+        raise NotAFeedError("not-json", "it is JSON with too many levels") from error
+
+
+# A comma in a text is none between values, but there are no more values than that.
+def _may_have_more(text: str, most: Bounds) -> bool:
+    if len(text) // SHORTEST_VALUE <= most.elements:
+        return False
+    return text.count(",") + text.count("[") + text.count("{") >= most.elements
+
+
+class _Scanner:
+    """Finds the values of a text before it decodes them. `ValueError`: it is not JSON."""
+
+    def __init__(self, text: str, most: Bounds) -> None:
+        self._text = text
+        self._most = most
+        self._position = 0
+        # Values outside of the items.
+        self._left = most.elements
+        self._has_long_text = False
+
+    def read(self) -> Json:
+        """Read the document."""
+        members: Object = {}
+        begins: list[int | None] | None = None
+        self._expect("{")
+        while self._has_more("}", is_first=not members and begins is None):
+            name = self._name()
+            if name == ITEMS and self._next() == "[":
+                members.pop(name, None)
+                begins = self._begins()
+                continue
+            members[name] = self._value()
+            begins = None if name == ITEMS else begins
+        if self._next():
+            raise ValueError(f"more behind its end: char {self._position}")
+        return Json(members, None if begins is None else self._items(begins))
+
+    def _next(self) -> str:
+        """The next character that is no white space; '' at the end."""
+        match = SPACE.match(self._text, self._position)
+        self._position = match.end() if match else self._position
+        return self._text[self._position : self._position + 1]
+
+    def _expect(self, character: str) -> None:
+        if self._next() != character:
+            raise ValueError(f"Expecting {character!r}: char {self._position}")
+        self._position += 1
+
+    def _has_more(self, end: str, is_first: bool) -> bool:
+        """Pass what is before another value; or the end of an array or object, if there is none."""
+        if self._next() == end:
+            self._position += 1
+            return False
+        if not is_first:
+            self._expect(",")
+        return True
+
+    def _name(self) -> str:
+        self._expect('"')
+        name: str
+        name, self._position = scanstring(self._text, self._position, True)
+        self._expect(":")
+        return name
+
+    def _value(self) -> Any:
+        self._next()
+        begin = self._position
+        self._left -= 1 + self._pass_value(self._left)
+        return self._decoded(begin)
+
+    def _begins(self) -> list[int | None]:
+        """Where items begin, as many as are to be read; None for one with a text that is too long."""
+        begins: list[int | None] = []
+        self._expect("[")
+        is_first = True
+        while self._has_more("]", is_first):
+            is_first = False
+            self._next()
+            if len(begins) > self._most.entries:
+                self._pass_value(sys.maxsize, depth=1)
+                break
+            begin, self._has_long_text = self._position, False
+            self._pass_value(self._most.elements)
+            begins.append(None if self._has_long_text else begin)
+        return begins
+
+    def _items(self, begins: list[int | None]) -> Iterator[Any]:
+        for begin in begins:
+            with _errors():
+                item = LONG if begin is None else self._decoded(begin)
+            yield item
+
+    def _decoded(self, begin: int) -> Any:
+        value, self._position = _decoder.raw_decode(self._text, begin)
+        return value
+
+    def _pass_value(self, most: int, depth: int = 0) -> int:
+        """Pass a value; how many are in it, with itself.
+
+        :param depth: pass what is left of so many arrays and objects too, without a look at commas and colons
+        :raises NotAFeedError: if they are more than they may be
+        """
+        count = 0
+        while True:
+            match = TOKEN.search(self._text, self._position)
+            if match is None:
+                raise ValueError("it ends within a value")
+            self._position = match.end()
+            first = self._text[match.start()]
+            if first in END:
+                depth -= 1
+            else:
+                count += 1
+                depth += first in BEGIN
+            if first == '"' and match.end() == match.start() + 1:
+                _, self._position = scanstring(self._text, self._position, True)
+            if self._position - match.start() > self._most.text:
+                self._has_long_text |= self._is_longer(match.start())
+            if count > most:
+                raise NotAFeedError(limits.TOO_MANY_ELEMENTS, f"it has more than {most} values at once")
+            if depth <= 0:
+                return count
+
+    # RFC 8259, 7: a character takes six characters with one backslash at most, or twelve with two.
+    def _is_longer(self, begin: int) -> bool:
+        """Whether what was passed is longer than a text may be, whatever is escaped in it."""
+        escapes = self._text.count("\\", begin, self._position)
+        return 2 * (self._position - begin) - 11 * escapes > 2 * self._most.text + 4

@@ -1,0 +1,90 @@
+"""Link headers of HTTP responses (RFC 8288), and of the parts of a multipart page."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from fhcrawl.documents.head_links import HeadLinks
+from fhcrawl.documents.xml.elements import IANA_RELATION, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# RFC 8288, 3: link-value = "<" URI-Reference ">" *( OWS ";" OWS link-param ). Some producers leave the angle
+# brackets out, or one of them; then the target ends at a space, a comma or a semicolon.
+SEPARATORS = re.compile(r"[\s,]*")
+TARGET = re.compile(r'<([^<>]*)>|<?([^\s;,<>"]+)')
+# RFC 8288, 3: link-param = token BWS [ "=" BWS ( token / quoted-string ) ]; B.3: a value without quotes goes
+# up to the next ";" or ",".
+PARAMETER = re.compile(
+    r'\s*;\s*([^\s=;,]*)(?:\s*=\s*(?:"([^"\\]*(?:\\.[^"\\]*)*)"[^;,]*|([^;,]*)))?', re.DOTALL
+)
+QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
+
+
+def read(values: Iterable[str], url: str) -> HeadLinks:
+    """The links of Link headers.
+
+    Fragments are dropped: two URLs that differ in nothing else name one document.
+
+    :param values: of the Link headers, in the order of the response; each may hold several links
+    :param url: of the response; relative targets are resolved against it
+    """
+    found = HeadLinks()
+    for relations, target in _links(values, url):
+        document = target.partition("#")[0]
+        for relation in relations:
+            found.add(relation, document)
+    return found
+
+
+def links(values: Iterable[str], url: str) -> Iterator[tuple[str, str]]:
+    """Every relation of Link headers with its absolute target, fragment and all, in their order."""
+    found = _links(values, url)
+    return ((relation, target) for relations, target in found if target for relation in relations)
+
+
+def _links(values: Iterable[str], url: str) -> Iterator[tuple[list[str], str]]:
+    """The relations and the absolute target of each link; '' for one without a target."""
+    base = url.partition("#")[0]
+    for value in values:
+        for target, parameters in _link_values(value):
+            # RFC 8288, 3.3: several relation types are separated by white space, and compared without case.
+            names = parameters.get("rel", "").split()
+            if not names:
+                continue
+            # RFC 8288, 3.2: with "anchor", the link's context is another resource than the response.
+            anchor = parameters.get("anchor")
+            if anchor and resolve(anchor, base) != base:
+                continue
+            absolute = "" if target is None else resolve(target, base)
+            yield [IANA_RELATION.sub("", name).lower() for name in names], absolute
+
+
+# RFC 8288, B.2. Where that gives up at the first link that is none, this goes on behind the next comma.
+def _link_values(value: str) -> Iterator[tuple[str | None, dict[str, str]]]:
+    position = _next_link(value, 0)
+    while position < len(value):
+        match = TARGET.match(value, position)
+        parameters, position = _parameters(value, match.end() if match else position)
+        if match or parameters:
+            yield (match[1] or match[2] or "") if match else None, parameters
+        position = _next_link(value, value.find(",", position))
+
+
+def _next_link(value: str, position: int) -> int:
+    separators = SEPARATORS.match(value, position) if position >= 0 else None
+    return separators.end() if separators else len(value)
+
+
+def _parameters(value: str, position: int) -> tuple[dict[str, str], int]:
+    """The parameters from a position on, by name in lower case, and the position behind them."""
+    parameters: dict[str, str] = {}
+    while match := PARAMETER.match(value, position):
+        name, quoted, plain = match.groups()
+        content = (plain or "").strip(' \t"') if quoted is None else QUOTED_PAIR.sub(r"\1", quoted)
+        # RFC 8288, 3.3: "occurrences after the first MUST be ignored by parsers".
+        parameters.setdefault(name.lower(), content)
+        position = match.end()
+    return parameters, position

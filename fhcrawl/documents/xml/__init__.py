@@ -1,0 +1,1 @@
+"""Elements, encoding, entities and recovery of XML documents."""

@@ -1,0 +1,221 @@
+"""Elements as feeds need them: names, text, markup, base URLs, links."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
+from xml.sax.saxutils import escape
+
+from lxml import etree
+
+from fhcrawl.documents import identifiers
+from fhcrawl.documents.head_links import HeadLinks
+from fhcrawl.exceptions import NotAFeedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from lxml.etree import _Element
+
+    Head = dict[str, list[_Element]]  # the children of a head section, by tag
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+FH = "{http://purl.org/syndication/history/1.0}"
+XHTML = "{http://www.w3.org/1999/xhtml}"
+# RSS 0.91, 0.92 and 2.0 have no namespace; some feeds give them one all the same.
+RSS_NAMESPACES = (
+    "",
+    "{http://backend.userland.com/rss2}",
+    "{http://backend.userland.com/RSS2}",
+    "{http://backend.userland.com/rss}",
+    "{http://backend.userland.com/rss091}",
+    "{http://backend.userland.com/rss092}",
+    "{http://blogs.law.harvard.edu/tech/rss}",
+)
+# RSS 1.0; RSS 0.90, which Netscape moved once.
+RDF_NAMESPACES = (
+    "{http://purl.org/rss/1.0/}",
+    "{http://my.netscape.com/rdf/simple/0.9/}",
+    "{http://channel.netscape.com/rdf/simple/0.9/}",
+)
+XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
+XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+
+# RFC 4287, 4.2.7.2: "If a name is given, implementations MUST consider the link relation type to be
+# equivalent to the same name registered within the IANA Registry".
+IANA_RELATION = re.compile(
+    r"^https?://www\.iana\.org/assignments/(?:relation|link-relations)/#?", re.IGNORECASE
+)
+COMMON_RELATIONS = {
+    name: [name]
+    for name in (
+        *("alternate", "enclosure", "self", "related"),
+        *("current", "prev-archive", "next-archive", "next"),
+    )
+}
+ABSOLUTE = ("http://", "https://")
+# Of a base URL. References to a longer one would make a document many times its own size.
+LONGEST_BASE = 2083
+# Of all links of a document.
+MOST_RELATIONS = 50_000
+# No server takes a longer one.
+LONGEST_URL = 10_000
+# Of the path of a base URL: each reference goes through all of them.
+MOST_SEGMENTS = 100
+LONGEST_LANGUAGE = 100
+
+
+# lxml looks again for the namespace of each element that it moves out of a tree, in a list that grows with
+# each of them. What nobody has in hand is freed, and not moved.
+def remove(element: _Element, parent: _Element) -> None:
+    """Remove a child from its parent, and free what is in it: nobody may have anything of that in hand."""
+    element.clear()
+    parent.remove(element)
+
+
+def local_name(element: _Element) -> str:
+    """The element's name without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+# Whoever asks for the declarations themselves gets a copy, for which libxml2 looks at each again for each.
+def has_document_type(element: _Element) -> bool:
+    """Whether the document of an element has a document type declaration."""
+    return bool(element.getroottree().docinfo.doctype)  # type: ignore[attr-defined]
+
+
+def first(element: _Element, tag: str) -> _Element | None:
+    """The first child with a tag; `find` is for paths, and takes twice the time."""
+    return next(element.iterchildren(tag), None)
+
+
+# Where there is a document type, libxml2 looks for a default of one that is not there, among all pairs of
+# namespaces around it.
+def has_attribute(element: _Element, name: str) -> bool:
+    """Whether an element has an attribute with a namespace; `get` takes long where it has not."""
+    names = element.keys()
+    return name in names
+
+
+def text(element: _Element) -> str | None:
+    """All text inside an element, exactly; None if there is nothing but white space."""
+    value = element.text if not len(element) else "".join(_texts(element))
+    return value if value and not value.isspace() else None
+
+
+def _texts(element: _Element) -> Iterator[str]:
+    # One generator in another would hand each text up through all levels. Comments are not in the tree.
+    for event, child in etree.iterwalk(element, events=("start", "end")):
+        if event == "end":
+            yield (child.tail or "") if child is not element else ""
+        else:
+            yield child.text or ""
+
+
+def line(element: _Element) -> str | None:
+    """The text of an element that holds one line (a title, a name, an id), without white space around it."""
+    value = element.text if not len(element) else "".join(_texts(element))
+    return (value.strip() or None) if value else None
+
+
+def identifier(element: _Element) -> str | None:
+    """The id that is the text of an element."""
+    return identifiers.identifier(element.text if not len(element) else "".join(_texts(element)))
+
+
+def line_of(head: Head, tag: str) -> str | None:
+    """The text of the first child of a head section with a tag, as one line."""
+    return line(head[tag][0]) if tag in head else None
+
+
+def markup(element: _Element) -> str | None:
+    """What an element contains, as serialised markup; None if it is empty.
+
+    XHTML elements lose their prefix and namespace, so that the markup can be read as HTML too.
+    """
+    for descendant in element.iter(f"{XHTML}*"):
+        if ":" not in local_name(descendant):
+            descendant.tag = local_name(descendant)
+    inner = escape(element.text or "") + "".join(map(_serialised, element))
+    return inner if inner and not inner.isspace() else None
+
+
+def _serialised(child: _Element) -> str:
+    return with_own_namespaces(child, with_tail=True)
+
+
+# A copy can declare the namespaces that it uses, wherever the feed declared them.
+def with_own_namespaces(element: _Element, with_tail: bool = False) -> str:
+    """An element serialised, with no other namespaces than it uses."""
+    own = copy.deepcopy(element)
+    if isinstance(own.tag, str):
+        etree.cleanup_namespaces(own)
+    return etree.tostring(own, encoding="unicode", with_tail=with_tail)
+
+
+def base_of(element: _Element, base: str) -> str:
+    """The base URL inside an element (RFC 4287, 2; XML Base), given the one around it."""
+    own = element.get(XML_BASE)
+    return resolve(own, base) if own else base
+
+
+# RFC 4287, 2: both hold for what is inside the element too.
+def inherited(element: _Element) -> tuple[str, str]:
+    """What xml:base (as far as the document says it) and xml:lang are inside an element; '' for nothing.
+
+    What is too long for each entry to repeat it is nothing.
+    """
+    base = language = ""
+    for around in (*reversed([*element.iterancestors()]), element):
+        base = base_of(around, base)
+        language = around.get(XML_LANG, language)
+    return base if len(base) <= LONGEST_BASE else "", language if len(language) <= LONGEST_LANGUAGE else ""
+
+
+def resolve(reference: str, base: str) -> str:
+    """An absolute URL; a reference that cannot be resolved stays what it is."""
+    reference = reference.strip(identifiers.WHITE_SPACE)
+    if reference.startswith(ABSOLUTE) or len(base) > LONGEST_BASE or base.count("/") > MOST_SEGMENTS:
+        return reference
+    try:
+        return urljoin(base, reference)
+    except ValueError:
+        return reference
+
+
+def target(element: _Element, reference: str, base: str) -> str:
+    """The absolute URL of a reference on an element, given the base URL around it."""
+    reference = reference.strip(identifiers.WHITE_SPACE)
+    # Most references are absolute, and nothing has to be asked then.
+    return reference if reference.startswith(ABSOLUTE) else resolve(reference, base_of(element, base))
+
+
+def relations(link: _Element) -> list[str]:
+    """The short names of a link's relations, in lower case.
+
+    :raises NotAFeedError: if they are more than any link has
+    """
+    # RFC 4287, 4.2.7.2: "If the 'rel' attribute is not present, the link element MUST be
+    # interpreted as if the link relation type is 'alternate'."
+    rel = link.get("rel") or "alternate"
+    if rel in COMMON_RELATIONS:
+        return COMMON_RELATIONS[rel]
+    names = rel.split(None, MOST_RELATIONS)
+    if len(names) > MOST_RELATIONS:
+        raise NotAFeedError("too-large", f"one of its links has more than {MOST_RELATIONS} relations")
+    return [IANA_RELATION.sub("", name).lower() for name in names]
+
+
+def head_links(links: Iterable[_Element], base: str) -> HeadLinks:
+    """Links by relation, without fragments: URLs that differ in nothing else name one document."""
+    found = HeadLinks()
+    for link in links:
+        href = (link.get("href") or "").strip()
+        url = target(link, href, base).partition("#")[0] if href else ""
+        for relation in relations(link):
+            found.add(relation, url)
+        if len(found.first) > MOST_RELATIONS:
+            raise NotAFeedError("too-large", f"its links have more than {MOST_RELATIONS} relations")
+    return found

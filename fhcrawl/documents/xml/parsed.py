@@ -1,0 +1,143 @@
+"""What the readers of the formats get of a document that was parsed, or is being parsed."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from lxml import etree
+
+from fhcrawl.documents import limits
+from fhcrawl.documents.limits import Bounds
+from fhcrawl.documents.model import Problem
+from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG, base_of, inherited, with_own_namespaces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from lxml.etree import _Element
+
+    from fhcrawl.documents.model import Entry
+    from fhcrawl.documents.xml.elements import Head
+
+    Collect = Callable[[Iterable[Entry]], Sequence[Entry]]
+
+# Each original repeats the namespaces that are declared around it; of more, or more characters, only those it
+# uses.
+MANY = 64
+NAMESPACES = 2000
+# Namespaces that are declared in one entry, and by an element of it and those around that.
+MOST_DECLARED = 10_000
+MOST_AROUND = 256
+
+
+class Parsed(NamedTuple):
+    """A document's root element.
+
+    :param fault: why the document ends before its end; None if it does not
+    :param problems: what had to be repaired or left out to read it
+    :param coming: the entries of a document that is still being parsed: what stands behind the first one
+        is not there before the last one has been asked for
+    :param originals: the entries that were asked for, each as XML that stands by itself, in UTF-8; None if
+        they are not to be kept
+    :param most: what the document may hold
+    :param beyond: gets what `entries` leaves out because it is beyond that
+    :param collect: keeps what the entries that were asked for are read into, while they come
+    :param is_crowded: an entry may have too many namespaces
+    """
+
+    root: _Element
+    fault: str | None
+    problems: tuple[Problem, ...] = ()
+    coming: Iterator[_Element] | None = None
+    originals: deque[bytes] | None = None
+    most: Bounds = Bounds()
+    beyond: list[Problem] | None = None
+    collect: Collect = list
+    is_crowded: bool = False
+
+    def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
+        """The children of an element that are entries; a large document's are gone when the next one comes.
+
+        At most one more than there may be. Those with too many levels or namespaces are left out.
+
+        :param head: the others are added to it; they are all there when the last entry is
+        :raises lxml.etree.XMLSyntaxError: if the document is still being parsed, and is not well-formed
+        """
+        found = self._entries(parent, tag, head)
+        if self.coming is not None or limits.may_have_more(parent, self.most):
+            found = self._within_bounds(found)
+        if self.is_crowded:
+            found = self._with_few_namespaces(found, len(parent.nsmap))
+        return found if self.originals is None else _kept(found, parent, self.originals)
+
+    def _within_bounds(self, coming: Iterator[_Element]) -> Iterator[_Element]:
+        deep: list[Problem] = []
+        for number, entry in enumerate(islice(coming, self.most.entries + 1), 1):
+            if limits.is_deeper(entry, self.most):
+                detail = f"it has more than {self.most.depth} levels of elements and is left out"
+                deep.append(Problem(limits.TOO_DEEP, f"entry {number}", detail))
+            else:
+                yield entry
+        # What stands behind the entries is read all the same.
+        is_last = not deque(coming, maxlen=1)
+        if self.beyond is not None:
+            # If none is left out among them, whoever takes them sees that they are too many.
+            self.beyond.extend(deep if is_last or not deep else [*deep, limits.too_many(self.most)])
+
+    def _with_few_namespaces(self, entries: Iterator[_Element], around: int) -> Iterator[_Element]:
+        for number, entry in enumerate(entries, 1):
+            if not _declares_too_many(entry, around):
+                yield entry
+            elif self.beyond is not None:
+                detail = "it declares too many namespaces and is left out"
+                self.beyond.append(Problem("entry-lost", f"entry {number}", detail))
+
+    def _entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
+        if self.coming is not None:
+            yield from self.coming
+        for child in parent:
+            if child.tag != tag:
+                head.setdefault(child.tag, []).append(child)
+            elif self.coming is None:
+                yield child
+
+
+# Where an element is copied, libxml2 looks at those around it one after the other, and lxml at all that the
+# copy declares.
+def _declares_too_many(entry: _Element, around: int) -> bool:
+    inside, most = 0, around
+    for event, _namespace in etree.iterwalk(entry, events=("start-ns", "end-ns")):
+        inside += event == "start-ns"
+        around += 1 if event == "start-ns" else -1
+        most = max(most, around)
+    return inside > MOST_DECLARED or most > MOST_AROUND
+
+
+def _kept(entries: Iterator[_Element], parent: _Element, originals: deque[bytes]) -> Iterator[_Element]:
+    base, language = inherited(parent)
+    namespaces = parent.nsmap.values()
+    is_crowded = len(namespaces) > MANY or sum(map(len, namespaces)) > NAMESPACES
+    serialise = _with_own_namespaces if is_crowded else _serialised
+    for entry in entries:
+        if base:
+            entry.set(XML_BASE, base_of(entry, base))
+        if language and entry.get(XML_LANG) is None:
+            entry.set(XML_LANG, language)
+        originals.append(serialise(entry))
+        yield entry
+
+
+def _serialised(entry: _Element) -> bytes:
+    return etree.tostring(entry, encoding="utf-8", with_tail=False)
+
+
+def _with_own_namespaces(entry: _Element) -> bytes:
+    return with_own_namespaces(entry).encode()
+
+
+def repaired(repairs: Iterable[str | None]) -> tuple[Problem, ...]:
+    """The problem that repairs are, if there were any."""
+    sentence = "; ".join(filter(None, repairs))
+    return (Problem("repaired", "", f"it is not well-formed: {sentence}"),) if sentence else ()

@@ -1,0 +1,165 @@
+"""What can be had of XML that is not well-formed: repaired, without broken entries, or up to the fault."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import quoteattr
+
+from lxml import etree
+
+from fhcrawl.documents import limits
+from fhcrawl.documents.model import Problem
+from fhcrawl.documents.xml import entities, parsers, repair
+from fhcrawl.documents.xml.elements import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, remove
+from fhcrawl.documents.xml.parsed import Parsed, repaired
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+    from fhcrawl.documents.xml.encoding import Text
+
+LONGEST_PROLOG = 65_536
+# How many times as much as the document may be parsed to find its broken entries.
+MOST_PARSED_AGAIN = 20
+CONTAINERS = frozenset(
+    {"rss", f"{ATOM}feed", *(f"{namespace}channel" for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES))}
+)
+
+
+def mended(text: Text, broken: Parsed | None) -> Parsed | None:
+    """A document that is not well-formed: whole after repairs, or as much of it as can be had.
+
+    :param broken: what could be had of it as it came
+    :return: None if nothing could
+    """
+    again, repairs = repair.repair(text.text)
+    body, unresolved = entities.resolve(again.encode())
+    again = body.decode()
+    problems = (*repaired([text.repair, *repairs]), *unresolved)
+    parser = parsers.new()
+    try:
+        return Parsed(etree.fromstring(body, parser), None, problems)
+    except etree.XMLSyntaxError as error:
+        if _is_of_namespaces(parser) and not repair.declares_entities(again):
+            repairs.append("names that are no qualified names are kept")
+            problems = (*repaired([text.repair, *repairs]), *unresolved)
+            return Parsed(etree.fromstring(body, parsers.new(recover=True)), None, problems)
+        root = whole_elements(body)
+        fault = error.msg or "it is not well-formed"
+    if whole := _without_broken_entries(again, problems):
+        return whole
+    if root is None or (broken is not None and not _says_more(root, problems, broken)):
+        return broken
+    return Parsed(root, fault, problems)
+
+
+def _without_broken_entries(text: str, problems: tuple[Problem, ...]) -> Parsed | None:
+    """A document without the entries that are not well-formed by themselves; None if that does not help."""
+    parts = repair.entries(text)
+    if parts is None:
+        return None
+    try:
+        start = _start_tag(parsers.strictly(parts.head.encode()))
+        if len(start) * len(parts.entries) > MOST_PARSED_AGAIN * len(text):
+            return None
+        faults = {
+            number: fault
+            for number, entry in enumerate(parts.entries)
+            if (fault := _fault(f"{start}{entry}</_>")) is not None
+        }
+        root = parsers.strictly(repair.without(text, parts.spans, faults.__contains__).encode())
+    except etree.XMLSyntaxError:
+        return None
+    lost = [
+        Problem(
+            limits.kind_of_fault(fault, "entry-lost"),
+            f"entry {number + 1}",
+            f"it is not well-formed and is left out: {fault}",
+        )
+        for number, fault in faults.items()
+    ]
+    return Parsed(root, None, (*problems, *lost))
+
+
+def _start_tag(root: _Element) -> str:
+    """A start tag with the namespaces that are declared around entries."""
+    declared = {prefix: uri for element in (root, *list(root)[:1]) for prefix, uri in element.nsmap.items()}
+    attributes = (
+        f" xmlns{f':{prefix}' if prefix else ''}={quoteattr(uri)}" for prefix, uri in declared.items()
+    )
+    return f"<_{''.join(attributes)}>"
+
+
+def _fault(text: str) -> str | None:
+    """What is wrong with an entry, without the place: it is not that in the document."""
+    try:
+        parsers.strictly(text.encode())
+    except etree.XMLSyntaxError as error:
+        return (error.msg or "it ends early").partition(", line ")[0]
+    return None
+
+
+# A parser that recovers leaves things out behind a fault, but not behind one of namespaces: there libxml2
+# goes on anyway, and the parser's log (the exception's has other documents' faults too) names any other one.
+def _is_of_namespaces(parser: etree.XMLParser) -> bool:
+    return all(entry.domain == etree.ErrorDomains.NAMESPACE for entry in parser.error_log)
+
+
+def _says_more(root: _Element, problems: tuple[Problem, ...], broken: Parsed) -> bool:
+    size, broken_size = (sum(1 for _ in each.iter()) for each in (root, broken.root))
+    return size > broken_size or (size == broken_size and problems != broken.problems)
+
+
+def whole_elements(body: bytes) -> _Element | None:
+    """The tree up to the fault, without the element that it cuts; None if no element has begun."""
+    parser = etree.XMLPullParser(events=("start", "end"), **parsers.options())  # type: ignore[arg-type]
+    root: _Element | None = None
+    unfinished: list[_Element] = []
+    with contextlib.suppress(etree.XMLSyntaxError):
+        root, begun = _first_element(parser, body)
+        if root is None or _declares_markup(root):
+            return root
+        unfinished.append(root)
+        for position in range(begun, len(body), parsers.PIECE):
+            parser.feed(body[position : position + parsers.PIECE])
+            _follow(parser, unfinished)
+        parser.close()
+    _follow(parser, unfinished)
+    _prune(unfinished)
+    return root
+
+
+def _follow(parser: etree.XMLPullParser, unfinished: list[_Element]) -> None:
+    for event, element in parsers.events(parser):
+        if event == "start":
+            unfinished.append(element)
+        else:
+            unfinished.pop()
+
+
+def _first_element(parser: etree.XMLPullParser, body: bytes) -> tuple[_Element | None, int]:
+    """Feed the parser until the root element begins: that element, and how many bytes it took."""
+    for position in range(min(len(body), LONGEST_PROLOG)):
+        parser.feed(body[position : position + 1])
+        for _event, element in parsers.events(parser):
+            return element, position + 1
+    return None, 0
+
+
+# When an entity holds markup that is not well-formed, libxml2 frees nodes that events still refer to.
+def _declares_markup(root: _Element) -> bool:
+    declarations: Any = root.getroottree().docinfo.internalDTD
+    return declarations is not None and any(
+        "<" in (entity.content or "") for entity in declarations.iterentities()
+    )
+
+
+def _prune(unfinished: list[_Element]) -> None:
+    """Remove the outermost element that has no end and is no container."""
+    for number, element in enumerate(unfinished):
+        parent = element.getparent()
+        if parent is not None and element.tag not in CONTAINERS:
+            del unfinished[number + 1 :]
+            remove(element, parent)
+            return

@@ -1,1 +1,0 @@
-"""One page of HTML with all that the store can say: read (`contents`), drawn (`plot`), written (`page`)."""

@@ -1,0 +1,1 @@
+"""What a crawl tells people: progress, summary, terminal, advice, the HTML report."""

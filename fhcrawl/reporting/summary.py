@@ -1,0 +1,176 @@
+"""What is said of the feeds at the end of a run: a line each, and what to do about what is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from fhcrawl.logical_feed.visit import State
+from fhcrawl.reporting.advice import advice
+from fhcrawl.reporting.progress import MOST_FEEDS
+from fhcrawl.utils.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fhcrawl.logical_feed import Reason, Verdict
+    from fhcrawl.reporting.progress import Counts
+    from fhcrawl.store import Feed
+
+# With the same advice; the store has all of them.
+MOST_REASONS = 20
+# What a feed cannot help comes after what is missing.
+LAST = (advice("paged"), advice("no-history"))
+WIDEST_NAME = 60
+DAY, YEAR = len("2003-12-13"), len("2003")
+MORE_FEEDS = "and {} more feeds: 'scrapy feeds' lists them"
+MORE_REASONS = "and {} more: 'scrapy feeds' lists them"
+HEADINGS = ("Feed", "Kind", "Fetched", "Skipped", "New", "Updated", "Deleted", "Dates", "Verdict")
+NUMBERS = frozenset(HEADINGS[2:7])
+SHORT_HEADINGS = ("Feed", "Kind", "Docs", "Entries", "Dates", "Verdict")
+LEGEND = "Docs: fetched/skipped. Entries: +new ~updated -deleted."
+
+
+class Row(NamedTuple):
+    """A feed's line.
+
+    :param counts: what came of it in this run; None if that is not known
+    :param skipped: its documents that were read by earlier runs, and not again
+    :param span: the days of its oldest and its newest entry
+    """
+
+    feed: str
+    title: str
+    kind: str
+    counts: Counts | None
+    skipped: int
+    span: tuple[str, str] | None
+    verdict: str
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.title or self.feed
+
+    def name_within(self, width: int) -> str:
+        """What it is called, in so many characters; an address keeps its end, which tells it from others."""
+        if self.title or len(self.feed) <= width:
+            return self.name
+        begin = (width - 1) // 2
+        return f"{self.feed[:begin]}…{self.feed[begin + 1 - width :]}"
+
+    def cells(self) -> list[str]:
+        """The line, as HEADINGS has it."""
+        counts = self.counts
+        numbers: list[object] = ["-"] * 5
+        if counts is not None:
+            numbers = [counts.documents, self.skipped, counts.new, counts.updated, counts.deleted]
+        dates = "-" if self.span is None else " to ".join(self.span)
+        return [self.name, self.kind, *(str(number) for number in numbers), dates, self.verdict]
+
+    def short_cells(self) -> list[str]:
+        """The line for a narrow terminal, as SHORT_HEADINGS has it."""
+        name, kind, fetched, skipped, new, updated, deleted, dates, verdict = self.cells()
+        if self.span is not None:
+            dates = "-".join(dict.fromkeys(day[:YEAR] for day in self.span))
+        return [name, kind, f"{fetched}/{skipped}", f"+{new} ~{updated} -{deleted}", dates, verdict]
+
+
+class Summary:
+    """The lines of the feeds of a run, and the reasons of their verdicts; both up to a bound.
+
+    `left` is the number of feeds that were left to other crawls; `idle` says why there are none at all;
+    `failures` says what else has failed.
+    """
+
+    def __init__(self) -> None:
+        self.left = 0
+        self.idle = ""
+        self.failures: list[str] = []
+        self._rows: list[Row] = []
+        self._titles: Counter[str] = Counter()
+        self.verdicts: Counter[str] = Counter()
+        self._reasons: dict[str, list[str]] = {}
+        self._numbers: Counter[str] = Counter()
+
+    @property
+    def more(self) -> int:
+        """How many feeds have no line here."""
+        return self.verdicts.total() - len(self._rows)
+
+    @property
+    def rows(self) -> list[Row]:
+        """The lines, by URL; feeds with the same title have none, so that their addresses tell them apart."""
+        rows = sorted(self._rows, key=lambda row: row.feed)
+        return [row if self._titles[row.title] == 1 else row._replace(title="") for row in rows]
+
+    def add(self, feed: Feed, verdict: Verdict, reasons: list[Reason], counts: Counts | None) -> None:
+        """A feed that the store knows."""
+        fetched = 0 if counts is None else counts.documents
+        skipped = max(0, feed.documents.get(State.PROCESSED.value, 0) - fetched)
+        kind = "-" if feed.kind is None else feed.kind.value
+        span = feed.oldest and feed.newest and (feed.oldest[:DAY], feed.newest[:DAY])
+        title = printable(feed.title or "")
+        row = Row(printable(feed.feed), title, kind, counts, skipped, span or None, verdict.value)
+        self._add(row)
+        for reason in reasons:
+            self._note(reason.kind, f"{printable(reason.url)} {printable(reason.detail)}")
+
+    def add_unknown(self, url: str, verdict: Verdict, kind: str, detail: str) -> None:
+        """A feed that the store does not know, because it failed."""
+        self._add(Row(printable(url), "", "-", None, 0, None, verdict.value))
+        self._note(kind, f"{printable(url)} {printable(detail)}")
+
+    def _add(self, row: Row) -> None:
+        self.verdicts[row.verdict] += 1
+        if len(self._rows) < MOST_FEEDS:
+            self._rows.append(row)
+            self._titles[row.title] += 1
+
+    def _note(self, kind: str, sentence: str) -> None:
+        what = advice(kind)
+        self._numbers[what] += 1
+        noted = self._reasons.setdefault(what, [])
+        if len(noted) < MOST_REASONS:
+            noted.append(sentence)
+
+    def reasons(self) -> Iterator[tuple[str, list[str]]]:
+        """The problems that the same thing is to be done about, and what that is."""
+        for what in sorted(self._reasons, key=LAST.__contains__):
+            sentences = self._reasons[what]
+            more = self._numbers[what] - len(sentences)
+            yield what, [*sentences, *([MORE_REASONS.format(more)] if more else [])]
+
+    def footer(self) -> str:
+        """All feeds in one line."""
+        said = [f"{count} {verdict}" for verdict, count in sorted(self.verdicts.items())]
+        if self.left:
+            whose = "it" if self.left == 1 else "them"
+            said.append(f"{self.left} left alone (another crawl is at work on {whose})")
+        number = self.verdicts.total() + self.left
+        if not number:
+            return self.idle or "No feeds"
+        return f"{number} {'feed' if number == 1 else 'feeds'}: {', '.join(said)}"
+
+    def table_lines(self) -> Iterator[str]:
+        """The table for a log."""
+        table = [list(HEADINGS)]
+        table += ([row.name_within(WIDEST_NAME), *row.cells()[1:]] for row in self.rows)
+        widths = [min(WIDEST_NAME, max(len(cells[n]) for cells in table)) for n in range(len(HEADINGS))]
+        for cells in table if self._rows else ():
+            yield "  ".join(map(_fit, cells, widths, HEADINGS)).rstrip()
+        if self.more:
+            yield MORE_FEEDS.format(self.more)
+        yield self.footer()
+
+    def reason_lines(self) -> Iterator[str]:
+        """The reasons for a log."""
+        for what, sentences in self.reasons():
+            yield from sentences
+            yield f"  What to do: {what}"
+
+
+def _fit(cell: str, width: int, heading: str) -> str:
+    if heading in NUMBERS:
+        return cell.rjust(width)
+    return (cell if len(cell) <= width else cell[: width - 1] + "…").ljust(width)

@@ -1,0 +1,229 @@
+"""The display on a terminal: while a crawl runs, and at its end."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.constrain import Constrain
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from fhcrawl.reporting.summary import HEADINGS, LEGEND, MORE_FEEDS, NUMBERS, SHORT_HEADINGS
+from fhcrawl.utils.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TextIO
+
+    from rich.console import ConsoleDimensions, RenderableType
+
+    from fhcrawl.reporting.progress import Progress, Rate
+    from fhcrawl.reporting.summary import Row, Summary
+
+MOST_WALKS = 8
+OTHER_LINES = 8
+# A name gets as much at least, and no less than in a terminal of that width; else cells are joined.
+NAME, NARROW = 24, 80
+NAME_AT_LEAST = 4
+GAP, WIDE_GAP = 1, 2
+ROWS_AT_ONCE = 500
+MOST_WAITING = 65536
+STYLES = {"complete": "green", "incomplete": "bold red", "lossy": "yellow", "unknown": "yellow"}
+MONTH = len("2003-12")
+
+
+def console_of(file: TextIO) -> Console | None:
+    """The console of a terminal on which lines can be drawn again; None if it is none.
+
+    TERM=dumb is none; neither is one that others write to, because this process is in the background.
+    """
+    if not file.isatty() or _is_in_background(file):
+        return None
+    console = Console(file=file, highlight=False, markup=False, emoji=False)
+    return console if console.is_interactive else None
+
+
+def _is_in_background(file: TextIO) -> bool:
+    try:
+        return os.tcgetpgrp(file.fileno()) != os.getpgrp()
+    except (OSError, AttributeError):  # not the terminal that controls this process; no such thing (Windows)
+        return False
+
+
+class Screen:
+    """A display at the foot of a terminal; what is written to it appears above.
+
+    Nothing is drawn between two calls of `refresh`, however much is written.
+    """
+
+    def __init__(self, console: Console, render: Callable[[ConsoleDimensions], RenderableType]) -> None:
+        self.console = console
+        self._written: list[str] = []
+        self._waiting = 0
+        self._live = Live(
+            console=console,
+            get_renderable=lambda: render(console.size),
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def start(self) -> None:
+        """Begin to display."""
+        # A process that is made to stop at once does not close its spiders.
+        atexit.register(self.stop)
+        self._live.start()
+
+    def write(self, text: str) -> int:
+        """Have a text above the display, from the next `refresh` on."""
+        self._written.append(text)
+        self._waiting += len(text)
+        if self._waiting > MOST_WAITING:
+            self._print()
+        return len(text)
+
+    def flush(self) -> None:
+        """For the handlers of logging."""
+
+    def _print(self) -> None:
+        written, self._written, self._waiting = "".join(self._written), [], 0
+        if written:
+            # The terminal breaks long lines: so they stay one, when they are copied.
+            self.console.print(Text(written, end=""), end="", soft_wrap=True)
+
+    def refresh(self) -> None:
+        """Draw."""
+        self._print()
+        self._live.refresh()
+
+    def stop(self) -> None:
+        """Remove the display."""
+        atexit.unregister(self.stop)
+        self._print()
+        self._live.stop()
+
+
+def running(progress: Progress, rate: Rate, seconds: float, size: ConsoleDimensions) -> RenderableType:
+    """The display of a crawl that runs.
+
+    :param seconds: since it began
+    :param size: of the terminal
+    """
+    total = progress.total
+    walks = len(progress.under_way)
+    waiting = progress.feeds - progress.done - walks
+    parts: list[RenderableType] = [
+        _line(
+            "Feeds",
+            f"{progress.done:,} of {progress.feeds:,} done, {walks:,} under way, {waiting:,} to do",
+        ),
+        _line("Documents", f"{total.documents:,}  ({rate.documents:,.1f}/s)"),
+        _line(
+            "Entries",
+            f"{total.outcomes()}  ({rate.entries:,.0f}/s)",
+        ),
+        _line("Time", _clock(seconds)),
+    ]
+    if progress.problems:
+        parts.append(_line("Problems", f"{progress.problems:,}", "bold red"))
+    if progress.under_way:
+        parts.append(_walks(progress, min(MOST_WALKS, max(1, size.height - OTHER_LINES))))
+    # A terminal shows ^C where the display ends; if that began a line, it could not be drawn over any more.
+    return Constrain(Group(*parts), size.width - len("^C^C"))
+
+
+def _line(name: str, said: str, style: str = "") -> Text:
+    text = Text(no_wrap=True, overflow="ellipsis")
+    return text.append(f"{name:<10} ", "bold").append(said, style)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"
+
+
+def _walks(progress: Progress, most: int) -> Table:
+    table = Table(box=None, expand=True, padding=(0, 1, 0, 0), header_style="dim", pad_edge=False)
+    table.add_column("Under way", ratio=1, no_wrap=True, overflow="ellipsis")
+    for heading in ("Documents", "Entries", "Back to"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for walk in islice(progress.under_way.values(), most):
+        counts = walk.counts
+        back_to = (walk.back_to or "-")[:MONTH]
+        name = Text(printable(walk.name))
+        table.add_row(name, f"{counts.documents:,}", f"{counts.entries:,}", Text(printable(back_to)))
+    if len(progress.under_way) > most:
+        table.add_row(Text(f"and {len(progress.under_way) - most:,} more", "dim"))
+    return table
+
+
+def tell(console: Console, summary: Summary) -> None:
+    """Print what is said at the end."""
+    console.print()
+    if rows := summary.rows:
+        _print_rows(console, rows)
+    if summary.more:
+        console.print(Text(MORE_FEEDS.format(summary.more)))
+    console.print(Text(summary.footer(), "bold"))
+    for what, sentences in summary.reasons():
+        console.print()
+        for sentence in sentences:
+            console.print(Text(sentence), soft_wrap=True)
+        console.print(Text.assemble(("What to do: ", "bold"), what))
+    if summary.failures:
+        console.print()
+    for failure in summary.failures:
+        console.print(Text(failure, "bold red"))
+
+
+def _print_rows(console: Console, rows: list[Row]) -> None:
+    wide, short = _widths(rows, is_wide=True), _widths(rows, is_wide=False)
+    is_wide = _left(console.width, wide, WIDE_GAP) >= max(NAME, _left(NARROW, short, GAP))
+    widths, gap = (wide, WIDE_GAP) if is_wide else (short, GAP)
+    left = max(NAME_AT_LEAST, _left(console.width, widths, gap))
+    for begin in range(0, len(rows), ROWS_AT_ONCE):
+        table = _table(widths, gap, has_header=begin == 0)
+        for row in rows[begin : begin + ROWS_AT_ONCE]:
+            table.add_row(*_cells(row, is_wide, left))
+        console.print(table)
+    if not is_wide:
+        console.print(Text(LEGEND, "dim"))
+
+
+def _left(width: int, widths: dict[str, int], gap: int) -> int:
+    """How wide the first column can be, which gets what the others leave."""
+    return width - sum(width + gap for width in widths.values())
+
+
+def _widths(rows: list[Row], is_wide: bool) -> dict[str, int]:
+    """How wide each column has to be, the first one aside."""
+    headings = HEADINGS if is_wide else SHORT_HEADINGS
+    widths = [len(heading) for heading in headings]
+    for row in rows:
+        cells = row.cells() if is_wide else row.short_cells()
+        widths = [max(width, len(cell)) for width, cell in zip(widths, cells, strict=True)]
+    return dict(list(zip(headings, widths, strict=True))[1:])
+
+
+def _table(widths: dict[str, int], gap: int, has_header: bool) -> Table:
+    table = Table(box=None, expand=True, padding=(0, gap, 0, 0), pad_edge=False, show_header=has_header)
+    table.add_column("Feed", ratio=1, no_wrap=True, overflow="ellipsis", min_width=NAME_AT_LEAST)
+    for heading, width in widths.items():
+        justify = "right" if heading in NUMBERS else "left"
+        table.add_column(heading, width=width, no_wrap=True, justify=justify)  # type: ignore[arg-type]
+    return table
+
+
+def _cells(row: Row, is_wide: bool, left: int) -> list[Text]:
+    _name, *cells, verdict = row.cells() if is_wide else row.short_cells()
+    shown = Text(row.name_within(left))
+    if is_wide and row.title:
+        shown.append(f"  {row.feed}", "dim")
+    return [shown, *(Text(cell) for cell in cells), Text(verdict, STYLES.get(verdict, ""))]

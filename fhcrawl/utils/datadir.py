@@ -1,0 +1,63 @@
+"""Where fhcrawl keeps its data, and what relative paths are relative to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from platformdirs import user_data_path
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.project import project_data_dir
+
+from fhcrawl.exceptions import ArgumentError
+from fhcrawl.utils.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.settings import BaseSettings
+
+# Scrapyd gives each job its id as an argument of the spider.
+SCRAPYD_JOB = "_job"
+
+
+def data_dir(settings: BaseSettings) -> Path:
+    """FHCRAWL_DATA_DIR; else the project's; outside projects, as on Scrapyd, the user's.
+
+    :raises ArgumentError: if FHCRAWL_DATA_DIR is no absolute path
+    """
+    given = settings["FHCRAWL_DATA_DIR"]
+    if given:
+        if not Path(given).is_absolute():
+            shown = printable(given)
+            raise ArgumentError(f"FHCRAWL_DATA_DIR is {shown}: write an absolute path, like /var/lib/fhcrawl")
+        return Path(given)
+    try:
+        return Path(project_data_dir())
+    except NotConfigured:
+        return user_data_path("fhcrawl", appauthor=False)
+
+
+def data_file(settings: BaseSettings, name: str) -> Path:
+    """A file in the data directory, which is made if need be.
+
+    :raises ArgumentError: as `data_dir`, and if it cannot be made
+    """
+    folder = data_dir(settings)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(
+            f"The data directory cannot be made: {printable(str(folder))} ({error.strerror}); "
+            "set FHCRAWL_DATA_DIR to another place"
+        ) from error
+    return folder / name
+
+
+def base_of(settings: BaseSettings, arguments: Mapping[str, object]) -> Path:
+    """What relative paths are relative to: the working directory; on Scrapyd, whose own it is, the data's.
+
+    :param arguments: the spider's
+    :raises ArgumentError: as `data_dir`
+    """
+    return data_dir(settings) if SCRAPYD_JOB in arguments else Path()

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.feeds import E, atom
+from tests.server import FeedServer
+
+if TYPE_CHECKING:
+    from tests.projects import Project
+
+
+def test_hosts_take_turns(server: FeedServer, project: Project) -> None:
+    paths = [f"/{number}" for number in range(6)]
+    arrived: list[str] = []
+    with FeedServer(("127.0.0.2", 0)) as other:
+        for running, mine in ((server, paths), (other, ["/other"])):
+            running.on_request = arrived.append
+            for path in mine:
+                running.serve(path, atom([E("1")]))
+        elsewhere = f"{other.root.replace('127.0.0.1', '127.0.0.2')}/other"
+        settings = {"CONCURRENT_REQUESTS": 1, "ROBOTSTXT_OBEY": False}
+        run = project.crawl(*map(server.url, paths), elsewhere, settings=settings)
+    assert run.stats["fhcrawl/document/processed"] == len(paths) + 1
+    # All that is given is there before the first answer; then it is the other host's turn.
+    assert "/other" in arrived[:3]
+
+
+def test_host_with_the_most_requests_has_every_second_turn(server: FeedServer, project: Project) -> None:
+    paths = [f"/{number}" for number in range(8)]
+    arrived: list[str] = []
+    server.on_request = arrived.append
+    for path in paths:
+        server.serve(path, atom([E("1")]))
+    with FeedServer(("127.0.0.2", 0)) as second, FeedServer(("127.0.0.3", 0)) as third:
+        others = []
+        for other in (second, third):
+            other.on_request = arrived.append
+            for path in ("/first", "/second"):
+                other.serve(path, atom([E("1")]))
+                others.append(other.url(path))
+        settings = {"CONCURRENT_REQUESTS": 1, "ROBOTSTXT_OBEY": False}
+        run = project.crawl(*others, *map(server.url, paths), settings=settings)
+    assert run.stats["fhcrawl/document/processed"] == len(paths) + len(others)
+    of_fullest = [number for number, path in enumerate(arrived) if path in paths]
+    assert of_fullest[:4] == list(range(of_fullest[0], of_fullest[0] + 8, 2))

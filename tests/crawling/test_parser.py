@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fhcrawl import logical_feed
+from fhcrawl.crawling import parser, spool
+from fhcrawl.crawling.parser import TURN, Job
+from fhcrawl.crawling.parser_process import ReaderProcess
+from fhcrawl.crawling.spool import ENTRIES_AT_ONCE
+from fhcrawl.documents import Bounds
+from fhcrawl.exceptions import NotAFeedError
+from tests.feeds import E, atom, feed_of, read_feed
+
+if TYPE_CHECKING:
+    from fhcrawl.documents import FeedDocument
+
+URL = "https://example.org/feed"
+
+
+def job(body: str, *, keep_originals: bool = True) -> Job:
+    links = ['<https://me:secret@example.org/older>; rel="prev-archive"']
+    return Job(body.encode(), URL, "application/atom+xml", links, None, keep_originals, Bounds())
+
+
+def answer_of(file: int) -> FeedDocument | Exception:
+    try:
+        return feed_of(parser.take_answer(file))
+    except NotAFeedError as error:
+        return error
+
+
+def test_process_answers_as_reading_here_does(tmp_path: Path) -> None:
+    many = [E(str(number)) for number in range(2 * ENTRIES_AT_ONCE + 1)]
+    documents = [
+        atom([E("1"), E("2")]),
+        "<html><body>no feed</body></html>",
+        atom([E("3")]) + "<",
+        atom(many),
+        atom([]),
+    ]
+    found: list[Any] = []
+    with (tmp_path / "exchange").open("w+b") as file:
+        for body in documents:
+            turns = io.BytesIO()
+            parser.put_job(file.fileno(), job(body))
+            parser.serve(file.fileno(), io.BytesIO(TURN), turns)
+            found.append(answer_of(file.fileno()))
+            assert turns.getvalue() == TURN * 2
+    first, second, third, fourth, fifth = found
+    assert first == parser.read(job(documents[0]))
+    assert isinstance(second, NotAFeedError)
+    with pytest.raises(NotAFeedError) as here:
+        parser.read(job(documents[1]))
+    assert (second.kind, str(second)) == (here.value.kind, str(here.value))
+    assert third == parser.read(job(documents[2]))
+    assert fourth == parser.read(job(documents[3]))
+    assert len(fourth.entries) == len(many)
+    assert fifth == parser.read(job(documents[4]))
+
+
+def test_entries_that_are_read_know_their_digest() -> None:
+    (entry,) = read_feed(job(atom([E("1")]))).entries
+    assert entry.digest == logical_feed.digest(entry)
+
+
+def test_little_is_left_of_longer_documents(tmp_path: Path) -> None:
+    large = [E(number, text="x" * (spool.LARGE // 2)) for number in "12"]
+    with (tmp_path / "exchange").open("w+b") as file:
+        for number, text in enumerate((atom(large), atom([E("3")]))):
+            parser.put_job(file.fileno(), job(text))
+            assert parser.take_job(file.fileno()) == job(text)
+            parser.put_answer(file.fileno(), parser.read(job(text)))
+            found = feed_of(parser.take_answer(file.fileno())).entries
+            assert isinstance(found, list) == bool(number)
+            assert [entry.id for entry in found] == [["1", "2"], ["3"]][number]
+        assert os.fstat(file.fileno()).st_size < 10_000
+
+
+def test_links_of_a_document_hold_no_password() -> None:
+    assert read_feed(job(atom([]))).links == {"prev-archive": "https://example.org/older"}
+
+
+def test_process_reads_one_document_after_the_other_and_ends() -> None:
+    async def run() -> tuple[list[object], int]:
+        process = await ReaderProcess.start()
+        read = [await process.read(job(atom([E(str(n), text="x" * 500_000)]))) for n in range(3)]
+        with pytest.raises(NotAFeedError, match="HTML page"):
+            await process.read(job("<html><body>no feed</body></html>"))
+        return [*read], await process.end()
+
+    read, status = asyncio.run(run())
+    assert read == [parser.read(job(atom([E(str(n), text="x" * 500_000)]))) for n in range(3)]
+    assert status == 0
+
+
+def test_reading_in_a_process_that_is_no_more_fails() -> None:
+    async def run() -> int:
+        process = await ReaderProcess.start()
+        os.kill(process.pid, signal.SIGKILL)
+        with pytest.raises(ChildProcessError, match="status -9"):
+            await process.read(job(atom([E("1")])))
+        return await process.end()
+
+    assert asyncio.run(run()) == -signal.SIGKILL
+
+
+def test_process_that_has_no_room_for_a_large_document_ends() -> None:
+    async def run() -> int:
+        process = await ReaderProcess.start()
+        # Of a file that it writes: as if the disk were full.
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (spool.TEXT_AT_ONCE, resource.RLIM_INFINITY))
+        entries = [E(str(number), text="x" * spool.TEXT_AT_ONCE) for number in range(17)]
+        with pytest.raises(OSError, match="File too large"):
+            await process.read(job(atom(entries)))
+        return process.pid
+
+    assert not Path(f"/proc/{asyncio.run(run())}").exists()
+
+
+def test_process_that_has_no_room_for_an_answer_says_so() -> None:
+    async def run() -> None:
+        process = await ReaderProcess.start()
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
+        with pytest.raises(OSError, match="File too large"):
+            await process.read(job(atom([E("1", text="x" * 2_000_000)])))
+
+    asyncio.run(run())
+
+
+def test_ctrl_c_does_not_reach_the_process() -> None:
+    """It may not even have been able to ignore it yet."""
+
+    async def run() -> int:
+        process = await ReaderProcess.start()
+        session = os.getsid(process.pid)
+        await process.end()
+        return session
+
+    assert asyncio.run(run()) != os.getsid(0)
+
+
+def test_process_whose_answer_nobody_takes_any_more_says_nothing(tmp_path: Path) -> None:
+    with (tmp_path / "exchange").open("w+b") as file:
+        parser.put_job(file.fileno(), job(atom([E("1")])))
+        command = [sys.executable, "-m", "fhcrawl.crawling.parser", str(file.fileno())]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        with subprocess.Popen(command, pass_fds=[file.fileno()], **pipes) as process:  # type: ignore[call-overload]
+            assert process.stdout.read(len(TURN)) == TURN
+            process.stdout.close()
+            process.stdin.write(TURN)
+            process.stdin.close()
+            assert process.stderr.read() == b""
+    assert process.returncode == 0

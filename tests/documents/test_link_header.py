@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from fhcrawl.documents.head_links import HeadLinks
+from fhcrawl.documents.link_header import links, read
+
+LOCATION = "http://feeds.example/dir/feed"
+IANA = "http://www.iana.org/assignments/relation/"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], {}),
+        (["", " , ,", ";"], {}),
+        # RFC 8288, 3.5: its own examples
+        (
+            ['<http://example.com/TheBook/chapter2>; rel="previous"; title="previous chapter"'],
+            {"previous": "http://example.com/TheBook/chapter2"},
+        ),
+        (['</>; rel="http://example.net/foo"'], {"http://example.net/foo": "http://feeds.example/"}),
+        (['</terms>; rel="copyright"; anchor="#foo"'], {}),
+        (
+            [
+                "</TheBook/chapter2>; rel=\"previous\"; title*=UTF-8'de'letztes%20Kapitel, "
+                "</TheBook/chapter4>; rel=\"next\"; title*=UTF-8'de'n%c3%a4chstes%20Kapitel"
+            ],
+            {
+                "previous": "http://feeds.example/TheBook/chapter2",
+                "next": "http://feeds.example/TheBook/chapter4",
+            },
+        ),
+        (
+            ['<http://example.org/>; rel="start http://example.net/relation/other"'],
+            {"start": "http://example.org/", "http://example.net/relation/other": "http://example.org/"},
+        ),
+        (
+            ['<https://example.org/>; rel="start", <https://example.org/index>; rel="index"'],
+            {"start": "https://example.org/", "index": "https://example.org/index"},
+        ),
+        # several lines
+        (
+            ["</1>; rel=prev", "</3>; rel=next"],
+            {"prev": "http://feeds.example/1", "next": "http://feeds.example/3"},
+        ),
+        (["</1>; rel=self", "</2>; rel=self"], {"self": "http://feeds.example/1"}),
+        (["</1>; rel=self, </2>; rel=SELF"], {"self": "http://feeds.example/1"}),
+        # quotes
+        (["</1>;rel=prev"], {"prev": "http://feeds.example/1"}),
+        (["</1> ; rel = prev ; x"], {"prev": "http://feeds.example/1"}),
+        (['</1>; rel="prev'], {"prev": "http://feeds.example/1"}),
+        (["</1>; rel='prev'"], {"'prev'": "http://feeds.example/1"}),
+        (['</1>; rel="pr\\ev"'], {"prev": "http://feeds.example/1"}),
+        (['</1>; title="a, </2>; rel=next"; rel=prev'], {"prev": "http://feeds.example/1"}),
+        (['</1>; title="a\\", </2>; rel=next"; rel=prev'], {"prev": "http://feeds.example/1"}),
+        (['</1>; title="a=b"; crossorigin; rel=prev'], {"prev": "http://feeds.example/1"}),
+        (['</1>; title="a" junk; rel=prev'], {"prev": "http://feeds.example/1"}),
+        (
+            ["</1>; rel=prev archive, </2>; rel=next"],
+            {
+                "prev": "http://feeds.example/1",
+                "archive": "http://feeds.example/1",
+                "next": "http://feeds.example/2",
+            },
+        ),
+        # targets
+        (["</a,b;c>; rel=prev"], {"prev": "http://feeds.example/a,b;c"}),
+        (["<../x?y#z>; rel=prev"], {"prev": "http://feeds.example/x?y"}),
+        (["<>; rel=self"], {"self": LOCATION}),
+        (["<#top>; rel=self"], {"self": LOCATION}),
+        (["< /1 >; rel=prev"], {"prev": "http://feeds.example/1"}),
+        (["<//other.example/>; rel=prev"], {"prev": "http://other.example/"}),
+        (["<http://[>; rel=prev"], {"prev": "http://["}),
+        # without angle brackets
+        (["http://feeds.example/1; rel=prev"], {"prev": "http://feeds.example/1"}),
+        (
+            ["/1;rel=prev,/3 ; rel=next, </2>; rel=self"],
+            {
+                "prev": "http://feeds.example/1",
+                "next": "http://feeds.example/3",
+                "self": "http://feeds.example/2",
+            },
+        ),
+        # relations
+        (["</1>; REL=Prev-Archive"], {"prev-archive": "http://feeds.example/1"}),
+        ([f"</1>; rel={IANA}prev-archive"], {"prev-archive": "http://feeds.example/1"}),
+        (
+            ['</1>; rel="HTTPS://www.IANA.org/assignments/link-relations/#Next  self"'],
+            {"next": "http://feeds.example/1", "self": "http://feeds.example/1"},
+        ),
+        (["</1>; rel=prev; rel=next"], {"prev": "http://feeds.example/1"}),
+        (["</1>", "</1>; rev=prev", "</1>; rel=", '</1>; rel=" "'], {}),
+        # anchors
+        (
+            ['</1>; rel=prev; anchor="http://other.example/"', "</2>; rel=prev"],
+            {"prev": "http://feeds.example/2"},
+        ),
+        (['</1>; rel=prev; anchor="http://feeds.example/dir/feed"'], {"prev": "http://feeds.example/1"}),
+        (['</1>; rel=prev; ANCHOR="feed"'], {"prev": "http://feeds.example/1"}),
+        (['</1>; rel=prev; anchor=""'], {"prev": "http://feeds.example/1"}),
+        (["</1>; anchor=/2; rel=prev"], {}),
+        # what is no link loses itself
+        (["junk, </1>; rel=prev"], {"prev": "http://feeds.example/1"}),
+        (['"junk; rel=next, </1>; rel=prev'], {"prev": "http://feeds.example/1"}),
+        (
+            ["</1; rel=next, </2>; rel=prev"],
+            {"next": "http://feeds.example/1", "prev": "http://feeds.example/2"},
+        ),
+        (["</1> junk; rel=next, </2>; rel=prev"], {"prev": "http://feeds.example/2"}),
+        (["</0>; rel=prev, junk"], {"prev": "http://feeds.example/0"}),
+        (
+            [",, </1>; rel=prev ,,, </2>; rel=next,"],
+            {"prev": "http://feeds.example/1", "next": "http://feeds.example/2"},
+        ),
+    ],
+)
+def test_links_are_read_by_relation(values: list[str], expected: dict[str, str]) -> None:
+    assert read(values, LOCATION).first == expected
+
+
+def test_fragment_of_the_response_is_no_part_of_any_link() -> None:
+    values = ["<>; rel=self", "<?x>; rel=next; anchor=feed"]
+    assert read(values, f"{LOCATION}#top").first == {"self": LOCATION, "next": f"{LOCATION}?x"}
+
+
+def test_link_to_nothing_is_none() -> None:
+    assert read(["<#a>; rel=self"], "") == HeadLinks()
+
+
+def test_links_keep_their_order_their_repetitions_and_their_fragments() -> None:
+    assert list(links(["<a#1>; rel=about, <b>; rel=self", "<a#2>; rel=about"], LOCATION)) == [
+        ("about", "http://feeds.example/dir/a#1"),
+        ("self", "http://feeds.example/dir/b"),
+        ("about", "http://feeds.example/dir/a#2"),
+    ]
+
+
+PIECES = st.sampled_from(
+    ["<", ">", ",", ";", '"', "\\", "=", " ", "rel", "prev", "anchor", "http://", "//[", "#", "/a"]
+)
+VALUES = st.lists(st.one_of(PIECES, st.text(max_size=3)), max_size=20).map("".join)
+
+
+@settings(deadline=None, max_examples=300)
+@given(values=st.lists(VALUES, max_size=3), url=st.sampled_from([LOCATION, "", "file:///a", "http://["]))
+def test_arbitrary_values_raise_nothing(values: list[str], url: str) -> None:
+    for relation, target in read(values, url).first.items():
+        assert relation == relation.lower()
+        assert target
+        assert "#" not in target
+
+
+QUOTED = st.text(st.characters(min_codepoint=32, max_codepoint=255), max_size=12)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    written=st.lists(
+        st.tuples(
+            st.sampled_from(["prev", "next", "self"]),
+            st.from_regex(r"/[a-z,;=]{0,8}x", fullmatch=True),
+            QUOTED,
+        ),
+        max_size=4,
+    ),
+    joined=st.booleans(),
+)
+@example(written=[("prev", "/a", '"\\'), ("next", "/b", ",")], joined=True)
+def test_written_links_are_read_back(written: list[tuple[str, str, str]], joined: bool) -> None:
+    values = []
+    for relation, path, title in written:
+        quoted = title.replace("\\", "\\\\").replace('"', '\\"')
+        values.append(f'<{path}>; title="{quoted}"; rel="{relation}"')
+    expected = {relation: f"http://feeds.example{path}" for relation, path, _ in reversed(written)}
+    assert read([", ".join(values)] if joined else values, LOCATION).first == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "," * 60_000,
+        "a," * 30_000,
+        "a " * 30_000,
+        "<" * 60_000,
+        "<," * 30_000,
+        '"' * 60_000,
+        ";" * 60_000,
+        "<a>" + " " * 60_000,
+        "<a>;rel" + " " * 60_000 + "x",
+        "<a>;" * 15_000,
+        '<a>;x="' + "\\" * 60_000,
+        '<a>;x=",' * 8_000,
+    ],
+    ids=lambda value: value[:8],
+)
+def test_hostile_value_takes_no_longer_than_its_length_deserves(value: str) -> None:
+    begin = time.process_time()
+    read([value], LOCATION)
+    assert time.process_time() - begin < 2

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fhcrawl.documents import FeedDocument, read
+from fhcrawl.documents.xml import encoding
+
+LOCATION = "http://feeds.example/feed"
+ATOM = "http://www.w3.org/2005/Atom"
+
+
+def feed(title: str, declared: str | None = None) -> str:
+    declaration = "" if declared is None else f'<?xml version="1.0" encoding="{declared}"?>\n'
+    return f'{declaration}<feed xmlns="{ATOM}"><title>{title}</title></feed>'
+
+
+def read_as(body: bytes, charset: str | None = None) -> FeedDocument:
+    return read(body, LOCATION, None if charset is None else f"text/xml; charset={charset}")
+
+
+# RFC 7303, 3: the byte order mark, then the charset, then the declaration, then UTF-8.
+@pytest.mark.parametrize("mark", ["utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("charset", ["iso-8859-1", "utf-8", "utf-16be", "shift_jis"])
+@pytest.mark.parametrize("declared", ["iso-8859-1", "utf-8", "utf-16", "x-unknown"])
+def test_byte_order_mark_wins(mark: str, charset: str, declared: str) -> None:
+    assert read_as(feed("Café", declared).encode(mark), charset).title == "Café"
+
+
+@pytest.mark.parametrize("mark", [codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE])
+def test_both_orders_of_utf_16_are_read(mark: bytes) -> None:
+    name = "utf-16-be" if mark == codecs.BOM_UTF16_BE else "utf-16-le"
+    assert read_as(mark + feed("日本 😀").encode(name)).title == "日本 😀"
+
+
+def test_charset_of_the_header_wins_over_the_declaration() -> None:
+    assert read_as(feed("Привет", "iso-8859-1").encode("koi8-r"), "koi8-r").title == "Привет"
+    assert read_as(feed("Café", "utf-8").encode(), "iso-8859-1").title == "CafÃ©"
+
+
+def test_declaration_wins_over_utf_8() -> None:
+    assert read_as(feed("Ã©", "windows-1252").encode("cp1252")).title == "Ã©"
+
+
+def test_document_that_says_nothing_is_utf_8() -> None:
+    assert read_as(feed("Café 日本").encode()).title == "Café 日本"
+
+
+# Encoding Standard, 4.2: labels.
+@pytest.mark.parametrize(
+    "label", ["iso-8859-1", "ISO_8859-1", "latin1", "latin-1", "us-ascii", "ascii", "cp1252"]
+)
+@pytest.mark.parametrize("where", ["header", "declaration"])
+def test_latin_1_and_ascii_are_windows_1252(label: str, where: str) -> None:
+    body = feed("“Café” €", label if where == "declaration" else None).encode("cp1252")
+    document = read_as(body, label if where == "header" else None)
+    assert (document.title, document.problems, document.fault) == ("“Café” €", [], None)
+
+
+@pytest.mark.parametrize(
+    ("label", "codec", "title"),
+    [
+        ("windows-1251", "cp1251", "Привет"),
+        ("x-cp1251", "cp1251", "Привет"),
+        ("koi", "koi8-r", "Привет"),
+        ("x-sjis", "cp932", "日本①"),
+        ("Shift_JIS", "cp932", "日本①"),
+        ("gb2312", "gb18030", "中文€"),
+        ("x-gbk", "gb18030", "中文€"),
+        ("big5", "big5", "中文"),
+        ("euc-kr", "cp949", "한국똠"),
+        ("ks_c_5601-1987", "cp949", "한국똠"),
+        ("euc-jp", "euc_jp", "日本"),
+        ("iso-2022-jp", "iso2022_jp", "日本"),
+        ("iso-8859-9", "cp1254", "İstanbul€"),
+        ("tis-620", "cp874", "ไทย"),
+        ("iso-8859-8-i", "iso8859-8", "שלום"),
+        ("macintosh", "mac-roman", "Café"),
+        ("unicode-1-1-utf-8", "utf-8", "Café"),
+        ("utf8", "utf-8", "Café"),
+    ],
+)
+@pytest.mark.parametrize("where", ["header", "declaration"])
+def test_labels_are_those_of_browsers(label: str, codec: str, title: str, where: str) -> None:
+    body = feed(title, label if where == "declaration" else None).encode(codec)
+    assert read_as(body, label if where == "header" else None).title == title
+
+
+# Python has encodings that are none of documents; some run or unpack what they read.
+@pytest.mark.parametrize(
+    "label",
+    [
+        "none",
+        "x-unknown",
+        "binary",
+        "unicode_escape",
+        "utf-7",
+        "idna",
+        "punycode",
+        "rot13",
+        "zlib",
+        "undefined",
+    ],
+)
+@pytest.mark.parametrize("where", ["header", "declaration"])
+def test_label_that_browsers_do_not_know_is_ignored(label: str, where: str) -> None:
+    body = feed("Café \\u0041 +AEE-", label if where == "declaration" else None).encode()
+    document = read_as(body, label if where == "header" else None)
+    assert (document.title, document.problems, document.fault) == ("Café \\u0041 +AEE-", [], None)
+
+
+def test_charset_that_nobody_knows_leaves_it_to_the_declaration() -> None:
+    assert read_as(feed("Café", "latin1").encode("cp1252"), "x-unknown").title == "Café"
+
+
+# --- lies
+
+
+@pytest.mark.parametrize(
+    ("charset", "declared", "codec"),
+    [
+        ("utf-8", "iso-8859-1", "cp1252"),
+        ("utf-8", "windows-1251", "cp1251"),
+        ("shift_jis", "utf-8", "utf-8"),
+        ("shift_jis", None, "utf-8"),
+        (None, "euc-kr", "utf-8"),
+        ("euc-jp", "x-unknown", "utf-8"),
+    ],
+)
+def test_charset_that_cannot_decode_the_bytes_gives_way(
+    charset: str | None, declared: str | None, codec: str
+) -> None:
+    title = "Привет" if codec == "cp1251" else "Caféø “x”"
+    document = read_as(feed(title, declared).encode(codec), charset)
+    assert (document.title, document.problems, document.fault) == (title, [], None)
+
+
+def test_cut_character_at_the_end_does_not_change_the_encoding() -> None:
+    body = f'<?xml version="1.0" encoding="latin1"?><feed xmlns="{ATOM}"><title>Café</title><id>é'.encode()[
+        :-1
+    ]
+    document = read_as(body, "utf-8")
+    assert document.title == "Café"
+    assert document.fault
+
+
+@pytest.mark.parametrize("charset", [None, "utf-8", "x-unknown"])
+@pytest.mark.parametrize("declared", [None, "utf-8"])
+def test_bytes_that_are_not_utf_8_are_windows_1252_one_by_one(
+    charset: str | None, declared: str | None
+) -> None:
+    body = feed("é X", declared).encode().replace(b"X", b"\xe9 \x93x\x94 \x81")
+    document = read_as(body, charset)
+    assert (document.title, document.fault) == ("é é “x” \x81", None)
+    assert [problem.kind for problem in document.problems] == ["repaired"]
+
+
+def test_byte_of_windows_1252_without_a_character_is_the_control_of_its_number() -> None:
+    document = read_as(feed("aXb").encode().replace(b"X", b"\x81\x93"), "iso-8859-1")
+    assert (document.title, document.problems) == ("a\x81“b", [])
+
+
+def test_surrogates_in_utf_8_are_dropped() -> None:
+    document = read_as(feed("aXb").encode().replace(b"X", b"\xed\xa0\x80"))
+    assert (document.title, document.fault) == ("ab", None)
+
+
+def test_bytes_that_no_claimed_encoding_knows_are_replaced_and_said_so() -> None:
+    document = read_as(feed("日X", "shift_jis").encode("cp932").replace(b"X", b"\x81\xff"))
+    assert document.title is not None
+    assert document.title.startswith("日\ufffd")
+    assert [problem.kind for problem in document.problems] == ["repaired"]
+    assert document.fault is None
+
+
+# XML 1.0, F.1: what begins with '<' in two bytes is UTF-16.
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("declared", [None, "utf-16", "utf-8", "iso-8859-1"])
+@pytest.mark.parametrize("charset", [None, "utf-16", "utf-16le", "utf-8"])
+@pytest.mark.parametrize("space", ["", "\r\n "])
+def test_utf_16_without_a_mark_is_read(
+    codec: str, declared: str | None, charset: str | None, space: str
+) -> None:
+    document = read_as((space + feed("Café 日", declared)).encode(codec), charset)
+    assert (document.title, document.problems, document.fault) == ("Café 日", [], None)
+
+
+@pytest.mark.parametrize("label", ["utf-16", "utf-16le", "utf-32", "ucs-2"])
+def test_utf_16_that_is_ascii_is_not_utf_16(label: str) -> None:
+    assert read_as(feed("Café", label).encode(), label).title == "Café"
+
+
+def test_lone_surrogate_in_utf_16_loses_one_character() -> None:
+    body = feed("aXb").encode("utf-16-le").replace(b"X\0", b"\x00\xd8")
+    document = read_as(codecs.BOM_UTF16_LE + body)
+    assert (document.title, document.fault) == ("a\ufffdb", None)
+
+
+# --- speed
+
+
+@pytest.mark.parametrize("charset", [None, "utf-8", "UTF8", "x-unknown"])
+@pytest.mark.parametrize("declared", [None, "utf-8", "UTF-8"])
+def test_document_that_is_claimed_to_be_utf_8_is_not_decoded(
+    charset: str | None, declared: str | None
+) -> None:
+    body = feed("Café", declared).encode()
+    source = encoding.source(body, charset)
+    assert source.body is body
+    assert not source.decoded
+
+
+@given(
+    body=st.binary(max_size=60),
+    charset=st.sampled_from([None, "utf-8", "latin1", "utf-16", "big5", "gbk", "x"]),
+)
+def test_any_bytes_have_a_text(body: bytes, charset: str | None) -> None:
+    encoding.text(body, charset).text.encode()
+    encoding.source(body, charset)
+
+
+@given(
+    title=st.text(st.characters(codec="utf-8", min_codepoint=0x20, exclude_characters="<&]\x7f\ufffe\uffff"))
+)
+def test_any_title_is_read_from_utf_8_and_utf_16(title: str) -> None:
+    titles = {
+        read_as(feed(title).encode(codec)).title for codec in ("utf-8", "utf-8-sig", "utf-16", "utf-16-be")
+    }
+    assert titles == {title.strip() or None}

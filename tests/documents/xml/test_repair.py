@@ -1,0 +1,409 @@
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from lxml import etree
+
+from fhcrawl.documents import FeedDocument, read
+from fhcrawl.documents.xml.repair import repair
+from fhcrawl.exceptions import NotAFeedError
+from tests.feeds import said
+
+DATA = Path(__file__).parents[2] / "data"
+BROKEN = sorted(path for path in (DATA / "repaired").iterdir() if path.suffix != ".json")
+SOUND = sorted(path for path in (DATA / "documents").iterdir() if path.suffix in {".atom", ".rss"})
+LOCATION = "http://feeds.example/dir/"
+ATOM = "http://www.w3.org/2005/Atom"
+LIBXML2_FAULT = re.compile(r"(left out: ).+")
+
+
+def name_of(path: Path) -> str:
+    return path.name
+
+
+def read_feed(path: Path) -> FeedDocument:
+    return read(path.read_bytes(), LOCATION + path.name)
+
+
+def read_atom(inside: str, start: str = "", attributes: str = "") -> FeedDocument:
+    return read(f'{start}<feed xmlns="{ATOM}"{attributes}>{inside}</feed>'.encode(), LOCATION)
+
+
+def entry(number: int, title: str = "t") -> str:
+    return f"<entry><id>urn:{number}</id><title>{title}</title></entry>"
+
+
+def between(title: str) -> FeedDocument:
+    return read_atom(entry(1) + entry(2, title) + entry(3))
+
+
+def kinds(document: FeedDocument) -> list[tuple[str, str]]:
+    return [(problem.kind, problem.entry) for problem in document.problems]
+
+
+def ids(document: FeedDocument) -> list[str | None]:
+    return [entry.id for entry in document.entries]
+
+
+@pytest.mark.parametrize("path", BROKEN, ids=name_of)
+def test_broken_feed_gives_what_the_file_beside_it_says(path: Path) -> None:
+    def plain(document: dict[str, Any]) -> dict[str, Any]:
+        details = [LIBXML2_FAULT.sub(r"\1", problem.pop("detail")) for problem in document["problems"]]
+        return {**document, "details": details}
+
+    document = plain(said(read_feed(path)))
+    expected = plain(json.loads(path.with_suffix(".json").read_text("utf-8")))
+    assert document == {**document, **expected}
+    assert document["fault"] is None
+
+
+# --- what is repaired
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Tom & Jerry", "Tom & Jerry"),
+        ("?a=1&b=2&copy=3&lt;", "?a=1&b=2&copy=3<"),
+        ("&", "&"),
+        ("&&amp;&", "&&&"),
+        ("&nbsp;é&eacute;", "éé"),
+        ("&NotEqualTilde;", "\u2242\u0338"),
+        ("&LT;b&GT;", "<b>"),
+        ("&foo;&eacute", "&foo;&eacute"),
+        ("&#0;a&#x1b;b&#xFFFF;c&#xD800;d&#x110000;e&#99999999999999999999;", "abcde"),
+        ("&#233;&#xe9;&#x1F600;&#XE9;&", "éé😀é&"),
+        ("&#;&#x;&#xg;", "&#;&#x;&#xg;"),
+        ("a\x00b\x08c\x0bd\x1fe\ufffef\uffffg", "abcdefg"),
+        ("x\x85\x7f\x9f\x00x", "x\x85\x7f\x9fx"),
+        ("<![CDATA[&nbsp; & \x00]]>", "&nbsp; &"),
+        ("a < b <= c <3 & d", "a < b <= c <3 & d"),
+        ("a]]>b", "a]]>b"),
+        ("<![CDATA[a<![CDATA[b]]>c]]>", "a<![CDATA[bc]]>"),
+        ("<!-- & &nbsp; -->a&b", "a&b"),
+        ("<?php & ?>a&b", "a&b"),
+    ],
+)
+def test_fault_of_a_text_loses_no_entry(title: str, expected: str) -> None:
+    document = between(title)
+    assert document.fault is None
+    assert ids(document) == ["urn:1", "urn:2", "urn:3"]
+    assert document.entries[1].title == expected
+    assert kinds(document) == [("repaired", "")]
+
+
+def test_attributes_are_repaired_too() -> None:
+    document = read_atom('<link rel="prev-archive" href="http://example.org/?a=1&b=&eacute;"/>' + entry(1))
+    assert document.links == {"prev-archive": "http://example.org/?a=1&b=é"}
+
+
+def test_sentence_says_what_was_repaired() -> None:
+    (problem,) = between("a & &nbsp; \x00").problems
+    assert problem.detail == (
+        "it is not well-formed: characters that XML forbids are dropped; "
+        "ampersands that stand alone are taken as text; entities of HTML are read as in HTML"
+    )
+
+
+def test_entities_that_the_feed_declares_are_resolved_when_it_is_mended() -> None:
+    document = read_atom(
+        entry(1, "&eacute;&mine;&nbsp;&"), '<!DOCTYPE feed [<!ENTITY mine "x"><!ENTITY eacute "y">]>'
+    )
+    assert document.fault is None
+    assert document.entries[0].title == "yx\xa0&"
+
+
+def test_names_behind_an_external_dtd_are_no_fault() -> None:
+    document = read_atom(entry(1, "&eacute;&unknown;"), '<!DOCTYPE feed SYSTEM "http://dtd.example/">')
+    assert (document.fault, document.entries[0].title) == (None, "é&unknown;")
+    assert [problem.kind for problem in document.problems] == ["unresolved-entities"]
+
+
+def test_names_behind_an_external_dtd_are_left_alone_by_repairs() -> None:
+    text = '<!DOCTYPE feed PUBLIC "-//X//Y" "http://dtd.example/"><feed>&unknown;&'
+    assert repair(text + " ").text == text + "amp; "
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        '<?xml version="1.0" encoding=""?>',
+        "<?xml version=1.0?>",
+        '<?xml encoding="utf-8"?>',
+        '<?xml version="1.0">',
+    ],
+)
+def test_declaration_that_is_none_loses_nothing(declaration: str) -> None:
+    document = read_atom(entry(1), declaration)
+    assert (ids(document), document.fault, kinds(document)) == (["urn:1"], None, [("repaired", "")])
+
+
+def test_undeclared_prefix_means_what_feeds_mean_by_it() -> None:
+    body = (
+        "<rss><channel><atom:link rel='next' href='2'/><item><guid>1</guid>"
+        "<dc:creator>Anne</dc:creator><content:encoded>x</content:encoded></item></channel></rss>"
+    )
+    document = read(body.encode(), LOCATION)
+    assert document.links == {"next": LOCATION + "2"}
+    assert [(entry.authors, entry.content) for entry in document.entries] == [(["Anne"], "x")]
+    assert kinds(document) == [("repaired", "")]
+
+
+def test_undeclared_prefix_of_the_root_is_declared() -> None:
+    document = read(b"<atom:feed><atom:entry><atom:id>urn:1</atom:id></atom:entry></atom:feed>", LOCATION)
+    assert ids(document) == ["urn:1"]
+
+
+@pytest.mark.parametrize("inside", ["<x:y/>", '<link x:y="1"/>', "<link\tx:y = '1'/>"])
+def test_unknown_prefix_loses_nothing(inside: str) -> None:
+    document = read_atom(entry(1) + inside + entry(2))
+    assert (ids(document), document.fault) == (["urn:1", "urn:2"], None)
+    assert "(x)" in document.problems[0].detail
+
+
+def test_prefix_that_is_declared_elsewhere_only_loses_no_entry() -> None:
+    document = read_atom(entry(1) + '<x:y xmlns:x="urn:x"/><x:z/>' + entry(2))
+    assert (ids(document), document.fault, kinds(document)[0]) == (["urn:1", "urn:2"], None, ("repaired", ""))
+
+
+# Entries that have left a complete feed are deleted: nobody's guess may say so.
+def test_undeclared_prefix_does_not_make_a_feed_complete() -> None:
+    document = read_atom("<fh:complete/>" + entry(1))
+    assert (document.complete, document.fault) == (False, None)
+
+
+# --- entries that are not well-formed
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "<b>",
+        "</b>",
+        "<b></i></b>",
+        "</title>",
+        "<title>",
+        '<b a="1" a="2"/>',
+        '<b a="<"/>',
+        "<b a=1/>",
+        "<!-- -- -->",
+    ],
+)
+def test_entry_that_is_not_well_formed_loses_itself(title: str) -> None:
+    document = between(title)
+    assert (ids(document), document.fault) == (["urn:1", "urn:3"], None)
+    assert kinds(document) == [("entry-lost", "entry 2")]
+
+
+def test_entries_behind_a_lost_one_are_repaired() -> None:
+    document = read_atom(entry(1, "<b>") + entry(2, "a & b") + entry(3, "<x:y/>") + entry(4, "</b>"))
+    assert (ids(document), document.fault) == (["urn:2", "urn:3"], None)
+    assert kinds(document)[:3] == [("repaired", ""), ("entry-lost", "entry 1"), ("entry-lost", "entry 4")]
+
+
+@pytest.mark.parametrize("prefix", ["", "a:", "A-1:"])
+def test_broken_entry_is_found_under_any_prefix(prefix: str) -> None:
+    colon = f":{prefix[:-1]}" if prefix else ""
+    one, two = (
+        f"<{prefix}entry><{prefix}id>{n}{junk}</{prefix}id></{prefix}entry>"
+        for n, junk in ((1, "<b>"), (2, ""))
+    )
+    body = f"<{prefix}feed xmlns{colon}='{ATOM}'>{one}{two}</{prefix}feed>"
+    assert ids(read(body.encode(), LOCATION)) == ["2"]
+
+
+def test_broken_item_is_left_out_of_rss() -> None:
+    body = (
+        "<rss><channel xmlns:dc='http://purl.org/dc/elements/1.1/'><title>t</title>"
+        "<item><guid>1</guid><title><br></title></item><item><guid>2</guid><dc:creator>A</dc:creator></item>"
+        "<item/></channel></rss>"
+    )
+    document = read(body.encode(), LOCATION)
+    assert [(item.id, item.authors) for item in document.entries] == [("2", ["A"]), (None, [])]
+    assert kinds(document)[0] == ("entry-lost", "entry 1")
+    assert document.fault is None
+
+
+def test_tags_of_entries_in_text_are_none() -> None:
+    text = "<![CDATA[</entry><entry>]]><!-- <entry> --><x a='</entry>'/>".replace("<x a='</entry>'/>", "")
+    document = read_atom(entry(1, text) + entry(2, "<b>") + entry(3, text))
+    assert (ids(document), document.fault) == (["urn:1", "urn:3"], None)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "<b>" + entry(1) + entry(2),  # the head itself is broken
+        entry(1) + "<entry><id>urn:2</id>" + entry(3),  # an entry without an end
+        entry(1) + "</entry>" + entry(3),
+        entry(1) + "<entry><id>urn:2</id><title><![CDATA[" + entry(3),
+    ],
+)
+def test_feed_whose_entries_cannot_be_told_apart_keeps_its_fault(inside: str) -> None:
+    document = read_atom(inside)
+    assert document.fault
+    assert set(ids(document)) <= {"urn:1", "urn:2", "urn:3"}
+
+
+def test_broken_entry_in_a_feed_with_entities_of_its_own_is_left_out() -> None:
+    document = read_atom(entry(1) + entry(2, "<b>") + entry(3, "&x;"), '<!DOCTYPE feed [<!ENTITY x "y">]>')
+    assert document.fault is None
+    assert ids(document) == ["urn:1", "urn:3"]
+    assert [problem.kind for problem in document.problems] == ["entry-lost"]
+
+
+# --- what is cut off stays cut off
+
+
+@pytest.mark.parametrize("path", BROKEN, ids=name_of)
+def test_broken_feed_that_is_cut_at_any_byte_never_looks_whole(path: Path) -> None:
+    body = path.read_bytes()
+    whole = read_feed(path)
+    begin = body.index(
+        b">", body.index(b"<feed" if b"<feed" in body else b"<a:feed" if b"<a:" in body else b"<rss")
+    )
+    end = body.rindex(b">")
+    for cut in range(begin + 1, end):
+        document = read(body[:cut], LOCATION + path.name)
+        assert document.fault, body[:cut]
+        assert document.links.items() <= whole.links.items()
+        assert document.entries == whole.entries[: len(document.entries)]
+        assert {problem.kind for problem in document.problems} <= {"repaired"}
+
+
+def test_cut_feed_keeps_its_entries_behind_a_repair() -> None:
+    body = f'<feed xmlns="{ATOM}">{entry(1, "a & b")}{entry(2)}<entry><id>urn:3'
+    document = read(body.encode(), LOCATION)
+    assert (ids(document), kinds(document)) == (["urn:1", "urn:2"], [("repaired", "")])
+    assert document.fault
+
+
+@pytest.mark.parametrize("path", SOUND, ids=name_of)
+def test_nothing_of_a_well_formed_document_is_repaired_wherever_it_is_cut(path: Path) -> None:
+    body = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    try:
+        etree.fromstring(body, etree.XMLParser(resolve_entities=False))
+    except etree.XMLSyntaxError:
+        body = body[:0]
+    text = body.decode("latin-1" if "latin" in path.name else "utf-8")
+    for cut in range(len(text) + 1):
+        assert repair(text[:cut]) == (text[:cut], [])
+
+
+@pytest.mark.parametrize("page", ["<html><body>a & b</body></html>", "<!DOCTYPE html><html>&nbsp;</html>"])
+def test_page_that_repairs_would_make_well_formed_is_no_feed(page: str) -> None:
+    with pytest.raises(NotAFeedError) as caught:
+        read(page.encode(), LOCATION)
+    assert caught.value.kind == "html"
+
+
+# --- what nobody may be able to do
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "&",
+        "<",
+        "]]>",
+        "<!--",
+        "<![CDATA[",
+        "<?",
+        "<!DOCTYPE [",
+        "<entry>",
+        "<entry ",
+        "<a b='",
+        "&#",
+        "&a",
+        " =",
+        "<!ENTITY ",
+        " x:y",
+        "<x:y ",
+        " xmlns:a",
+        "\x00",
+        "<!DOCTYPE a [<!ENTITY ] ",
+        "<?xml ",
+    ],
+)
+def test_repairing_takes_time_in_proportion(piece: str) -> None:
+    body = f'<feed xmlns="{ATOM}"><entry>{piece * (200_000 // len(piece))}'.encode()
+    begin = time.perf_counter()
+    read(body, LOCATION)
+    assert time.perf_counter() - begin < 5
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        [
+            "&",
+            ";",
+            "<",
+            ">",
+            "<entry>",
+            "</entry>",
+            "<![CDATA[",
+            "]]>",
+            "<!--",
+            "-->",
+            "&nbsp;",
+            "&#0;",
+            "\x00",
+            "<x:y>",
+            "</x:y>",
+            "<id>",
+            "</id>",
+            "a",
+            " ",
+            "\ufffe",
+            "<?",
+            "?>",
+            "<!DOCTYPE feed [",
+            "]>",
+            "</feed>",
+        ]
+    ),
+    max_size=30,
+).map("".join)
+
+
+@example("<&#0; ")
+@example("]&#0;]&#1;>")
+@given(inside=PIECES)
+def test_repaired_text_needs_no_repair(inside: str) -> None:
+    once = repair(inside)
+    assert repair(once.text) == (once.text, [])
+
+
+@given(inside=PIECES.filter(lambda inside: "</feed>" not in inside))
+def test_feed_without_an_end_never_looks_whole(inside: str) -> None:
+    assert read(f'<feed xmlns="{ATOM}">{entry(1)}{inside}'.encode(), LOCATION).fault
+
+
+@pytest.mark.parametrize("element", ["id", "a:id"])
+def test_ids_that_differ_in_characters_that_xml_forbids_stay_apart(element: str) -> None:
+    characters = ("1\x01", "1\x02", "1\0", "1&#3;", "1&#x4;", "<![CDATA[1\x05]]>", " <![CDATA[1\x06]]>")
+    found = [
+        f"<entry xmlns:a='{ATOM}'><{element}>{each}</{element}><title>&#1;t</title></entry>"
+        for each in characters
+    ]
+    document = read_atom("".join(found))
+    assert len(set(ids(document))) == len(found)
+    assert {each.title for each in document.entries} == {"t"}
+    assert [problem.kind for problem in document.problems] == ["repaired"]
+
+
+def test_references_in_a_cdata_section_of_an_id_are_text() -> None:
+    document = read_atom("<entry><id><![CDATA[1&#1;]]></id><title>&</title></entry>")
+    assert ids(document) == ["1&#1;"]
+
+
+def test_document_whose_ids_alone_are_mended_is_said_to_be_mended() -> None:
+    document = read_atom("<entry><id>&#1;</id><title>t</title></entry>")
+    assert [problem.kind for problem in document.problems] == ["repaired"]

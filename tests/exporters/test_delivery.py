@@ -1,0 +1,219 @@
+"""Exports that are cut off between their file and their mark."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fhcrawl.exporters import delivery
+from fhcrawl.store import Store
+from fhcrawl.utils.locks import locked
+from tests.engine import Engine
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.databases import Database
+
+FEED = "http://example.org/index"
+
+
+@pytest.fixture
+def store(database: Database) -> Iterator[Store]:
+    """A store with one change to be exported."""
+    opened = Store.open(database.url)
+    Engine(database.url, {FEED: atom([E("1")])}).crawl_only(FEED)
+    yield opened
+    opened.close()
+
+
+def written(folder: Path, mode: str = "wb") -> delivery.WrittenFile:
+    file, beside = delivery.open_beside(folder / "out.jsonl", mode)  # type: ignore[arg-type]
+    file.write(b"line\n")
+    return delivery.close_whole(file, beside, folder / "out.jsonl")
+
+
+def pending(store: Store) -> int:
+    number = store.begin_delivery(1)
+    count = len(list(store.pending(number)))
+    store.cancel_delivery(number)
+    return count
+
+
+def begin(store: Store, *files: delivery.WrittenFile) -> int:
+    number = store.begin_delivery(1)
+    store.note_files(number, [list(file) for file in files])
+    return number
+
+
+def test_delivery_names_the_file_and_settles_the_changes(store: Store, tmp_path: Path) -> None:
+    assert pending(store) == 1
+    delivery.deliver(store, store.begin_delivery(1), [written(tmp_path)])
+    assert (tmp_path / "out.jsonl").read_bytes() == b"line\n"
+    assert pending(store) == 0
+    assert store.dead_deliveries() == []
+
+
+def test_delivery_that_died_before_any_name_is_exported_anew(store: Store, tmp_path: Path) -> None:
+    """With -O, the next export would put another file in its place."""
+    file = written(tmp_path)
+    begin(store, file)
+    delivery.recover(store)
+    assert not list(tmp_path.glob("*.jsonl"))
+    assert not list(tmp_path.glob(".*.part"))
+    assert pending(store) == 1
+    assert store.dead_deliveries() == []
+
+
+def test_delivery_that_died_after_its_name_counts(store: Store, tmp_path: Path) -> None:
+    file = written(tmp_path)
+    begin(store, file)
+    os.replace(file.written, file.name)
+    delivery.recover(store)
+    assert (tmp_path / "out.jsonl").read_bytes() == b"line\n"
+    assert pending(store) == 0
+    assert store.dead_deliveries() == []
+
+
+def test_delivery_that_died_between_two_names_is_finished(store: Store, tmp_path: Path) -> None:
+    file = written(tmp_path)
+    (tmp_path / "other").mkdir()
+    other = written(tmp_path / "other")
+    begin(store, file, other)
+    os.replace(file.written, file.name)
+    delivery.recover(store)
+    assert (tmp_path / "other" / "out.jsonl").read_bytes() == b"line\n"
+    assert pending(store) == 0
+    assert store.dead_deliveries() == []
+
+
+def test_delivery_whose_file_is_gone_leaves_its_changes_to_be_exported(store: Store, tmp_path: Path) -> None:
+    file = written(tmp_path)
+    begin(store, file)
+    Path(file.written).unlink()
+    (tmp_path / "out.jsonl").write_text("lime\n")
+    delivery.recover(store)
+    assert pending(store) == 1
+    assert store.dead_deliveries() == []
+
+
+def test_delivery_of_which_a_file_is_gone_is_exported_anew(store: Store, tmp_path: Path) -> None:
+    """A change that one of the files lacks has not been exported."""
+    file = written(tmp_path)
+    (tmp_path / "other").mkdir()
+    other = written(tmp_path / "other")
+    begin(store, file, other)
+    os.replace(file.written, file.name)
+    Path(other.written).unlink()
+    delivery.recover(store)
+    assert pending(store) == 1
+    assert store.dead_deliveries() == []
+
+
+@pytest.mark.parametrize("difference", ["inode", "size", "time"])
+def test_other_file_of_the_name_is_not_the_delivered_one(
+    store: Store, tmp_path: Path, difference: str
+) -> None:
+    file = written(tmp_path)
+    assert not file.is_named()
+    os.replace(file.written, file.name)
+    assert file.is_named()
+    other = file._replace(**{difference: getattr(file, difference) + 1})
+    assert not other.is_named()
+    begin(store, other)
+    delivery.recover(store)
+    assert pending(store) == 1
+
+
+def test_delivery_that_cannot_name_its_file_is_cancelled(store: Store, tmp_path: Path) -> None:
+    file = written(tmp_path)
+    (tmp_path / "out.jsonl").mkdir()
+    number = store.begin_delivery(1)
+    with pytest.raises(OSError, match="folder"):
+        delivery.deliver(store, number, [file])
+    assert not delivery.settle(store, number, [file])
+    assert pending(store) == 1
+    assert store.dead_deliveries() == []
+
+
+def test_delivery_whose_folder_is_none_any_more_is_cancelled(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    file = written(folder)
+    number = begin(store, file)
+    Path(file.written).unlink()
+    folder.rmdir()
+    folder.touch()
+    assert not delivery.settle(store, number, [file])
+    assert pending(store) == 1
+
+
+def test_parts_of_the_file_that_others_left_are_removed(tmp_path: Path) -> None:
+    """Whoever writes beside the file has its lock; a process of any number may have left them, elsewhere."""
+    left = [".out.jsonl.1.part", ".out.jsonl.999999999.part", ".out.jsonl.0123abcd.part"]
+    others = [".out.1.part", ".out.jsonl.gz.0123abcd.part", ".out.jsonl.kept.part", "out.jsonl.1.part"]
+    for name in (*left, *others):
+        (tmp_path / name).touch()
+    (tmp_path / ".out.jsonl.2.part").mkdir()
+    beside = Path(written(tmp_path).written)
+    assert {path.name for path in tmp_path.iterdir()} == {*others, ".out.jsonl.2.part", beside.name}
+    assert beside.read_bytes() == b"line\n"
+
+
+def test_link_that_was_planted_for_the_part_is_not_written_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("kept")
+    (tmp_path / f".out.jsonl.{os.getpid()}.part").symlink_to(kept)
+    monkeypatch.setattr("fhcrawl.exporters.delivery.secrets.token_hex", lambda octets: "guessed")
+    (tmp_path / ".out.jsonl.guessed.part").symlink_to(kept)
+    with pytest.raises(FileExistsError):
+        written(tmp_path)
+    assert kept.read_text() == "kept"
+
+
+def test_part_that_a_delivery_has_noted_never_replaces_what_came_later(store: Store, tmp_path: Path) -> None:
+    """Of two files, a killed process had named the first; then another export appended to the second."""
+    file = written(tmp_path)
+    (tmp_path / "other").mkdir()
+    later = tmp_path / "other" / "out.jsonl"
+    later.write_bytes(b"before\n")
+    other = written(later.parent, "ab")
+    begin(store, file, other)
+    os.replace(file.written, file.name)
+    with locked(later):
+        part, beside = delivery.open_beside(later, "ab")
+        part.write(b"later\n")
+        delivery.close_whole(part, beside, later)
+        delivery.recover(store)
+        os.replace(beside, later)
+    delivery.recover(store)
+    assert later.read_bytes() == b"before\nlater\n"
+    assert pending(store) == 1
+    assert store.dead_deliveries() == []
+
+
+def test_appending_begins_with_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").write_bytes(b"first\n")
+    assert Path(written(tmp_path, "ab").written).read_bytes() == b"first\nline\n"
+    assert (tmp_path / "out.jsonl").read_bytes() == b"first\n"
+
+
+def test_file_keeps_its_permissions(tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").touch(mode=0o600)
+    for mode in ("ab", "wb"):
+        file = written(tmp_path, mode)
+        assert Path(file.written).stat().st_mode & 0o777 == 0o600
+
+
+def test_file_that_cannot_be_copied_leaves_nothing(tmp_path: Path) -> None:
+    """Appending begins with a copy."""
+    (tmp_path / "out.jsonl").mkdir()
+    with pytest.raises(IsADirectoryError):
+        written(tmp_path, "ab")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]

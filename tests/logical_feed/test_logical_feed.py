@@ -1,0 +1,349 @@
+"""The rules, one by one."""
+
+from __future__ import annotations
+
+import pytest
+
+from fhcrawl.documents import Entry, FeedDocument
+from fhcrawl.logical_feed import (
+    Kind,
+    Link,
+    Newer,
+    Outcome,
+    Place,
+    Reason,
+    Role,
+    Verdict,
+    Version,
+    Winner,
+    as_newer,
+    begins_after,
+    behind,
+    decide,
+    digest,
+    disagreements,
+    identity,
+    is_before,
+    kind,
+    may_be_another,
+    reaches,
+    subscription_link,
+    verdict,
+)
+from fhcrawl.logical_feed.ordering import latest_time, order
+from fhcrawl.logical_feed.visit import Visit, brings_news, leads_on
+
+LATEST = latest_time("2006-01-01T00:00:00Z")
+OLD, NEW = "2003-01-01T00:00:00Z", "2004-01-01T00:00:00Z"
+WALK = Place(1, 0)
+
+
+def document(
+    *,
+    links: dict[str, str] | None = None,
+    archive: bool = False,
+    complete: bool = False,
+    format: str = "atom",  # noqa: A002
+) -> FeedDocument:
+    return FeedDocument(format, None, None, links or {}, archive, complete, [], [], None)
+
+
+class TestIdentity:
+    def test_id_is_compared_as_it_is(self) -> None:
+        for entry_id in ("http://EXAMPLE.org/", "http://example.org:80/", "http://example.org/%7ea"):
+            assert identity(Entry(id=entry_id), document()) == entry_id
+
+    def test_atom_entry_without_id_has_none(self) -> None:
+        assert identity(Entry(link="http://example.org/", title="t"), document()) is None
+
+    def test_rss_item_without_guid_is_its_link(self) -> None:
+        item = Entry(link="http://example.org/1", title="t")
+        assert identity(item, document(format="rss")) == "http://example.org/1"
+
+    def test_rss_item_without_link_is_a_digest(self) -> None:
+        items = [
+            Entry(title="t", summary="s", published=OLD),
+            Entry(title="t", summary="s", published=NEW),
+            Entry(title="t", summary="other", published=OLD),
+            Entry(title="other", summary="s", published=OLD),
+            Entry(title="t"),
+            Entry(summary="t"),
+        ]
+        ids = [identity(item, document(format="rss")) for item in items]
+        assert len(set(ids)) == len(items)
+        assert ids == [identity(item, document(format="rss")) for item in items]
+        assert all(i is not None and i.startswith("urn:sha256:") for i in ids)
+
+    def test_rss_item_without_anything_has_none(self) -> None:
+        assert identity(Entry(published=OLD), document(format="rss")) is None
+
+
+class TestDigest:
+    def test_times_are_no_content(self) -> None:
+        assert digest(Entry(id="1", title="t", updated=OLD, published=OLD)) == digest(
+            Entry(id="1", title="t", updated=NEW)
+        )
+
+    @pytest.mark.parametrize(
+        "entry",
+        [
+            Entry(title="x"),
+            Entry(link="x"),
+            Entry(summary="x"),
+            Entry(content="x"),
+            Entry(content_type="x"),
+            Entry(authors=["x"]),
+            Entry(categories=["x"]),
+            Entry(enclosures=[{"url": "x", "type": None, "length": None}]),
+            Entry(operation="x"),
+        ],
+    )
+    def test_everything_else_is(self, entry: Entry) -> None:
+        assert digest(entry) != digest(Entry())
+        assert digest(entry) != digest(Entry(title="y"))
+
+    @pytest.mark.parametrize(
+        "entries",
+        [
+            (Entry(authors=["ab"]), Entry(authors=["a", "b"])),
+            (Entry(categories=["ab"]), Entry(categories=["a", "b"])),
+            (Entry(categories=["ab", "c"]), Entry(categories=["a", "bc"])),
+            (Entry(authors=["x"]), Entry(categories=["x"])),
+            (Entry(authors=["x", "y"]), Entry(authors=["x"], categories=["y"])),
+            (Entry(title="x"), Entry(summary="x")),
+            (Entry(title="ab", link="c"), Entry(title="a", link="bc")),
+            (Entry(operation="x"), Entry(authors=["x"])),
+        ],
+    )
+    def test_same_text_elsewhere_is_other_content(self, entries: tuple[Entry, Entry]) -> None:
+        assert digest(entries[0]) != digest(entries[1])
+
+
+def version(text: str, time: str = OLD) -> Version:
+    return Version("1", order(time, None, WALK, 0).counted(LATEST), text)
+
+
+class TestDecide:
+    @pytest.mark.parametrize(
+        ("new", "winner", "outcome"),
+        [
+            (version("a"), None, Outcome.NEW),
+            (version("a"), Winner(version("a").order, "a"), Outcome.DUPLICATE),
+            (version("a", NEW), Winner(version("a").order, "a"), Outcome.DUPLICATE),
+            (version("a"), Winner(version("a", NEW).order, "a"), Outcome.DUPLICATE),
+            (version("b", NEW), Winner(version("a").order, "a"), Outcome.UPDATED),
+            (version("b"), Winner(version("a", NEW).order, "a"), Outcome.STALE),
+            (version("b", NEW), Winner(version("a").order, ""), Outcome.NEW),
+            (version("b"), Winner(version("a", NEW).order, ""), Outcome.STALE),
+        ],
+    )
+    def test_outcomes(self, new: Version, winner: Winner | None, outcome: Outcome) -> None:
+        assert decide(new, winner) is outcome
+
+    def test_document_of_duplicates_and_stale_versions_brings_no_news(self) -> None:
+        visit = Visit("f", "k", "k", "k", Role.PAGE, WALK, OLD, versions=[version("a"), version("b")])
+        visit.stored = {"1": Winner(version("a", NEW).order, "a")}
+        assert not brings_news(visit)
+        visit.stored = {}
+        assert brings_news(visit)
+
+    def test_page_of_what_its_own_walk_has_stored_leads_on(self) -> None:
+        visit = Visit("f", "k", "k", "k", Role.PAGE, Place(2, -3), OLD, versions=[version("a")])
+        visit.stored = {"1": Winner(version("a").order._replace(walk=2, step=-2), "a")}
+        assert leads_on(visit)
+        visit.stored = {"1": Winner(version("a").order._replace(walk=1), "a")}
+        assert not leads_on(visit)
+        visit.versions = []
+        assert not leads_on(visit)
+
+
+class TestLinks:
+    LINKS = {"prev-archive": "/a", "next": "/p", "current": "/c", "first": "/f"}  # noqa: RUF012
+
+    def test_prev_archive_wins_over_next(self) -> None:
+        assert behind(document(links=self.LINKS)) == Link(Role.ARCHIVE, "/a")
+
+    def test_next_is_followed_without_prev_archive(self) -> None:
+        assert behind(document(links={"next": "/p"})) == Link(Role.PAGE, "/p")
+
+    def test_next_of_the_oldest_archive_is_not_followed(self) -> None:
+        assert behind(document(links={"next": "/p"}, archive=True)) is None
+
+    def test_complete_wins_over_both(self) -> None:
+        assert behind(document(links=self.LINKS, complete=True)) is None
+
+    def test_only_archives_refer_to_current(self) -> None:
+        assert subscription_link(document(links=self.LINKS, archive=True)) == "/c"
+        assert subscription_link(document(links=self.LINKS)) is None
+
+    @pytest.mark.parametrize("relation", ["previous", "prev"])
+    def test_only_pages_with_one_before_them_refer_to_first(self, relation: str) -> None:
+        assert subscription_link(document(links={"first": "/f", relation: "/p"})) == "/f"
+        assert subscription_link(document(links={**self.LINKS, relation: "/p"})) is None
+        assert subscription_link(document(links={"first": "/f", "next": "/p"})) is None
+
+
+class TestRedirects:
+    ASKED = "http://example.org/2003/11"
+
+    @pytest.mark.parametrize(
+        "reached",
+        ["https://example.org/2003/11", "http://archive.example.org/2003/11", "http://example.org/2003/11/"],
+    )
+    def test_same_path_is_the_same_document(self, reached: str) -> None:
+        assert not may_be_another(document(), self.ASKED, reached)
+
+    @pytest.mark.parametrize("reached", ["http://example.org/2003/12", "http://example.org/2003/11?part=2"])
+    def test_another_path_or_query_may_be_another_document_unless_it_says_what_it_is(
+        self, reached: str
+    ) -> None:
+        assert may_be_another(document(), self.ASKED, reached)
+        assert may_be_another(document(links={"self": reached}), self.ASKED, reached)
+        assert not may_be_another(document(links={"self": self.ASKED}), self.ASKED, reached)
+
+
+class TestVerdict:
+    GAP = Reason("http-404", "/a", "is not there (404)", OLD)
+
+    @pytest.mark.parametrize(
+        ("says", "expected"),
+        [
+            (document(complete=True, links={"prev-archive": "/a"}), Kind.COMPLETE),
+            (document(links={"prev-archive": "/a", "next": "/p"}), Kind.ARCHIVED),
+            (document(archive=True), Kind.ARCHIVED),
+            (document(links={"next": "/p"}), Kind.PAGED),
+            (document(), Kind.SINGLE),
+        ],
+    )
+    def test_kind_is_what_the_document_says(self, says: FeedDocument, expected: Kind) -> None:
+        assert kind(says) is expected
+
+    @pytest.mark.parametrize("of", [Kind.COMPLETE, Kind.ARCHIVED])
+    def test_complete_without_gaps_only(self, of: Kind) -> None:
+        assert verdict("f", of, OLD, []) == (Verdict.COMPLETE, [])
+        assert verdict("f", of, OLD, [self.GAP]) == (Verdict.INCOMPLETE, [self.GAP])
+
+    @pytest.mark.parametrize(
+        ("of", "expected", "reasons"),
+        [
+            (Kind.PAGED, Verdict.LOSSY, ["http-404", "paged"]),
+            (Kind.SINGLE, Verdict.UNKNOWN, ["http-404", "no-history"]),
+            (None, Verdict.UNKNOWN, ["http-404"]),
+        ],
+    )
+    def test_everything_else_has_reasons(
+        self, of: Kind | None, expected: Verdict, reasons: list[str]
+    ) -> None:
+        reached, why = verdict("f", of, OLD, [self.GAP])
+        assert reached is expected
+        assert [reason.kind for reason in why] == reasons
+
+
+def test_digest_keeps_texts_apart_that_hold_its_separator() -> None:
+    """No XML can hold it, but JSON can."""
+    digests = {
+        digest(Entry(title="a\x1fb")),
+        digest(Entry(title="a", link="b")),
+        digest(Entry(title="a\x1fb", link="")),
+        digest(Entry(title="a", link="\x1fb")),
+    }
+    assert len(digests) == 3
+
+
+def page(*days: int, updated: int | None = None, links: dict[str, str] | None = None) -> FeedDocument:
+    """A page of a multipart feed, whose entities are of days of 2003, the newest first."""
+    entries = [Entry(updated=f"2003-01-{day:02}T12:00:00Z") for day in days]
+    time = None if updated is None else f"2003-01-{updated:02}T12:00:00Z"
+    return FeedDocument(
+        "multipart",
+        None,
+        time,
+        links or {},
+        archive=False,
+        complete=False,
+        entries=entries,
+        problems=[],
+        fault=None,
+    )
+
+
+SINCE = "2003-01-10T12:00:00.500Z"
+
+
+class TestFeedBehindASnapshot:
+    def test_time_within_the_second_of_the_snapshot_is_not_before_it(self) -> None:
+        assert not is_before("2003-01-10T12:00:00Z", SINCE)
+        assert is_before("2003-01-10T11:59:59Z", SINCE)
+        assert not is_before(None, SINCE)
+
+    def test_page_that_begins_before_it_is_the_last_one(self) -> None:
+        assert reaches(page(12, 9), SINCE)
+        assert not reaches(page(12, 10), SINCE)
+
+    def test_only_the_oldest_entity_tells_what_is_behind_a_page(self) -> None:
+        """Times that go backwards within a page do not end the walk early."""
+        assert not reaches(page(12, 9, 11), SINCE)
+
+    def test_page_that_is_older_itself_is_the_last_one(self) -> None:
+        assert reaches(page(updated=9), SINCE)
+        assert not reaches(page(updated=10), SINCE)
+        assert not reaches(page(), SINCE)
+
+    def test_documents_of_other_formats_say_nothing_by_their_entries(self) -> None:
+        other = document()
+        other.entries = [Entry(updated="2003-01-09T12:00:00Z")]
+        assert not reaches(other, SINCE)
+
+    def test_feed_may_begin_after_it(self) -> None:
+        assert begins_after(page(12, 11), SINCE)
+        assert not begins_after(page(12, 10), SINCE)
+        assert begins_after(page(updated=11), SINCE)
+        assert not begins_after(page(), SINCE)
+
+
+class TestNeighbours:
+    OWN = ("http://example.org/1",)
+    NEWER = Newer(["http://example.org/2"], "2003-01-04T12:00:00Z", "2003-01-03T12:00:00Z")
+
+    def said(self, older: FeedDocument, newer: Newer = NEWER) -> list[str]:
+        return [problem.kind for problem in disagreements(older, self.OWN, newer)]
+
+    def test_neighbours_agree(self) -> None:
+        assert (
+            self.said(page(3, 1, updated=3, links={"next-archive": self.NEWER.urls[0], "self": self.OWN[0]}))
+            == []
+        )
+
+    def test_page_may_name_another_one_or_none_after_it(self) -> None:
+        assert self.said(page(links={"next-archive": "http://example.org/3"})) == ["disagrees"]
+        assert self.said(page()) == ["disagrees"]
+
+    def test_page_may_say_that_it_is_another_one(self) -> None:
+        assert self.said(page(links={"next-archive": self.NEWER.urls[0], "self": "/x"})) == ["disagrees"]
+
+    def test_times_may_go_backwards(self) -> None:
+        links = {"next-archive": self.NEWER.urls[0]}
+        assert self.said(page(4, 1, updated=4, links=links)) == ["backwards"]
+        assert self.said(page(3, 1, updated=5, links=links)) == ["backwards"]
+        assert self.said(page(4, 1, updated=5, links=links), Newer(self.NEWER.urls, None, None)) == []
+
+    def test_newest_page_without_self_has_no_url_for_good(self) -> None:
+        newest = as_newer(page(2, 1), self.OWN, Role.SUBSCRIPTION)
+        assert newest == Newer([], None, "2003-01-01T12:00:00Z")
+        assert self.said(page(links={"next-archive": "/x"}), newest) == []
+
+    def test_other_pages_are_known_by_all_their_urls(self) -> None:
+        itself = as_newer(page(links={"self": "/self"}), self.OWN, Role.SUBSCRIPTION)
+        assert itself == Newer([*self.OWN, "/self"], None, None)
+        assert as_newer(page(), self.OWN, Role.ARCHIVE) == Newer([*self.OWN], None, None)
+
+    def test_other_formats_have_no_such_neighbours(self) -> None:
+        assert as_newer(document(), self.OWN, Role.ARCHIVE) is None
+
+
+def test_sealed_page_of_a_multipart_feed_leads_to_the_next() -> None:
+    links = {"next-archive": "/2"}
+    assert subscription_link(document(links=links, archive=True, format="multipart")) == "/2"
+    assert subscription_link(document(links=links, archive=True)) is None
+    current = {**links, "current": "/new"}
+    assert subscription_link(document(links=current, archive=True, format="multipart")) == "/new"

@@ -1,0 +1,62 @@
+"""The order of versions, by the times that count."""
+
+from __future__ import annotations
+
+import pytest
+
+from fhcrawl.logical_feed import Place
+from fhcrawl.logical_feed.ordering import comparable, latest_time, order
+
+LATEST = latest_time("2006-01-01T00:00:00Z")
+OLD, NEW = "2003-01-01T00:00:00Z", "2004-01-01T00:00:00Z"
+WALK = Place(1, 0)
+
+
+class TestOrderOfVersions:
+    def test_later_update_time_wins_over_everything(self) -> None:
+        assert order(NEW, None, Place(1, -9), 5).counted(LATEST) > order(OLD, NEW, Place(2, 0), 0).counted(
+            LATEST
+        )
+
+    def test_entry_without_time_has_its_documents(self) -> None:
+        assert order(None, NEW, WALK, 0).counted(LATEST) > order(OLD, NEW, WALK, 0).counted(LATEST)
+        assert order(None, OLD, WALK, 0).counted(LATEST) < order(NEW, OLD, WALK, 0).counted(LATEST)
+
+    def test_no_time_at_all_is_oldest(self) -> None:
+        assert order(None, None, Place(2, 0), 0).counted(LATEST) < order(OLD, None, Place(1, -5), 9).counted(
+            LATEST
+        )
+
+    def test_equal_times_leave_it_to_the_documents_time(self) -> None:
+        assert order(OLD, NEW, Place(1, -9), 0).counted(LATEST) > order(OLD, OLD, Place(2, 0), 0).counted(
+            LATEST
+        )
+
+    def test_equal_documents_leave_it_to_the_place(self) -> None:
+        places = [Place(1, -2), Place(1, -1), Place(1, 0), Place(2, -1), Place(2, 0)]
+        orders = [order(OLD, NEW, place, 0).counted(LATEST) for place in places]
+        assert orders == sorted(orders)
+        assert len(set(orders)) == 5
+
+    def test_first_of_equal_entries_in_a_document_wins(self) -> None:
+        assert order(OLD, NEW, WALK, 0).counted(LATEST) > order(OLD, NEW, WALK, 1).counted(LATEST)
+
+    @pytest.mark.parametrize(
+        ("time", "counts"),
+        [("2006-01-02T00:00:00Z", True), ("2006-01-02T00:00:01Z", False), ("2999-01-01T00:00:00Z", False)],
+    )
+    def test_time_more_than_a_day_after_the_fetch_does_not_count(self, time: str, counts: bool) -> None:
+        assert bool(order(time, None, WALK, 0).counted(LATEST).time) is counts
+        assert bool(order(None, time, WALK, 0).counted(LATEST).document_time) is counts
+
+    def test_future_time_falls_back_to_the_documents(self) -> None:
+        assert order("2999-01-01T00:00:00Z", OLD, WALK, 0).counted(LATEST).time == comparable(OLD)
+
+    def test_fractions_of_a_second_count(self) -> None:
+        times = ["03Z", "03.05Z", "03.25Z", "03.3Z", "04Z"]
+        keys = [comparable(f"2003-12-13T18:30:{time}") for time in times]
+        assert keys == sorted(keys)
+
+    def test_fractions_that_are_equal_are_equal(self) -> None:
+        assert comparable("2003-12-13T18:30:02.50Z") == comparable("2003-12-13T18:30:02.5Z")
+        assert comparable("2003-12-13T18:30:20.000Z") == comparable("2003-12-13T18:30:20Z")

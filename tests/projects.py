@@ -1,0 +1,227 @@
+"""Runs fhcrawl as its users do: `scrapy` in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gc
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from scrapy.statscollectors import StatsCollector
+
+from tests.databases import Database, new_database, on_postgresql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    NewProject = Callable[[Path], AbstractContextManager["Project"]]
+
+ROOT = Path(__file__).parent.parent
+STATS_FILE = "TEST_STATS_FILE"
+PEAK = "test/peak_memory"
+GARBAGE = "test/is_garbage_collected"
+FROZEN = "test/frozen_objects"
+CPU = "test/cpu_seconds"
+USER_AGENT = "fhcrawl-tests (+https://example.org/)"
+OURS = ("fhcrawl/", "deltafetch/")
+
+
+class JsonStatsCollector(StatsCollector):
+    """Writes the stats to a file, for the test to read."""
+
+    def _persist_stats(self, stats: dict[str, Any]) -> None:
+        stats[PEAK], stats[CPU] = peak_memory(), time.process_time()
+        stats[GARBAGE], stats[FROZEN] = gc.isenabled(), gc.get_freeze_count()
+        Path(os.environ[STATS_FILE]).write_text(json.dumps(stats, default=str))
+
+
+def peak_memory() -> int:
+    """Of this process, in KiB; getrusage's begins with what the process had that started it (Linux)."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(status.read_text().partition("VmHWM:")[2].split()[0])
+
+
+@dataclass
+class Run:
+    """What a run of `scrapy crawl` did."""
+
+    exit_code: int
+    log: str
+    all_stats: dict[str, Any] = field(default_factory=dict)
+    items: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """fhcrawl's own and scrapy-deltafetch's."""
+        return {name: v for name, v in self.all_stats.items() if name.startswith(OURS)}
+
+    @property
+    def peak(self) -> float:
+        """The most memory that the process had, in MiB."""
+        return float(self.all_stats[PEAK]) / 1024
+
+    @property
+    def changes(self) -> dict[str, str]:
+        """Of each exported entry, by id; asserts that none is exported twice."""
+        found = {item["id"]: item["change"] for item in self.items}
+        assert len(found) == len(self.items)
+        return found
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The summaries of the exported entries, by id."""
+        return {item["id"]: item["summary"] for item in self.items}
+
+    def warnings(self) -> list[str]:
+        """The log's warnings and errors, without time and logger."""
+        return [
+            line.partition("] ")[2]
+            for line in self.log.splitlines()
+            if "] WARNING: " in line or "] ERROR: " in line
+        ]
+
+
+class Project:
+    """A folder with scrapy.cfg, and so a data directory of its own.
+
+    :param store_url: None for the store of that directory; else a database on PostgreSQL
+    """
+
+    def __init__(self, folder: Path, store_url: str | None = None) -> None:
+        self.folder = folder
+        self._deployment = "embedded" if store_url is None else "postgres"
+        self.database = Database(store_url or f"sqlite:///{folder / '.scrapy' / 'fhcrawl.sqlite'}")
+        shutil.copy(ROOT / "scrapy.cfg", folder)
+
+    def command(self, *args: str) -> list[str]:
+        return [sys.executable, "-m", "scrapy", *args]
+
+    @property
+    def deployment(self) -> dict[str, str]:
+        """What says in the environment where the store is."""
+        url = "" if self._deployment == "embedded" else self.database.url
+        return {"SCRAPY_PROJECT": self._deployment, "FHCRAWL_STORE_URL": url}
+
+    def environment(self, **extra: str) -> dict[str, str]:
+        return {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "FHCRAWL_DATA_DIR": "",
+            **self.deployment,
+            STATS_FILE: str(self.folder / "stats.json"),
+            **extra,
+        }
+
+    def scrapy(self, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run `scrapy`."""
+        return subprocess.run(
+            self.command(*args),
+            cwd=self.folder,
+            env=self.environment(**environment),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def start(
+        self, *args: str, stderr: IO[bytes] | int = subprocess.DEVNULL, **environment: str
+    ) -> subprocess.Popen[bytes]:
+        """Start `scrapy`, to be killed."""
+        return subprocess.Popen(
+            self.command(*args),
+            cwd=self.folder,
+            env=self.environment(**environment),
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+        )
+
+    def crawl(
+        self,
+        *feeds: str,
+        settings: Mapping[str, object] | None = None,
+        args: tuple[str, ...] = (),
+        output: str | None = "out.jsonl",
+        spider: str = "history",
+        **environment: str,
+    ) -> Run:
+        """`scrapy crawl history`, with the export of this run alone."""
+        (self.folder / "stats.json").unlink(missing_ok=True)
+        command = ["crawl", spider]
+        if feeds:
+            command += ["-a", "feed=" + " ".join(feeds)]
+        if output is not None:
+            (self.folder / output).unlink(missing_ok=True)
+            command += ["-o", output]
+        command += ["-s", "STATS_CLASS=tests.projects.JsonStatsCollector", "-s", f"USER_AGENT={USER_AGENT}"]
+        for name, value in (settings or {}).items():
+            command += ["-s", f"{name}={value}"]
+        done = self.scrapy(*command, *args, **environment)
+        run = Run(done.returncode, done.stderr, self.stats())
+        if output is not None and (self.folder / output).exists():
+            run.items = read_export(self.folder / output)
+        return run
+
+    def stats(self) -> dict[str, Any]:
+        """All stats of the last run; {} if it did not come to its end."""
+        path = self.folder / "stats.json"
+        found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        return found
+
+    def states(self) -> dict[str, str]:
+        """The documents in the store: their states, by path and query."""
+        rows = self.database.rows("SELECT url, state FROM documents")
+        return {urlsplit(url)._replace(scheme="", netloc="").geturl(): state for url, state in rows}
+
+    def feeds(self) -> list[dict[str, Any]]:
+        """`scrapy feeds --json`."""
+        done = self.scrapy("feeds", "--json")
+        assert done.returncode == 0, done.stderr
+        listed: list[dict[str, Any]] = json.loads(done.stdout)
+        return listed
+
+    def verdict(self) -> tuple[str, list[str]]:
+        """Of the only feed: the verdict and the kinds of its reasons."""
+        [feed] = self.feeds()
+        return feed["verdict"], [reason["kind"] for reason in feed["reasons"]]
+
+    def logical_feed(self) -> dict[str, dict[str, Any]]:
+        """`scrapy export`: the entries by id (of one feed)."""
+        done = self.scrapy("export", "-o", "whole.jsonl")
+        assert done.returncode == 0, done.stderr
+        items = read_export(self.folder / "whole.jsonl")
+        by_id = {item["id"]: item for item in items}
+        assert len(by_id) == len(items)
+        return by_id
+
+
+@contextlib.contextmanager
+def new_project(folder: Path) -> Iterator[Project]:
+    """A project in a folder, with an empty store: that of its data directory, or one on the server."""
+    if not on_postgresql():
+        yield Project(folder)
+        return
+    with new_database() as made:
+        yield Project(folder, made.url)
+
+
+def read_export(path: Path) -> list[dict[str, Any]]:
+    """The entries of an export, JSON lines or CSV."""
+    if path.suffix == ".csv":
+        with path.open(newline="", encoding="utf-8") as file:
+            return [dict(row) for row in csv.DictReader(file)]
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file]

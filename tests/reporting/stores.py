@@ -1,0 +1,109 @@
+"""Stores with many feeds, written without a crawl."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from fhcrawl.store import Store, schema
+
+if TYPE_CHECKING:
+    from tests.projects import Project
+
+CRAWLED = "2026-03-01T04:05:06Z"
+HOSTILE = (
+    '</title></style></script><script>document.title = "owned"</script><img src=x onerror=alert(1)>\u202e"\'&'
+)
+NEVER = {"etag": None, "last_modified": None, "body_digest": None, "verdict": None, "reasons": None}
+
+
+def many_feeds(project: Project, count: int, archives: int = 12, long_chain: int = 2000) -> None:
+    """Fill a store with feeds of all kinds.
+
+    Of seven feeds, one has a gap, one is paged, one says nothing of its past, and one was never read. The
+    first has a long chain with two gaps' worth of lost entries, and a title that would like to be markup.
+    """
+    (project.folder / ".scrapy").mkdir()
+    Store.open(project.database.url).close()
+    with project.database.connected(no_parameters=False) as connection, connection.begin():
+        for number in range(count):
+            length = long_chain if number == 0 else archives
+            for table, rows in _feed(number + 1, length).items():
+                if rows:
+                    connection.execute(schema.metadata.tables[table].insert(), rows)
+
+
+def _feed(number: int, archives: int) -> dict[str, list[dict[str, Any]]]:
+    root = f"https://feeds.example/{number}"
+    kind = (["archived"] * 4 + ["paged", "single", None])[number % 7]
+    links = archives if kind in ("archived", "paged") else 0
+    title = HOSTILE if number == 1 else f"Feed {number} of weather reports" if number % 5 else None
+    feed = {
+        "id": number,
+        "url": "javascript:alert(1)" if number == 2 else f"{root}/index.atom",
+        "location": root,
+        "title": title,
+        "kind": kind,
+        "walk": 1,
+        "run": 1,
+        "since": "2026-01-01T00:00:00Z",
+        "crawled": CRAWLED if kind else None,
+        "subscription_id": number * 10_000,
+        **NEVER,
+    }
+    documents = [_document(number, root, step, links, kind) for step in range(links + 1)]
+    entries = [_entry(number, root, step) for step in range((links + 1) * 4)] if kind else []
+    return {"feeds": [feed], "documents": documents, "entries": entries}
+
+
+def _document(number: int, root: str, step: int, links: int, kind: str | None) -> dict[str, Any]:
+    role = "archive" if kind == "archived" else "page"
+    is_gap = kind is None or (step == links > 0 and number % 7 == 3)
+    state, reason, detail = (
+        ("missing", "http-404", "is not there (404)") if is_gap else ("processed", None, None)
+    )
+    url = f"{root}/{step}.atom" if step else f"{root}/index.atom"
+    return {
+        "id": number * 10_000 + step,
+        "feed_id": number,
+        "key": url,
+        "url": url,
+        "role": role if step else "subscription",
+        "state": state,
+        "walk": 1,
+        "step": -step,
+        "behind_id": number * 10_000 + step + 1 if step < links else None,
+        "run": 1,
+        "updated": _time(step * 4) if kind else None,
+        "lost_entries": 2 if number == 1 and step in (7, 1500) else 0,
+        "reason": reason,
+        "detail": detail,
+        "since": CRAWLED if is_gap else None,
+        "fetched": CRAWLED,
+    }
+
+
+def _time(position: int) -> str:
+    """A week earlier for each entry, as if months had 28 days, at most twenty years back."""
+    weeks = position % (20 * 48)
+    months = 12 * 2026 - weeks // 4
+    return f"{months // 12}-{months % 12 + 1:02}-{28 - weeks % 4 * 7:02}T12:00:00Z"
+
+
+def _entry(number: int, root: str, position: int) -> dict[str, Any]:
+    time = _time(position)
+    return {
+        "feed_id": number,
+        "id": f"{root}/{position}",
+        "title": f"Report {position}",
+        "published": time,
+        "updated": time,
+        "authors": json.dumps([]),
+        "digest": "x",
+        "order_time": time,
+        "order_tombstone": 0,
+        "order_document_time": time,
+        "order_walk": 1,
+        "order_step": 0,
+        "order_position": 0,
+    }

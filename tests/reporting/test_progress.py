@@ -1,0 +1,140 @@
+"""How far a crawl has come, from what its signals say."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from fhcrawl.logical_feed import Place, Role
+from fhcrawl.logical_feed.visit import Loss, State, Visit
+from fhcrawl.reporting.progress import MOST_FEEDS, WINDOW_SECONDS, Counts, Progress, Rate, line
+
+MISSING = Loss(State.MISSING, "http-404", "is not there (404)")
+
+
+def visit(
+    feed: str, url: str, role: Role = Role.ARCHIVE, loss: Loss | None = None, updated: str | None = None
+) -> Visit:
+    return Visit(feed, url, url, url, role, Place(1, 0), "2026-01-01T00:00:00Z", loss=loss, updated=updated)
+
+
+def ask(progress: Progress, feed: str, url: str, role: Role = Role.ARCHIVE) -> None:
+    progress.ask(feed, url, role.value)
+    progress.begin(feed)
+
+
+def test_feed_is_done_when_nothing_is_asked_for_any_more() -> None:
+    progress = Progress(2)
+    ask(progress, "a", "a", Role.SUBSCRIPTION)
+    # What a document asks for is asked for before it is done, and once more if it is tried again.
+    ask(progress, "a", "a1")
+    ask(progress, "a", "a1")
+    progress.commit(visit("a", "a", Role.SUBSCRIPTION), 0)
+    assert (progress.done, list(progress.under_way)) == (0, ["a"])
+    progress.lose(visit("a", "a1", loss=MISSING))
+    assert (progress.done, list(progress.under_way)) == (1, [])
+    assert progress.problems == 1
+
+
+def test_feed_whose_subscription_document_is_elsewhere_ends_too() -> None:
+    progress = Progress(1)
+    ask(progress, "a", "page.html", Role.SUBSCRIPTION)
+    ask(progress, "a", "feed.xml", Role.SUBSCRIPTION)
+    progress.commit(visit("a", "feed.xml", Role.SUBSCRIPTION), 0)
+    assert progress.done == 1
+
+
+def test_feed_that_waits_for_its_turn_is_to_do() -> None:
+    progress = Progress(2)
+    progress.ask("a", "a", "subscription")
+    assert (progress.done, len(progress.under_way)) == (0, 0)
+    progress.begin("a")
+    progress.begin(None)
+    assert (progress.done, len(progress.under_way)) == (0, 1)
+
+
+def test_unchanged_feed_is_done_and_a_document() -> None:
+    progress = Progress(1)
+    ask(progress, "a", "a", Role.SUBSCRIPTION)
+    progress.confirm(visit("a", "a", Role.SUBSCRIPTION))
+    assert (progress.done, progress.of("a")) == (1, Counts(documents=1))
+
+
+def test_limit_is_no_problem() -> None:
+    progress = Progress(1)
+    ask(progress, "a", "a1")
+    progress.lose(visit("a", "a1", loss=Loss(State.KNOWN, "limit", "was left")))
+    assert progress.problems == 0
+
+
+def test_entries_are_counted_of_each_feed_and_all() -> None:
+    progress = Progress(2)
+    for feed, new, deleted in (("a", 2, 1), ("b", 3, 0)):
+        ask(progress, feed, feed, Role.SUBSCRIPTION)
+        read = visit(feed, feed, Role.SUBSCRIPTION)
+        read.counts = Counter({"fhcrawl/entry/new": new, "fhcrawl/entry/updated": 1})
+        progress.commit(read, deleted)
+    assert progress.of("a") == Counts(1, 2, 1, 1)
+    assert progress.total == Counts(2, 5, 2, 1)
+    assert progress.of("c") is None
+
+
+def test_document_that_is_not_whole_is_a_problem_and_not_read() -> None:
+    progress = Progress(1)
+    ask(progress, "a", "a", Role.SUBSCRIPTION)
+    progress.commit(visit("a", "a", Role.SUBSCRIPTION, Loss(State.INVALID, "loop", "links back")), 0)
+    assert (progress.problems, progress.total.documents) == (1, 0)
+
+
+def test_walk_has_come_back_to_the_oldest_document() -> None:
+    progress = Progress(1)
+    ask(progress, "a", "end")
+    for month in ("2004-03", "2003-12", "2004-01"):
+        ask(progress, "a", month)
+        progress.commit(visit("a", month, updated=f"{month}-01T00:00:00Z"), 0)
+    assert progress.under_way["a"].back_to == "2003-12-01T00:00:00Z"
+
+
+def test_feeds_that_are_left_are_done_once() -> None:
+    progress = Progress(3)
+    ask(progress, "a", "a")
+    for _ in range(3):
+        progress.leave({"a", "b"})
+    assert (progress.done, len(progress.under_way)) == (2, 0)
+
+
+def test_feeds_that_are_remembered_have_a_bound() -> None:
+    progress = Progress(MOST_FEEDS + 5)
+    for number in range(MOST_FEEDS + 2):
+        ask(progress, str(number), str(number))
+        progress.commit(visit(str(number), str(number)), 0)
+    assert progress.done == progress.total.documents == MOST_FEEDS + 2
+    assert progress.of(str(MOST_FEEDS - 1)) is not None
+    assert progress.of(str(MOST_FEEDS)) is None
+    for _ in range(3):
+        progress.leave({"left"})
+    assert progress.done == MOST_FEEDS + 3
+
+
+def test_rate_is_that_of_the_last_seconds() -> None:
+    progress = Progress(1)
+    assert progress.rate(0) == Rate(0, 0)
+    for second in range(1, 101):
+        progress.total.documents += 1 if second <= 50 else 4
+        rate = progress.rate(second)
+        if second == 50:
+            assert rate.documents == 1
+    assert rate.documents == 4
+    assert progress.rate(100 + WINDOW_SECONDS * 6).documents < 1
+
+
+def test_line_for_the_log() -> None:
+    progress = Progress(3)
+    ask(progress, "a", "a")
+    progress.total = Counts(1200, 3, 2, 1)
+    said = line(progress, Rate(2, 1))
+    assert said == (
+        "Feeds: 0 of 3 done, 1 under way; documents: 1,200 (120/min); "
+        "entries: 3 new, 2 updated, 1 deleted (60/min)"
+    )
+    progress.problems = 2
+    assert line(progress, Rate(2, 1)) == f"{said}; problems: 2"

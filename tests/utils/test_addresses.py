@@ -1,0 +1,297 @@
+"""Hosts and addresses."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fhcrawl.exceptions import ArgumentError
+from fhcrawl.utils.addresses import (
+    AllowedHosts,
+    Origin,
+    canonical,
+    has_credentials,
+    is_of_this_machine,
+    literal,
+    origin,
+    special,
+    special_name,
+    without_credentials,
+)
+
+LOOPBACK_SPELLINGS = [
+    "127.0.0.1",
+    "127.0.0.1.",
+    "127.1",
+    "127.0.1",
+    "2130706433",
+    "0177.0.0.1",
+    "017700000001",
+    "0x7f.1",
+    "0X7F.0x0.0x0.0x1",
+    "0x7f000001",
+    "00000177.0000.0x00.000000001",
+    "127%2e0%2E0.1",
+    "%31%32%37.0.0.1",
+    "\uff11\uff12\uff17.0.0.1",
+    "127\u30020\uff0e0\uff611",
+    "\u2460\u2461\u2466.0.0.1",
+    "127\u200b.0.0.1",
+    "\uff10\uff58\uff17\uff46.1",
+]
+
+
+@pytest.mark.parametrize("host", LOOPBACK_SPELLINGS)
+def test_every_spelling_of_an_ipv4_address_is_read(host: str) -> None:
+    assert literal(host) == IPv4Address("127.0.0.1")
+    assert canonical(host) == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("host", "kind"),
+    [
+        ("0", "an unspecified"),
+        ("0.0.0.0", "an unspecified"),
+        ("0x", "an unspecified"),
+        ("0.1.2.3", "an unspecified"),
+        ("10.255.255.255", "a private"),
+        ("100.64.0.1", "a shared"),
+        ("100.100.100.200", "a shared"),
+        ("127.255.255.254", "a loopback"),
+        ("169.254.169.254", "a link-local"),
+        ("172.16.0.1", "a private"),
+        ("172.31.255.255", "a private"),
+        ("192.0.0.192", "a reserved"),
+        ("192.0.2.1", "a documentation"),
+        ("192.31.196.1", "a reserved"),
+        ("192.52.193.1", "a reserved"),
+        ("192.88.99.1", "a reserved"),
+        ("192.168.1.1", "a private"),
+        ("192.175.48.1", "a reserved"),
+        ("198.18.0.1", "a benchmarking"),
+        ("198.19.255.255", "a benchmarking"),
+        ("198.51.100.1", "a documentation"),
+        ("203.0.113.1", "a documentation"),
+        ("224.0.0.1", "a multicast"),
+        ("240.0.0.1", "a reserved"),
+        ("255.255.255.255", "a reserved"),
+        ("[::]", "an unspecified"),
+        ("[::1]", "a loopback"),
+        ("[0:0:0:0:0:0:0:1]", "a loopback"),
+        ("[::1%25lo]", "a loopback"),
+        ("[::ffff:127.0.0.1]", "a loopback"),
+        ("[::ffff:7f00:1]", "a loopback"),
+        ("[::ffff:10.0.0.1]", "a private"),
+        ("[::ffff:0:127.0.0.1]", "a reserved"),
+        ("[::127.0.0.1]", "a reserved"),
+        ("[::8.8.8.8]", "a reserved"),
+        ("[64:ff9b::10.0.0.1]", "a private"),
+        ("[64:ff9b:1::1]", "a reserved"),
+        ("[100::1]", "a reserved"),
+        ("[2002:7f00:1::1]", "a loopback"),
+        ("[2002:c0a8:101::]", "a private"),
+        ("[2001:0:a00:1::]", "a private"),
+        ("[2001:0:808:808:0:0:80ff:fffe]", "a loopback"),
+        ("[2001:1::1]", "a reserved"),
+        ("[2001:20::1]", "a reserved"),
+        ("[2001:db8::1]", "a documentation"),
+        ("[2620:4f:8000::1]", "a reserved"),
+        ("[3fff::1]", "a documentation"),
+        ("[4000::1]", "a reserved"),
+        ("[5f00::1]", "a reserved"),
+        ("[fc00::1]", "a private"),
+        ("[fd00:ec2::254]", "a private"),
+        ("[fe80::1]", "a link-local"),
+        ("[fe80::1%25eth0]", "a link-local"),
+        ("[fec0::1]", "a reserved"),
+        ("[ff02::1]", "a multicast"),
+        ("[\uff1a\uff1a1]", "a loopback"),
+    ],
+)
+def test_special_addresses(host: str, kind: str) -> None:
+    address = literal(host)
+    assert address is not None
+    assert special(address) == kind
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "8.8.8.8",
+        "1.1.1.1",
+        "100.63.255.255",
+        "100.128.0.0",
+        "172.15.255.255",
+        "172.32.0.0",
+        "192.0.1.0",
+        "198.17.255.255",
+        "198.20.0.0",
+        "223.255.255.255",
+        "[2a00:1450:4001:81b::200e]",
+        "[2600::]",
+        "[::ffff:8.8.8.8]",
+        "[64:ff9b::8.8.8.8]",
+        "[2002:808:808::1]",
+        "[2001:0:808:808::f7f7:f7f7]",
+    ],
+)
+def test_public_addresses(host: str) -> None:
+    address = literal(host)
+    assert address is not None
+    assert special(address) is None
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "example.org",
+        "256.0.0.1",
+        "1.2.3.4.5",
+        "1.2.3.65536x",
+        "127.0.0.256",
+        "127.0.65536",
+        "4294967296",
+        "0x100000000",
+        "09.0.0.1",
+        "1..2",
+        "",
+        ".",
+        "-1",
+        "+1",
+        "1e3",
+        "9" * 5000,
+        "0" * 5000 + "9",
+        "::1::2",
+        "\u0663.0.0.1.org",
+    ],
+)
+def test_names_are_no_addresses(host: str) -> None:
+    assert literal(host) is None
+
+
+@st.composite
+def spellings(draw: st.DrawFn) -> tuple[IPv4Address, str]:
+    """An IPv4 address, and a way to write it."""
+    address = draw(st.ip_addresses(v=4))
+    assert isinstance(address, IPv4Address)
+    octets = list(address.packed)
+    count = draw(st.integers(1, 4))
+    numbers = [*octets[: count - 1], int.from_bytes(octets[count - 1 :], "big")]
+    write = st.sampled_from(["{:d}", "0{:o}", "0x{:x}", "0X{:X}", "000{:o}", "0x00{:x}"])
+    text = ".".join(draw(write).format(number) for number in numbers)
+    dots = st.sampled_from([".", "\u3002", "\uff0e", "\uff61", "%2e"])
+    text = "".join(draw(dots) if c == "." else c for c in text)
+    return address, text + draw(st.sampled_from(["", "."]))
+
+
+@given(spellings())
+def test_any_spelling_of_any_ipv4_address_is_read(spelled: tuple[IPv4Address, str]) -> None:
+    address, text = spelled
+    assert literal(text) == address
+    assert origin(f"http://{text}/") == Origin(str(address), 80)
+
+
+@given(st.ip_addresses())
+def test_what_python_says_is_not_global_is_special(address: IPv4Address | IPv6Address) -> None:
+    # One direction: Python's is_global has gaps.
+    tunnels = isinstance(address, IPv6Address) and (address.sixtofour or address.teredo)
+    if not address.is_global and not tunnels:
+        assert special(address)
+
+
+@given(st.ip_addresses(v=4))
+def test_ipv4_inside_ipv6_is_as_special_as_outside(address: IPv4Address) -> None:
+    bits = int(address)
+    for inside in (0xFFFF << 32 | bits, 0x64FF9B << 96 | bits, 0x2002 << 112 | bits << 80):
+        assert special(IPv6Address(inside)) == special(address)
+
+
+def test_hosts_are_compared_as_resolvers_read_them() -> None:
+    assert origin("HTTP://B\u00fccher.Example./x") == Origin("xn--bcher-kva.example", 80)
+    assert origin("https://xn--bcher-kva.example") == Origin("xn--bcher-kva.example", 443)
+    assert origin("http://[::0001]:8080/") == Origin("::1", 8080)
+    assert origin("http://h:0/") == Origin("h", 0)
+
+
+@pytest.mark.parametrize("host", ["localhost", "a.localhost"])
+def test_this_machine_has_special_names(host: str) -> None:
+    assert special_name(host)
+    assert not special_name(host + ".example")
+
+
+def test_allowed_hosts_are_names_addresses_and_networks_with_or_without_port() -> None:
+    allowed = AllowedHosts.of(
+        ["Intra.Example.", "other.example:8080", "10.1.0.0/16", "127.1:81", "[fd00::1]:82", "fd00::2", " "]
+    )
+    assert allowed.has_name(Origin("intra.example", 1))
+    assert allowed.has_name(Origin("other.example", 8080))
+    assert not allowed.has_name(Origin("other.example", 80))
+    for address, port in [
+        ("10.1.2.3", 1),
+        ("127.0.0.1", 81),
+        ("fd00::1", 82),
+        ("fd00::2", 1),
+        ("8.8.8.8", 1),
+    ]:
+        assert allowed.refusal(ip_address(address), port) is None
+    assert allowed.refusal(ip_address("::ffff:10.1.2.3"), 1) is None
+    for address, port in [("10.2.0.0", 1), ("127.0.0.1", 80), ("fd00::1", 80), ("64:ff9b::10.1.2.3", 1)]:
+        assert allowed.refusal(ip_address(address), port)
+    assert allowed.refusal(ip_address("10.2.0.0"), 1) == "it is at a private address (10.2.0.0)"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "http://intra.example/",
+        "10.0.0.1/8",
+        "10.0.0.0/33",
+        "a:0",
+        "a:65536",
+        "a:b",
+        "a b",
+        ":80",
+        "[::1",
+        "a@b",
+        "x/y",
+    ],
+)
+def test_allowed_host_that_cannot_be_used_is_refused(entry: str) -> None:
+    with pytest.raises(ArgumentError, match="write host, host:port, an address or a network"):
+        AllowedHosts.of([entry])
+
+
+def test_credentials_are_taken_out_of_urls() -> None:
+    for url, without in [
+        ("https://ann:secret@example.org/a?b@c#d", "https://example.org/a?b@c#d"),
+        ("https://ann@example.org", "https://example.org"),
+        ("//ann:sec@ret@example.org/", "//example.org/"),
+        ("ftp://ann:secret@[::1/", "ftp://[::1/"),
+        ("https://example.org//ann:secret@x", "https://example.org//ann:secret@x"),
+        ("mailto:ann@example.org", "mailto:ann@example.org"),
+        ("a@b", "a@b"),
+    ]:
+        assert without_credentials(url) == without
+    assert has_credentials("http://@example.org/")
+    assert not has_credentials("http://example.org/@")
+
+
+@pytest.mark.parametrize(
+    ("url", "is_ours"),
+    [
+        ("file:///srv/feeds/", True),
+        ("http://localhost:8000/", True),
+        ("http://feeds.localhost./", True),
+        ("https://127.8.9.1/", True),
+        ("http://[::1]:8000/", True),
+        ("http://[::ffff:127.0.0.1]/", True),
+        ("http://10.0.0.1/", False),
+        ("http://8.8.8.8/", False),
+        ("http://localhost.example.org/", False),
+    ],
+)
+def test_urls_of_this_machine_are_told_from_others(url: str, is_ours: bool) -> None:
+    assert is_of_this_machine(url) is is_ours

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy.settings import Settings
+
+from fhcrawl.exceptions import ArgumentError
+from fhcrawl.utils.datadir import base_of, data_dir, data_file
+from tests.projects import ROOT
+
+if TYPE_CHECKING:
+    from tests.projects import Project
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, and the user's; no project."""
+    for name in [name for name in os.environ if name.startswith(("XDG_", "SCRAPY_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def settings(data: str | None = None) -> Settings:
+    return Settings({"FHCRAWL_DATA_DIR": data})
+
+
+def test_data_are_where_the_setting_says(home: Path) -> None:
+    assert data_file(settings(f"{home}/some/where"), "x") == home / "some" / "where" / "x"
+    assert (home / "some" / "where").is_dir()
+
+
+def test_data_of_a_project_are_in_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "scrapy.cfg").touch()
+    (home / "below").mkdir()
+    monkeypatch.chdir(home / "below")
+    assert data_dir(settings()) == home / ".scrapy"
+
+
+def test_data_without_a_project_are_the_users(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As Scrapyd has it, from the egg.
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "pipelines_config.embedded")
+    assert data_dir(settings()) == home / ".local" / "share" / "fhcrawl"
+
+
+def test_data_at_a_relative_path_are_refused(home: Path) -> None:
+    with pytest.raises(ArgumentError, match="FHCRAWL_DATA_DIR is data: write an absolute path, like /var"):
+        data_dir(settings("data"))
+
+
+def test_data_directory_that_cannot_be_made_is_a_sentence(home: Path) -> None:
+    (home / "file").touch()
+    with pytest.raises(ArgumentError, match=r"/file/data \(Not a directory\); set FHCRAWL_DATA_DIR to"):
+        data_file(settings(f"{home}/file/data"), "x")
+
+
+def test_relative_paths_are_relative_to_the_data_in_a_job_of_scrapyds(home: Path) -> None:
+    assert base_of(settings(str(home)), {"_job": "1"}) == home
+    assert base_of(settings(str(home)), {}) == Path()
+
+
+@pytest.mark.sqlite_only("a file in the data directory")
+def test_variable_of_the_environment_says_where_the_store_is(project: Project, tmp_path: Path) -> None:
+    feed = (ROOT / "tests" / "data" / "nothing.atom").as_uri()
+    data = tmp_path / "elsewhere"
+    run = project.crawl(feed, FHCRAWL_DATA_DIR=str(data))
+    assert (data / "fhcrawl.sqlite").exists()
+    assert f"Store: sqlite:///{data}/fhcrawl.sqlite" in run.log

@@ -1,0 +1,265 @@
+"""Locks of exported files: of all who can write them, and nobody's trap."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import pytest
+
+from fhcrawl.exporters.delivery import replacing
+from fhcrawl.utils import locks
+from fhcrawl.utils.locks import locked
+from tests.feeds import E, atom
+from tests.projects import read_export
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.projects import Project
+    from tests.server import FeedServer
+
+NAME = "out.jsonl"
+LOCK = f".{NAME}.lock"
+# Says what it does, and goes on when it is told to; it says that it has to wait only once.
+APPENDING = """
+import os, sys
+from pathlib import Path
+from fhcrawl import delivery, locks
+
+def pause(seconds):
+    locks.time.sleep = sleep
+    print("waits", os.getpid(), flush=True)
+
+sleep, locks.time.sleep = locks.time.sleep, pause
+path = Path(sys.argv[1]) / "out.jsonl"
+with locks.locked(path):
+    file, beside = delivery.open_beside(path, "ab")
+    print("writes", os.getpid(), flush=True)
+    file.write(sys.stdin.readline().encode())
+    delivery.close_whole(file, beside, path)
+    os.replace(beside, path)
+"""
+
+
+@pytest.fixture
+def appending(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts processes that append to the file, each with a folder for temporary files of its own."""
+    begun: list[subprocess.Popen[str]] = []
+
+    def start(*prefix: str) -> subprocess.Popen[str]:
+        temporary = tmp_path / f"tmp{len(begun)}"
+        temporary.mkdir()
+        (tmp_path / "out").mkdir(exist_ok=True)
+        process = subprocess.Popen(
+            [*prefix, sys.executable, "-c", APPENDING, str(tmp_path / "out")],
+            env={**os.environ, "TMPDIR": str(temporary)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        begun.append(process)
+        return process
+
+    yield start
+    for process in begun:
+        process.kill()
+        process.communicate()
+
+
+def said(process: subprocess.Popen[str]) -> tuple[str, int]:
+    assert process.stdout is not None
+    what, pid = process.stdout.readline().split()
+    return what, int(pid)
+
+
+def tell(process: subprocess.Popen[str], line: str) -> None:
+    stdin: IO[str] | None = process.stdin
+    assert stdin is not None
+    stdin.write(line)
+    stdin.close()
+    process.stdin = None
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def in_a_namespace() -> tuple[str, ...]:
+    """What gives a process the number 1, if this user may do that."""
+    for rights in ((), ("--user", "--map-root-user")):
+        prefix = ("unshare", *rights, "--pid", "--fork", "--kill-child")
+        if not subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
+            return prefix
+    return ()
+
+
+@pytest.mark.parametrize("prefix", [(), in_a_namespace()], ids=["temporary folders", "process namespaces"])
+def test_two_appends_from_different_places_are_both_whole(
+    appending: Callable[..., subprocess.Popen[str]], tmp_path: Path, prefix: tuple[str, ...]
+) -> None:
+    """In containers, the numbers of processes are often the same, and their temporary folders never."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / NAME).write_text("0\n")
+    one = appending(*prefix)
+    what, pid = said(one)
+    assert what == "writes"
+    two = appending(*prefix)
+    what, other = said(two)
+    assert what == "waits"
+    assert not prefix or pid == other
+    tell(one, "1\n")
+    assert said(two)[0] == "writes"
+    tell(two, "2\n")
+    assert [process.wait() for process in (one, two)] == [0, 0]
+    assert (tmp_path / "out" / NAME).read_text() == "0\n1\n2\n"
+    assert names(tmp_path / "out") == [NAME]
+
+
+def test_what_a_killed_process_left_is_gone_after_the_next_export(
+    appending: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    killed = appending()
+    assert said(killed)[0] == "writes"
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert len(names(tmp_path / "out")) == 2
+    with replacing(tmp_path / "out" / NAME) as file:
+        file.write(b"1\n")
+    assert names(tmp_path / "out") == [NAME]
+
+
+def plant_link(lock: Path) -> None:
+    (lock.parent / "kept").write_text("kept")
+    lock.symlink_to(lock.parent / "kept")
+
+
+def plant_file(lock: Path) -> None:
+    lock.write_text("somebody's")
+
+
+@pytest.mark.parametrize(
+    "plant", [plant_link, os.mkfifo, Path.mkdir, plant_file], ids=["link", "fifo", "folder", "file"]
+)
+def test_what_was_planted_in_place_of_the_lock_is_left_alone_and_named(
+    tmp_path: Path, plant: Callable[[Path], None]
+) -> None:
+    plant(tmp_path / LOCK)
+    before = names(tmp_path)
+    with pytest.raises(OSError, match=rf"{LOCK} in its folder is no lock.*remove it"):
+        locked(tmp_path / NAME).__enter__()
+    assert names(tmp_path) == before
+    assert (tmp_path / LOCK).lstat().st_size == (tmp_path / before[0]).lstat().st_size
+    assert not (tmp_path / "kept").exists() or (tmp_path / "kept").read_text() == "kept"
+
+
+def test_links_in_the_temporary_folder_are_not_followed(tmp_path: Path) -> None:
+    """Nothing of an export is there."""
+    temporary, folder = tmp_path / "tmp", tmp_path / "out"
+    temporary.mkdir()
+    code = (
+        "import os, sys; from pathlib import Path; from fhcrawl import delivery\n"
+        "with delivery.replacing(Path(sys.argv[1])) as file: print(os.listdir(sys.argv[2]))"
+    )
+    command = [sys.executable, "-c", code, str(folder / NAME), str(temporary)]
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert (done.stdout, names(folder)) == ("[]\n", [NAME])
+
+
+def test_lock_is_found_by_other_users_whatever_the_umask_is(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with locked(tmp_path / NAME):
+            assert (tmp_path / LOCK).stat().st_mode & 0o777 == 0o666
+    finally:
+        os.umask(before)
+
+
+def test_lock_is_refused_while_another_export_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "LOCK_TRIES", 2)
+    monkeypatch.setattr(locks, "LOCK_PAUSE_SECONDS", 0)
+    path = tmp_path / NAME
+    with locked(path):
+        with pytest.raises(OSError, match="named twice"), locked(path):
+            pass
+        monkeypatch.setattr(locks, "_LOCKED", set())
+        with pytest.raises(OSError, match="another export is writing to it"), locked(path):
+            pass
+        with locked(tmp_path / "other"):
+            pass
+        assert names(tmp_path) == [LOCK]
+    assert names(tmp_path) == []
+
+
+def test_lock_that_was_removed_before_it_was_locked_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who had it removed it, and a third one made a new one, which the second does not have."""
+    path, lock = tmp_path / NAME, tmp_path / LOCK
+    flock = fcntl.flock
+    pauses: list[float] = []
+
+    def late(number: int, how: int) -> None:
+        monkeypatch.setattr("fhcrawl.utils.locks.fcntl.flock", flock)
+        lock.unlink()
+        lock.touch()
+        flock(number, how)
+
+    monkeypatch.setattr("fhcrawl.utils.locks.fcntl.flock", late)
+    monkeypatch.setattr("fhcrawl.utils.locks.time.sleep", pauses.append)
+    with locked(path):
+        assert len(pauses) == 1
+        assert locks._take(lock) is None
+    assert names(tmp_path) == []
+
+
+def test_lock_of_another_process_is_not_removed(tmp_path: Path) -> None:
+    """It is made if somebody removes the lock by hand."""
+    lock = tmp_path / LOCK
+    with locked(tmp_path / NAME):
+        lock.unlink()
+        lock.touch()
+    assert names(tmp_path) == [LOCK]
+
+
+def test_folder_in_which_nothing_can_be_locked_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(number: int, how: int) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr("fhcrawl.utils.locks.fcntl.flock", refuse)
+    with pytest.raises(OSError, match="cannot be locked; export to another one"), locked(tmp_path / NAME):
+        pass
+    assert names(tmp_path) == []
+
+
+def test_exports_leave_nothing_in_their_folder_and_say_what_is_in_their_way(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", atom([E("1")]))
+    folder = project.folder / "exports"
+    folder.mkdir()
+    os.mkfifo(folder / LOCK)
+    run = project.crawl(server.url("/index"), output=None, args=("-o", f"exports/{NAME}"))
+    assert run.exit_code == 1
+    assert any(f"{LOCK} in its folder is no lock of an export; remove it" in w for w in run.warnings())
+    assert "Traceback" not in run.log
+    done = project.scrapy("export", "-o", f"exports/{NAME}")
+    assert done.returncode == 2
+    assert "is no lock of an export" in done.stderr
+    assert names(folder) == [LOCK]
+    (folder / LOCK).unlink()
+    run = project.crawl(server.url("/index"), output=None, args=("-o", f"exports/{NAME}"))
+    assert (run.exit_code, names(folder)) == (0, [NAME])
+    assert [entry["id"] for entry in read_export(folder / NAME)] == ["1"]
+    assert project.scrapy("export", "-o", f"exports/{NAME}").returncode == 0
+    args = ("--base", "http://example.org/", "--format", "atom")
+    assert project.scrapy("export", "-o", "exports/", *args).returncode == 0
+    assert names(folder) == ["index.atom", NAME]
