@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 
 from tests import databases, postgresql, projects
@@ -23,6 +24,16 @@ STORES = ("sqlite", "postgresql")
 NO_STORE = "keep no store"
 # How many tests are left out, by the reason; a worker of pytest-xdist tells it at its end.
 LEFT_OUT = pytest.StashKey[Counter[str]]()
+
+
+# No test fails because a machine is slow.
+hypothesis.settings.register_profile(
+    "any machine",
+    hypothesis.settings(),
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("any machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.store import Store
@@ -59,7 +59,7 @@ def url(number: int) -> str:
     return f"{INDEX}?page={number}" if number else INDEX
 
 
-@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40))
 @given(runs)
 @example([Run(6), Run(4, life=2)])
 @example([Run(6), Run(4, gaps=frozenset({1})), Run(2)])

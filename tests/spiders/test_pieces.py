@@ -6,7 +6,7 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.crawling import spool
@@ -105,7 +105,7 @@ documents = st.builds(
 )
 
 
-@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100))
 @given(st.lists(documents, min_size=1, max_size=3), st.integers(1, 4), st.booleans())
 # What replaces the stored version is replaced by the next piece.
 @example([FIRST, Document([E("a", "y", LATER), E("a", "z", LATEST)], [])], 1, True)
