@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 pytest_plugins = ["tests.browser", "tests.servers"]
 STORES = ("sqlite", "postgresql")
 NO_STORE = "keep no store"
+LANES = ("quick", "full", "rest")
+NOT_QUICK = "full lane; --lane=full runs them"
+NOT_REST = "quick lane"
 # How many tests are left out, by the reason; a worker of pytest-xdist tells it at its end.
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 
@@ -38,12 +41,16 @@ hypothesis.settings.load_profile("any machine")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--store", choices=STORES, default="sqlite", help="where the tests keep their stores")
+    lanes = "quick (default): without tests marked full_lane; full: all; rest: those marked alone"
+    parser.addoption("--lane", choices=LANES, default="quick", help=lanes)
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "sqlite_only(why): of what only SQLite does")
     config.addinivalue_line("markers", "postgresql_only(why): of what only PostgreSQL does")
+    config.addinivalue_line("markers", "full_lane(why): left out of the quick lane")
+    config.addinivalue_line("markers", "quick_lane: in the quick lane, though its module or class is not")
     config.stash[LEFT_OUT] = Counter()
     # The processes of pytest-xdist share the server, by the environment.
     if config.getoption("--store") == "sqlite" or hasattr(config, "workerinput"):
@@ -57,15 +64,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(server.close)
 
 
-def pytest_report_header(config: pytest.Config) -> str:
+def pytest_report_header(config: pytest.Config) -> list[str]:
     store = config.getoption("--store")
     others = "; --store=postgresql runs those that keep one on PostgreSQL" if store == "sqlite" else ""
-    return f"stores: {store}{others}"
+    return [f"stores: {store}{others}", f"lane: {config.getoption('--lane')}"]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    here = config.getoption("--store")
-    whys = {item: why for item in items if (why := _why_not(item, here)) is not None}
+    here, lane = config.getoption("--store"), config.getoption("--lane")
+    whys = {item: why for item in items if (why := _why_not(item, here) or _why_not_now(item, lane))}
     config.stash[LEFT_OUT].update(whys.values())
     config.hook.pytest_deselected(items=list(whys))
     items[:] = [item for item in items if item not in whys]
@@ -82,6 +89,19 @@ def _why_not(item: pytest.Item, here: str) -> str | None:
     if here == "sqlite" or item.get_closest_marker(f"{here}_only"):
         return None
     return None if "new_database" in getattr(item, "fixturenames", ()) else NO_STORE
+
+
+def _why_not_now(item: pytest.Item, lane: str) -> str | None:
+    """Why a test does not run in this lane; None if it does."""
+    is_quick = True
+    # The closest one counts.
+    if marker := next((m for m in item.iter_markers() if m.name in ("full_lane", "quick_lane")), None):
+        is_quick = marker.name == "quick_lane"
+        if not is_quick and not marker.args:
+            raise pytest.UsageError(f"{item.nodeid}: say why it is not in the quick lane")
+    if lane == "quick":
+        return None if is_quick else NOT_QUICK
+    return NOT_REST if is_quick and lane == "rest" else None
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
