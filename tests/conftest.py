@@ -23,7 +23,9 @@ pytest_plugins = ["tests.browser", "tests.servers"]
 STORES = ("sqlite", "postgresql")
 NO_STORE = "keep no store"
 LANES = ("quick", "full", "rest")
-NOT_QUICK = "full lane; --lane=full runs them"
+# What takes time: starting a process takes a second or two.
+PROCESSES = {"new_project", "cluster", "postgresql_url", "redis_url", "shared_wordpress", "browser"}
+NOT_QUICK = "full lane: --lane=full runs them"
 NOT_REST = "quick lane"
 # How many tests are left out, by the reason; a worker of pytest-xdist tells it at its end.
 LEFT_OUT = pytest.StashKey[Counter[str]]()
@@ -41,7 +43,7 @@ hypothesis.settings.load_profile("any machine")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--store", choices=STORES, default="sqlite", help="where the tests keep their stores")
-    lanes = "quick (default): without tests marked full_lane; full: all; rest: those marked alone"
+    lanes = "quick (default): without most tests that start processes; full: all; rest: what quick leaves out"
     parser.addoption("--lane", choices=LANES, default="quick", help=lanes)
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
 
@@ -49,8 +51,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "sqlite_only(why): of what only SQLite does")
     config.addinivalue_line("markers", "postgresql_only(why): of what only PostgreSQL does")
-    config.addinivalue_line("markers", "full_lane(why): left out of the quick lane")
-    config.addinivalue_line("markers", "quick_lane: in the quick lane, though its module or class is not")
+    config.addinivalue_line("markers", "full_lane(why): not in the quick lane, like what starts processes")
+    config.addinivalue_line("markers", "quick_lane: in the quick lane, though it starts processes")
     config.stash[LEFT_OUT] = Counter()
     # The processes of pytest-xdist share the server, by the environment.
     if config.getoption("--store") == "sqlite" or hasattr(config, "workerinput"):
@@ -93,15 +95,19 @@ def _why_not(item: pytest.Item, here: str) -> str | None:
 
 def _why_not_now(item: pytest.Item, lane: str) -> str | None:
     """Why a test does not run in this lane; None if it does."""
-    is_quick = True
-    # The closest one counts.
-    if marker := next((m for m in item.iter_markers() if m.name in ("full_lane", "quick_lane")), None):
-        is_quick = marker.name == "quick_lane"
-        if not is_quick and not marker.args:
-            raise pytest.UsageError(f"{item.nodeid}: say why it is not in the quick lane")
     if lane == "quick":
-        return None if is_quick else NOT_QUICK
-    return NOT_REST if is_quick and lane == "rest" else None
+        return None if _is_quick(item) else NOT_QUICK
+    return NOT_REST if lane == "rest" and _is_quick(item) else None
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    """Whether a test is in the quick lane: the closest marker says so, or that it starts no process."""
+    marker = next((m for m in item.iter_markers() if m.name in ("full_lane", "quick_lane")), None)
+    if marker is None:
+        return PROCESSES.isdisjoint(getattr(item, "fixturenames", ()))
+    if marker.name == "full_lane" and not marker.args:
+        raise pytest.UsageError(f"{item.nodeid}: say why it is not in the quick lane")
+    return marker.name == "quick_lane"
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
