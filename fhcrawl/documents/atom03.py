@@ -7,7 +7,7 @@ import binascii
 import re
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import atom, history, modules, tombstones, xml
+from fhcrawl.documents import atom, history, misplaced, modules, tombstones, xml
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.documents.xml import ATOM
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents.parsed import Parsed
     from fhcrawl.documents.xml import Head
 
-OLD = "{http://purl.org/atom/ns#}"
+OLD = xml.OLD_ATOM
 ROOT = f"{OLD}feed"
 NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 SHORT_TYPES = {"text/plain": "text", "text/html": "html", "application/xhtml+xml": "xhtml"}
@@ -32,6 +32,7 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
     problems: list[Problem] = []
     head: Head = {}
     elements = list(parsed.entries(feed, f"{OLD}entry", head))
+    problems.extend(misplaced.in_head(head, parsed.most))
     said = history.read(head, base, f"{OLD}link")
     authors = modules.shared(atom.persons(head.get(f"{OLD}author", ())))
     return FeedDocument(
