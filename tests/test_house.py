@@ -64,3 +64,8 @@ def test_the_rules_do_without_scrapy_and_without_a_database() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert not loaded & {"scrapy", "twisted", "sqlalchemy"}
+
+
+def test_the_project_is_found_in_any_locale() -> None:
+    # Scrapy reads the file in the locale's encoding.
+    assert (ROOT.parent / "scrapy.cfg").read_bytes().isascii()
