@@ -11,7 +11,7 @@ from scrapy.utils.asyncio import create_looping_call
 from fhcrawl.clock import now
 from fhcrawl.datadir import data_file
 from fhcrawl.delivery import recover
-from fhcrawl.exceptions import BegunError, LeaseError, StoreError
+from fhcrawl.exceptions import BegunError, LeaseError, StoreError, UnsettledError
 from fhcrawl.extensions import required
 from fhcrawl.logs import printable
 from fhcrawl.store import Store
@@ -131,7 +131,7 @@ class StoreExtension:
         :param feeds: `store.FEEDS_AT_ONCE` at most: what the user says of each, as plain values, by URL
         """
         try:
-            begun = self.store.begin_walks(list(feeds), self.run, now())
+            begun = self._settle_and_begin(list(feeds))
         except StoreError as error:
             if len(feeds) > 1 and self._is_writable():
                 # One of them is to blame.
@@ -147,6 +147,15 @@ class StoreExtension:
                 yield known
             elif not isinstance(known, BegunError):
                 self.yield_to_other(feed, known)
+
+    def _settle_and_begin(self, feeds: list[str]) -> dict[str, Subscription | LeaseError]:
+        begun = self.store.begin_walks(feeds, self.run, now())
+        unsettled = [feed for feed, known in begun.items() if isinstance(known, UnsettledError)]
+        if unsettled:
+            # Another process has died while it exported them, since this crawl was opened.
+            recover(self.store)
+            begun |= self.store.begin_walks(unsettled, self.run, now())
+        return begun
 
     def _is_writable(self) -> bool:
         try:

@@ -191,6 +191,12 @@ def lives(connection: Connection, job: str) -> bool:
     return bool(connection.scalar(select(exists().where(runs.c.owner == job_owner(job), LIVES))))
 
 
+def is_dead(connection: Connection, run: int) -> bool:
+    """Whether the process of a run has ended, or can be taken to have, whoever else is part of its job."""
+    row = connection.execute(select(runs.c.owner).where(runs.c.id == run, LIVES)).first()
+    return row is None or is_gone(row.owner)
+
+
 def is_over(connection: Connection, run: int) -> bool:
     """Whether a run has ended, or can be taken to have."""
     return _living(connection, run) is None

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, select
 
 from fhcrawl.clock import now
-from fhcrawl.exceptions import LeaseError
+from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Role
 from fhcrawl.ordering import latest_time
 from fhcrawl.store import lists
 from fhcrawl.store.rows import NOT_FETCHED, Subscription
 from fhcrawl.store.schedules import NO_RUN
-from fhcrawl.store.schema import documents, feeds
+from fhcrawl.store.schema import deliveries, documents, feeds
 from fhcrawl.store.statements import MOVED, is_of, is_one_of
 from fhcrawl.visit import State
 
@@ -34,6 +34,8 @@ NUMBERED = select(documents).where(documents.c.id.in_(bindparam("numbers", expan
 INDEXES = select(documents).where(
     documents.c.feed_id.in_(bindparam("numbers", expanding=True)), documents.c.role == Role.INDEX.value
 )
+DELIVERING = select(deliveries.c.run).where(deliveries.c.run.in_(bindparam("holders", expanding=True)))
+CUT_OFF = "its last crawl was cut off while it exported, which cannot be made good yet"
 LAST_WALK = select(feeds.c.walk).where(feeds.c.id == documents.c.feed_id).scalar_subquery()
 # What was compared by other times than those that count now: the clock was wrong then, or the time of some
 # has come since.
@@ -76,6 +78,7 @@ def begin(
     given = select(feeds).where(is_one_of(urls)).order_by(feeds.c.id).with_for_update()
     rows = connection.execute(given).all()
     refusals = _refusals(connection, leases, rows)
+    refusals |= _unsettled(connection, [row for row in rows if refusals[row.id] is None], run)
     ours = [row for row in rows if refusals[row.id] is None]
     connection.execute(BEGUN, {"begun": [row.id for row in ours], "b_run": run})
     latest = latest_time(since)
@@ -95,6 +98,14 @@ def _refusals(
     holders = {row.run for row in rows if row.id not in released}
     of_holders = {holder: _refusal(connection, leases, holder) for holder in holders}
     return {row.id: None if row.id in released else of_holders[row.run] for row in rows}
+
+
+# What a file has by now, though it does not count as exported, must not change: no export would say so.
+def _unsettled(connection: Connection, rows: Sequence[Row[Any]], run: int) -> dict[int, UnsettledError]:
+    """Feeds whose last run has died while it exported them, by number."""
+    holders = {row.run for row in rows} - {run, NO_RUN}
+    found = set(connection.scalars(DELIVERING, {"holders": list(holders)})) if holders else set()
+    return {row.id: UnsettledError(CUT_OFF) for row in rows if row.run in found}
 
 
 def claim(connection: Connection, leases: Leases, url: str) -> None:
