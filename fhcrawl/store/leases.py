@@ -53,10 +53,11 @@ HOLDER = (
 # Changes that are being delivered are read meanwhile: nobody may write to their feeds. There are few
 # deliveries, and mostly none; a feed may have many changes.
 _is_delivered = exists().where(changes.c.feed_id == feeds.c.id, changes.c.delivery == deliveries.c.id)
+IS_DELIVERED_BY_ITS_RUN = exists().where(deliveries.c.run == feeds.c.run, _is_delivered)
 RELEASED = select(feeds.c.id).where(
     feeds.c.id.in_(bindparam("released", expanding=True)),
     feeds.c.released.is_not(None),
-    ~exists().where(deliveries.c.run == feeds.c.run, _is_delivered),
+    ~IS_DELIVERED_BY_ITS_RUN,
 )
 
 

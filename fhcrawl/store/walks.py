@@ -11,9 +11,10 @@ from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Role
 from fhcrawl.ordering import latest_time
 from fhcrawl.store import lists
+from fhcrawl.store.leases import IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.rows import NOT_FETCHED, Subscription
 from fhcrawl.store.schedules import NO_RUN
-from fhcrawl.store.schema import deliveries, documents, feeds
+from fhcrawl.store.schema import documents, feeds
 from fhcrawl.store.statements import MOVED, is_of, is_one_of
 from fhcrawl.visit import State
 
@@ -34,7 +35,9 @@ NUMBERED = select(documents).where(documents.c.id.in_(bindparam("numbers", expan
 INDEXES = select(documents).where(
     documents.c.feed_id.in_(bindparam("numbers", expanding=True)), documents.c.role == Role.INDEX.value
 )
-DELIVERING = select(deliveries.c.run).where(deliveries.c.run.in_(bindparam("holders", expanding=True)))
+DELIVERED = select(feeds.c.id).where(
+    feeds.c.id.in_(bindparam("numbers", expanding=True)), IS_DELIVERED_BY_ITS_RUN
+)
 CUT_OFF = "its last crawl was cut off while it exported, which cannot be made good yet"
 LAST_WALK = select(feeds.c.walk).where(feeds.c.id == documents.c.feed_id).scalar_subquery()
 # What was compared by other times than those that count now: the clock was wrong then, or the time of some
@@ -102,10 +105,10 @@ def _refusals(
 
 # What a file has by now, though it does not count as exported, must not change: no export would say so.
 def _unsettled(connection: Connection, rows: Sequence[Row[Any]], run: int) -> dict[int, UnsettledError]:
-    """Feeds whose last run has died while it exported them, by number."""
-    holders = {row.run for row in rows} - {run, NO_RUN}
-    found = set(connection.scalars(DELIVERING, {"holders": list(holders)})) if holders else set()
-    return {row.id: UnsettledError(CUT_OFF) for row in rows if row.run in found}
+    """Feeds whose last run has died while it exported changes of them, by number."""
+    numbers = [row.id for row in rows if row.run not in (run, NO_RUN)]
+    found = connection.scalars(DELIVERED, {"numbers": numbers}) if numbers else ()
+    return {number: UnsettledError(CUT_OFF) for number in found}
 
 
 def claim(connection: Connection, leases: Leases, url: str) -> None:
