@@ -49,6 +49,10 @@ class BegunError(LeaseError):
     """A feed is crawled by another process of this job."""
 
 
+class UnsettledError(LeaseError):
+    """An export of a feed was cut off, and nobody has made that good; until then nothing of it may change."""
+
+
 class ClusterError(FhcrawlError):
     """What the processes of a job share cannot be reached; the sentence names the cause."""
 

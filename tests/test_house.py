@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.projects import ROOT
+
 
 def test_the_rules_do_without_scrapy_and_without_a_database() -> None:
     rooms = ("documents", "logical_feed.polling", "logical_feed.visit", "utils.addresses")
@@ -13,3 +15,8 @@ def test_the_rules_do_without_scrapy_and_without_a_database() -> None:
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert "fhcrawl" in loaded
     assert not loaded & {"scrapy", "twisted", "sqlalchemy"}
+
+
+def test_the_project_is_found_in_any_locale() -> None:
+    # Scrapy reads the file in the locale's encoding.
+    assert (ROOT / "scrapy.cfg").read_bytes().isascii()

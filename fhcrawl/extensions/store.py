@@ -9,7 +9,7 @@ from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl.crawling.under_way import UnderWay
-from fhcrawl.exceptions import BegunError, LeaseError, StoreError
+from fhcrawl.exceptions import BegunError, LeaseError, StoreError, UnsettledError
 from fhcrawl.exporters.delivery import recover
 from fhcrawl.extensions import required
 from fhcrawl.logical_feed.visit import Loss, State
@@ -131,7 +131,7 @@ class StoreExtension:
         :param feeds: `store.FEEDS_AT_ONCE` at most: what the user says of each, as plain values, by URL
         """
         try:
-            begun = self.store.begin_walks(list(feeds), self.run, now())
+            begun = self._settle_and_begin(list(feeds))
         except StoreError as error:
             if len(feeds) > 1 and self._is_writable():
                 # One of them is to blame.
@@ -147,6 +147,15 @@ class StoreExtension:
                 yield known
             elif not isinstance(known, BegunError):
                 self.yield_to_other(feed, known)
+
+    def _settle_and_begin(self, feeds: list[str]) -> dict[str, Subscription | LeaseError]:
+        begun = self.store.begin_walks(feeds, self.run, now())
+        unsettled = [feed for feed, known in begun.items() if isinstance(known, UnsettledError)]
+        if unsettled:
+            # Another process has died while it exported them, since this crawl was opened.
+            recover(self.store)
+            begun |= self.store.begin_walks(unsettled, self.run, now())
+        return begun
 
     def _is_writable(self) -> bool:
         try:

@@ -92,9 +92,9 @@ def note_files(connection: Connection, number: int, files: list[list[Any]]) -> N
 
 
 def dead(connection: Connection) -> list[tuple[int, list[list[Any]]]]:
-    """The deliveries whose run is over, though they have not ended: number and files."""
+    """The deliveries whose process is gone, though they have not ended: number and files."""
     begun = connection.execute(select(deliveries).order_by(deliveries.c.id)).all()
-    return [(row.id, json.loads(row.files)) for row in begun if leases.is_over(connection, row.run)]
+    return [(row.id, json.loads(row.files)) for row in begun if leases.is_dead(connection, row.run)]
 
 
 def end(connection: Connection, number: int) -> None:

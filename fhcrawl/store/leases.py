@@ -53,10 +53,11 @@ HOLDER = (
 # Changes that are being delivered are read meanwhile: nobody may write to their feeds. There are few
 # deliveries, and mostly none; a feed may have many changes.
 _is_delivered = exists().where(changes.c.feed_id == feeds.c.id, changes.c.delivery == deliveries.c.id)
+IS_DELIVERED_BY_ITS_RUN = exists().where(deliveries.c.run == feeds.c.run, _is_delivered)
 RELEASED = select(feeds.c.id).where(
     feeds.c.id.in_(bindparam("released", expanding=True)),
     feeds.c.released.is_not(None),
-    ~exists().where(deliveries.c.run == feeds.c.run, _is_delivered),
+    ~IS_DELIVERED_BY_ITS_RUN,
 )
 
 
@@ -189,6 +190,12 @@ def overdue(connection: Connection, numbers: list[int]) -> set[int]:
 def lives(connection: Connection, job: str) -> bool:
     """Whether any process of a job does."""
     return bool(connection.scalar(select(exists().where(runs.c.owner == job_owner(job), LIVES))))
+
+
+def is_dead(connection: Connection, run: int) -> bool:
+    """Whether the process of a run has ended, or can be taken to have, whoever else is part of its job."""
+    row = connection.execute(select(runs.c.owner).where(runs.c.id == run, LIVES)).first()
+    return row is None or is_gone(row.owner)
 
 
 def is_over(connection: Connection, run: int) -> bool:

@@ -506,7 +506,7 @@ class Store:
                 self._leases.renew(connection)
 
     def dead_deliveries(self) -> list[tuple[int, list[list[Any]]]]:
-        """The deliveries whose run is over, though they have not ended: number and files."""
+        """The deliveries whose process is gone, though they have not ended: number and files."""
         with self._database.snapshot() as connection:
             return exports.dead(connection)
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, select
 
-from fhcrawl.exceptions import LeaseError
+from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.visit import State
 from fhcrawl.store import lists
+from fhcrawl.store.leases import IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.rows import NOT_FETCHED, Subscription
 from fhcrawl.store.schedules import NO_RUN
 from fhcrawl.store.schema import documents, feeds
@@ -34,6 +35,10 @@ NUMBERED = select(documents).where(documents.c.id.in_(bindparam("numbers", expan
 INDEXES = select(documents).where(
     documents.c.feed_id.in_(bindparam("numbers", expanding=True)), documents.c.role == Role.INDEX.value
 )
+DELIVERED = select(feeds.c.id).where(
+    feeds.c.id.in_(bindparam("numbers", expanding=True)), IS_DELIVERED_BY_ITS_RUN
+)
+CUT_OFF = "its last crawl was cut off while it exported, which cannot be made good yet"
 LAST_WALK = select(feeds.c.walk).where(feeds.c.id == documents.c.feed_id).scalar_subquery()
 # What was compared by other times than those that count now: the clock was wrong then, or the time of some
 # has come since.
@@ -76,6 +81,7 @@ def begin(
     given = select(feeds).where(is_one_of(urls)).order_by(feeds.c.id).with_for_update()
     rows = connection.execute(given).all()
     refusals = _refusals(connection, leases, rows)
+    refusals |= _unsettled(connection, [row for row in rows if refusals[row.id] is None], run)
     ours = [row for row in rows if refusals[row.id] is None]
     connection.execute(BEGUN, {"begun": [row.id for row in ours], "b_run": run})
     latest = latest_time(since)
@@ -95,6 +101,14 @@ def _refusals(
     holders = {row.run for row in rows if row.id not in released}
     of_holders = {holder: _refusal(connection, leases, holder) for holder in holders}
     return {row.id: None if row.id in released else of_holders[row.run] for row in rows}
+
+
+# What a file has by now, though it does not count as exported, must not change: no export would say so.
+def _unsettled(connection: Connection, rows: Sequence[Row[Any]], run: int) -> dict[int, UnsettledError]:
+    """Feeds whose last run has died while it exported changes of them, by number."""
+    numbers = [row.id for row in rows if row.run not in (run, NO_RUN)]
+    found = connection.scalars(DELIVERED, {"numbers": numbers}) if numbers else ()
+    return {number: UnsettledError(CUT_OFF) for number in found}
 
 
 def claim(connection: Connection, leases: Leases, url: str) -> None:

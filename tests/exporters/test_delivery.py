@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from fhcrawl.exporters import delivery
 from fhcrawl.store import Store
 from fhcrawl.utils.locks import locked
 from tests.engine import Engine
-from tests.feeds import E, atom
+from tests.feeds import E, atom, tombstone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,6 +78,33 @@ def test_delivery_that_died_after_its_name_counts(store: Store, tmp_path: Path) 
     assert (tmp_path / "out.jsonl").read_bytes() == b"line\n"
     assert pending(store) == 0
     assert store.dead_deliveries() == []
+
+
+@pytest.mark.parametrize(
+    "changed", [[E("1", "old", updated="2005-01-01T00:00:00Z")], []], ids=["edited", "deleted"]
+)
+def test_export_that_is_cut_off_while_another_crawl_is_open_counts_before_that_changes_anything(
+    database: Database, tmp_path: Path, changed: list[E]
+) -> None:
+    """What the file says of an entry must not stay the last word, if the entry is what it was before."""
+
+    def published(*entries: E, head: str = "") -> dict[str, str | int]:
+        return {FEED: atom(list(entries), head=head)}
+
+    if changed:
+        assert Engine(database.url, published(E("1", "old"))).crawl(FEED)
+    head = "" if changed else tombstone("1", "2005-01-01T00:00:00Z")
+    later = Engine(database.url, published(*changed, head=head))
+    Engine(database.url, published(E("1", "new", updated="2004-01-01T00:00:00Z"))).crawl_only(FEED)
+    [[run]] = database.rows("SELECT run FROM feeds")
+    with closing(Store.open(database.url)) as killed:
+        file = written(tmp_path)
+        number = killed.begin_delivery(run)
+        assert [entry["summary"] for entry in killed.pending(number)] == ["new"]
+        killed.note_files(number, [list(file)])
+        os.replace(file.written, file.name)
+    change = "updated" if changed else "deleted"
+    assert [(entry["id"], entry["change"]) for entry in later.crawl(FEED) or ()] == [("1", change)]
 
 
 def test_delivery_that_died_between_two_names_is_finished(store: Store, tmp_path: Path) -> None:

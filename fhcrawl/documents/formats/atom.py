@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import history, modules, tombstones, update_schedule
+from fhcrawl.documents import history, misplaced, modules, tombstones, update_schedule
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.documents.modules import enclosure, person
@@ -44,6 +44,7 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
     # RFC 4287, 4.2.1: the feed's authors apply to an entry without authors, of its own or of its source.
     if authors := modules.shared(persons(head.get(AUTHOR, ()))):
         change(entries, partial(_give_authors, authors))
+    problems.extend(misplaced.in_head(head, parsed.most))
     said = history.read(head, base)
     return FeedDocument(
         format="atom",

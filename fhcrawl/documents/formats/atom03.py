@@ -7,7 +7,7 @@ import binascii
 import re
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import history, modules, tombstones
+from fhcrawl.documents import history, misplaced, modules, tombstones
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats import atom
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents.xml.elements import Head
     from fhcrawl.documents.xml.parsed import Parsed
 
-OLD = "{http://purl.org/atom/ns#}"
+OLD = elements.OLD_ATOM
 ROOT = f"{OLD}feed"
 NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 SHORT_TYPES = {"text/plain": "text", "text/html": "html", "application/xhtml+xml": "xhtml"}
@@ -34,6 +34,7 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
     problems: list[Problem] = []
     head: Head = {}
     found = list(parsed.entries(feed, f"{OLD}entry", head))
+    problems.extend(misplaced.in_head(head, parsed.most))
     said = history.read(head, base, f"{OLD}link")
     authors = modules.shared(atom.persons(head.get(f"{OLD}author", ())))
     return FeedDocument(

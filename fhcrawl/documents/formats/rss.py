@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents import history, modules, tombstones, update_schedule
+from fhcrawl.documents import history, misplaced, modules, tombstones, update_schedule
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats import atom
 from fhcrawl.documents.identifiers import identifier
@@ -88,6 +88,8 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
         read_item(item, base_around(item), vocabulary, problems, number)
         for number, item in enumerate(items, 1)
     )
+    problems.extend(misplaced.in_head(head, parsed.most))
+    problems.extend(misplaced.at_root(root, f"{namespace}item", parsed.most))
     said = history.read(head, base)
     deleted = [*head.get(DELETED_ENTRY, ()), *[child for child in root if child.tag == DELETED_ENTRY]]
     return FeedDocument(

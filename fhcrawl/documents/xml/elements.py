@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Head = dict[str, list[_Element]]  # the children of a head section, by tag
 
 ATOM = "{http://www.w3.org/2005/Atom}"
+OLD_ATOM = "{http://purl.org/atom/ns#}"  # Atom 0.3
 FH = "{http://purl.org/syndication/history/1.0}"
 XHTML = "{http://www.w3.org/1999/xhtml}"
 # RSS 0.91, 0.92 and 2.0 have no namespace; some feeds give them one all the same.

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from fhcrawl.documents import read
+
+LOCATION = "http://feeds.example/dir/feed"
+ATOM = "http://www.w3.org/2005/Atom"
+OLD_ATOM = "http://purl.org/atom/ns#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RSS_1 = "http://purl.org/rss/1.0/"
+ENTRY = "<entry{}><id>lost</id><title>lost</title></entry>"
+ITEM = "<item{}><guid>lost</guid><title>lost</title></item>"
+NO_NAMESPACE = ITEM.format(' xmlns=""')
+
+
+def atom(inside: str, namespace: str = ATOM) -> str:
+    return f'<feed xmlns="{namespace}"><entry><id>a</id><title>t</title></entry>{inside}</feed>'
+
+
+def rss(inside: str, beside: str = "") -> str:
+    return f"<rss><channel><item><guid>a</guid></item>{inside}</channel>{beside}</rss>"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(atom(ENTRY.format(' xmlns=""')), id="entry-without-namespace"),
+        pytest.param(atom(ENTRY.format(f' xmlns="{OLD_ATOM}"')), id="entry-of-the-older-format"),
+        pytest.param(atom(ENTRY.format(f' xmlns="{ATOM}"'), OLD_ATOM), id="entry-of-the-newer-format"),
+        pytest.param(atom(NO_NAMESPACE), id="item-in-Atom"),
+        pytest.param(rss(ITEM.format(f' xmlns="{RSS_1}"')), id="item-of-another-format"),
+        pytest.param(
+            rss("", ITEM.format(f' xmlns="{RSS_1}"')), id="item-of-another-format-beside-the-channel"
+        ),
+        pytest.param(rss(ENTRY.format(f' xmlns="{ATOM}"')), id="entry-in-RSS"),
+        pytest.param(
+            f'<r:RDF xmlns:r="{RDF}" xmlns="{RSS_1}"><channel/><item r:about="a"/>{NO_NAMESPACE}</r:RDF>',
+            id="item-without-namespace-in-RSS-1.0",
+        ),
+    ],
+)
+def test_entry_of_another_format_is_said_to_be_lost(document: str) -> None:
+    found = read(document.encode(), LOCATION)
+    assert [entry.id for entry in found.entries] == ["a"]
+    assert [problem.kind for problem in found.problems] == ["entry-lost"]
+
+
+@pytest.mark.parametrize("around", ["content", "x"])
+def test_entry_in_another_element_is_foreign_markup(around: str) -> None:
+    inside = f"<entry><id>a</id><title>t</title><{around}>{ENTRY.format('')}</{around}></entry>"
+    assert not read(f'<feed xmlns="{ATOM}">{inside}</feed>'.encode(), LOCATION).problems
