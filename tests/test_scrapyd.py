@@ -62,7 +62,7 @@ def test_egg_holds_the_whole_project(scrapyd: Scrapyd) -> None:
         name.partition("/")[0] for name in names if name.endswith(".py") and not name.startswith("EGG")
     }
     assert packages == {"fhcrawl", "pipelines_config"}
-    assert {"pipelines_config/embedded.py", "fhcrawl/report/templates/page.html"} <= set(names)
+    assert {"pipelines_config/embedded.py", "fhcrawl/reporting/templates/page.html"} <= set(names)
 
 
 def test_second_job_serves_what_has_changed_since_the_first(scrapyd: Scrapyd, server: FeedServer) -> None:

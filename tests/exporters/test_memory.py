@@ -21,7 +21,7 @@ from fhcrawl.exporters.documents import FORMATS, Head
 from fhcrawl.exporters.selection import Selection
 from fhcrawl.items import FIELDS
 from fhcrawl.store.rows import StoredVersion
-from tests.crawling import peak_memory
+from tests.projects import peak_memory
 
 kind, path, number = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 parquet.CHARACTERS_AT_ONCE = 1_000_000

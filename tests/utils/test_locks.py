@@ -30,7 +30,8 @@ LOCK = f".{NAME}.lock"
 APPENDING = """
 import os, sys
 from pathlib import Path
-from fhcrawl import delivery, locks
+from fhcrawl.exporters import delivery
+from fhcrawl.utils import locks
 
 def pause(seconds):
     locks.time.sleep = sleep
@@ -163,7 +164,7 @@ def test_links_in_the_temporary_folder_are_not_followed(tmp_path: Path) -> None:
     temporary, folder = tmp_path / "tmp", tmp_path / "out"
     temporary.mkdir()
     code = (
-        "import os, sys; from pathlib import Path; from fhcrawl import delivery\n"
+        "import os, sys; from pathlib import Path; from fhcrawl.exporters import delivery\n"
         "with delivery.replacing(Path(sys.argv[1])) as file: print(os.listdir(sys.argv[2]))"
     )
     command = [sys.executable, "-c", code, str(folder / NAME), str(temporary)]
