@@ -2,18 +2,13 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
-from lxml import etree
 
 from fhcrawl.documents import FeedDocument, read
 from fhcrawl.documents.xml.repair import repair
-from fhcrawl.exceptions import NotAFeedError
 from tests.feeds import said
 
 DATA = Path(__file__).parents[2] / "data"
@@ -257,153 +252,3 @@ def test_broken_entry_in_a_feed_with_entities_of_its_own_is_left_out() -> None:
     assert document.fault is None
     assert ids(document) == ["urn:1", "urn:3"]
     assert [problem.kind for problem in document.problems] == ["entry-lost"]
-
-
-# --- what is cut off stays cut off
-
-
-@pytest.mark.parametrize("path", BROKEN, ids=name_of)
-def test_broken_feed_that_is_cut_at_any_byte_never_looks_whole(path: Path) -> None:
-    body = path.read_bytes()
-    whole = read_feed(path)
-    begin = body.index(
-        b">", body.index(b"<feed" if b"<feed" in body else b"<a:feed" if b"<a:" in body else b"<rss")
-    )
-    end = body.rindex(b">")
-    for cut in range(begin + 1, end):
-        document = read(body[:cut], LOCATION + path.name)
-        assert document.fault, body[:cut]
-        assert document.links.items() <= whole.links.items()
-        assert document.entries == whole.entries[: len(document.entries)]
-        assert {problem.kind for problem in document.problems} <= {"repaired"}
-
-
-def test_cut_feed_keeps_its_entries_behind_a_repair() -> None:
-    body = f'<feed xmlns="{ATOM}">{entry(1, "a & b")}{entry(2)}<entry><id>urn:3'
-    document = read(body.encode(), LOCATION)
-    assert (ids(document), kinds(document)) == (["urn:1", "urn:2"], [("repaired", "")])
-    assert document.fault
-
-
-@pytest.mark.parametrize("path", SOUND, ids=name_of)
-def test_nothing_of_a_well_formed_document_is_repaired_wherever_it_is_cut(path: Path) -> None:
-    body = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    try:
-        etree.fromstring(body, etree.XMLParser(resolve_entities=False))
-    except etree.XMLSyntaxError:
-        body = body[:0]
-    text = body.decode("latin-1" if "latin" in path.name else "utf-8")
-    for cut in range(len(text) + 1):
-        assert repair(text[:cut]) == (text[:cut], [])
-
-
-@pytest.mark.parametrize("page", ["<html><body>a & b</body></html>", "<!DOCTYPE html><html>&nbsp;</html>"])
-def test_page_that_repairs_would_make_well_formed_is_no_feed(page: str) -> None:
-    with pytest.raises(NotAFeedError) as caught:
-        read(page.encode(), LOCATION)
-    assert caught.value.kind == "html"
-
-
-# --- what nobody may be able to do
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "&",
-        "<",
-        "]]>",
-        "<!--",
-        "<![CDATA[",
-        "<?",
-        "<!DOCTYPE [",
-        "<entry>",
-        "<entry ",
-        "<a b='",
-        "&#",
-        "&a",
-        " =",
-        "<!ENTITY ",
-        " x:y",
-        "<x:y ",
-        " xmlns:a",
-        "\x00",
-        "<!DOCTYPE a [<!ENTITY ] ",
-        "<?xml ",
-    ],
-)
-def test_repairing_takes_time_in_proportion(piece: str) -> None:
-    body = f'<feed xmlns="{ATOM}"><entry>{piece * (200_000 // len(piece))}'.encode()
-    begin = time.perf_counter()
-    read(body, LOCATION)
-    assert time.perf_counter() - begin < 5
-
-
-PIECES = st.lists(
-    st.sampled_from(
-        [
-            "&",
-            ";",
-            "<",
-            ">",
-            "<entry>",
-            "</entry>",
-            "<![CDATA[",
-            "]]>",
-            "<!--",
-            "-->",
-            "&nbsp;",
-            "&#0;",
-            "\x00",
-            "<x:y>",
-            "</x:y>",
-            "<id>",
-            "</id>",
-            "a",
-            " ",
-            "\ufffe",
-            "<?",
-            "?>",
-            "<!DOCTYPE feed [",
-            "]>",
-            "</feed>",
-        ]
-    ),
-    max_size=30,
-).map("".join)
-
-
-@example("<&#0; ")
-@example("]&#0;]&#1;>")
-@given(inside=PIECES)
-def test_repaired_text_needs_no_repair(inside: str) -> None:
-    once = repair(inside)
-    assert repair(once.text) == (once.text, [])
-
-
-@given(inside=PIECES.filter(lambda inside: "</feed>" not in inside))
-def test_feed_without_an_end_never_looks_whole(inside: str) -> None:
-    assert read(f'<feed xmlns="{ATOM}">{entry(1)}{inside}'.encode(), LOCATION).fault
-
-
-@pytest.mark.parametrize("element", ["id", "a:id"])
-def test_ids_that_differ_in_characters_that_xml_forbids_stay_apart(element: str) -> None:
-    characters = ("1\x01", "1\x02", "1\0", "1&#3;", "1&#x4;", "<![CDATA[1\x05]]>", " <![CDATA[1\x06]]>")
-    found = [
-        f"<entry xmlns:a='{ATOM}'><{element}>{each}</{element}><title>&#1;t</title></entry>"
-        for each in characters
-    ]
-    document = read_atom("".join(found))
-    assert len(set(ids(document))) == len(found)
-    assert {each.title for each in document.entries} == {"t"}
-    assert [problem.kind for problem in document.problems] == ["repaired"]
-
-
-def test_references_in_a_cdata_section_of_an_id_are_text() -> None:
-    document = read_atom("<entry><id><![CDATA[1&#1;]]></id><title>&</title></entry>")
-    assert ids(document) == ["1&#1;"]
-
-
-def test_document_whose_ids_alone_are_mended_is_said_to_be_mended() -> None:
-    document = read_atom("<entry><id>&#1;</id><title>t</title></entry>")
-    assert [problem.kind for problem in document.problems] == ["repaired"]

@@ -1,0 +1,297 @@
+"""Crawls of drafts of RFC 5005, of other formats than Atom, and of WordPress without links to its pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.feeds import E, atom, rss
+from tests.server import Answer, FeedServer
+
+if TYPE_CHECKING:
+    from tests.projects import Project
+
+
+FH = "http://purl.org/syndication/history/1.0"
+
+
+class TestDrafts:
+    @pytest.mark.parametrize(
+        ("head", "links"),
+        [
+            ("<fh:stateful>1</fh:stateful>", {"this": "/now", "prev": "/a1"}),
+            ("<fh:incremental>true</fh:incremental><fh:prev>/a1</fh:prev>", {}),
+        ],
+        ids=["draft 00", "drafts in between"],
+    )
+    def test_history_of_the_drafts_is_walked(
+        self, server: FeedServer, project: Project, head: str, links: dict[str, str]
+    ) -> None:
+        server.serve("/index", atom([E("2")], head=head, links=links))
+        server.serve("/a1", atom([E("1")], head=head.partition("<fh:prev>")[0]))
+        run = project.crawl(server.url("/index"))
+        assert set(run.changes) == {"1", "2"}
+        assert project.verdict() == ("complete", [])
+
+    def test_stateless_feed_is_complete(self, server: FeedServer, project: Project) -> None:
+        server.serve("/index", atom([E("1")], head="<fh:stateful> 0 </fh:stateful>"))
+        project.crawl(server.url("/index"))
+        assert project.feeds()[0]["kind"] == "complete"
+
+    def test_prev_elsewhere_is_paging(self, server: FeedServer, project: Project) -> None:
+        server.serve("/index", atom([E("1")], links={"prev": "/a1"}))
+        project.crawl(server.url("/index"))
+        assert server.asked() == ["/index"]
+
+
+class TestOtherFormats:
+    def test_json_feed_is_paged(self, server: FeedServer, project: Project) -> None:
+        head = '{"version": "https://jsonfeed.org/version/1.1", "title": "t", '
+        item = '"items": [{"id": "%s", "content_text": "x", "date_modified": "2004-01-01T00:00:00+01:00"}]}'
+        server.serve(
+            "/feed.json", head + '"next_url": "/2.json", ' + item % 2, content_type="application/json"
+        )
+        server.serve("/2.json", head + item % 1, content_type="application/feed+json")
+        run = project.crawl(server.url("/feed.json"))
+        assert set(run.changes) == {"1", "2"}
+        assert run.items[0]["updated"] == "2003-12-31T23:00:00Z"
+        assert project.verdict() == ("lossy", ["paged"])
+
+    def test_rss_1_is_archived(self, server: FeedServer, project: Project) -> None:
+        document = (
+            '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"'
+            ' xmlns:a="http://www.w3.org/2005/Atom"><channel rdf:about="x"><title>t</title>%s</channel>'
+            '<item rdf:about="http://example.org/%s"><title>t</title><link>http://example.org/%s</link></item>'
+            "</rdf:RDF>"
+        )
+        server.serve("/index", document % ('<a:link rel="prev-archive" href="/a1"/>', 2, 2))
+        server.serve("/a1", document % ("", 1, 1))
+        run = project.crawl(server.url("/index"))
+        assert set(run.changes) == {"http://example.org/1", "http://example.org/2"}
+        assert project.verdict() == ("complete", [])
+
+
+def multipart(*entities: tuple[str, str, str, str], boundary: str = "<b>") -> bytes:
+    """A page of (Content-ID, day of October 2023, operation, body) entities."""
+    parts = [
+        f"--{boundary}\r\nContent-Type: text/plain\r\nContent-ID: <{i}>\r\n"
+        f"Last-Modified: Thu, {day} Oct 2023 03:00:13 GMT\r\nOperation-Type: http-equiv={operation}\r\n"
+        f"Content-Length: 999\r\n\r\n{body}\r\n"
+        for i, day, operation, body in entities
+    ]
+    return ("".join(parts) + f"--{boundary}--\r\n").encode()
+
+
+class TestMultipart:
+    TYPE = 'multipart/package; boundary="<b>"'
+
+    def test_pages_are_walked_back_and_events_kept(self, server: FeedServer, project: Project) -> None:
+        dated = {"Last-Modified": "Thu, 5 Oct 2023 03:00:13 GMT"}
+        newest = multipart(("c@x", "5", "DELETE", "gone"), ("b@x", "5", "PUT", "again"))
+        server.serve("/new", newest, content_type=self.TYPE, headers={"Link": "</old>; rel=prev", **dated})
+        oldest = multipart(("a@x", "1", "PUT", "first"), ("b@x", "2", "PUT", "second"))
+        server.serve("/old", oldest, content_type=self.TYPE, headers={"Link": "</new>; rel=next", **dated})
+        run = project.crawl(server.url("/new"))
+        assert {item["id"]: (item["operation"], item["content"]) for item in run.items} == {
+            "a@x": ("PUT", "first"),
+            "b@x": ("PUT", "again"),
+            "c@x": ("DELETE", "gone"),
+        }
+        assert {item["updated"] for item in run.items} == {"2023-10-01T03:00:13Z", "2023-10-05T03:00:13Z"}
+        assert project.verdict() == ("complete", [])
+        server.asked()
+        project.crawl(server.url("/new"))
+        assert server.asked() == ["/new"]
+
+    def serve(
+        self, server: FeedServer, path: str, /, *days: int, dated: int | None = None, **links: str
+    ) -> None:
+        entities = [(f"{day}@x", str(day), "PUT", "x") for day in days]
+        header = ", ".join(f"<{target}>; rel={relation}" for relation, target in links.items())
+        modified = {"Last-Modified": f"Thu, {dated or days[-1]} Oct 2023 03:00:13 GMT"}
+        server.serve(path, multipart(*entities), content_type=self.TYPE, headers={"Link": header, **modified})
+
+    def serve_chain(self, server: FeedServer) -> None:
+        self.serve(server, "/4", 7, 8, self="/4", prev="/3")
+        self.serve(server, "/3", 5, 6, self="/3", prev="/2", next="/4")
+        self.serve(server, "/2", 3, 4, self="/2", prev="/1", next="/3")
+        self.serve(server, "/1", 1, 2, self="/1", next="/2")
+
+    def test_sealed_page_leads_to_the_newest(self, server: FeedServer, project: Project) -> None:
+        self.serve_chain(server)
+        run = project.crawl(server.url("/1"))
+        assert server.asked() == ["/1", "/2", "/3", "/4", "/3", "/2", "/1"]
+        assert len(run.changes) == 8
+        assert run.warnings() == []
+        assert project.verdict() == ("complete", [])
+
+    def test_newest_page_that_is_sealed_later_leads_on_though_its_body_is_the_same(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        self.serve_chain(server)
+        project.crawl(server.url("/4"))
+        server.asked()
+        self.serve(server, "/4", 7, 8, self="/4", prev="/3", next="/5")
+        self.serve(server, "/5", 9, self="/5", prev="/4")
+        server.answers["/4"].etag = False
+        run = project.crawl(server.url("/4"))
+        assert server.asked() == ["/4", "/5", "/4"]
+        assert run.changes == {"9@x": "new"}
+        assert project.verdict() == ("complete", [])
+
+    def test_sealed_pages_in_a_circle_end_the_search(self, server: FeedServer, project: Project) -> None:
+        self.serve(server, "/1", 1, self="/1", next="/2")
+        self.serve(server, "/2", 2, self="/2", next="/3")
+        self.serve(server, "/3", 3, self="/3", next="/4")
+        self.serve(server, "/4", 4, self="/4", next="/2")
+        project.crawl(server.url("/1"))
+        assert len(server.asked()) < 10
+        assert project.verdict() == ("incomplete", ["no-current"])
+
+    def test_neighbours_that_disagree_are_reported(self, server: FeedServer, project: Project) -> None:
+        self.serve_chain(server)
+        self.serve(server, "/3", 5, 6, self="/3b", prev="/2", next="/elsewhere")
+        self.serve(server, "/2", 3, 4, self="/2", prev="/1")
+        run = project.crawl(server.url("/4"))
+        assert run.warnings() == [
+            f"WARNING: {server.url('/3')}: the page after it is {server.url('/elsewhere')}, "
+            f"but {server.url('/4')} has led to it (and 1 more)",
+            f"WARNING: {server.url('/2')}: it names no page after it, but one has led to it",
+        ]
+        assert run.stats["fhcrawl/neighbour/disagrees"] == 3
+        assert len(run.changes) == 8
+        assert project.verdict() == ("complete", [])
+
+    def test_newest_page_may_be_polled_at_another_url(self, server: FeedServer, project: Project) -> None:
+        self.serve_chain(server)
+        self.serve(server, "/feed", 7, 8, self="/4", prev="/3")
+        assert project.crawl(server.url("/feed")).warnings() == []
+        self.serve(server, "/other", 7, 8, prev="/3")
+        assert project.crawl(server.url("/other")).warnings() == []
+
+    def test_last_modified_that_goes_backwards_between_pages_is_reported(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        self.serve_chain(server)
+        self.serve(server, "/3", 5, 9, self="/3", prev="/2", next="/4")
+        run = project.crawl(server.url("/4"))
+        assert run.warnings() == [
+            f"WARNING: {server.url('/3')}: Last-Modified goes backwards: 2023-10-09T03:00:13Z, "
+            f"and 2023-10-08T03:00:13Z on the page after it (and 1 more)"
+        ]
+        assert run.stats["fhcrawl/neighbour/backwards"] == 2
+
+    def test_page_behind_one_that_was_skipped_is_not_compared(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        self.serve_chain(server)
+        first = server.answers.pop("/1")
+        project.crawl(server.url("/4"))
+        server.answers["/1"] = first
+        self.serve(server, "/4", 7, 8, 9, self="/4", prev="/3")
+        server.asked()
+        assert project.crawl(server.url("/4")).warnings() == []
+        assert server.asked() == ["/4", "/1"]
+        assert project.verdict() == ("complete", [])
+
+
+class TestWordPress:
+    """What a real WordPress hardly answers; test_wordpress.py has one."""
+
+    GENERATOR = "<generator>https://wordpress.org/?v=6.1.9</generator>"
+    ON = {"FHCRAWL_WORDPRESS_ENABLED": 1}  # noqa: RUF012
+
+    def serve(self, server: FeedServer) -> str:
+        server.serve("/feed/", rss([E("3")], head=self.GENERATOR))
+        server.serve("/feed/?paged=2", rss([E("2")], head=self.GENERATOR))
+        server.serve("/feed/?paged=3", rss([E("1")], head=self.GENERATOR))
+        # As WordPress answers behind its last page.
+        link = f'<{server.url("/wp-json/")}>; rel="https://api.w.org/"'
+        end = Answer(rss([], head=self.GENERATOR).encode(), 404, headers={"Link": link})
+        server.answers["/feed/?paged=4"] = end
+        return server.url("/feed/")
+
+    def test_pages_are_walked_until_there_is_none(self, server: FeedServer, project: Project) -> None:
+        feed = self.serve(server)
+        run = project.crawl(feed, settings=self.ON)
+        assert server.asked() == ["/feed/", *(f"/feed/?paged={number}" for number in (2, 3, 4))]
+        assert set(run.changes) == {"1", "2", "3"}
+        assert project.verdict() == ("lossy", ["paged"])
+        project.crawl(feed, settings=self.ON)
+        assert server.asked() == ["/feed/"]
+
+    def test_pages_are_walked_from_when_they_are_asked_for(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        feed = self.serve(server)
+        project.crawl(feed)
+        server.asked()
+        run = project.crawl(feed, settings=self.ON)
+        assert server.asked() == ["/feed/", *(f"/feed/?paged={number}" for number in (2, 3, 4))]
+        assert set(run.changes) == {"1", "2"}
+        project.crawl(feed)
+        assert project.verdict() == ("unknown", ["no-history"])
+
+    def test_pages_are_not_guessed_unless_asked_for(self, server: FeedServer, project: Project) -> None:
+        run = project.crawl(self.serve(server))
+        assert set(run.changes) == {"3"}
+        assert project.verdict() == ("unknown", ["no-history"])
+
+    def test_pages_of_other_software_are_not_guessed(self, server: FeedServer, project: Project) -> None:
+        server.serve("/feed/", rss([E("3")]))
+        server.serve("/feed/?paged=2", rss([E("2")]))
+        project.crawl(server.url("/feed/"), settings=self.ON)
+        assert server.asked() == ["/feed/"]
+
+    def test_page_that_cannot_be_had_is_a_gap(self, server: FeedServer, project: Project) -> None:
+        feed = self.serve(server)
+        server.serve("/feed/?paged=3", "", status=410)
+        project.crawl(feed, settings=self.ON)
+        assert project.verdict() == ("lossy", ["http-410", "paged"])
+
+    def test_page_that_was_left_for_a_later_run_may_not_be_there(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        feed = self.serve(server)
+        server.serve("/feed/?paged=2", "", status=410)
+        project.crawl(feed, settings=self.ON)
+        assert project.verdict() == ("unknown", ["http-410", "no-history"])
+        del server.answers["/feed/?paged=2"]
+        server.asked()
+        project.crawl(feed, settings=self.ON)
+        assert server.asked() == ["/feed/", "/feed/?paged=2"]
+        assert project.verdict() == ("unknown", ["no-history"])
+
+    def test_pages_that_all_show_the_same_are_none(self, server: FeedServer, project: Project) -> None:
+        """A server that ignores the number, and writes the page's URL into each."""
+        for path in ("/feed/", *(f"/feed/?paged={number}" for number in range(2, 9))):
+            own = f'<atom:link rel="self" href="{path}"/>'
+            server.serve(path, rss([E("1")], head=self.GENERATOR + own))
+        project.crawl(server.url("/feed/"), settings=self.ON)
+        assert server.asked() == ["/feed/", "/feed/?paged=2"]
+        assert project.verdict() == ("unknown", ["no-history"])
+
+    def test_page_that_shows_the_one_before_it_is_asked_for_again(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        """As many entries have come in between as a page has."""
+        feed = self.serve(server)
+        later = server.answers["/feed/?paged=3"]
+        own = '<atom:link rel="self" href="/feed/?paged=3"/>'
+        server.serve("/feed/?paged=3", rss([E("2")], head=self.GENERATOR + own))
+        project.crawl(feed, settings=self.ON)
+        assert project.verdict() == ("lossy", ["repeats", "paged"])
+        server.answers["/feed/?paged=3"] = later
+        run = project.crawl(feed, settings=self.ON)
+        assert run.changes == {"1": "new"}
+        assert project.verdict() == ("lossy", ["paged"])
+
+    def test_pages_are_guessed_where_the_feed_has_moved_for_good(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        self.serve(server)
+        server.serve("/rss", "", status=301, headers={"Location": "/feed/"})
+        run = project.crawl(server.url("/rss"), settings=self.ON)
+        assert server.asked() == ["/rss", "/feed/", *(f"/feed/?paged={number}" for number in (2, 3, 4))]
+        assert set(run.changes) == {"1", "2", "3"}
