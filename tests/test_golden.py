@@ -86,6 +86,7 @@ def crawl_broken(server: FeedServer, project: Project) -> list[dict[str, Any]]:
     return [project.crawl(*urls, settings={"RETRY_TIMES": 1}).all_stats]
 
 
+@pytest.mark.quick_lane
 @pytest.mark.parametrize("crawl", [crawl_archives, crawl_pages, crawl_broken], ids=lambda f: f.__name__)
 def test_stats_and_feeds(
     crawl: Crawl, server: FeedServer, project: Project, golden: Callable[[str, str], None]
@@ -95,6 +96,7 @@ def test_stats_and_feeds(
     golden(f"{crawl.__name__}-feeds.json", as_json(project.feeds(), server))
 
 
+@pytest.mark.quick_lane
 def test_help(project: Project, golden: Callable[[str, str], None]) -> None:
     shown = [project.scrapy(name, "--help", COLUMNS="100").stdout for name in COMMANDS]
     # Python 3.13 names the argument once: `-o, --output FILE`.

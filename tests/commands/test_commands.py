@@ -70,6 +70,7 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
     }
 
 
+@pytest.mark.quick_lane
 def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
     lines = project.scrapy("feeds").stdout.splitlines()
     assert lines[0].split() == ["VERDICT", "KIND", "ENTRIES", "SUBSCRIBED", "FEED"]
@@ -155,6 +156,7 @@ def test_export_of_one_feed_to_stdout(crawled: FeedServer, project: Project) -> 
     assert [json.loads(line)["feed"] for line in done.stdout.splitlines()] == [crawled.url("/two")]
 
 
+@pytest.mark.quick_lane
 def test_export_tells_what_no_run_has_exported(server: FeedServer, project: Project) -> None:
     server.serve("/one", atom([E("1")]))
     project.crawl(server.url("/one"), output=None)
@@ -240,6 +242,7 @@ def test_help_has_an_example(project: Project, command: str) -> None:
     assert f"scrapy {command}" in shown.partition("Options")[0].partition("Usage")[2][30:]
 
 
+@pytest.mark.quick_lane
 def test_demo_crawls_a_feed_and_then_only_what_is_new(project: Project) -> None:
     first = project.scrapy("demo")
     assert first.returncode == 0, first.stderr

@@ -41,6 +41,7 @@ def prefetched(run: Run) -> tuple[int, int]:
     return run.stats.get("fhcrawl/prefetch/hit", 0), run.stats.get("fhcrawl/prefetch/miss", 0)
 
 
+@pytest.mark.quick_lane
 def test_chain_with_a_pattern_is_fetched_ahead(server: FeedServer, project: Project) -> None:
     run = project.crawl(serve_chain(server, COUNTER), settings=EIGHT)
     assert sorted(server.asked()) == sorted(["/index", *COUNTER])

@@ -34,6 +34,7 @@ and a line</title><link href="/1"/><link rel="enclosure" href="/1.mp3" type="aud
 </feed>"""
 
 
+@pytest.mark.quick_lane
 def test_csv_is_read_back_to_the_same_values(server: FeedServer, project: Project) -> None:
     server.serve("/index", RICH)
     feed = server.url("/index")
@@ -57,6 +58,7 @@ def test_csv_is_read_back_to_the_same_values(server: FeedServer, project: Projec
     assert rich["content_type"] == "xhtml"
 
 
+@pytest.mark.quick_lane
 def test_export_appends_without_a_second_csv_header(server: FeedServer, project: Project) -> None:
     feed = server.url("/index")
     server.serve("/index", atom([E("1")]))
@@ -141,6 +143,7 @@ def test_changes_of_other_feeds_wait_for_their_own_run(server: FeedServer, proje
     assert project.crawl(server.url("/one")).changes == {"1": "new"}
 
 
+@pytest.mark.quick_lane
 @pytest.mark.parametrize("output", ["/proc/none/out.jsonl", "folder"])
 def test_export_that_cannot_be_written_is_made_good_by_the_next_run(
     server: FeedServer, project: Project, output: str

@@ -37,6 +37,7 @@ def test_middleware_is_scrapy_deltafetch() -> None:
     assert issubclass(DeltaFetch, scrapy_deltafetch.DeltaFetch)
 
 
+@pytest.mark.quick_lane
 def test_error_in_a_pipeline_leaves_the_archive_unmarked(server: FeedServer, project: Project) -> None:
     feed = serve_chain(server, 3)
     run = project.crawl(feed, settings=faulty.settings("Raises"), TEST_ENTRY="3")
@@ -219,6 +220,7 @@ def test_archive_reached_in_a_later_run_keeps_its_place(server: FeedServer, proj
     assert project.logical_feed()["1"]["summary"] == "newest"
 
 
+@pytest.mark.quick_lane
 @pytest.mark.parametrize("k", [1, 2, 5, 9])
 def test_run_after_a_kill_fetches_only_what_is_missing(server: FeedServer, project: Project, k: int) -> None:
     feed = serve_chain(server, 10)

@@ -79,6 +79,7 @@ AT_ANY_TIME: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
+@pytest.mark.quick_lane
 def test_only_what_is_due_is_asked_for(server: FeedServer, project: Project) -> None:
     for path, (head, header) in {**WAITING, **AT_ANY_TIME}.items():
         server.serve(path, rss([E(path)], head=head), headers=header)

@@ -130,6 +130,7 @@ def test_subscription_document_that_cannot_be_had_is_a_gap(server: FeedServer, p
     assert project.verdict() == ("unknown", ["http-404"])
 
 
+@pytest.mark.quick_lane
 def test_subscription_document_that_fails_later_takes_the_verdict_back(
     server: FeedServer, project: Project
 ) -> None:

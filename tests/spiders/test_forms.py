@@ -63,6 +63,7 @@ class TestPages:
 
 
 class TestLinkHeaders:
+    @pytest.mark.quick_lane
     @pytest.mark.parametrize("write", [atom, rss])
     def test_history_links_in_headers_are_followed(
         self, server: FeedServer, project: Project, write: type
@@ -82,6 +83,7 @@ class TestLinkHeaders:
 
 
 class TestStartingPoints:
+    @pytest.mark.quick_lane
     def test_html_page_leads_to_its_feed(self, server: FeedServer, project: Project) -> None:
         page = (
             '<!DOCTYPE html><html><head><link rel="stylesheet" href="/x.css">'
@@ -197,6 +199,7 @@ class TestStartingPoints:
         project.crawl(server.url("/old"))
         assert server.asked() == ["/then", "/new"]
 
+    @pytest.mark.quick_lane
     def test_files_are_a_feed(self, project: Project, tmp_path: Path) -> None:
         folder = tmp_path / "feeds"
         folder.mkdir()
@@ -334,6 +337,7 @@ class TestDeletedEntries:
         assert set(run.changes) == {"3", "4"}
         assert set(project.logical_feed()) == {"3", "4"}
 
+    @pytest.mark.quick_lane
     def test_deleted_entry_is_exported_once_and_may_come_back(
         self, server: FeedServer, project: Project
     ) -> None:

@@ -80,6 +80,7 @@ class TestSnapshot:
         assert [item["id"] for item in again.items] == ["2"]
         assert "Traceback" not in run.log + again.log
 
+    @pytest.mark.quick_lane
     def test_index_is_crawled_page_by_page(self, server: FeedServer, project: Project) -> None:
         serve_snapshot(server, "s 1", ["a", "b"], ["c"])
         run = project.crawl(server.url("/snapshot"))

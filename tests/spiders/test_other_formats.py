@@ -46,6 +46,7 @@ class TestDrafts:
 
 
 class TestOtherFormats:
+    @pytest.mark.quick_lane
     def test_json_feed_is_paged(self, server: FeedServer, project: Project) -> None:
         head = '{"version": "https://jsonfeed.org/version/1.1", "title": "t", '
         item = '"items": [{"id": "%s", "content_text": "x", "date_modified": "2004-01-01T00:00:00+01:00"}]}'
@@ -58,6 +59,7 @@ class TestOtherFormats:
         assert run.items[0]["updated"] == "2003-12-31T23:00:00Z"
         assert project.verdict() == ("lossy", ["paged"])
 
+    @pytest.mark.quick_lane
     def test_rss_1_is_archived(self, server: FeedServer, project: Project) -> None:
         document = (
             '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"'
@@ -86,6 +88,7 @@ def multipart(*entities: tuple[str, str, str, str], boundary: str = "<b>") -> by
 class TestMultipart:
     TYPE = 'multipart/package; boundary="<b>"'
 
+    @pytest.mark.quick_lane
     def test_pages_are_walked_back_and_events_kept(self, server: FeedServer, project: Project) -> None:
         dated = {"Last-Modified": "Thu, 5 Oct 2023 03:00:13 GMT"}
         newest = multipart(("c@x", "5", "DELETE", "gone"), ("b@x", "5", "PUT", "again"))
@@ -212,6 +215,7 @@ class TestWordPress:
         server.answers["/feed/?paged=4"] = end
         return server.url("/feed/")
 
+    @pytest.mark.quick_lane
     def test_pages_are_walked_until_there_is_none(self, server: FeedServer, project: Project) -> None:
         feed = self.serve(server)
         run = project.crawl(feed, settings=self.ON)

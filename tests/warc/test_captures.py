@@ -61,6 +61,7 @@ def archive(project: Project) -> Archive:
     return Archive(project.folder / "old.warc.gz")
 
 
+@pytest.mark.quick_lane
 @pytest.mark.parametrize("compressed", [True, False])
 def test_old_captures_complete_a_feed_and_leave_its_verdict(
     server: FeedServer, project: Project, compressed: bool

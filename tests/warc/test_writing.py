@@ -55,6 +55,7 @@ def crawl(project: Project, *urls: str, **settings: object) -> Run:
     return run
 
 
+@pytest.mark.quick_lane
 @pytest.mark.parametrize("name", ["kept/%(name)s.warc.gz", "kept/%(name)s.warc"])
 def test_responses_are_kept_as_they_came_and_other_tools_read_them(
     server: FeedServer, project: Project, name: str
