@@ -8,6 +8,8 @@ import pytest
 
 from tests.benchmarks.measuring import ROOT
 
+pytestmark = pytest.mark.full_lane("runs a benchmark")
+
 
 @pytest.mark.usefixtures("redis_url", "postgresql_url")
 def test_benchmark_reports_both_jobs_and_their_ratio() -> None:

@@ -10,6 +10,8 @@ from tests.benchmarks.chain import Chain
 from tests.benchmarks.measuring import ROOT
 from tests.benchmarks.profiling import Sampler
 
+pytestmark = pytest.mark.full_lane("runs a benchmark")
+
 TINY = ("--archives", "3", "--entries", "4", "--rounds", "1")
 
 

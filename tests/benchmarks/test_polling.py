@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.benchmarks.test_crawl import run
+
+pytestmark = pytest.mark.full_lane("runs a benchmark")
 
 
 def test_benchmark_reports_costs_and_ratio() -> None:

@@ -4,7 +4,11 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from tests.benchmarks.measuring import ROOT
+
+pytestmark = pytest.mark.full_lane("runs a benchmark")
 
 
 def test_benchmark_reports_all_crawls_and_ratios() -> None:

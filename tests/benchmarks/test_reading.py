@@ -16,6 +16,8 @@ from tests.benchmarks.reading import FORMATS, URL, rss
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.full_lane("runs a benchmark")
+
 SIZES = ("5 KB", "150 KB", "200 KB")
 TARGETS = {
     "time, fhcrawl/feedparser": "0.2",
