@@ -12,6 +12,7 @@ from scrapy_redis import scheduler
 
 from fhcrawl.cluster.extension import ClusterExtension
 from fhcrawl.cluster.politeness import PolitenessMiddleware
+from fhcrawl.core.engine import look_again
 from fhcrawl.exceptions import ClusterError
 
 if TYPE_CHECKING:
@@ -144,10 +145,7 @@ class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has 
                 self._kept = monotonic()
         except ClusterError as error:
             self._extension.lose_board(error)
-        # Scrapy has no other way to say that there may be more now; by itself it looks every five seconds.
-        slot: Any = self._crawler.engine._slot
-        if slot is not None:
-            slot.nextcall.schedule()
+        look_again(self._crawler.engine)
 
     @property
     def _downloader(self) -> Downloader:

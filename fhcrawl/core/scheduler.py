@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.core import scheduler
 
+from fhcrawl.core.engine import requests_in_progress
 from fhcrawl.extensions.store import StoreExtension
 
 if TYPE_CHECKING:
@@ -41,14 +42,8 @@ class Scheduler(scheduler.Scheduler):
 
     def note_ended(self) -> None:
         """Forget the requests that have ended, which would be kept until `done` is asked."""
-        self._under_way.end(self._in_hand)
+        self._under_way.end(requests_in_progress(self._engine))
 
     def done(self) -> list[str]:
         """The feeds of which nothing is left to do, each once; none, if only the crawl's end can tell."""
-        return self._under_way.done(self._in_hand) if self._counts_all else []
-
-    @property
-    def _in_hand(self) -> set[Request]:
-        # Scrapy 2.19 has no signal for the end of a request, and no public name for what the engine is at.
-        slot = self._engine._slot if self._engine is not None else None
-        return set() if slot is None else slot.inprogress
+        return self._under_way.done(requests_in_progress(self._engine)) if self._counts_all else []

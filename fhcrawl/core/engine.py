@@ -1,0 +1,29 @@
+"""What Scrapy's engine has no public name for, as Scrapy 2.19 has it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.core.engine import ExecutionEngine
+
+
+def requests_in_progress(engine: ExecutionEngine | None) -> set[Request]:
+    """Return the requests that have left the scheduler and have not ended.
+
+    A signal for the end of a request would replace it: `request_left_downloader` comes before the callback.
+    """
+    slot = _slot(engine)
+    return set() if slot is None else slot.inprogress
+
+
+def look_again(engine: ExecutionEngine | None) -> None:
+    """Let the engine ask the scheduler for requests now; by itself it does every five seconds."""
+    slot = _slot(engine)
+    if slot is not None:
+        slot.nextcall.schedule()
+
+
+def _slot(engine: ExecutionEngine | None) -> Any:
+    return None if engine is None else engine._slot
