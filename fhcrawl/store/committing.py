@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fhcrawl.store.upserts import Upserts
 
 
+HAVE_PAGES_BEHIND = (Role.SUBSCRIPTION, Role.PAGE)
 PROCESSED = Loss(State.PROCESSED, "", "")
 UNFINISHED = Loss(State.KNOWN, State.KNOWN.value, "has not been read to its end")
 
@@ -146,17 +147,19 @@ class Commit:
         """Write the document and its link."""
         loss = self._visit.loss or unless_lost
         row = rows.document_row(self._feed_id, self._visit, self._write_behind(), loss)
+        leads_to_page = self._visit.behind is not None and self._visit.behind.role is Role.PAGE
+        if not leads_to_page:
+            # It has led to one before, and may again.
+            self._unread_page()
         self._upserts.document.execute(self._connection, row)
-        self._unread_page()
+        if leads_to_page:
+            self._unread_page()
 
     # Pages move on, under the same URLs: what has been read behind a page says nothing any more when that
     # brings news. It counts as unread at once, so that a run that dies here hides nothing from the next one.
     def _unread_page(self) -> None:
         visit = self._visit
-        if visit.behind is None and visit.loss is None:
-            return
-        is_archive = visit.behind is not None and visit.behind.role is Role.ARCHIVE
-        if not is_archive and (visit.left_over or leads_on(visit)):
+        if visit.role in HAVE_PAGES_BEHIND and (visit.left_over or leads_on(visit)):
             parameters = {**self._numbers(), **rows.unread_row(visit)}
             self._connection.execute(statements.UNREAD_PAGE, parameters)
 

@@ -26,30 +26,36 @@ class Run(NamedTuple):
     :param life: how many entries it handles before it is killed; None if it is not
     :param gaps: numbers of the pages that answer 500
     :param cuts: numbers of the pages that are cut off behind their last entry
+    :param alone: whether the newest page leads to no other one
     """
 
     added: int
     life: int | None = None
     gaps: frozenset[int] = frozenset()
     cuts: frozenset[int] = frozenset()
+    alone: bool = False
 
 
 some = st.frozensets(st.integers(0, 4), max_size=1)
 runs = st.lists(
-    st.builds(Run, st.integers(0, 5), st.none() | st.integers(0, 6), some, some),
+    st.builds(Run, st.integers(0, 5), st.none() | st.integers(0, 6), some, some, st.booleans()),
     max_size=5,
 )
 
 
 def pages(
-    count: int, gaps: frozenset[int] = frozenset(), cuts: frozenset[int] = frozenset()
+    count: int,
+    gaps: frozenset[int] = frozenset(),
+    cuts: frozenset[int] = frozenset(),
+    alone: bool = False,
 ) -> dict[str, str | int]:
     """The pages of a feed with so many entries, the newest first."""
     ids = [str(number) for number in range(count, 0, -1)]
     parts = [ids[begin : begin + SIZE] for begin in range(0, max(count, 1), SIZE)]
     served: dict[str, str | int] = {}
     for number, part in enumerate(parts):
-        links = {"next": url(number + 1)} if number + 1 < len(parts) else {}
+        is_last = number + 1 == len(parts) or (alone and number == 0)
+        links = {} if is_last else {"next": url(number + 1)}
         page = atom([E(name) for name in part], links={"first": INDEX, **links})
         served[url(number)] = page.removesuffix("</feed>\n") if number in cuts else page
     return served | {url(number): 500 for number in gaps if number < len(parts)}
@@ -67,6 +73,8 @@ def url(number: int) -> str:
 @example([Run(6), Run(4, cuts=frozenset({0}))])
 @example([Run(6), Run(4, cuts=frozenset({1}))])
 @example([Run(6), Run(6, life=2), Run(4, life=4), Run(2, life=4)])
+@example([Run(6), Run(6, alone=True)])
+@example([Run(6), Run(6, alone=True), Run(1)])
 @example([Run(5, cuts=frozenset({0})), Run(2), Run(3, gaps=frozenset({1})), Run(4)])
 def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(
     new_database: NewDatabase, history: list[Run]
@@ -75,7 +83,7 @@ def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(
     with new_database() as database:
         for run in history:
             count += run.added
-            Engine(database.url, pages(count, run.gaps, run.cuts), run.life).crawl(INDEX)
+            Engine(database.url, pages(count, run.gaps, run.cuts, run.alone), run.life).crawl(INDEX)
         Engine(database.url, pages(count)).crawl(INDEX)
         opened = Store.open(database.url)
         found = {entry["id"] for entry in opened.entries()}
