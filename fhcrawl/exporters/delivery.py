@@ -200,12 +200,15 @@ def _name(files: list[WrittenFile]) -> None:
         os.replace(file.written, file.name)
 
 
-def recover(store: Store) -> None:
+def recover(store: Store, locked: Path | None = None) -> None:
     """Make good the deliveries that a process which died had begun.
 
     If no file has its name yet, the changes are exported anew; if one has, the others get theirs too.
+
+    :param locked: a file that this process has the lock of: it is about to be another file than the one that
+        a delivery has noted, which could not be made good any more
     """
-    for number, rows in store.dead_deliveries():
+    for number, rows in store.dead_deliveries(None if locked is None else str(locked)):
         if settle(store, number, [WrittenFile(*row) for row in rows]):
             logger.info("An export that was cut off has been finished")
         else:

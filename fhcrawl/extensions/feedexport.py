@@ -50,7 +50,7 @@ class FileFeedStorage(feedexport.FileFeedStorage):
     beside: Path | None = None
     written: WrittenFile | None = None
     # Makes good what a process has left that died while it was writing to the file.
-    recover: Callable[[], None] | None = None
+    recover: Callable[[Path], None] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -80,7 +80,7 @@ class FileFeedStorage(feedexport.FileFeedStorage):
             self._lock.enter_context(locked(path))
             self._target = path
         if self.recover is not None:
-            self.recover()
+            self.recover(path)
         if mode == "ab":
             appending.check(path, self._options)
         file, self.beside = delivery.open_beside(path, mode)

@@ -91,10 +91,20 @@ def note_files(connection: Connection, number: int, files: list[list[Any]]) -> N
         raise LeaseError("another crawl took this one for dead, and exports its changes")
 
 
-def dead(connection: Connection) -> list[tuple[int, list[list[Any]]]]:
-    """The deliveries whose process is gone, though they have not ended: number and files."""
+def dead(connection: Connection, locked: str | None = None) -> list[tuple[int, list[list[Any]]]]:
+    """The deliveries whose process is gone, though they have not ended: number and files.
+
+    :param locked: the name of a file that this process has the lock of, so that nobody else delivers to it;
+        a worker of a job may be gone long before its lease has run out, and one that could not end its
+        delivery need not be gone
+    """
     begun = connection.execute(select(deliveries).order_by(deliveries.c.id)).all()
-    return [(row.id, json.loads(row.files)) for row in begun if leases.is_dead(connection, row.run)]
+    found = [(row.id, row.run, json.loads(row.files)) for row in begun]
+    return [
+        (number, files)
+        for number, run, files in found
+        if leases.is_dead(connection, run) or any(name == locked for _written, name, *_ in files)
+    ]
 
 
 def end(connection: Connection, number: int) -> None:

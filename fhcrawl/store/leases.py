@@ -34,6 +34,7 @@ LONGEST = 24 * 60 * 60
 # What ends later, by much, was noted by a clock that was wrong: it would hold its feeds until then.
 LIVES = (runs.c.expires > NOW) & (runs.c.expires <= NOW + 2 * LONGEST)
 TAKEN_OVER = "another crawl has taken it over, because this one was silent for too long"
+EXPORTED = "another process of its job is exporting what changed in it"
 FINISHED = "this crawl has finished with it, and another one may have it"
 # Renewed when a third of it has passed, so that two renewals may fail.
 RENEWALS = 3
@@ -53,7 +54,9 @@ HOLDER = (
 # Changes that are being delivered are read meanwhile: nobody may write to their feeds. There are few
 # deliveries, and mostly none; a feed may have many changes.
 _is_delivered = exists().where(changes.c.feed_id == feeds.c.id, changes.c.delivery == deliveries.c.id)
+_is_of_delivering_run = exists().where(deliveries.c.run == feeds.c.run)
 IS_DELIVERED_BY_ITS_RUN = exists().where(deliveries.c.run == feeds.c.run, _is_delivered)
+IS_OF_DELIVERING_RUN = select(feeds.c.id).where(feeds.c.id == bindparam("feed_id"), _is_of_delivering_run)
 RELEASED = select(feeds.c.id).where(
     feeds.c.id.in_(bindparam("released", expanding=True)),
     feeds.c.released.is_not(None),
@@ -79,7 +82,9 @@ class Leases:
         if self._shares:
             is_held &= self._is_own()
         kept = case((is_held, feeds.c.run), else_=null())
-        self._fence = feeds.update().where(feeds.c.id == bindparam("b_feed_id")).values(run=kept)
+        of_feed = feeds.c.id == bindparam("b_feed_id")
+        self._fence = feeds.update().where(of_feed).values(run=kept)
+        self._fence_of_delivery = feeds.update().where(of_feed, _is_of_delivering_run).values(run=null())
 
     @property
     def pause(self) -> float:
@@ -140,6 +145,8 @@ class Leases:
             raise LeaseError(TAKEN_OVER)
         if holder.released is not None:
             raise LeaseError(FINISHED)
+        if self._shares and connection.scalar(IS_OF_DELIVERING_RUN, {"feed_id": feed_id}):
+            raise LeaseError(EXPORTED)
         self.renew(connection)
 
     # The feeds of a process of a job are another one's when it was taken for dead, though the job's they are.
@@ -163,6 +170,9 @@ class Leases:
     def fence(self, connection: Executes, feed_id: int) -> None:
         """The same without a result: PostgreSQL fails, in a way that `is_fence` knows."""
         connection.execute(self._fence, {"b_feed_id": feed_id})
+        if self._shares:
+            # A statement of its own: it sees what was committed while the first one waited for the feed.
+            connection.execute(self._fence_of_delivery, {"b_feed_id": feed_id})
         self.renew(connection)
 
 

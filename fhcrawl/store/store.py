@@ -505,10 +505,13 @@ class Store:
             if self._leases is not None:
                 self._leases.renew(connection)
 
-    def dead_deliveries(self) -> list[tuple[int, list[list[Any]]]]:
-        """The deliveries whose process is gone, though they have not ended: number and files."""
+    def dead_deliveries(self, locked: str | None = None) -> list[tuple[int, list[list[Any]]]]:
+        """The deliveries whose process is gone, though they have not ended: number and files.
+
+        :param locked: the name of a file that this process has the lock of: nobody else delivers to it
+        """
         with self._database.snapshot() as connection:
-            return exports.dead(connection)
+            return exports.dead(connection, locked)
 
     def end_delivery(self, number: int) -> None:
         """Note that the changes of a delivery have been exported."""

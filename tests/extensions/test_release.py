@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -210,15 +210,19 @@ def test_export_that_waits_for_its_file_holds_up_no_feed(project: Project, slow:
     assert len(ids(path)) == 6
 
 
-def test_export_that_was_cut_off_counts_before_more_is_appended(server: FeedServer, project: Project) -> None:
-    """Else nobody could see any more that the file had got its name."""
+@pytest.mark.parametrize("job", [None, "job"], ids=["process", "worker of a job"])
+def test_export_that_was_cut_off_counts_before_more_is_appended(
+    server: FeedServer, project: Project, job: str | None
+) -> None:
+    """Else nobody could see any more that the file had got its name, though the job's lease lasts longer."""
     path = project.folder / "all.jsonl"
+    left = ExitStack()
 
     def die(_path: str) -> None:
         """Be another crawl, that dies when its file has its name and its changes do not count as exported."""
         server.on_request = None
-        store = Store.open(project.database.url)
-        run = store.begin_run()
+        store = left.enter_context(closing(Store.open(project.database.url)))
+        run = store.begin_run(job)
         store.begin_walk(FEED, run, NOW)
         store.commit(visit(run, "a"))
         number = store.begin_delivery(run)
@@ -227,11 +231,13 @@ def test_export_that_was_cut_off_counts_before_more_is_appended(server: FeedServ
         written = delivery.close_whole(file, beside, path)
         store.note_files(number, [list(written)])
         beside.rename(path)
-        store.close()
+        if job is None:
+            store.end_run()
 
     server.serve("/index", atom([E("2")]))
     server.on_request = die
-    project.crawl(server.url("/index"), output=None, args=("-o", "all.jsonl"))
+    with left:
+        project.crawl(server.url("/index"), output=None, args=("-o", "all.jsonl"))
     assert ids(path) == ["1", "2"]
     assert project.database.rows("SELECT id FROM changes") == []
     assert project.database.rows("SELECT id FROM deliveries") == []
