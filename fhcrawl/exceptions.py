@@ -37,6 +37,10 @@ class ArgumentError(FhcrawlError):
     """A spider argument or a setting that cannot be used; says what to write instead."""
 
 
+class ContextError(FhcrawlError):
+    """A request does not carry what one of a walk does; the sentence names the keys."""
+
+
 class StoreError(FhcrawlError):
     """The store cannot be opened, read or written; the sentence names the cause."""
 

@@ -14,6 +14,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy_redis.connection import from_settings
 
 from fhcrawl.cluster.board import Board
+from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ArgumentError, ClusterError, StoreError
 from fhcrawl.extensions.store import StoreExtension, open_store, store_url
 from fhcrawl.store import leases
@@ -199,7 +200,7 @@ class ClusterExtension(StoreExtension):
             self._put_down(feed)
             return
         self._stats.inc_value(RESUMED)
-        for request in spider.first(self.store.renumber(known), options):
+        for request in spider.first(self.store.renumber(known), FeedOptions(**options)):
             self._crawler.engine.crawl(request)
 
     def leave(self) -> None:

@@ -9,6 +9,8 @@ from scrapy_redis.queue import Base
 
 from fhcrawl.cluster.board import Item
 from fhcrawl.cluster.extension import ClusterExtension
+from fhcrawl.crawling.context import context_of
+from fhcrawl.exceptions import ContextError
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -43,9 +45,9 @@ class HostQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
 
     def item(self, request: Request) -> Item:
         """A request as it waits."""
-        known = request.cb_kwargs
+        walk = context_of(request).walk
         host = self.spider.crawler.engine.downloader.get_slot_key(request)
-        return Item(known["feed"], host, known["options"], self._encode_request(request))
+        return Item(walk.feed, host, walk.options.plain(), self._encode_request(request))
 
     def push(self, request: Request) -> None:
         """Let a request wait."""
@@ -57,8 +59,10 @@ class HostQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
         if taken is None:
             return None
         try:
-            return Next(taken.item, self._decode_request(taken.item.request), taken.asks)
-        except (LookupError, TypeError, ValueError) as error:
+            request = self._decode_request(taken.item.request)
+            context_of(request)
+            return Next(taken.item, request, taken.asks)
+        except (LookupError, TypeError, ValueError, ContextError) as error:
             # Another fhcrawl has written it. The next run begins where the walk has come to.
             logger.error("A request of %s cannot be read (%r)", printable(taken.item.feed), error)
             self._board.leave_host(taken.item.host, 0, "")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 from dataclasses import asdict, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fhcrawl import logical_feed
 from fhcrawl.crawling import parser, responses
+from fhcrawl.crawling.context import Referral, context_of
 from fhcrawl.documents import Bounds, limits, snapshot
 from fhcrawl.documents.pieces import InPieces, pieces
 from fhcrawl.documents.xml import entities
 from fhcrawl.items import EntryVersion
-from fhcrawl.logical_feed import Newer, Place, Role, Version
+from fhcrawl.logical_feed import Place, Role, Version
 from fhcrawl.logical_feed.ordering import latest_time, order
 from fhcrawl.logical_feed.relations import contradiction, contradiction_behind
 from fhcrawl.logical_feed.visit import Loss, State, Visit
@@ -68,7 +69,7 @@ def unread(response: Response, error: NotAFeedError, most: Bounds) -> Loss:
 
 def is_snapshot(visit: Visit, response: Response) -> bool:
     """Whether the index of a snapshot that the feed goes on from was asked for."""
-    return bool(visit.asked == response.cb_kwargs["options"].get("snapshot"))
+    return visit.asked == context_of(response).walk.options.snapshot
 
 
 def fill_list(visit: Visit, response: Response, listed: DocumentList, unread: int) -> Step | None:
@@ -103,32 +104,32 @@ def elsewhere(visit: Visit, response: Response, document: FeedDocument, limit: i
 
     :param limit: how many pages of a multipart feed are followed to the newest one; 0 is no limit
     """
-    own, says = (visit.asked, visit.url), responses.oddities(responses.asked(response))
+    context = context_of(response)
+    own, says = (visit.asked, visit.url), responses.oddities(context.walk.options)
     current = logical_feed.subscription_link(document, says)
     # Where a feed has moved for good may be an archive by now, and the feed have moved on from where it was.
     if current is None and not document.complete and logical_feed.is_archive(document, own, says):
         current = visit.feed
-    known = response.cb_kwargs
-    if visit.role is not Role.SUBSCRIPTION or current is None or current in own or known.get("is_last"):
+    if visit.role is not Role.SUBSCRIPTION or current is None or current in own or context.is_last:
         return None
     # The pages of a multipart feed lead to the newest one after the other, and may do so in a circle.
     most = limit if current == document.links.get("next-archive") else REFERRALS
-    is_far = bool(most) and known.get("referrals", 0) >= most
-    if is_far or current == known.get("mark") or not responses.is_fetchable(current):
+    number, mark = (0, None) if context.referral is None else (context.referral.number, context.referral.mark)
+    is_far = bool(most) and number >= most
+    if is_far or current == mark or not responses.is_fetchable(current):
         return None
     others = contradiction(document, logical_feed.subscription_relation(document, says), says)
     visit.loss = _contradictory(others) if others else _loss_on_the_way(response)
     return current
 
 
-def referral(visit: Visit, response: Response, url: str) -> dict[str, Any]:
+def referral(visit: Visit, response: Response, url: str) -> Referral:
     """What the request for a subscription document that is elsewhere carries."""
-    number = response.cb_kwargs.get("referrals", 0) + 1
+    before = context_of(response).referral
+    number = 1 if before is None else before.number + 1
     # Brent's algorithm: whatever the circle, one of the marks is in it.
     is_marked = number & (number - 1) == 0
-    mark = url if is_marked else response.cb_kwargs["mark"]
-    loss = None if visit.loss is None else [visit.loss.state.value, *visit.loss[1:]]
-    return {"referrals": number, "mark": mark, "loss": loss}
+    return Referral(number, url if before is None or is_marked else before.mark, visit.loss)
 
 
 def _loss_of(response: Response) -> Loss | None:
@@ -140,27 +141,28 @@ def _loss_of(response: Response) -> Loss | None:
 
 def _loss_on_the_way(response: Response) -> Loss | None:
     """What was wrong with the documents that have led to a subscription document."""
-    carried = response.cb_kwargs.get("loss")
-    return None if carried is None else Loss(State(carried[0]), *carried[1:])
+    before = context_of(response).referral
+    return None if before is None else before.loss
 
 
 def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds) -> Iterator[EntryVersion]:
     """Note in a visit what its document says; the document's entries."""
-    says = responses.oddities(responses.asked(response))
+    walk = context_of(response).walk
+    says = responses.oddities(walk.options)
     visit.title = document.title
     visit.kind = logical_feed.kind(document, says).value
     visit.updated = document.updated
     visit.behind = logical_feed.behind(document, (visit.asked, visit.url), says)
     visit.moved_to = _moved_to(visit, response, document)
     visit.loss = _beyond(document, most) or _loss(visit, document, says) or _loss_of(response)
-    if response.cb_kwargs.get("loss"):
+    if _loss_on_the_way(response):
         # The next run looks again at what has led here.
         visit.location = visit.feed
     _compare(visit, response, document)
-    since: str | None = response.cb_kwargs["options"].get("since") if visit.role is not Role.PART else None
+    since = walk.since or "" if visit.role is not Role.PART else ""
     if since:
         _bound(visit, document, since)
-    versions = list(_versions(visit, document, since or ""))
+    versions = list(_versions(visit, document, since))
     responses.note_growth(response, visit.inherited)
     visit.versions = [version for version in versions if version is not None]
     visit.deletions = _deletions(visit, document)
@@ -183,10 +185,10 @@ def _moved_to(visit: Visit, response: Response, document: FeedDocument) -> str |
 
 def _compare(visit: Visit, response: Response, document: FeedDocument) -> None:
     """Compare a page with the newer one that has led to it."""
-    newer = response.cb_kwargs.get("newer")
+    newer = context_of(response).newer
     if newer is None or document.format != "multipart":
         return
-    found = list(logical_feed.disagreements(document, (visit.asked, visit.url), Newer(*newer)))
+    found = list(logical_feed.disagreements(document, (visit.asked, visit.url), newer))
     document.problems.extend(found)
     for problem in found:
         visit.counts[f"fhcrawl/neighbour/{problem.kind}"] += 1
@@ -213,7 +215,7 @@ def _fill_subscription(visit: Visit, response: Response, document: FeedDocument)
 
 def _validators(response: Response) -> tuple[str | None, str | None, str]:
     etag, last_modified = responses.header(response, "ETag"), responses.header(response, "Last-Modified")
-    return etag, last_modified, responses.body_digest(response, response.cb_kwargs.get("options", {}))
+    return etag, last_modified, responses.body_digest(response, context_of(response).walk)
 
 
 def _beyond(document: FeedDocument, most: Bounds) -> Loss | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from dataclasses import replace
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 from time import time
@@ -13,22 +14,24 @@ from urllib.parse import urldefrag, urlsplit
 from scrapy import Request
 
 from fhcrawl.crawling import given_hosts
+from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, find_context, set_walk
 from fhcrawl.crawling.parser import Job
 from fhcrawl.documents import Bounds, detection, limits
 from fhcrawl.documents.dates import shift
 from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.exceptions import FhcrawlError
-from fhcrawl.logical_feed import Place, Role, polling
+from fhcrawl.logical_feed import Role, polling
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.relations import Oddities
 from fhcrawl.logical_feed.visit import Visit
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
+
+    from fhcrawl.crawling.context import WalkContext
+    from fhcrawl.crawling.subscriptions import FeedOptions
 
 # RFC 9110, 15.4: 301 and 308 are permanent: "the target resource has been assigned a new permanent URI".
 NOT_MODIFIED = 304
@@ -50,19 +53,19 @@ def visit_of(request: Request, url: str) -> Visit:
 
     :param url: of the response, or of the request if there is none
     """
-    known, moment = request.cb_kwargs, now()
+    context, moment = context_of(request), now()
     return Visit(
-        feed=known["feed"],
-        key=request.meta.get("deltafetch_key") or known["asked"],
-        asked=known["asked"],
+        feed=context.walk.feed,
+        key=request.meta.get(DELTAFETCH_KEY) or context.requested_url,
+        asked=context.requested_url,
         url=url,
-        role=Role(known["role"]),
-        place=Place(known["walk"], known["step"]),
-        fetched=known.get("fetched") or moment,
+        role=context.role,
+        place=context.place,
+        fetched=context.fetched or moment,
         latest=latest_time(moment),
-        run=known["run"],
-        location=_location(request, url),
-        special=given_hosts.to_store(known),
+        run=context.walk.run,
+        location=_location(request, context.requested_url, url),
+        special=given_hosts.to_store(context.walk),
     )
 
 
@@ -82,8 +85,9 @@ def note_growth(response: Response, size: int) -> None:
 
     :param size: octets that are stored
     """
-    known = response.cb_kwargs
-    known["octets"] = known.get("octets", 0) + max(size - len(response.body), 0)
+    if size > len(response.body):
+        walk = context_of(response).walk
+        set_walk(response, replace(walk, octets=walk.octets + size - len(response.body)))
 
 
 def note_wait(visit: Visit, seconds: float) -> None:
@@ -92,9 +96,11 @@ def note_wait(visit: Visit, seconds: float) -> None:
         visit.retry_after = shift(visit.fetched, int(seconds))
 
 
-def _location(request: Request, url: str) -> str:
-    """Where the document is from now on: as far as all redirects were permanent."""
-    location: str = request.cb_kwargs["asked"]
+def _location(request: Request, location: str, url: str) -> str:
+    """Where a document is from now on: as far as all redirects were permanent.
+
+    :param location: where it was asked for
+    """
     targets = [*request.meta.get("redirect_urls", [])[1:], url]
     for reason, target in zip(request.meta.get("redirect_reasons", ()), targets, strict=False):
         if reason not in PERMANENT:
@@ -103,34 +109,30 @@ def _location(request: Request, url: str) -> str:
     return location
 
 
-def oddities(request: Request) -> Oddities:
+def oddities(options: FeedOptions) -> Oddities:
     """What the user says of the publisher."""
-    options = request.cb_kwargs.get("options", {})
-    return Oddities(options.get("next") == "archive", options.get("reversed", False))
+    return Oddities(options.next == "archive", options.reversed)
 
 
-def way_of(options: dict[str, Any]) -> str:
-    """How a feed is read, by what the user says of it; '' for what all others are read like.
+def way_of(walk: WalkContext) -> str:
+    """How a feed is read, by what the user says of it; '' for what all others are read like."""
+    says = {
+        "next": walk.options.next,
+        "reversed": walk.options.reversed,
+        "wordpress": walk.guesses_pages,
+    }
+    return ",".join(f"{name}={value}" for name, value in says.items() if value)
 
-    :param options: plain values; `wordpress`: its pages are guessed
-    """
-    given = {name: options[name] for name in ("next", "reversed", "wordpress") if options.get(name)}
-    return ",".join(f"{name}={value}" for name, value in given.items())
 
-
-def own_headers(feed: str, url: str, options: dict[str, Any]) -> dict[str, str]:
+def own_headers(walk: WalkContext, url: str) -> dict[str, str]:
     """The headers that the user gave for a feed; they may be credentials, and stay with the feed's host."""
-    headers: dict[str, str] = options.get("headers", {})
-    return headers if urlsplit(url).netloc == urlsplit(feed).netloc else {}
+    return walk.options.headers if urlsplit(url).netloc == urlsplit(walk.feed).netloc else {}
 
 
-def aim(url: str, walk: Mapping[str, Any]) -> dict[str, Any]:
-    """The URL and the user's headers of a request for a document, as a request's arguments.
-
-    :param walk: what the requests of its walk hand on
-    """
+def aim(url: str, walk: WalkContext) -> dict[str, Any]:
+    """The URL and the user's headers of a request for a document, as a request's arguments."""
     fetched = url if is_fetchable(url) else NOWHERE
-    return {"url": fetched, "headers": own_headers(walk["feed"], fetched, walk["options"])}
+    return {"url": fetched, "headers": own_headers(walk, fetched)}
 
 
 def is_fetchable(url: str) -> bool:
@@ -154,9 +156,12 @@ def conditions(request: Request) -> dict[str, bytes]:
 
     There are none unless the request is for the very URL whose response brought the validators.
     """
-    url, *values = request.cb_kwargs.get("validators") or [None]
-    if url is None or urldefrag(url).url != urldefrag(request.url).url:
+    context = find_context(request)
+    last = None if context is None else context.last_reading
+    url = None if last is None else last.validated_url
+    if last is None or url is None or urldefrag(url).url != urldefrag(request.url).url:
         return {}
+    values = (last.etag, last.last_modified)
     return {name: v.encode("latin-1") for name, v in zip(VALIDATED, values, strict=True) if v}
 
 
@@ -189,9 +194,9 @@ def is_unchanged(response: Response, body_digest: str) -> bool:
     return response.status == NOT_MODIFIED or _body_digest(response) == known
 
 
-def body_digest(response: Response, options: dict[str, Any]) -> str:
+def body_digest(response: Response, walk: WalkContext) -> str:
     """Of a subscription document's bytes, URL and headers that count, with the way in which it was read."""
-    return f"{_body_digest(response)} {way_of(options)}".rstrip()
+    return f"{_body_digest(response)} {way_of(walk)}".rstrip()
 
 
 # The same bytes at another URL may lead elsewhere: relative references are resolved against it. And with
@@ -206,10 +211,10 @@ def _declared(response: Response) -> tuple[str, str]:
     return detection.declared(header(response, "Content-Type"))
 
 
-def is_read_like(body_digest: str, options: dict[str, Any]) -> bool:
+def is_read_like(body_digest: str, walk: WalkContext) -> bool:
     """Whether a document was read as what the user says now would have it read."""
     _digest, _, way = body_digest.partition(" ")
-    return way == way_of(options)
+    return way == way_of(walk)
 
 
 def digest(response: Response, *headers: str) -> str:

@@ -6,6 +6,8 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from fhcrawl.crawling.context import feed_of
+
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
@@ -28,13 +30,13 @@ class UnderWay:
 
     def wait(self, request: Request) -> None:
         """A request waits in the scheduler."""
-        feed = request.cb_kwargs.get("feed")
+        feed = feed_of(request)
         if feed is not None:
             self._counts[feed] += 1
 
     def take(self, request: Request) -> None:
         """The engine takes a request from the scheduler."""
-        feed = request.cb_kwargs.get("feed")
+        feed = feed_of(request)
         if feed is not None:
             self._in_hand[request] = feed
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from w3lib.url import add_or_replace_parameter, url_query_parameter
 
+from fhcrawl.crawling.context import context_of
 from fhcrawl.crawling.reading import REPEATS
 from fhcrawl.documents import FeedDocument
 from fhcrawl.logical_feed import Kind, Link, Role
@@ -21,6 +22,7 @@ from fhcrawl.logical_feed import Kind, Link, Role
 if TYPE_CHECKING:
     from scrapy.http import Response
 
+    from fhcrawl.crawling.context import WalkContext
     from fhcrawl.logical_feed.visit import Visit
 
 # What WordPress writes into each feed, and the link to its API that it sends with each response.
@@ -41,12 +43,13 @@ def guess(visit: Visit, response: Response) -> bool:
     if visit.behind is not None or visit.loss is not None or visit.kind != Kind.SINGLE.value:
         return False
     number = url_query_parameter(visit.asked, PARAMETER, "1") or "1"
-    if not NUMBER.fullmatch(number) or not _is_enabled(response.cb_kwargs) or not _is_wordpress(response):
+    context = context_of(response)
+    if not NUMBER.fullmatch(number) or not context.walk.guesses_pages or not _is_wordpress(response):
         return False
-    if response.cb_kwargs.get("guessed_from") == shown(visit):
+    if context.guessed_from == shown(visit):
         # A second page like the first one: there are no pages. A later page may be like the one before it
         # because as many new entries have come meanwhile: the next run asks for it again.
-        visit.loss = REPEATS if response.cb_kwargs["documents"] > 1 else None
+        visit.loss = REPEATS if context.documents > 1 else None
         return False
     # Where a redirect for good has led to is asked for by the next run.
     where = visit.location or visit.asked
@@ -60,12 +63,9 @@ def shown(visit: Visit) -> str:
     return sha256(ids.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def is_guess(url: str, walk: dict[str, Any]) -> bool:
-    """Whether a page that an earlier run has left was guessed: it may not be there.
-
-    :param walk: what the requests of its walk hand on
-    """
-    return _is_enabled(walk) and url_query_parameter(url, PARAMETER) is not None
+def is_guess(url: str, walk: WalkContext) -> bool:
+    """Whether a page that an earlier run has left was guessed: it may not be there."""
+    return walk.guesses_pages and url_query_parameter(url, PARAMETER) is not None
 
 
 def no_page() -> FeedDocument:
@@ -73,10 +73,6 @@ def no_page() -> FeedDocument:
     return FeedDocument(
         "rss", None, None, {}, archive=False, complete=False, entries=[], problems=[], fault=None
     )
-
-
-def _is_enabled(walk: dict[str, Any]) -> bool:
-    return bool(walk["options"].get("wordpress"))
 
 
 def _is_wordpress(response: Response) -> bool:

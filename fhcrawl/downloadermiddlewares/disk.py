@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.exceptions import NotConfigured
 
+from fhcrawl.crawling.context import feed_of
 from fhcrawl.crawling.refusals import LimitReached
 from fhcrawl.extensions.feedexport import FeedExporter
 from fhcrawl.extensions.store import store_url
@@ -100,7 +101,7 @@ class DiskMiddleware:
 
     def _check(self, request: Request) -> None:
         # Without its robots.txt, all of a host would be allowed.
-        if "feed" not in request.cb_kwargs:
+        if feed_of(request) is None:
             return
         for place in self._places:
             room = room_at(place.path, self._least)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from w3lib.url import file_uri_to_path
 
 from fhcrawl.crawling import given_hosts
+from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, find_context
 from fhcrawl.crawling.refusals import RefusedUrl
 from fhcrawl.crawling.responses import NOWHERE
 from fhcrawl.logical_feed import Role
@@ -21,13 +22,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
+    from fhcrawl.crawling.context import RequestContext
     from fhcrawl.utils.addresses import Origin
-
-# One of these is set in the meta of a request for a host that the user gave or allowed: it may have any
-# address; its first addresses decide; it may have no special ones, since it had none before.
-ANY_ADDRESS = "fhcrawl_any_address"
-FIRST_USE = "fhcrawl_first_use"
-WAS_PUBLIC = "fhcrawl_was_public"
 
 
 def allowed_hosts(settings: BaseSettings) -> AllowedHosts:
@@ -66,27 +62,27 @@ class GuardMiddleware:
         """
         for key in (ANY_ADDRESS, FIRST_USE, WAS_PUBLIC):
             request.meta.pop(key, None)
+        context = find_context(request)
         # No link makes one: it is in a file that the user gave.
-        if request.cb_kwargs.get("role") == Role.CAPTURE.value:
+        if context is not None and context.role is Role.CAPTURE:
             return
         if request.url == NOWHERE:
             raise RefusedUrl("refused-url", "it is no URL that can be fetched")
-        feed = request.cb_kwargs.get("feed")
         scheme = urlsplit(request.url).scheme
-        if scheme == "file" and feed is not None and urlsplit(feed).scheme == "file":
-            _check_folder(request.url, feed)
+        if scheme == "file" and context is not None and urlsplit(context.walk.feed).scheme == "file":
+            _check_folder(request.url, context.walk.feed)
         elif scheme not in PORTS:
             raise RefusedUrl("refused-url", f"{scheme}: is not followed, only http: and https: are")
         else:
-            self._check(request, feed)
+            self._check(request, context)
 
-    def _check(self, request: Request, feed: str | None) -> None:
+    def _check(self, request: Request, context: RequestContext | None) -> None:
         if addresses.has_credentials(request.url):
             raise RefusedUrl("refused-url", "there is a user name in it")
         where = addresses.origin(request.url)
-        if feed is not None:
-            _check_feed(request, feed)
-        key = ANY_ADDRESS if self._allowed.has_name(where) else self._key(request, feed, where)
+        if context is not None:
+            _check_feed(request, context)
+        key = ANY_ADDRESS if self._allowed.has_name(where) else self._key(request, context, where)
         if key is not None:
             request.meta[key] = True
             return
@@ -97,10 +93,10 @@ class GuardMiddleware:
         if refusal is not None:
             raise RefusedUrl("private-address", refusal)
 
-    def _key(self, request: Request, feed: str | None, where: Origin) -> str | None:
+    def _key(self, request: Request, context: RequestContext | None, where: Origin) -> str | None:
         """What is set in the meta of a request for a host that the user gave; None for another one."""
-        if feed is not None:
-            key = _key_of_given(request, feed, where)
+        if context is not None:
+            key = _key_of_given(request, context, where)
             if key is not None:
                 self._feeds[where] = key
             return key
@@ -111,37 +107,33 @@ class GuardMiddleware:
         return self._feeds.get(where) if is_there else None
 
 
-def _given(request: Request, feed: str) -> list[str]:
-    return given_hosts.urls(feed, request.cb_kwargs.get("options", {}))
-
-
-def _key_of_given(request: Request, feed: str, where: Origin) -> str | None:
-    if where not in map(addresses.origin, _given(request, feed)):
+def _key_of_given(request: Request, context: RequestContext, where: Origin) -> str | None:
+    if where not in map(addresses.origin, given_hosts.urls(context.walk)):
         return None
-    carried: dict[str, bool] = request.cb_kwargs.get(given_hosts.SPECIAL) or {}
+    carried = context.walk.special_hosts
     if given_hosts.is_fixed(where.host) or carried.get(where.host):
         return ANY_ADDRESS
     if where.host in carried:
         return WAS_PUBLIC
-    return FIRST_USE if _is_users(request) else None
+    return FIRST_USE if _is_users(request, context) else None
 
 
-def _is_users(request: Request) -> bool:
+def _is_users(request: Request, context: RequestContext) -> bool:
     """Whether a request is the user's own: neither a link nor a redirect has led to it."""
-    known = request.cb_kwargs
-    is_link = known.get("via") is not None or known.get("role") in (Role.ARCHIVE.value, Role.PAGE.value)
+    is_link = context.via is not None or context.role in (Role.ARCHIVE, Role.PAGE)
     return not is_link and "redirect_urls" not in request.meta
 
 
-def _check_feed(request: Request, feed: str) -> None:
+def _check_feed(request: Request, context: RequestContext) -> None:
+    feed, given = context.walk.feed, given_hosts.urls(context.walk)
     if urlsplit(feed).scheme not in PORTS:
         raise RefusedUrl("refused-url", "a feed of files may not lead to the net")
     if urlsplit(request.url).scheme == "https":
         return
     host = addresses.origin(request.url).host
-    if any(url.startswith("http:") and addresses.origin(url).host == host for url in _given(request, feed)):
+    if any(url.startswith("http:") and addresses.origin(url).host == host for url in given):
         return
-    before = (feed, request.cb_kwargs.get("via"), *request.meta.get("redirect_urls", ()))
+    before = (feed, context.via, *request.meta.get("redirect_urls", ()))
     for url in filter(None, before):
         if urlsplit(url).scheme == "https" and addresses.origin(url).host == host:
             raise RefusedUrl("downgrade", "it is http: on a host that was reached with https:")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.exceptions import DownloadTimeoutError
 
+from fhcrawl.crawling.context import find_context, set_walk
 from fhcrawl.crawling.refusals import LimitReached
 from fhcrawl.logical_feed import Role
 
@@ -15,10 +17,12 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from fhcrawl.crawling.context import RequestContext
+
 SETTINGS = {
-    Role.ARCHIVE.value: "FHCRAWL_MAX_ARCHIVES",
-    Role.PART.value: "FHCRAWL_MAX_ARCHIVES",
-    Role.PAGE.value: "FHCRAWL_MAX_PAGES",
+    Role.ARCHIVE: "FHCRAWL_MAX_ARCHIVES",
+    Role.PART: "FHCRAWL_MAX_ARCHIVES",
+    Role.PAGE: "FHCRAWL_MAX_PAGES",
 }
 SECONDS = "FHCRAWL_MAX_SECONDS"
 
@@ -30,7 +34,7 @@ class LimitsMiddleware:
     is ended.
     """
 
-    def __init__(self, limits: dict[str, int], seconds: int, timeout: float) -> None:
+    def __init__(self, limits: dict[Role, int], seconds: int, timeout: float) -> None:
         self._limits = limits
         self._seconds = seconds
         self._timeout = timeout
@@ -48,14 +52,18 @@ class LimitsMiddleware:
 
         :raises LimitReached: if it is beyond a limit
         """
-        role = request.cb_kwargs.get("role", "")
-        given = request.cb_kwargs.get("options", {}).get("limit")
-        limit = self._limits.get(role, 0) if given is None else given
-        if limit and role in SETTINGS and request.cb_kwargs.get("documents", 0) > limit:
-            asks = SETTINGS[role] if given is None else "the list of feeds"
-            raise LimitReached(f"stopped at {_number(limit, role)}, as {asks} asks")
+        context = find_context(request)
+        if context is not None and context.role in SETTINGS:
+            self._limit_documents(context)
         if self._seconds:
             self._limit_time(request)
+
+    def _limit_documents(self, context: RequestContext) -> None:
+        role, given = context.role, context.walk.options.limit
+        limit = self._limits[role] if given is None else given
+        if limit and context.documents > limit:
+            asks = SETTINGS[role] if given is None else "the list of feeds"
+            raise LimitReached(f"stopped at {_number(limit, role.value)}, as {asks} asks")
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Tell a feed whose time is over from a server that does not answer.
@@ -66,18 +74,22 @@ class LimitsMiddleware:
             self._limit_time(request)
 
     def _limit_time(self, request: Request) -> None:
-        left = self._left(request.cb_kwargs)
+        left = self._left(request)
         if left <= 0:
             raise LimitReached(time_is_over(self._seconds))
         request.meta["download_timeout"] = min(left, request.meta.get("download_timeout", self._timeout))
 
     # A robots.txt is nobody's, and is waited for by all feeds of its host.
-    def _left(self, known: dict[str, Any]) -> float:
-        if "feed" not in known:
+    def _left(self, request: Request) -> float:
+        context = find_context(request)
+        if context is None:
             return self._seconds
         # It goes with the walk: another process may have made its first request.
-        begun = known["begun"] = self._begun.setdefault(known["feed"], known.get("begun", time()))
-        return float(begun) + self._seconds - time()
+        walk = context.walk
+        begun = self._begun.setdefault(walk.feed, time() if walk.begun is None else walk.begun)
+        if begun != walk.begun:
+            set_walk(request, replace(walk, begun=begun))
+        return begun + self._seconds - time()
 
 
 def time_left(request: Request, seconds: int) -> float | None:
@@ -85,7 +97,8 @@ def time_left(request: Request, seconds: int) -> float | None:
 
     :param seconds: FHCRAWL_MAX_SECONDS
     """
-    begun: float | None = request.cb_kwargs.get("begun")
+    context = find_context(request)
+    begun = None if context is None else context.walk.begun
     return None if not seconds or begun is None else max(begun + seconds - time(), 0)
 
 

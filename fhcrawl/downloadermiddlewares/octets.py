@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from fhcrawl.crawling.context import RECEIVED, find_context, set_walk
 from fhcrawl.crawling.refusals import LimitReached
 from fhcrawl.logical_feed import Role
 
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 SETTING = "FHCRAWL_MAX_BYTES"
-# The meta key of how many octets a response had as it came, before it was decompressed.
-RECEIVED = "fhcrawl_received"
 
 
 class OctetsMiddleware:
@@ -52,32 +52,31 @@ class OctetsMiddleware:
 
         :raises LimitReached: if its feed has brought enough
         """
-        known = request.cb_kwargs
-        if _counts(known) and self._count(known, 0) >= self._most and known.get("documents") != 1:
+        context = find_context(request)
+        if self._count(request, 0) >= self._most and context is not None and context.documents != 1:
             raise LimitReached(f"stopped after {self._most} octets, as {SETTING} asks")
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Count a response as it came, whatever becomes of it."""
-        if _counts(request.cb_kwargs):
-            request.meta[RECEIVED] = len(response.body)
-            self._count(request.cb_kwargs, len(response.body))
+        request.meta[RECEIVED] = len(response.body)
+        self._count(request, len(response.body))
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Count what a response has grown by when it was decompressed."""
-        if _counts(request.cb_kwargs):
-            grown = len(response.body) - request.meta.pop(RECEIVED, 0)
-            self._count(request.cb_kwargs, max(grown, 0))
+        grown = len(response.body) - request.meta.pop(RECEIVED, 0)
+        self._count(request, max(grown, 0))
         return response
 
     # It goes with the walk: another process may have read what was before.
-    def _count(self, known: dict[str, Any], octets: int) -> int:
-        """Add to what a feed has brought; returns how many octets that are."""
-        feed: str = known["feed"]
-        before = max(self._octets.get(feed, 0), known.get("octets", 0))
-        known["octets"] = self._octets[feed] = before + octets
-        return self._octets[feed]
-
-
-# A robots.txt is nobody's.
-def _counts(known: dict[str, Any]) -> bool:
-    return "feed" in known and known["role"] != Role.CAPTURE.value
+    def _count(self, request: Request, octets: int) -> int:
+        """Add to what a feed has brought; returns how many octets that are, 0 if it does not count."""
+        context = find_context(request)
+        # A robots.txt is nobody's.
+        if context is None or context.role is Role.CAPTURE:
+            return 0
+        walk = context.walk
+        brought = max(self._octets.get(walk.feed, 0), walk.octets) + octets
+        self._octets[walk.feed] = brought
+        if brought != walk.octets:
+            set_walk(request, replace(walk, octets=brought))
+        return brought

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http.request import NO_CALLBACK
 
 from fhcrawl import signals
-from fhcrawl.downloadermiddlewares.octets import RECEIVED
+from fhcrawl.crawling.context import AHEAD, RECEIVED, context_of, feed_of, find_context, with_context
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Role, archive_urls
 
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed.visit import Visit
 
-ROLES = (Role.ARCHIVE.value, Role.PAGE.value)
-AHEAD = "fhcrawl_prefetch"
+ROLES = (Role.ARCHIVE, Role.PAGE)
 PREFETCHED = "prefetched"
 AGAIN = ("retry_times", "redirect_times")
 OF_THE_DOWNLOAD = ("download_slot", "download_latency", RECEIVED)
@@ -87,7 +87,7 @@ class Chain:
     def ask(self, request: Request, most: int) -> None:
         """Learn from a request."""
         self.last = request
-        self.scheduled = request.cb_kwargs.get("asked", request.url)
+        self.scheduled = context_of(request).requested_url
         self.seen.append(request.url)
         del self.seen[1:-LEARNT_FROM]
         self.predicted = archive_urls.ahead(self.seen, most - self.missed)
@@ -144,7 +144,7 @@ class PrefetchMiddleware:
             return None
         if not _is_predictable(request) or any(key in request.meta for key in AGAIN):
             return None
-        chain = self._chains.setdefault(request.cb_kwargs["feed"], Chain())
+        chain = self._chains.setdefault(context_of(request).walk.feed, Chain())
         for passed in chain.pass_by(request.url):
             self._miss(chain, passed)
         ahead = chain.held.pop(request.url, None)
@@ -252,9 +252,10 @@ class PrefetchMiddleware:
 
     def request_scheduled(self, request: Request) -> None:
         """Note what a chain will ask for."""
-        chain = self._chains.get(request.cb_kwargs.get("feed", ""))
-        if chain is not None:
-            chain.scheduled = request.cb_kwargs["asked"]
+        context = find_context(request)
+        chain = None if context is None else self._chains.get(context.walk.feed)
+        if context is not None and chain is not None:
+            chain.scheduled = context.requested_url
 
     def document_done(self, visit: Visit) -> None:
         """Throw away what is fetched ahead, if no document is asked for behind this one."""
@@ -265,7 +266,7 @@ class PrefetchMiddleware:
     def spider_error(self, response: Response | None) -> None:
         """Throw away what is fetched ahead of a document that could not be read."""
         if response is not None and response.request is not None:
-            self._forget(response.cb_kwargs.get("feed", ""))
+            self._forget(feed_of(response))
 
     async def spider_closed(self) -> None:
         """Throw everything away."""
@@ -273,8 +274,8 @@ class PrefetchMiddleware:
             self._forget(feed)
         await asyncio.gather(*self._tasks)
 
-    def _forget(self, feed: str) -> None:
-        chain = self._chains.pop(feed, None)
+    def _forget(self, feed: str | None) -> None:
+        chain = None if feed is None else self._chains.pop(feed, None)
         if chain is not None:
             chain.predicted = []
             for ahead in chain.pass_by(""):
@@ -283,8 +284,8 @@ class PrefetchMiddleware:
 
 # Behind a page that is a guess itself, there may be none.
 def _is_predictable(request: Request) -> bool:
-    known = request.cb_kwargs
-    return known.get("role") in ROLES and known.get("guessed_from") is None
+    context = find_context(request)
+    return context is not None and context.role in ROLES and context.guessed_from is None
 
 
 def _is_usable(response: Response) -> bool:
@@ -312,13 +313,14 @@ def _send(ahead: Ahead) -> None:
 
 def _ahead_of(request: Request, url: str, distance: int) -> Ahead:
     """The request that a walk would make some documents behind another; it fails quietly, and once."""
-    known: dict[str, Any] = request.cb_kwargs
+    context = context_of(request)
     ahead = Ahead(
-        request.replace(
+        with_context(
+            request,
+            replace(context, requested_url=url, documents=context.documents + distance),
             url=url,
             callback=NO_CALLBACK,
             errback=None,
-            cb_kwargs={**known, "asked": url, "documents": known.get("documents", 0) + distance},
             meta={**request.meta, "dont_retry": True},
         )
     )

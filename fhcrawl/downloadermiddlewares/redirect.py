@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy import Request
 from scrapy.downloadermiddlewares import redirect
 
+from fhcrawl.crawling.context import find_context
 from fhcrawl.crawling.responses import own_headers
 from fhcrawl.utils.addresses import without_credentials
 
@@ -49,7 +50,8 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
 
 
 def _drop_own_headers(request: Request) -> None:
-    options = request.cb_kwargs.get("options", {})
-    own = own_headers(request.cb_kwargs.get("feed", ""), request.url, options)
-    for name in options.get("headers", {}).keys() - own.keys():
-        request.headers.pop(name, None)
+    context = find_context(request)
+    if context is not None:
+        own = own_headers(context.walk, request.url)
+        for name in context.walk.options.headers.keys() - own.keys():
+            request.headers.pop(name, None)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fhcrawl.crawling import responses
+from fhcrawl.crawling.context import context_of, find_context, with_context
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -23,7 +25,8 @@ class ValidatorsMiddleware:
 
     def process_request(self, request: Request) -> None:
         """Make a request for a subscription document conditional, or not."""
-        if "validators" not in request.cb_kwargs:
+        context = find_context(request)
+        if context is None or context.last_reading is None:
             return
         for name in responses.VALIDATED:
             request.headers.pop(name, None)
@@ -31,10 +34,13 @@ class ValidatorsMiddleware:
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
         """The response; or, if only the charset has changed, a request for the whole document."""
-        known = request.cb_kwargs.get("body_digest")
-        if response.status != responses.NOT_MODIFIED or known is None or not responses.conditions(request):
+        if response.status != responses.NOT_MODIFIED or not responses.conditions(request):
             return response
-        if not responses.corrects_charset(response, known):
+        context = context_of(request)
+        if context.last_reading is None or context.body_digest is None:
+            return response
+        if not responses.corrects_charset(response, context.body_digest):
             return response
         logger.info("%s has not changed, but its charset has: reading it again", printable(request.url))
-        return request.replace(cb_kwargs={**request.cb_kwargs, "validators": None})
+        last = replace(context.last_reading, validated_url=None, etag=None, last_modified=None)
+        return with_context(request, replace(context, last_reading=last))

@@ -13,6 +13,7 @@ from scrapy.http import Response
 from scrapy.utils.asyncio import run_in_thread
 from w3lib.url import file_uri_to_path
 
+from fhcrawl.crawling.context import find_context
 from fhcrawl.documents.lists import URI_LIST
 from fhcrawl.logical_feed import Role
 
@@ -39,8 +40,9 @@ class FolderDownloadHandler(FileDownloadHandler):
         :raises FhcrawlError: if there is no such record
         :raises OSError: if it cannot be read
         """
-        if request.cb_kwargs.get("role") == Role.CAPTURE.value:
-            return await run_in_thread(self._capture, request.url, request.cb_kwargs["asked"])
+        context = find_context(request)
+        if context is not None and context.role is Role.CAPTURE:
+            return await run_in_thread(self._capture, request.url, context.requested_url)
         path = Path(file_uri_to_path(request.url))
         listing = await run_in_thread(self._look, path)
         if listing is None:

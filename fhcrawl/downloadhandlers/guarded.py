@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IResolutionReceiver
 from zope.interface import implementer
 
-from fhcrawl.crawling.given_hosts import SPECIAL
+from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, find_context, set_walk
 from fhcrawl.crawling.refusals import RefusedUrl
-from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, allowed_hosts
+from fhcrawl.downloadermiddlewares.guard import allowed_hosts
 from fhcrawl.downloadhandlers.bounded import BoundedDownloadHandler, BoundedFactory
 from fhcrawl.utils.addresses import PORTS, canonical, special
 
@@ -79,9 +80,9 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         handler = self._anywhere if has_special else self._checked
         response = await handler.download_request(request)
         # A robots.txt is no feed's.
-        if "feed" in request.cb_kwargs:
-            known = request.cb_kwargs.get(SPECIAL) or {}
-            request.cb_kwargs[SPECIAL] = {**known, host: has_special}
+        if (context := find_context(request)) is not None:
+            special_hosts = {**context.walk.special_hosts, host: has_special}
+            set_walk(request, replace(context.walk, special_hosts=special_hosts))
         return response
 
     async def close(self) -> None:

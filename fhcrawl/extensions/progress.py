@@ -12,6 +12,7 @@ from scrapy import signals as scrapy_signals
 from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl import signals
+from fhcrawl.crawling.context import feed_of, find_context
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.reporting.progress import Progress, line
@@ -131,13 +132,13 @@ class ProgressExtension:
 
     def request_scheduled(self, request: Request) -> None:
         """A document is to be fetched."""
-        known = request.cb_kwargs
-        if "asked" in known:
-            self.progress.ask(known["feed"], known["asked"], known["role"])
+        context = find_context(request)
+        if context is not None:
+            self.progress.ask(context.walk.feed, context.requested_url, context.role.value)
 
     def request_reached_downloader(self, request: Request) -> None:
         """It is the turn of a document."""
-        self.progress.begin(request.cb_kwargs.get("feed"))
+        self.progress.begin(feed_of(request))
 
     def document_committed(self, visit: Visit, deleted: int) -> None:
         """A document is in the store."""

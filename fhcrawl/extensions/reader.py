@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from fhcrawl.crawling import parser, responses
+from fhcrawl.crawling.context import feed_of, find_context
 from fhcrawl.crawling.parser_process import ReaderProcess
 from fhcrawl.documents import DocumentList
 from fhcrawl.documents.detection import IS_LIST
@@ -77,7 +78,7 @@ class ReaderExtension:
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Begin to read what has just come, though nobody may ever ask for it; if it need not be unpacked."""
-        if "feed" not in request.cb_kwargs or "Content-Encoding" in response.headers:
+        if feed_of(request) is None or "Content-Encoding" in response.headers:
             return
         if (begun := self._task(response, request)) is not None:
             self._downloaded[response.url] = begun
@@ -94,7 +95,8 @@ class ReaderExtension:
         """The reading of a large document; None if it is small, or what it was, or read here."""
         if not self._is_enabled or response.status not in OK or len(response.body) < LARGE:
             return None
-        known = request.cb_kwargs.get("body_digest")
+        context = find_context(request)
+        known = None if context is None else context.body_digest
         if known is not None and responses.is_unchanged(response, known):
             return None
         job = responses.job(response, self._keeps_originals, self._most)

@@ -46,10 +46,6 @@ class Newer(NamedTuple):
     updated: str | None
     begins: str | None
 
-    def plain(self) -> list[object]:
-        """The same in values that a request can carry."""
-        return list(self)
-
 
 def as_newer(document: FeedDocument, own: tuple[str, ...], role: Role) -> Newer | None:
     """What a document says to the one before it; None if it is no page of a multipart feed."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fhcrawl import signals
 from fhcrawl.core.item_processor import ItemPipelineManager
+from fhcrawl.crawling.context import feed_of
 from fhcrawl.crawling.responses import asked, visit_of
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
@@ -151,7 +152,7 @@ class CommitMiddleware:
         reading = self._line_up(response)
         try:
             await self._take_turn(reading, response)
-            if response.cb_kwargs.get("feed") not in self._extension.left:
+            if feed_of(response) not in self._extension.left:
                 async for output in self._count_entries(reading, response, result):
                     yield output
         except StoreError as error:
@@ -198,7 +199,7 @@ class CommitMiddleware:
 
     # Nothing here may fail: from now on somebody waits for this turn to end.
     def _line_up(self, response: Response) -> Reading:
-        feed = response.cb_kwargs.get("feed", "")
+        feed = feed_of(response) or ""
         turn = asyncio.get_running_loop().create_future()
 
         def done(reading: Reading) -> None:
@@ -215,7 +216,7 @@ class CommitMiddleware:
 
     async def _take_turn(self, reading: Reading, response: Response) -> None:
         try:
-            if "feed" in response.cb_kwargs:
+            if feed_of(response) is not None:
                 reading.visit = visit_of(asked(response), response.url)
             self._reader.begin(response)
         finally:
@@ -227,7 +228,7 @@ class CommitMiddleware:
     def _spoil(self, reading: Reading, response: Response, detail: str) -> None:
         """Note that a document could not be read, even if nobody knows which one it is."""
         reading.spoil("error", detail)
-        feed = response.cb_kwargs.get("feed")
+        feed = feed_of(response)
         if reading.visit is None and feed is not None:
             self._extension.untold[feed] = Loss(State.FAILED, "error", detail)
 

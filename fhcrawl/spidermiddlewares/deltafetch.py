@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import scrapy_deltafetch
@@ -11,6 +12,7 @@ from scrapy import Request
 from scrapy import signals as scrapy_signals
 
 from fhcrawl import signals
+from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, with_context
 from fhcrawl.crawling.responses import aim
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.extensions.store import StoreExtension
@@ -98,23 +100,24 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
 
     def _get_key(self, request: Request) -> str:
         # Not the URL of a request that may have been redirected: the one that was asked for.
-        return str(request.meta.get("deltafetch_key") or request.cb_kwargs.get("asked") or request.url)
+        return str(request.meta.get(DELTAFETCH_KEY) or context_of(request).requested_url)
 
     # RFC 5005, 4.2: "This process should be repeated recursively until the client encounters a
     # prev-archive link relation that has been processed". That would lose what is behind it when a run
     # has died: a processed document ends the walk only if all documents behind it are processed.
     def _follow(self, request: Request, response: Response, visit: Visit | None) -> Request | None:
-        key, run = self._get_key(request), request.cb_kwargs["run"]
+        key, context = self._get_key(request), context_of(request)
+        run = context.walk.run
         if visit is not None:
             visit.behind_key = key
             if key == visit.key:
                 return self._loop(request, visit)
-        if request.cb_kwargs["role"] == Role.PART.value:
+        if context.role is Role.PART:
             # A list names all its documents: the store has been asked for the first one already.
             return request
-        if request.cb_kwargs["role"] == Role.PAGE.value:
-            return self._follow_page(request, response, visit, key, run)
-        end = self._store.end_of(request.cb_kwargs["feed"], key, Role.ARCHIVE, run)
+        if context.role is Role.PAGE:
+            return self._follow_page(request, response, visit, key)
+        end = self._store.end_of(context.walk.feed, key, Role.ARCHIVE, run)
         if end is None:
             return request
         if end.loop or _is_read(end.step, visit, run):
@@ -124,24 +127,25 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         return None if end.step is None else self._replace(request, end.step, key)
 
     def _replace(self, request: Request, step: Step, key: str) -> Request:
-        known = request.cb_kwargs
-        via = known.get("via") if step.key == key else self._store.front_of(known["feed"], step.key)
+        context = context_of(request)
+        via = context.via if step.key == key else self._store.front_of(context.walk.feed, step.key)
         return _request(request, step, via)
 
     # A page may change, and those behind it move: a processed one says nothing. Only a page of what earlier
     # walks have brought, before pages that have all been read, ends the walk. And not behind one that an
     # earlier walk has left unread: what was new at that time has moved on since, nobody knows how far.
     def _follow_page(
-        self, request: Request, response: Response, visit: Visit | None, key: str, run: int
+        self, request: Request, response: Response, visit: Visit | None, key: str
     ) -> Request | None:
-        feed = request.cb_kwargs["feed"]
+        context = context_of(request)
+        feed, run = context.walk.feed, context.walk.run
         if _is_read(self._store.step(feed, key), visit, run):
             return self._loop(request, visit)
         if visit is not None:
             before = self._store.step(feed, visit.key)
-            visit.left_over = response.cb_kwargs.get("left_over", False) or _is_left_over(before, visit)
+            visit.left_over = context_of(response).left_over or _is_left_over(before, visit)
             if visit.left_over:
-                return request.replace(cb_kwargs={**request.cb_kwargs, "left_over": True})
+                return with_context(request, replace(context, left_over=True))
             if leads_on(visit):
                 return request
         end = self._store.end_of(feed, key, Role.PAGE, run)
@@ -151,14 +155,14 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         return None
 
     def _skip(self, request: Request) -> None:
-        logger.debug("Already processed: %s", printable(request.cb_kwargs["asked"]))
+        logger.debug("Already processed: %s", printable(context_of(request).requested_url))
         if self.stats:
             self.stats.inc_value("deltafetch/skipped")
 
     def _loop(self, request: Request, visit: Visit | None) -> Request | None:
-        url = printable(request.cb_kwargs["asked"])
+        url = printable(context_of(request).requested_url)
         if visit is None:
-            logger.warning("The chain of %s is a loop", printable(request.cb_kwargs["feed"]))
+            logger.warning("The chain of %s is a loop", printable(context_of(request).walk.feed))
             return None
         visit.loss = Loss(State.INVALID, "loop", f"links back to {url}: the chain is a loop")
         visit.validators = None
@@ -185,13 +189,11 @@ def _request(request: Request, step: Step, via: str | None) -> Request:
     :param via: URL of the document that leads there
     """
     meta = dict(request.meta)
-    meta.pop("deltafetch_key", None)
+    meta.pop(DELTAFETCH_KEY, None)
     if step.key != step.url:
-        meta["deltafetch_key"] = step.key
+        meta[DELTAFETCH_KEY] = step.key
+    context = context_of(request)
     # What the page says that has led here is nothing to a farther one.
-    newer = request.cb_kwargs.get("newer") if request.cb_kwargs["asked"] == step.url else None
-    place = {"walk": step.place.walk, "step": step.place.step}
-    led = {"asked": step.url, "via": via, "newer": newer}
-    known = {**request.cb_kwargs, **place, **led}
-    replaced: Request = request.replace(**aim(step.url, known), meta=meta, cb_kwargs=known)
-    return replaced
+    newer = context.newer if context.requested_url == step.url else None
+    context = replace(context, requested_url=step.url, place=step.place, via=via, newer=newer)
+    return with_context(request, context, **aim(step.url, context.walk), meta=meta)

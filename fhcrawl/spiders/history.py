@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from scrapy.utils.asyncio import run_in_thread
 
 from fhcrawl import logical_feed, signals
 from fhcrawl.crawling import parser, reading, requests, responses, subscriptions, wordpress
+from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.failures import loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
 from fhcrawl.documents import DocumentList, snapshot
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
     from typing_extensions import Self
 
+    from fhcrawl.crawling.context import RequestContext
     from fhcrawl.crawling.subscriptions import Listed
     from fhcrawl.documents import Bounds, FeedDocument
     from fhcrawl.items import EntryVersion
@@ -155,54 +158,46 @@ class HistorySpider(Spider):
         while some := dict(islice(given, FEEDS_AT_ONCE)):
             for known in extension.begin_walks(some):
                 with extension.under_way.begun(known.feed):
-                    for request in self.first(known, some[known.feed]):
+                    for request in self.first(known, feeds[known.feed]):
                         yield request
             # What is under way goes on: with many feeds, it would have to wait for all of them.
             await asyncio.sleep(0)
 
-    def first(self, known: Subscription, options: dict[str, Any]) -> Iterator[Request]:
+    def first(self, known: Subscription, options: FeedOptions) -> Iterator[Request]:
         """The requests that a walk begins with: the index of a snapshot, or the subscription document.
 
         What is left of a snapshot's pages is read too.
 
-        :param options: what the user says of the feed, as plain values
+        :param options: what the user says of the feed
         """
-        if self.settings.getbool("FHCRAWL_WORDPRESS_ENABLED"):
-            options = {**options, "wordpress": True}
-        return map(self._request, requests.first(known, options))
+        guesses_pages = self.settings.getbool("FHCRAWL_WORDPRESS_ENABLED")
+        return map(self._request, requests.first(known, options, guesses_pages))
 
     def _request(self, request: Request) -> Request:
         """Say who reads the response."""
-        request.callback = self._callbacks.get(request.cb_kwargs["role"], self.parse)
+        request.callback = self._callbacks.get(context_of(request).role, self.parse)
         request.errback = self.lose
         return request
 
     @cached_property
-    def _callbacks(self) -> dict[str, Callable[..., Any]]:
-        return {Role.PART.value: self.parse_part, Role.CAPTURE.value: self.parse_capture}
+    def _callbacks(self) -> dict[Role, Callable[..., Any]]:
+        return {Role.PART: self.parse_part, Role.CAPTURE: self.parse_capture}
 
-    def parse(
-        self,
-        response: Response,
-        body_digest: str | None = None,
-        known_behind: list[Any] | None = None,
-        page_digest: str | None = None,
-        **kwargs: Any,
-    ) -> Iterator[Request | EntryVersion]:
+    # Scrapy calls a callback with the cb_kwargs of the request; `context_of` reads them.
+    def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Read a document: yields the request for the one behind it, then its entries."""
-        visit = responses.visit_of(responses.asked(response), response.url)
+        visit, context = responses.visit_of(responses.asked(response), response.url), context_of(response)
         responses.note_freshness(visit, response)
-        if response.status == responses.NOT_MODIFIED and not responses.was_asked_whether(
-            response, body_digest
-        ):
+        last, digest = context.last_reading, context.body_digest
+        if response.status == responses.NOT_MODIFIED and not responses.was_asked_whether(response, digest):
             self._lose(visit, UNASKED)
             return
-        if body_digest is not None and responses.is_unchanged(response, body_digest):
+        if last is not None and digest is not None and responses.is_unchanged(response, digest):
             self._send(signals.document_unchanged, visit=visit)
-            if known_behind is not None:
-                yield self._request(requests.known_behind(visit, response, known_behind))
+            if last.older_document is not None:
+                yield self._request(requests.known_behind(visit, response, last.older_document))
             return
-        if page_digest is not None and responses.digest(response) == page_digest:
+        if context.page_digest is not None and responses.digest(response) == context.page_digest:
             self._lose(visit, reading.REPEATS)
             return
         yield from self._visit(visit, response)
@@ -252,39 +247,39 @@ class HistorySpider(Spider):
             yield from self._not_a_feed(visit, response, NotAFeedError("not-a-feed", IS_LIST))
             return
         store = StoreExtension.of(self.crawler).store
-        walk = response.cb_kwargs
+        walk = context_of(response).walk
         if reading.is_snapshot(visit, response):
             visit.role = Role.INDEX
-            walk = {**walk, "options": {**walk["options"], "since": listed.created_at}}
+            walk = replace(walk, since=listed.created_at)
             yield self._request(requests.subscription(store.known(visit.feed).anew(), walk))
         step = reading.fill_list(visit, response, listed, store.first_unread(visit.feed, listed.documents))
         self._send(signals.document_read, visit=visit, response=response)
         if step is not None:
             yield self._request(requests.part(step, walk))
 
-    def parse_part(self, response: Response, **kwargs: Any) -> Iterator[Request | EntryVersion]:
+    def parse_part(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Read a document that a list names: yields the request for the next one, then its entries."""
         visit = responses.visit_of(responses.asked(response), response.url)
         try:
             document = reading.as_part(visit, self._documents.read(response))
         except NotAFeedError as error:
             self._lose(visit, reading.unread(response, error, self._most))
-            yield from self._next_part(visit, response.cb_kwargs)
+            yield from self._next_part(visit, context_of(response))
             return
         entries = reading.fill(visit, response, document, self._most)
-        following = list(self._next_part(visit, response.cb_kwargs))
+        following = list(self._next_part(visit, context_of(response)))
         reading.report(visit, document)
         self._send(signals.document_read, visit=visit, response=response)
         yield from following
         yield from entries
 
-    def _next_part(self, visit: Visit, known: dict[str, Any]) -> Iterator[Request]:
+    def _next_part(self, visit: Visit, context: RequestContext) -> Iterator[Request]:
         """The next document of a list, whatever has become of this one."""
         step = StoreExtension.of(self.crawler).store.part_behind(visit.feed, visit.key)
         if step is None:
             visit.replaces = snapshot.prefix_of(visit.key)
         else:
-            yield self._request(requests.part(step, known, known["documents"] + 1))
+            yield self._request(requests.part(step, context.walk, context.documents + 1))
 
     # -- captures -----------------------------------------------------------------------------------
 
@@ -337,11 +332,10 @@ class HistorySpider(Spider):
     def _next_capture(self, feed: str) -> Iterator[Request]:
         found = None if self._captures is None else self._captures.next(feed)
         if found is not None:
-            run = StoreExtension.of(self.crawler).run
-            walk = {"feed": feed, "options": self.feeds[feed].plain(), "run": run}
+            walk = WalkContext(feed, StoreExtension.of(self.crawler).run, self.feeds[feed])
             yield self._request(requests.capture(found, walk))
 
-    def parse_capture(self, response: Response, **kwargs: Any) -> Iterator[Request | EntryVersion]:
+    def parse_capture(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Read a document of a web archive: yields the request for the next one, then its entries."""
         visit = responses.visit_of(responses.asked(response), response.url)
         try:
@@ -365,39 +359,41 @@ class HistorySpider(Spider):
         return ReaderExtension.of(self.crawler)
 
     def _not_a_feed(self, visit: Visit, response: Response, error: NotAFeedError) -> Iterator[Request]:
-        known, loss = response.cb_kwargs, reading.unread(response, error, self._most)
+        context, loss = context_of(response), reading.unread(response, error, self._most)
         if error.kind == parser.DIED:
             self._lose(visit, loss)
             return
         url = next(filter(responses.is_fetchable, error.feeds), None)
-        if url is not None and known.get("is_new") and visit.role is Role.SUBSCRIPTION:
+        is_new = context.last_reading is not None and context.last_reading.is_new
+        if url is not None and is_new and visit.role is Role.SUBSCRIPTION:
             logger.info("%s is an HTML page; its feed is %s", printable(visit.asked), printable(url))
             yield self._request(requests.subscription_elsewhere(visit, response, url))
             return
-        yield from self._give_up(visit, loss, known)
+        yield from self._give_up(visit, loss, context)
 
-    def _give_up(self, visit: Visit, loss: Loss, known: dict[str, Any]) -> Iterator[Request]:
+    def _give_up(self, visit: Visit, loss: Loss, context: RequestContext) -> Iterator[Request]:
         """Note a loss; a subscription document may still be where the user said that it is."""
-        if known.get("is_given"):
+        if context.is_given:
             # What is missing is where it was last, as the store knows already.
             logger.info("%s %s", printable(visit.asked), loss.detail)
-            yield from map(self._request, requests.last_known(visit, known))
+            yield from map(self._request, requests.last_known(visit, context))
             return
         self._lose(visit, loss)
         if loss.state is not State.KNOWN:
-            yield from map(self._request, requests.as_given(visit, known))
+            yield from map(self._request, requests.as_given(visit, context))
 
     def lose(self, failure: Failure) -> list[Request]:
         """Note why a document could not be fetched; a list goes on behind it."""
         request = failure.request  # type: ignore[attr-defined]
         visit, loss = responses.visit_of(request, request.url), loss_of(failure)
+        context = context_of(request)
         responses.note_wait(visit, wait_of(failure))
-        others = list(self._give_up(visit, loss, request.cb_kwargs))
+        others = list(self._give_up(visit, loss, context))
         if visit.role is Role.CAPTURE and loss.state is not State.KNOWN:
             return list(self._next_capture(visit.feed))
         if visit.role is not Role.PART or loss.state is State.KNOWN:
             return others
-        return list(self._next_part(visit, request.cb_kwargs))
+        return list(self._next_part(visit, context))
 
     def _lose(self, visit: Visit, loss: Loss) -> None:
         visit.loss = loss

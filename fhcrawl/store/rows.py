@@ -53,10 +53,6 @@ class Step(NamedTuple):
     run: int | None = None
     is_processed: bool = False
 
-    def plain(self) -> list[str | int]:
-        """The same in values that a request can carry: key, URL, role, walk, step."""
-        return [self.key, self.url, self.role.value, *self.place]
-
     @classmethod
     def of(cls, row: Row[Any]) -> Step:
         """Of a row of documents."""

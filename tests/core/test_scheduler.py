@@ -6,17 +6,19 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from scrapy import Request
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from fhcrawl.core.scheduler import Scheduler
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.spiders.history import HistorySpider
+from tests.contexts import walk_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from scrapy import Request
 
     from fhcrawl.store import Store
 
@@ -53,7 +55,7 @@ def open_scheduler(tmp_path: Path) -> Iterator[Callable[[], Scheduler]]:
 
 
 def request(path: str) -> Request:
-    return Request(f"{FEED}{path}", cb_kwargs={"feed": FEED}, dont_filter=True)
+    return walk_request(f"{FEED}{path}", FEED, dont_filter=True)
 
 
 def test_feed_is_not_done_while_an_earlier_process_has_left_requests(

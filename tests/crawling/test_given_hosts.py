@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request
 
 from fhcrawl.crawling import given_hosts, requests
-from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, GuardMiddleware
+from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, WalkContext, context_of
+from fhcrawl.crawling.subscriptions import FeedOptions
+from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.logical_feed import Place, Role
 from fhcrawl.store import Step, Subscription
 from fhcrawl.store.rows import StoredSnapshot
 from fhcrawl.utils.addresses import AllowedHosts
+from tests.contexts import walk_request
 from tests.feeds import E, atom
 from tests.resolver import PUBLIC_LOOPBACK, names
 from tests.server import FeedServer
@@ -94,29 +96,29 @@ def test_feed_that_was_special_may_stay_so_and_become_public(server: FeedServer,
 
 @pytest.mark.parametrize("special", [0, 1, 2, 3])
 def test_what_the_store_knows_comes_back_from_the_requests(special: int) -> None:
-    options = {"snapshot": SNAPSHOT}
     read = StoredSnapshot(SNAPSHOT, True, None, None)
-    carried = given_hosts.from_store(Subscription(FEED, FEED, 1, 1, snapshot=read, special=special), options)
+    carried = given_hosts.from_store(Subscription(FEED, FEED, 1, 1, snapshot=read, special=special), SNAPSHOT)
     assert carried == {"feed.test": special in (1, 3), "snapshot.test": special in (2, 3)}
-    cb_kwargs = json.loads(json.dumps({"feed": FEED, "options": options, given_hosts.SPECIAL: carried}))
-    assert given_hosts.to_store(cb_kwargs) == special
+    walk = WalkContext(FEED, 1, FeedOptions(snapshot=SNAPSHOT), special_hosts=carried)
+    assert given_hosts.to_store(walk) == special
 
 
-@pytest.mark.parametrize("options", [{}, {"snapshot": SNAPSHOT}])
-def test_snapshot_of_an_earlier_run_is_still_given(options: dict[str, str]) -> None:
+@pytest.mark.parametrize("options", [FeedOptions(), FeedOptions(snapshot=SNAPSHOT)])
+def test_snapshot_of_an_earlier_run_is_still_given(options: FeedOptions) -> None:
     part = Step("part", f"{SNAPSHOT}/1", Role.PART, Place(1, -1))
     read = StoredSnapshot(SNAPSHOT, True, None, part)
     known = Subscription(FEED, FEED, 1, 1, snapshot=read, special=2)
     for request in requests.first(known, options):
-        assert request.cb_kwargs[given_hosts.SPECIAL] == {"feed.test": False, "snapshot.test": True}
-        assert given_hosts.to_store(request.cb_kwargs) == 2
+        walk = context_of(request).walk
+        assert walk.special_hosts == {"feed.test": False, "snapshot.test": True}
+        assert given_hosts.to_store(walk) == 2
 
 
 @pytest.mark.parametrize("read", [None, StoredSnapshot("http://old.test/", True, None, None)])
 def test_snapshot_that_was_not_read_is_not_known(read: StoredSnapshot | None) -> None:
     known = Subscription(FEED, FEED, 1, 1, snapshot=read, special=1)
-    assert given_hosts.from_store(known, {"snapshot": SNAPSHOT}) == {"feed.test": True}
-    assert given_hosts.from_store(Subscription(FEED, FEED, 1, 1, snapshot=read), {}) == {}
+    assert given_hosts.from_store(known, SNAPSHOT) == {"feed.test": True}
+    assert given_hosts.from_store(Subscription(FEED, FEED, 1, 1, snapshot=read), None) == {}
 
 
 @pytest.mark.parametrize(
@@ -131,16 +133,10 @@ def test_each_host_that_the_user_gave_is_what_it_was(
     special: dict[str, bool], feed: str, snapshot: str
 ) -> None:
     guard = GuardMiddleware(AllowedHosts())
-    known = {
-        "feed": FEED,
-        "role": "subscription",
-        "options": {"snapshot": SNAPSHOT},
-        given_hosts.SPECIAL: special,
-    }
+    options = FeedOptions(snapshot=SNAPSHOT)
     for url, key in ((FEED, feed), (SNAPSHOT, snapshot)):
-        request = Request(
-            url, cb_kwargs=known, meta=dict.fromkeys((ANY_ADDRESS, FIRST_USE, WAS_PUBLIC), True)
-        )
+        meta = dict.fromkeys((ANY_ADDRESS, FIRST_USE, WAS_PUBLIC), True)
+        request = walk_request(url, FEED, options=options, special_hosts=special, meta=meta)
         robots = Request(url.replace("index", "robots.txt"))
         guard.process_request(request)
         guard.process_request(robots)
@@ -148,18 +144,18 @@ def test_each_host_that_the_user_gave_is_what_it_was(
 
 
 @pytest.mark.parametrize(
-    ("known", "meta"),
+    ("role", "via", "meta"),
     [
-        ({"role": "archive"}, {}),
-        ({"role": "subscription", "via": "http://other.test/"}, {}),
-        ({"role": "subscription"}, {"redirect_urls": ["http://other.test/"]}),
+        (Role.ARCHIVE, None, {}),
+        (Role.SUBSCRIPTION, "http://other.test/", {}),
+        (Role.SUBSCRIPTION, None, {"redirect_urls": ["http://other.test/"]}),
     ],
     ids=["archive", "link", "redirect"],
 )
 def test_only_the_users_own_request_decides_what_a_host_is(
-    known: dict[str, str], meta: dict[str, list[str]]
+    role: Role, via: str | None, meta: dict[str, list[str]]
 ) -> None:
     """A feed that has moved to another host must not lead back to a name that has changed its mind."""
-    request = Request(FEED, cb_kwargs={"feed": FEED, **known}, meta=meta)
+    request = walk_request(FEED, FEED, role, via, meta=meta)
     GuardMiddleware(AllowedHosts()).process_request(request)
     assert request.meta == meta

@@ -5,10 +5,12 @@ from __future__ import annotations
 from scrapy import Request
 
 from fhcrawl.crawling.under_way import UnderWay
+from tests.contexts import walk_request
 
 
 def request(feed: str | None = "a") -> Request:
-    return Request("http://example.org/", cb_kwargs={} if feed is None else {"feed": feed})
+    url = "http://example.org/"
+    return Request(url) if feed is None else walk_request(url, feed)
 
 
 def test_feed_is_done_once_when_its_last_request_has_ended() -> None:

@@ -17,10 +17,13 @@ from cryptography.x509.oid import NameOID
 from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
+from fhcrawl.crawling.context import ANY_ADDRESS
 from fhcrawl.crawling.refusals import RefusedUrl
-from fhcrawl.downloadermiddlewares.guard import ANY_ADDRESS, GuardMiddleware
+from fhcrawl.crawling.subscriptions import FeedOptions
+from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.store import schema
 from fhcrawl.utils.addresses import AllowedHosts
+from tests.contexts import walk_request
 from tests.feeds import E, atom
 from tests.resolver import NEVER, names
 from tests.server import FeedServer
@@ -382,29 +385,26 @@ class TestRequests:
             "s3://b/k",
         ],
     )
-    @pytest.mark.parametrize("known", [{}, {"feed": "http://127.0.0.1/"}])
-    def test_what_is_never_fetched(self, url: str, known: dict[str, str]) -> None:
+    @pytest.mark.parametrize("feed", [None, "http://127.0.0.1/"])
+    def test_what_is_never_fetched(self, url: str, feed: str | None) -> None:
         with pytest.raises(RefusedUrl) as refused:
-            self.guard.process_request(Request(url, cb_kwargs=known))
+            self.guard.process_request(Request(url) if feed is None else walk_request(url, feed))
         assert refused.value.kind == "refused-url"
 
     def test_request_from_another_machine_is_checked_here(self) -> None:
-        request = Request(
-            "http://10.0.0.1:81/a1", cb_kwargs={"feed": "http://10.0.0.1/"}, meta={ANY_ADDRESS: True}
-        )
+        request = walk_request("http://10.0.0.1:81/a1", "http://10.0.0.1/", meta={ANY_ADDRESS: True})
         carried = request_from_dict(json.loads(json.dumps(plain(request))))
         with pytest.raises(RefusedUrl):
             self.guard.process_request(carried)
 
     def test_snapshot_that_the_user_gave_may_be_anywhere(self) -> None:
-        options = {"snapshot": "http://10.0.0.2/index"}
-        known = {"feed": "https://10.0.0.1/", "options": options}
-        self.guard.process_request(Request("http://10.0.0.2/page", cb_kwargs=known))
+        feed, options = "https://10.0.0.1/", FeedOptions(snapshot="http://10.0.0.2/index")
+        self.guard.process_request(walk_request("http://10.0.0.2/page", feed, options=options))
         with pytest.raises(RefusedUrl):
-            self.guard.process_request(Request("http://10.0.0.3/page", cb_kwargs=known))
+            self.guard.process_request(walk_request("http://10.0.0.3/page", feed, options=options))
 
     def test_what_was_allowed_before_a_redirect_is_not_allowed_behind_it(self) -> None:
-        request = Request("http://10.0.0.1/a1", cb_kwargs={"feed": "http://10.0.0.1/"})
+        request = walk_request("http://10.0.0.1/a1", "http://10.0.0.1/")
         self.guard.process_request(request)
         assert request.meta[ANY_ADDRESS]
         request = request.replace(url="http://name.test/")
@@ -416,7 +416,7 @@ class TestRequests:
         robots = Request("http://10.0.0.1/robots.txt")
         with pytest.raises(RefusedUrl):
             guard.process_request(robots)
-        guard.process_request(Request("http://10.0.0.1/a1", cb_kwargs={"feed": "http://10.0.0.1/"}))
+        guard.process_request(walk_request("http://10.0.0.1/a1", "http://10.0.0.1/"))
         guard.process_request(robots)
         guard.process_request(robots.replace(meta={"redirect_urls": ["http://10.0.0.1/robots.txt"]}))
         with pytest.raises(RefusedUrl):

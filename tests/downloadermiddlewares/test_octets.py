@@ -13,6 +13,7 @@ from scrapy.utils.test import get_crawler
 
 from fhcrawl.cluster import serializer
 from fhcrawl.crawling import requests
+from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.refusals import LimitReached
 from fhcrawl.downloadermiddlewares.octets import OctetsMiddleware
 from fhcrawl.logical_feed import Place, Role
@@ -191,7 +192,7 @@ def test_what_was_read_goes_with_the_walk_to_another_process() -> None:
     crawler = get_crawler(HistorySpider, {"FHCRAWL_MAX_BYTES": 150})
     spider = HistorySpider({})
     one, other = OctetsMiddleware.from_crawler(crawler), OctetsMiddleware.from_crawler(crawler)
-    walk: dict[str, Any] = {"feed": "https://example.org/", "options": {}, "run": 1}
+    walk = WalkContext("https://example.org/", 1)
 
     def ask(middleware: OctetsMiddleware, number: int, size: int) -> None:
         nonlocal walk
@@ -203,7 +204,7 @@ def test_what_was_read_goes_with_the_walk_to_another_process() -> None:
         response = Response(url, body=b"x" * size)
         middleware.response_downloaded(response, request)
         middleware.process_response(request, response)
-        walk = request.cb_kwargs
+        walk = context_of(request).walk
 
     ask(one, 1, 100)
     ask(other, 2, 49)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.http import TextResponse
 
+from fhcrawl.crawling.context import context_of, with_context
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.logical_feed import Verdict
@@ -108,7 +110,8 @@ class AtOnce(Engine):
         self.through = []
         [first] = [request async for request in spider.start()]
         requests = [
-            first.replace(url=url, cb_kwargs={**first.cb_kwargs, "asked": url}) for url in self._documents
+            with_context(first, replace(context_of(first), requested_url=url), url=url)
+            for url in self._documents
         ]
         await asyncio.gather(*(self._scrape_one(spider, request) for request in requests))
 
