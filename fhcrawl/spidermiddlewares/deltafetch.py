@@ -70,7 +70,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             for feed in getattr(spider, "feeds", ()):
                 # A feed that another crawl has is left alone, as the spider says.
                 with suppress(LeaseError):
-                    self._store.forget(feed, now())
+                    self._store.walks.forget(feed, now())
 
     def document_read(self, visit: Visit, response: Response) -> None:
         """Remember which document a response is."""
@@ -114,7 +114,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             return request
         if request.cb_kwargs["role"] == Role.PAGE.value:
             return self._follow_page(request, response, visit, key, run)
-        end = self._store.end_of(request.cb_kwargs["feed"], key, Role.ARCHIVE, run)
+        end = self._store.documents.find_end(request.cb_kwargs["feed"], key, Role.ARCHIVE, run)
         if end is None:
             return request
         if end.loop or _is_read(end.step, visit, run):
@@ -125,7 +125,8 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
 
     def _replace(self, request: Request, step: Step, key: str) -> Request:
         known = request.cb_kwargs
-        via = known.get("via") if step.key == key else self._store.front_of(known["feed"], step.key)
+        documents = self._store.documents
+        via = known.get("via") if step.key == key else documents.find_referrer(known["feed"], step.key)
         return _request(request, step, via)
 
     # A page may change, and those behind it move: a processed one says nothing. Only a page of what earlier
@@ -135,16 +136,16 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         self, request: Request, response: Response, visit: Visit | None, key: str, run: int
     ) -> Request | None:
         feed = request.cb_kwargs["feed"]
-        if _is_read(self._store.step(feed, key), visit, run):
+        if _is_read(self._store.documents.find(feed, key), visit, run):
             return self._loop(request, visit)
         if visit is not None:
-            before = self._store.step(feed, visit.key)
+            before = self._store.documents.find(feed, visit.key)
             visit.left_over = response.cb_kwargs.get("left_over", False) or _is_left_over(before, visit)
             if visit.left_over:
                 return request.replace(cb_kwargs={**request.cb_kwargs, "left_over": True})
             if leads_on(visit):
                 return request
-        end = self._store.end_of(feed, key, Role.PAGE, run)
+        end = self._store.documents.find_end(feed, key, Role.PAGE, run)
         if end is None or end.loop or end.step is not None:
             return request
         self._skip(request)

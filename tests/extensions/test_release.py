@@ -218,13 +218,13 @@ def test_export_that_was_cut_off_counts_before_more_is_appended(server: FeedServ
         server.on_request = None
         store = Store.open(project.database.url)
         run = store.begin_run()
-        store.begin_walk(FEED, run, NOW)
-        store.commit(visit(run, "a"))
-        number = store.begin_delivery(run)
+        store.walks.begin(FEED, run, NOW)
+        store.documents.commit(visit(run, "a"))
+        number = store.exports.begin(run)
         file, beside = delivery.open_beside(path, "ab")
-        file.writelines(json.dumps(entry).encode() + b"\n" for entry in store.pending(number))
+        file.writelines(json.dumps(entry).encode() + b"\n" for entry in store.exports.read_changes(number))
         written = delivery.close_whole(file, beside, path)
-        store.note_files(number, [list(written)])
+        store.exports.note_files(number, [list(written)])
         beside.rename(path)
         store.close()
 
