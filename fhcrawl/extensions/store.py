@@ -149,12 +149,12 @@ class StoreExtension:
                 self.yield_to_other(feed, known)
 
     def _settle_and_begin(self, feeds: list[str]) -> dict[str, Subscription | LeaseError]:
-        begun = self.store.walks.begin_all(feeds, self.run, now())
+        begun = self.store.walks.begin(feeds, self.run, now())
         unsettled = [feed for feed, known in begun.items() if isinstance(known, UnsettledError)]
         if unsettled:
             # Another process has died while it exported them, since this crawl was opened.
             recover(self.store)
-            begun |= self.store.walks.begin_all(unsettled, self.run, now())
+            begun |= self.store.walks.begin(unsettled, self.run, now())
         return begun
 
     def _is_writable(self) -> bool:

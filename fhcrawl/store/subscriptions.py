@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.polling import Limits
     from fhcrawl.logical_feed.visit import Visit
 
-
 # Of feeds that were subscribed before any crawl had them.
 NO_RUN = 0
 

@@ -69,23 +69,12 @@ ASK_AGAIN = (
 class Walks(Repository):
     """How the walk of a feed begins: `store.walks`."""
 
-    def begin(self, feed: str, run: int, now: str) -> Subscription:
-        """Return what is known of a feed, whose next walk is part of a run.
+    def begin(self, urls: list[str], run: int, now: str) -> dict[str, Subscription | LeaseError]:
+        """Return what is known of feeds whose next walks are part of a run; all of them begin, or none.
 
-        :param feed: URL of the subscription document, as the user gave it
+        :param urls: of the subscription documents, as the user gave them; `FEEDS_AT_ONCE` at most
         :param now: ISO 8601 in UTC
-        :raises LeaseError: if another crawl is at work on it
-        :raises BegunError: if this job has begun its walk
-        """
-        known = self.begin_all([feed], run, now)[feed]
-        if isinstance(known, LeaseError):
-            raise known
-        return known
-
-    def begin_all(self, urls: list[str], run: int, now: str) -> dict[str, Subscription | LeaseError]:
-        """Begin the walks of feeds, all or none of them; why a feed is left alone is in its place.
-
-        :param urls: of `FEEDS_AT_ONCE` feeds at most
+        :return: by URL; a `LeaseError` if another crawl is at work on a feed, a `BegunError` if this job is
         """
         # Sorted: two crawls that begin with the same feeds do not wait for each other.
         new = [{"url": url, "location": url, "walk": 0, "run": NO_RUN, "since": now} for url in sorted(urls)]

@@ -19,6 +19,7 @@ from fhcrawl.utils.locks import locked
 from tests.feeds import E, atom
 from tests.projects import read_export
 from tests.store.test_leases import FEED, NOW, visit
+from tests.stores import begin_walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -218,7 +219,7 @@ def test_export_that_was_cut_off_counts_before_more_is_appended(server: FeedServ
         server.on_request = None
         store = Store.open(project.database.url)
         run = store.begin_run()
-        store.walks.begin(FEED, run, NOW)
+        begin_walk(store, FEED, run, NOW)
         store.documents.commit(visit(run, "a"))
         number = store.exports.begin(run)
         file, beside = delivery.open_beside(path, "ab")

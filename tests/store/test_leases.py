@@ -17,6 +17,7 @@ from fhcrawl.logical_feed import Place, Role, Version
 from fhcrawl.logical_feed.ordering import Order
 from fhcrawl.logical_feed.visit import Visit
 from fhcrawl.store import Store, Subscription, leases
+from tests.stores import begin_walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,23 +56,23 @@ def visit(run: int, *contents: str) -> Visit:
 
 def test_feed_belongs_to_one_run_until_that_has_ended(one: Store, two: Store) -> None:
     first, second = one.begin_run(), two.begin_run()
-    one.walks.begin(FEED, first, NOW)
+    begin_walk(one, FEED, first, NOW)
     with pytest.raises(LeaseError, match=f"another crawl is at work on it .process {os.getpid()} on "):
-        two.walks.begin(FEED, second, NOW)
+        begin_walk(two, FEED, second, NOW)
     with pytest.raises(LeaseError):
         two.walks.forget(FEED, NOW)
     assert [feed.feed for feed in one.feeds.read(first)] == [FEED]
     assert list(two.feeds.read(second)) == []
-    two.walks.begin("http://example.org/other", second, NOW)
+    begin_walk(two, "http://example.org/other", second, NOW)
     one.close()
-    assert two.walks.begin(FEED, second, NOW).feed == FEED
+    assert begin_walk(two, FEED, second, NOW).feed == FEED
 
 
 def test_feeds_that_begin_together_are_refused_one_by_one(one: Store, two: Store) -> None:
-    one.walks.begin(FEED, one.begin_run(), NOW)
+    begin_walk(one, FEED, one.begin_run(), NOW)
     second = two.begin_run()
     others = ["http://example.org/b", "http://example.org/a"]
-    begun = two.walks.begin_all([others[0], FEED, others[1]], second, NOW)
+    begun = two.walks.begin([others[0], FEED, others[1]], second, NOW)
     assert isinstance(begun.pop(FEED), LeaseError)
     assert begun == {url: Subscription(url, url, 1, second) for url in others}
     assert [feed.feed for feed in two.feeds.read(second)] == sorted(others)
@@ -81,10 +82,10 @@ def test_run_whose_feed_was_taken_over_writes_nothing_more(
     one: Store, two: Store, database: Database
 ) -> None:
     first, second = one.begin_run(), two.begin_run()
-    one.walks.begin(FEED, first, NOW)
+    begin_walk(one, FEED, first, NOW)
     one.documents.commit(visit(first, "before"))
     database.execute(f"UPDATE runs SET expires = 1 WHERE id = {first}")
-    two.walks.begin(FEED, second, NOW)
+    begin_walk(two, FEED, second, NOW)
     for write in (one.documents.commit, one.documents.note_loss, one.documents.note_confirmation):
         with pytest.raises(LeaseError, match="has taken it over"):
             write(visit(first, "after"))
@@ -97,7 +98,7 @@ def test_run_whose_feed_was_taken_over_writes_nothing_more(
 
 def test_run_that_was_silent_goes_on_if_nobody_has_taken_its_feed(one: Store, database: Database) -> None:
     run = one.begin_run()
-    one.walks.begin(FEED, run, NOW)
+    begin_walk(one, FEED, run, NOW)
     database.execute("UPDATE runs SET expires = 1")
     one.documents.commit(visit(run, "after"))
     assert [entry["title"] for entry in one.entries.read()] == ["after"]
@@ -105,16 +106,16 @@ def test_run_that_was_silent_goes_on_if_nobody_has_taken_its_feed(one: Store, da
 
 def test_processes_of_one_job_share_feeds(one: Store, two: Store, database: Database) -> None:
     first, second = one.begin_run(job="night"), two.begin_run(job="night")
-    one.walks.begin(FEED, first, NOW)
+    begin_walk(one, FEED, first, NOW)
     with pytest.raises(BegunError):
-        two.walks.begin(FEED, second, NOW)
+        begin_walk(two, FEED, second, NOW)
     two.documents.commit(visit(first, "a"))
     two.close()
     one.documents.commit(visit(first, "b"))
     for three in opened(database):
         other = three.begin_run(job="day")
         with pytest.raises(LeaseError, match="job night"):
-            three.walks.begin(FEED, other, NOW)
+            begin_walk(three, FEED, other, NOW)
 
 
 def test_lease_is_renewed_when_it_is_due(
@@ -124,7 +125,7 @@ def test_lease_is_renewed_when_it_is_due(
         [[seconds]] = database.rows("SELECT expires FROM runs")
         return int(seconds)
 
-    one.walks.begin(FEED, run := one.begin_run(lease_seconds=90), NOW)
+    begin_walk(one, FEED, run := one.begin_run(lease_seconds=90), NOW)
     assert one.pause == 30
     database.execute("UPDATE runs SET expires = 1")
     one.renew()
@@ -143,7 +144,7 @@ def test_process_of_a_job_that_is_taken_for_dead_leaves_its_feeds_and_writes_not
     one: Store, two: Store, database: Database
 ) -> None:
     first, second = one.begin_run(job="night"), two.begin_run(job="night")
-    one.walks.begin(FEED, first, NOW)
+    begin_walk(one, FEED, first, NOW)
     assert two.overdue([first, second]) == set()
     database.execute(f"UPDATE runs SET expires = 1 WHERE id = {first}")
     assert two.overdue([first, second]) == {first}
@@ -153,17 +154,17 @@ def test_process_of_a_job_that_is_taken_for_dead_leaves_its_feeds_and_writes_not
         with pytest.raises(LeaseError, match="has taken it over"):
             write(visit(first, "late"))
     with pytest.raises(LeaseError, match="has taken it over"):
-        one.walks.begin("http://example.org/other", first, NOW)
+        begin_walk(one, "http://example.org/other", first, NOW)
     two.documents.commit(visit(first, "in time"))
     assert [entry["title"] for entry in two.entries.read()] == ["in time"]
 
 
 def test_process_that_leaves_its_job_hands_over_its_feeds(one: Store, two: Store) -> None:
     first, second = one.begin_run(job="night"), two.begin_run(job="night")
-    one.walks.begin(FEED, first, NOW)
+    begin_walk(one, FEED, first, NOW)
     one.hand_over(second)
     one.close()
-    for begin in (lambda: two.walks.begin(FEED, second, NOW), lambda: two.walks.forget(FEED, NOW)):
+    for begin in (lambda: begin_walk(two, FEED, second, NOW), lambda: two.walks.forget(FEED, NOW)):
         with pytest.raises(BegunError):
             begin()
     assert [feed.feed for feed in two.feeds.read(second)] == [FEED]
@@ -212,18 +213,18 @@ def gone() -> str:
 def test_lease_of_a_process_that_is_gone_is_free_at_once(
     one: Store, two: Store, database: Database, owner: str, is_free: bool
 ) -> None:
-    one.walks.begin(FEED, one.begin_run(), NOW)
+    begin_walk(one, FEED, one.begin_run(), NOW)
     one.exports.begin(1)
     database.execute(f"UPDATE runs SET owner = '{owner}'")
     run = two.begin_run()
     if is_free:
-        assert two.walks.begin(FEED, run, NOW).walk == 1
+        assert begin_walk(two, FEED, run, NOW).walk == 1
     else:
         with pytest.raises(LeaseError):
-            two.walks.begin(FEED, run, NOW)
+            begin_walk(two, FEED, run, NOW)
     assert bool(two.exports.find_dead()) is is_free
     database.execute("UPDATE runs SET expires = 1 WHERE id = 1")
-    assert two.walks.begin(FEED, run, NOW).walk == 1
+    assert begin_walk(two, FEED, run, NOW).walk == 1
     assert two.exports.find_dead()
 
 
@@ -232,7 +233,7 @@ def test_lease_that_ends_later_than_any_can_is_free(
     one: Store, two: Store, database: Database, days: int, is_free: bool
 ) -> None:
     """It was noted by a clock that was wrong, before the machine was started anew."""
-    one.walks.begin(FEED, first := one.begin_run(), NOW)
+    begin_walk(one, FEED, first := one.begin_run(), NOW)
     one.exports.begin(first)
     expires = int(time.time()) + days * 24 * 3600
     database.execute(f"UPDATE runs SET owner = '{OTHER_MACHINE}', expires = {expires}")
@@ -240,10 +241,10 @@ def test_lease_that_ends_later_than_any_can_is_free(
     assert bool(two.exports.find_dead()) is is_free
     assert two.overdue([first]) == ({first} if is_free else set())
     if is_free:
-        assert two.walks.begin(FEED, run, NOW).walk == 1
+        assert begin_walk(two, FEED, run, NOW).walk == 1
     else:
         with pytest.raises(LeaseError):
-            two.walks.begin(FEED, run, NOW)
+            begin_walk(two, FEED, run, NOW)
 
 
 def test_process_that_proc_hides_is_living(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -264,7 +265,7 @@ def test_process_that_proc_hides_is_living(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_delivery_of_a_living_run_is_its_own(one: Store, two: Store, tmp_path: Path) -> None:
     first = one.begin_run()
-    one.walks.begin(FEED, first, NOW)
+    begin_walk(one, FEED, first, NOW)
     one.documents.commit(visit(first, "a"))
     number = one.exports.begin(first)
     file, beside = delivery.open_beside(tmp_path / "out.jsonl", "wb")
@@ -280,13 +281,13 @@ def test_delivery_that_was_taken_for_dead_delivers_nothing(
     one: Store, two: Store, database: Database, tmp_path: Path
 ) -> None:
     first = one.begin_run()
-    one.walks.begin(FEED, first, NOW)
+    begin_walk(one, FEED, first, NOW)
     one.documents.commit(visit(first, "a"))
     number = one.exports.begin(first)
     database.execute("UPDATE runs SET expires = 1")
     second = two.begin_run()
     delivery.recover(two)
-    two.walks.begin(FEED, second, NOW)
+    begin_walk(two, FEED, second, NOW)
     file, beside = delivery.open_beside(tmp_path / "out.jsonl", "wb")
     written = delivery.close_whole(file, beside, tmp_path / "out.jsonl")
     with pytest.raises(LeaseError, match="took this one for dead"):
@@ -300,13 +301,13 @@ def test_process_that_slept_leaves_the_deliveries_of_others_alone(
 ) -> None:
     """Another one has settled its delivery meanwhile, and begun one of its own."""
     first = one.begin_run()
-    one.walks.begin(FEED, first, NOW)
+    begin_walk(one, FEED, first, NOW)
     one.documents.commit(visit(first, "a"))
     number = one.exports.begin(first)
     database.execute("UPDATE runs SET expires = 1")
     second = two.begin_run()
     delivery.recover(two)
-    two.walks.begin(FEED, second, NOW)
+    begin_walk(two, FEED, second, NOW)
     other = two.exports.begin(second)
     with pytest.raises(LeaseError, match="took this one for dead"):
         one.exports.note_files(number, [])
@@ -318,7 +319,7 @@ def test_process_that_slept_leaves_the_deliveries_of_others_alone(
 
 def test_change_that_is_committed_during_a_delivery_is_delivered_later(one: Store, two: Store) -> None:
     first, second = one.begin_run(job="night"), two.begin_run(job="night")
-    one.walks.begin(FEED, first, NOW)
+    begin_walk(one, FEED, first, NOW)
     one.documents.commit(visit(first, "a"))
     number = one.exports.begin(first)
     assert [entry["title"] for entry in one.exports.read_changes(number)] == ["a"]
@@ -329,7 +330,7 @@ def test_change_that_is_committed_during_a_delivery_is_delivered_later(one: Stor
 
 def test_runs_that_nothing_belongs_to_are_forgotten(one: Store, database: Database) -> None:
     for _ in range(3):
-        one.walks.begin(FEED, one.begin_run(), NOW)
+        begin_walk(one, FEED, one.begin_run(), NOW)
         one.close()
     one.begin_run()
     assert database.rows("SELECT id FROM runs ORDER BY id") == [(3,), (4,)]
@@ -337,4 +338,4 @@ def test_runs_that_nothing_belongs_to_are_forgotten(one: Store, database: Databa
 
 def test_store_without_a_run_writes_nothing(one: Store) -> None:
     with pytest.raises(StoreError, match="No crawl has begun"):
-        one.walks.begin(FEED, 1, NOW)
+        begin_walk(one, FEED, 1, NOW)

@@ -21,6 +21,7 @@ from tests.feeds import E, atom
 from tests.pipelines import faulty
 from tests.store.test_migrations import AT_ONCE
 from tests.store.wire import Wire, wire_to
+from tests.stores import begin_walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -98,7 +99,7 @@ class TestRoundTrips:
     def test_losing_a_document_or_confirming_a_feed_takes_one(self, wired: tuple[Wire, str]) -> None:
         wire, url = wired
         store = Store.open(url)
-        store.walks.begin(INDEX, store.begin_run(), NOW)
+        begin_walk(store, INDEX, store.begin_run(), NOW)
         lost = Visit(INDEX, A1, A1, A1, Role.ARCHIVE, Place(1, -1), NOW, loss=GONE)
         # What it takes to connect does not count.
         store.documents.note_loss(lost)
@@ -115,7 +116,7 @@ class TestRoundTrips:
         """What the list no longer names, the commit."""
         wire, url = wired
         store = Store.open(url)
-        store.walks.begin(INDEX, store.begin_run(), NOW)
+        begin_walk(store, INDEX, store.begin_run(), NOW)
         visit = Visit(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, Place(1, 0), NOW)
         store.documents.commit(visit)
         for names in ("abc", "bd"):
@@ -280,7 +281,7 @@ class TestSilence:
         store = Store.open(database.url)
         run = store.begin_run()
         for number in range(3):
-            store.walks.begin(f"{INDEX}{number}", run, NOW)
+            begin_walk(store, f"{INDEX}{number}", run, NOW)
         entries = store.feeds.read()
         assert next(entries).feed == f"{INDEX}0"
         time.sleep(2)

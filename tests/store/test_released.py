@@ -11,6 +11,7 @@ from fhcrawl.logical_feed import Verdict
 from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.store import Said
 from tests.store.test_leases import FEED, NOW, opened, visit
+from tests.stores import begin_walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,7 @@ def two(database: Database) -> Iterator[Store]:
 
 def begun(store: Store, *titles: str) -> int:
     run = store.begin_run()
-    store.walks.begin_all([FEED, OTHER], run, NOW)
+    store.walks.begin([FEED, OTHER], run, NOW)
     store.documents.commit(visit(run, *titles))
     return run
 
@@ -54,17 +55,17 @@ def test_feed_that_a_run_has_finished_with_is_another_ones(
 ) -> None:
     first, second = begun(one, "a"), two.begin_run()
     with pytest.raises(LeaseError, match="at work on it"):
-        two.walks.begin(FEED, second, NOW)
+        begin_walk(two, FEED, second, NOW)
     with pytest.raises(LeaseError):
         two.walks.forget(FEED, NOW)
     release(one, first)
     two.walks.forget(FEED, NOW)
-    known = two.walks.begin_all([FEED, OTHER], second, NOW)
+    known = two.walks.begin([FEED, OTHER], second, NOW)
     assert not isinstance(known[FEED], LeaseError)
     assert isinstance(known[OTHER], LeaseError)
     two.documents.commit(visit(second, "b"))
     with pytest.raises(LeaseError):
-        one.walks.begin(FEED, first, NOW)
+        begin_walk(one, FEED, first, NOW)
     # The end of the first run is nothing to the feed any more.
     assert [feed.feed for feed in one.feeds.read(first)] == [OTHER]
     release(one, first)
@@ -85,7 +86,7 @@ def test_run_writes_nothing_more_to_a_feed_that_it_has_finished_with(one: Store)
     assert isinstance(answers[0], LeaseError)
     assert titles(one, run) == ["a"]
     # Its own, if it begins anew.
-    one.walks.begin(FEED, run, NOW)
+    begin_walk(one, FEED, run, NOW)
     one.documents.commit(visit(run, "b"))
     assert titles(one, run) == ["b"]
 
@@ -104,10 +105,10 @@ def test_feed_is_nobodys_while_its_changes_are_delivered(one: Store, two: Store)
     release(one, first)
     number = one.exports.begin(first, only_released=True)
     with pytest.raises(LeaseError, match="at work on it"):
-        two.walks.begin(FEED, second, NOW)
+        begin_walk(two, FEED, second, NOW)
     assert [entry["title"] for entry in one.exports.read_changes(number)] == ["a"]
     one.exports.end(number)
-    two.walks.begin(FEED, second, NOW)
+    begin_walk(two, FEED, second, NOW)
     two.documents.commit(visit(second, "b"))
     assert titles(one, first) == []
     assert titles(two, second) == ["b"]
@@ -117,12 +118,12 @@ def test_delivery_of_other_feeds_keeps_nobody_from_a_feed(one: Store, two: Store
     first = begun(one)
     release(one, first)
     one.exports.begin(first)
-    assert two.walks.begin(FEED, two.begin_run(), NOW).feed == FEED
+    assert begin_walk(two, FEED, two.begin_run(), NOW).feed == FEED
 
 
 def test_feed_of_which_nothing_was_read_is_forgotten_when_it_is_released(one: Store, two: Store) -> None:
     first = one.begin_run()
-    one.walks.begin_all([FEED, OTHER], first, NOW)
+    one.walks.begin([FEED, OTHER], first, NOW)
     release(one, first)
     assert two.subscriptions.remove([FEED]) == {FEED: True}
     assert [feed.feed for feed in two.feeds.read()] == [OTHER]

@@ -13,6 +13,7 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Link, Place, Role, Verdict
 from fhcrawl.logical_feed.visit import Loss, State, Visit
 from fhcrawl.store import End, Step, Store
+from tests.stores import begin_walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ NOW = "2004-01-01T00:00:00Z"
 @pytest.fixture
 def store(database: Database) -> Iterator[Store]:
     opened = Store.open(database.url)
-    opened.walks.begin(FEED, opened.begin_run(), NOW)
+    begin_walk(opened, FEED, opened.begin_run(), NOW)
     yield opened
     opened.close()
 
@@ -178,7 +179,7 @@ def test_many_feeds_do_not_fill_the_memory(store: Store, monkeypatch: pytest.Mon
     monkeypatch.setattr("fhcrawl.store.session.FEEDS_REMEMBERED", 2)
     for number in range(5):
         feed = f"http://example.org/{number}"
-        store.walks.begin(feed, 1, NOW)
+        begin_walk(store, feed, 1, NOW)
         assert store.entries.find_winners(feed, [], NOW) == {}
     assert len(store._session._feed_ids) <= 2
 

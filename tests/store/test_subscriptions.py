@@ -13,6 +13,7 @@ from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.store import Said, Store
 from fhcrawl.store.schema import feeds
 from fhcrawl.utils.clock import now
+from tests.stores import begin_walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +49,7 @@ def test_feed_whose_walk_has_begun_and_not_ended_is_due(store: Store) -> None:
     store.subscriptions.add({URL: {}}, THEN)
     set_due(store, URL, DUE)
     run = store.begin_run()
-    store.walks.begin(URL, run, THEN)
+    begin_walk(store, URL, run, THEN)
     assert store.subscriptions.read(BEFORE) == {URL: {}}
     # It was never asked for: there is nothing to be said of it.
     store.feeds.note_verdicts(run, [COMPLETE], Limits(1, 1))
@@ -58,7 +59,7 @@ def test_feed_whose_walk_has_begun_and_not_ended_is_due(store: Store) -> None:
 def test_only_the_run_that_has_a_feed_plans_it(store: Store) -> None:
     store.subscriptions.add({URL: {}}, THEN)
     run = store.begin_run()
-    store.walks.begin(URL, run, THEN)
+    begin_walk(store, URL, run, THEN)
     with store._database.transaction() as connection:
         connection.execute(feeds.update().values(polled=THEN))
     store.feeds.note_verdicts(run - 1, [COMPLETE], Limits(1, 1))
@@ -118,7 +119,7 @@ def test_nothing_is_unsubscribed_unless_all_are_subscribed(store: Store) -> None
 def test_feed_of_which_nothing_was_read_is_forgotten_unless_a_crawl_is_at_work_on_it(store: Store) -> None:
     other = "http://example.org/other"
     store.subscriptions.add({URL: {}, other: {}}, THEN)
-    store.walks.begin(URL, store.begin_run(), THEN)
+    begin_walk(store, URL, store.begin_run(), THEN)
     assert store.subscriptions.remove([URL, other]) == {URL: False, other: True}
     assert [(feed.feed, feed.subscribed) for feed in store.feeds.read()] == [(URL, None)]
     with pytest.raises(StoreError, match="is not subscribed"):
