@@ -110,9 +110,9 @@ class Engine:
         crawler.signals.send_catch_log(signals.spider_opened, spider=spider)
         try:
             asyncio.run(self._run(spider))
-            number = extension.store.begin_delivery(extension.run)
-            exported = list(extension.store.pending(number))
-            settle = extension.store.end_delivery if export else extension.store.cancel_delivery
+            number = extension.store.exports.begin(extension.run)
+            exported = list(extension.store.exports.read_changes(number))
+            settle = extension.store.exports.end if export else extension.store.exports.cancel
             settle(number)
             crawler.signals.send_catch_log(signals.spider_closed, spider=spider, reason="finished")
         except Killed:

@@ -195,7 +195,7 @@ class ClusterExtension(StoreExtension):
         known = self._begin(feed, options)
         if known is None and feed not in self.left:
             # Another worker has begun it, and answers for it.
-            known = self.store.known(feed)
+            known = self.store.walks.read(feed)
         if known is None:
             self._put_down(feed)
             return

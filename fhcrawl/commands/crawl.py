@@ -161,7 +161,7 @@ def check(settings: BaseSettings, arguments: dict[str, str]) -> None:
     check_exports(settings, arguments)
     with closing(Store.open(store_url(settings))) as store:
         store.check_writable()
-        if not feeds and not store.has_subscriptions():
+        if not feeds and not store.subscriptions.exist():
             raise ArgumentError(NOTHING_SUBSCRIBED)
     check_cluster(settings, arguments)
 

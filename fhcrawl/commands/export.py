@@ -216,7 +216,7 @@ def _time(option: str, value: str | None) -> str:
 def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Feed]:
     """The feeds to be written; none if all are, and nothing has to be known of them."""
     is_needed = gaps or output.name in {*FEED_FORMATS, OPML}
-    found = list(store.feeds(urls=urls)) if urls or is_needed else []
+    found = list(store.feeds.read(urls=urls)) if urls or is_needed else []
     unknown = set(urls) - {feed.feed for feed in found}
     if unknown:
         raise ArgumentError(f"--feed {min(unknown)}: not in the store; `scrapy feeds` lists what is")
@@ -264,7 +264,7 @@ def _write_rows(
     exporter = exporter_class(file, **_options(settings, exporter_class))
     exporter.start_exporting()
     urls = () if wanted.all_feeds else [feed.feed for feed in feeds]
-    entries = (entry for entry in store.entries(urls) if wanted.chosen(entry))
+    entries = (entry for entry in store.entries.read(urls) if wanted.chosen(entry))
     missing = chain.from_iterable(map(gaps.entries, feeds if wanted.gaps else ()))
     count = 0
     for count, entry in enumerate(chain(entries, missing), 1):  # noqa: B007

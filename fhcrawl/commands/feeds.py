@@ -79,7 +79,7 @@ class Command(ScrapyCommand):
                 printing(UTF_8 if opts.json else None),
                 closing(Store.open_to_read(store_url(self.settings))) as store,
             ):
-                feeds = _noting(store.feeds(), verdicts)
+                feeds = _noting(store.feeds.read(), verdicts)
                 width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
                 for line in as_json(feeds) if opts.json else as_table(feeds, store.place, width):
                     print(line)

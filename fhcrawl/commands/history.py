@@ -69,11 +69,11 @@ class Command(ScrapyCommand):
         feed, entry_id = map(typed, args)
         try:
             with closing(Store.open_to_read(store_url(self.settings))) as store:
-                if not store.has_feed(feed):
+                if not store.feeds.has(feed):
                     raise UsageError(
                         f"{feed}: not in the store; `scrapy feeds` lists what is", print_help=False
                     )
-                versions = store.versions_of(feed, entry_id)
+                versions = store.entries.read_kept_versions(feed, entry_id)
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
         if not versions:

@@ -91,7 +91,7 @@ def _report(store: Store, file: IO[bytes]) -> int:
     from fhcrawl.utils.clock import now
 
     text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
-    several = store.count_feeds() > page.MOST_OPEN
+    several = store.feeds.count() > page.MOST_OPEN
     overview = page.write(_feeds(store), text, now(), several)
     text.flush()
     text.detach()
@@ -99,5 +99,5 @@ def _report(store: Store, file: IO[bytes]) -> int:
 
 
 def _feeds(store: Store) -> Iterator[tuple[Feed, Details]]:
-    for feed in store.feeds():
-        yield feed, store.details(feed.feed)
+    for feed in store.feeds.read():
+        yield feed, store.feeds.read_details(feed.feed)

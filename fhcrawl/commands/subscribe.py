@@ -57,7 +57,8 @@ class Command(ScrapyCommand):
             may_list_files = self.settings.getbool(subscriptions.LISTED_FILES)
             listed = subscriptions.from_words(args, may_list_files)
             with closing(Store.open(store_url(self.settings))) as store:
-                new = store.subscribe({url: options.plain() for url, options in listed.items()}, now())
+                plain = {url: options.plain() for url, options in listed.items()}
+                new = store.subscriptions.add(plain, now())
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
         with printing():

@@ -53,7 +53,7 @@ class Command(ScrapyCommand):
             raise UsageError("write scrapy unsubscribe https://example.org/index.atom", print_help=False)
         try:
             with closing(Store.open(store_url(self.settings))) as store:
-                forgotten = store.unsubscribe([*map(typed, args)])
+                forgotten = store.subscriptions.remove([*map(typed, args)])
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
         with printing():

@@ -190,9 +190,9 @@ def deliver(store: Store, number: int, files: Iterable[WrittenFile]) -> None:
         # What keeps a file, once it is written in the same folder, from its name: found before any has one.
         if Path(file.name).is_dir():
             raise IsADirectoryError(errno.EISDIR, "there is a folder of that name", file.name)
-    store.note_files(number, [list(file) for file in files])
+    store.exports.note_files(number, [list(file) for file in files])
     _name(files)
-    store.end_delivery(number)
+    store.exports.end(number)
 
 
 def _name(files: list[WrittenFile]) -> None:
@@ -208,7 +208,7 @@ def recover(store: Store, locked: Path | None = None) -> None:
     :param locked: a file that this process has the lock of: it is about to be another file than the one that
         a delivery has noted, which could not be made good any more
     """
-    for number, rows in store.dead_deliveries(None if locked is None else str(locked)):
+    for number, rows in store.exports.find_dead(None if locked is None else str(locked)):
         if settle(store, number, [WrittenFile(*row) for row in rows]):
             logger.info("An export that was cut off has been finished")
         else:
@@ -221,14 +221,14 @@ def settle(store: Store, number: int, files: list[WrittenFile]) -> bool:
     :raises StoreError: if the store fails; then the next run settles it
     """
     if any(file.is_named() for file in files) and all(_publish(file) for file in files):
-        store.end_delivery(number)
+        store.exports.end(number)
         return True
     for file in files:
         # If it cannot be removed (a folder that is another user's, or no folder any more), the next export to
         # the file does.
         with contextlib.suppress(OSError):
             Path(file.written).unlink()
-    store.cancel_delivery(number)
+    store.exports.cancel(number)
     return False
 
 

@@ -88,7 +88,7 @@ class EntryFormat(NamedTuple):
 def element(fields: Fields, original: str | None, form: EntryFormat) -> _Element:
     """An entry as an element.
 
-    :param fields: as `Store.entries` has them
+    :param fields: as `store.entries.read()` yields them
     :param original: the entry's own XML or JSON; None if it is not kept
     """
     fields = {name: cleaned(value) for name, value in fields.items()}

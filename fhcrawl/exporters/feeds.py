@@ -34,7 +34,7 @@ class Wanted(NamedTuple):
 
 def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Wanted) -> int:
     """Write a complete feed (RFC 5005, 2), the newest entry first; how many elements besides its head."""
-    since, latest = store.times(feed.feed)
+    since, latest = store.feeds.read_times(feed.feed)
     head = Head(feed.feed, feed.title, latest or since, marks=("complete",))
     return documents.write(file, form, head, _elements(store, feed, form, wanted, latest or since))
 
@@ -48,11 +48,11 @@ def write_archives(
     :param size: how many entries an archive has
     :raises ExportError: if there are other documents in the folder
     """
-    since, _latest = store.times(feed.feed)
+    since, _latest = store.feeds.read_times(feed.feed)
     target = archives.Target(folder, base, form, feed.feed, feed.title, since, size)
     return archives.write(
         target,
-        lambda: store.versions(feed.feed),
+        lambda: store.entries.read_versions(feed.feed),
         wanted.chosen,
         _gaps(feed, form) if wanted.gaps else [],
         wanted.tombstones,
@@ -68,7 +68,7 @@ def _elements(
 ) -> Iterator[_Element]:
     if wanted.gaps:
         yield from _gaps(feed, form)
-    for version in store.versions(feed.feed, newest_first=True):
+    for version in store.entries.read_versions(feed.feed, newest_first=True):
         if version.is_deleted:
             if wanted.tombstones:
                 when = f"{version.time}Z" if version.time else otherwise

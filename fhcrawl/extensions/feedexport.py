@@ -192,8 +192,8 @@ class FeedExporter(feedexport.FeedExporter):
         number, count = None, 0
         try:
             self._open_slots(spider)
-            number = extension.store.begin_delivery(extension.run, only_released=not is_last)
-            count = await self._write(extension.store.pending(number), spider, is_last)
+            number = extension.store.exports.begin(extension.run, only_released=not is_last)
+            count = await self._write(extension.store.exports.read_changes(number), spider, is_last)
         except Exception as error:  # noqa: BLE001 - whatever it is, the export is not whole
             self._fail(error)
         if count or is_last or self._failed:

@@ -50,7 +50,7 @@ def open_store(settings: BaseSettings) -> Store:
     :raises StoreError: if it cannot be opened
     """
     store = Store.open(store_url(settings))
-    store.keeps_versions = settings.getbool("FHCRAWL_KEEP_VERSIONS_ENABLED")
+    store.documents.keeps_versions = settings.getbool("FHCRAWL_KEEP_VERSIONS_ENABLED")
     return store
 
 
@@ -149,12 +149,12 @@ class StoreExtension:
                 self.yield_to_other(feed, known)
 
     def _settle_and_begin(self, feeds: list[str]) -> dict[str, Subscription | LeaseError]:
-        begun = self.store.begin_walks(feeds, self.run, now())
+        begun = self.store.walks.begin(feeds, self.run, now())
         unsettled = [feed for feed, known in begun.items() if isinstance(known, UnsettledError)]
         if unsettled:
             # Another process has died while it exported them, since this crawl was opened.
             recover(self.store)
-            begun |= self.store.begin_walks(unsettled, self.run, now())
+            begun |= self.store.walks.begin(unsettled, self.run, now())
         return begun
 
     def _is_writable(self) -> bool:

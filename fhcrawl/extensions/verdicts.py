@@ -81,9 +81,9 @@ class VerdictsExtension:
         """
         extension = StoreExtension.of(self._crawler)
         try:
-            feeds = list(extension.store.feeds(extension.run, urls))
+            feeds = list(extension.store.feeds.read(extension.run, urls))
             said = [_said(feed, extension.untold.get(feed.feed)) for feed in feeds]
-            extension.store.note_verdicts(extension.run, said, self._limits, released=True)
+            extension.store.feeds.note_verdicts(extension.run, said, self._limits, released=True)
         except StoreError as error:
             # The end says them.
             extension.fail(error)
@@ -108,7 +108,7 @@ class VerdictsExtension:
         self._summary.left = self._crawler.stats.get_value(LEASED, 0)
 
     def _tell_stored(self, extension: StoreExtension) -> None:
-        feeds = extension.store.feeds(extension.run)
+        feeds = extension.store.feeds.read(extension.run)
         while some := list(islice(feeds, FEEDS_AT_ONCE)):
             said = [_said(feed, extension.untold.get(feed.feed)) for feed in some]
             self._note(extension, said)
@@ -128,7 +128,7 @@ class VerdictsExtension:
         if extension.has_failed:
             return
         try:
-            extension.store.note_verdicts(extension.run, said, self._limits)
+            extension.store.feeds.note_verdicts(extension.run, said, self._limits)
         except StoreError as error:
             extension.fail(error)
 

@@ -94,9 +94,9 @@ class WarcExtension:
         store = StoreExtension.of(self._crawler).store
         try:
             if writing.is_not_modified(response, request):
-                return store.capture_of(writing.target(response.url))
+                return store.captures.find(writing.target(response.url))
             # A file that is gone, or elsewhere, may be lost.
-            same = store.capture_with(writing.digest(response.body)) if response.body else None
+            same = store.captures.find_body(writing.digest(response.body)) if response.body else None
         except StoreError:
             return None
         return same if same is not None and writing.is_kept(same) else None
@@ -104,7 +104,7 @@ class WarcExtension:
     def _note(self, capture: Capture) -> None:
         extension = StoreExtension.of(self._crawler)
         try:
-            extension.store.note_capture(capture)
+            extension.store.captures.add(capture)
         except StoreError as error:
             extension.fail(error)
 

@@ -238,7 +238,7 @@ class CommitMiddleware:
         reading.visit = visit
         visit.settle = reading.settle
         try:
-            self._store.compare(visit)
+            self._store.entries.compare(visit)
         except Exception as error:  # noqa: BLE001 - whatever it is, no entry can go on
             self._extension.fail(error)
             reading.spoil("store-error", f"could not be compared with the store ({_name(error)})")
@@ -254,7 +254,7 @@ class CommitMiddleware:
             return
         visit = reading.visit
         try:
-            self._store.commit_piece(visit, is_first=reading.piece == 1)
+            self._store.documents.commit_piece(visit, is_first=reading.piece == 1)
         except LeaseError as error:
             self._extension.yield_to_other(visit.feed, error)
             reading.is_read = False
@@ -272,13 +272,13 @@ class CommitMiddleware:
             return
         if visit.loss.state is not State.KNOWN:
             self._count("document", visit.loss.state.value)
-        self._tell(self._store.lose, visit, visit.loss)
+        self._tell(self._store.documents.note_loss, visit, visit.loss)
 
     def document_unchanged(self, visit: Visit) -> None:
         """Note that a subscription document is what it was."""
         self._count("document", "unchanged")
         loss = Loss(State.FAILED, "store-error", "is unchanged, which could not be stored")
-        self._tell(self._store.confirm, visit, loss)
+        self._tell(self._store.documents.note_confirmation, visit, loss)
 
     def _tell(self, tell: Callable[[Visit], None], visit: Visit, loss: Loss) -> None:
         """Tell the store something; if it cannot be told, the walk ends, and the end of the run says why."""
@@ -307,7 +307,7 @@ class CommitMiddleware:
                 if not answer.done():
                     answer.set_result(None)
 
-        self._store.send(visit, done)
+        self._store.documents.send(visit, done)
         if reading.is_left:
             self._store.settle()
 

@@ -72,7 +72,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             for feed in getattr(spider, "feeds", ()):
                 # A feed that another crawl has is left alone, as the spider says.
                 with suppress(LeaseError):
-                    self._store.forget(feed, now())
+                    self._store.walks.forget(feed, now())
 
     def document_read(self, visit: Visit, response: Response) -> None:
         """Remember which document a response is."""
@@ -117,7 +117,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             return request
         if context.role is Role.PAGE:
             return self._follow_page(request, response, visit, key)
-        end = self._store.end_of(context.walk.feed, key, Role.ARCHIVE, run)
+        end = self._store.documents.find_end(context.walk.feed, key, Role.ARCHIVE, run)
         if end is None:
             return request
         if end.loop or _is_read(end.step, visit, run):
@@ -128,7 +128,11 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
 
     def _replace(self, request: Request, step: Step, key: str) -> Request:
         context = context_of(request)
-        via = context.via if step.key == key else self._store.front_of(context.walk.feed, step.key)
+        via = (
+            context.via
+            if step.key == key
+            else self._store.documents.find_referrer(context.walk.feed, step.key)
+        )
         return _request(request, step, via)
 
     # A page may change, and those behind it move: a processed one says nothing. Only a page of what earlier
@@ -139,16 +143,16 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     ) -> Request | None:
         context = context_of(request)
         feed, run = context.walk.feed, context.walk.run
-        if _is_read(self._store.step(feed, key), visit, run):
+        if _is_read(self._store.documents.find(feed, key), visit, run):
             return self._loop(request, visit)
         if visit is not None:
-            before = self._store.step(feed, visit.key)
+            before = self._store.documents.find(feed, visit.key)
             visit.left_over = context_of(response).left_over or _is_left_over(before, visit)
             if visit.left_over:
                 return with_context(request, replace(context, left_over=True))
             if leads_on(visit):
                 return request
-        end = self._store.end_of(feed, key, Role.PAGE, run)
+        end = self._store.documents.find_end(feed, key, Role.PAGE, run)
         if end is None or end.loop or end.step is not None:
             return request
         self._skip(request)

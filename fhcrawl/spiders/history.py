@@ -126,19 +126,19 @@ class HistorySpider(Spider):
         store = StoreExtension.of(self.crawler).store
         due_at = now() if self._due else None
         if not self._given:
-            subscribed = store.subscribed(due_at)
+            subscribed = store.subscriptions.read(due_at)
             return {url: FeedOptions(**options) for url, options in subscribed.items()}
         if due_at is None:
             return self._given
-        due = store.next_due(self._given)
+        due = store.subscriptions.find_due(self._given)
         return {url: options for url, options in self._given.items() if (due.get(url) or "") <= due_at}
 
     def _why_idle(self) -> str:
         if not self._due:
             return subscriptions.NOTHING_SUBSCRIBED
         store = StoreExtension.of(self.crawler).store
-        listed = filter(None, store.next_due(self._given).values())
-        first = min(listed, default=None) if self._given else store.first_due()
+        listed = filter(None, store.subscriptions.find_due(self._given).values())
+        first = min(listed, default=None) if self._given else store.subscriptions.find_first_due()
         return f"No feed is due; the next one is due at {first}" if first else "No feed is due"
 
     async def start(self) -> AsyncIterator[Request]:
@@ -251,8 +251,9 @@ class HistorySpider(Spider):
         if reading.is_snapshot(visit, response):
             visit.role = Role.INDEX
             walk = replace(walk, since=listed.created_at)
-            yield self._request(requests.subscription(store.known(visit.feed).anew(), walk))
-        step = reading.fill_list(visit, response, listed, store.first_unread(visit.feed, listed.documents))
+            yield self._request(requests.subscription(store.walks.read(visit.feed).anew(), walk))
+        unread = store.documents.find_first_unread(visit.feed, listed.documents)
+        step = reading.fill_list(visit, response, listed, unread)
         self._send(signals.document_read, visit=visit, response=response)
         if step is not None:
             yield self._request(requests.part(step, walk))
@@ -275,7 +276,7 @@ class HistorySpider(Spider):
 
     def _next_part(self, visit: Visit, context: RequestContext) -> Iterator[Request]:
         """The next document of a list, whatever has become of this one."""
-        step = StoreExtension.of(self.crawler).store.part_behind(visit.feed, visit.key)
+        step = StoreExtension.of(self.crawler).store.documents.find_next_part(visit.feed, visit.key)
         if step is None:
             visit.replaces = snapshot.prefix_of(visit.key)
         else:
@@ -323,10 +324,10 @@ class HistorySpider(Spider):
     def _want_captures(self, captures: Captures, feed: str) -> None:
         store = StoreExtension.of(self.crawler).store
         # RFC 5005, 2: what is not in the document is not part of the feed, whenever it was.
-        if store.kind_of(feed) is Kind.COMPLETE:
+        if store.feeds.read_kind(feed) is Kind.COMPLETE:
             logger.info("%s is a complete feed: no capture of it is read", printable(feed))
             return
-        for url, role in store.urls_of(feed):
+        for url, role in store.documents.read_urls(feed):
             captures.want(feed, url, int(role is not Role.SUBSCRIPTION))
 
     def _next_capture(self, feed: str) -> Iterator[Request]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fhcrawl.store.details import Details, Document
+from fhcrawl.store.feeds import FEEDS_AT_ONCE, Details, Document, Said
 from fhcrawl.store.rows import End, Feed, Step, StoredSnapshot, Subscription
-from fhcrawl.store.store import FEEDS_AT_ONCE, Store
-from fhcrawl.store.verdicts import Said
+from fhcrawl.store.store import Store
 
 __all__ = [
     "FEEDS_AT_ONCE",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import FIRST_WALK, Role, absence
 from fhcrawl.logical_feed.visit import Loss, State, leads_on
-from fhcrawl.store import lists, rows, schedules, statements
+from fhcrawl.store import lists, rows, statements, subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -285,7 +285,7 @@ class Commit:
             "last_modified": last_modified,
             "validated_url": visit.url if etag or last_modified else None,
             "body_digest": body_digest,
-            **schedules.answer_row(visit),
+            **subscriptions.answer_row(visit),
             **({} if visit.special is None else {"special": visit.special}),
         }
 

@@ -17,7 +17,7 @@ from sqlalchemy import bindparam, case, cast, exists, extract, func, null, selec
 
 from fhcrawl.exceptions import BegunError, LeaseError
 from fhcrawl.store.prepared import Prepared
-from fhcrawl.store.schema import Number, changes, deliveries, feeds, runs
+from fhcrawl.store.schema import Number, changes, deliveries, feeds, runs, store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -184,6 +184,13 @@ def _holder(dialect: Dialect) -> Prepared:
 def is_fence(error: Error) -> bool:
     """Whether an error of PostgreSQL's is that of a fence."""
     return (error.diag.table_name, error.diag.column_name) == (feeds.name, feeds.c.run.name)
+
+
+def next_number(connection: Connection) -> int:
+    """Return a number that no run and no delivery has."""
+    connection.execute(store.update().values(runs=store.c.runs + 1))
+    number: int = connection.execute(select(store.c.runs)).scalar_one()
+    return number
 
 
 def job_owner(job: str) -> str:

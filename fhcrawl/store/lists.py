@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fhcrawl.store.upserts import Upserts
 
 _index = documents.alias("snapshot_index")
-_IS_PROCESSED = documents.c.state == State.PROCESSED.value
+IS_PROCESSED = documents.c.state == State.PROCESSED.value
 
 
 def part_rows(feed_id: int, visit: Visit) -> Iterator[dict[str, object]]:
@@ -42,16 +42,17 @@ def part_rows(feed_id: int, visit: Visit) -> Iterator[dict[str, object]]:
 def unlisted(connection: Connection, feed_id: int, parts: list[Listed]) -> list[int]:
     """The numbers of the documents that a feed's list named, and names no more."""
     listed = {part.key for part in parts}
-    named = select(documents.c.id, documents.c.key).where(_is_part(feed_id))
+    named = select(documents.c.id, documents.c.key).where(is_part(feed_id))
     return [number for number, key in connection.execute(named) if key not in listed]
 
 
-def _is_part(feed_id: int) -> ColumnElement[bool]:
+def is_part(feed_id: int) -> ColumnElement[bool]:
+    """Whether a document is one that a list of the feed names."""
     return (documents.c.feed_id == feed_id) & (documents.c.role == Role.PART.value)
 
 
 def _has_unread_parts(connection: Executes, feed_id: int) -> bool:
-    unread_parts = select(documents.c.id).where(_is_part(feed_id), ~_IS_PROCESSED)
+    unread_parts = select(documents.c.id).where(is_part(feed_id), ~IS_PROCESSED)
     return connection.execute(unread_parts.limit(1)).first() is not None
 
 
@@ -73,7 +74,7 @@ def unread_behind(connection: Connection, row: Row[Any]) -> Step | None:
 
 def first_unread(connection: Connection, feed_id: int, parts: list[Listed]) -> int:
     """The position of the first part that is not processed; how many they are, if none is."""
-    processed = select(documents.c.key).where(_is_part(feed_id), _IS_PROCESSED)
+    processed = select(documents.c.key).where(is_part(feed_id), IS_PROCESSED)
     read = set(connection.scalars(processed))
     return next((position for position, part in enumerate(parts) if part.key not in read), len(parts))
 

@@ -174,7 +174,7 @@ class Feed:
 class StoredVersion(NamedTuple):
     """The newest version of an entry, or of its deletion, as a feed is written from it.
 
-    :param fields: as `Store.entries` has them
+    :param fields: as `Entries.read` yields them
     :param original: the entry's own XML or JSON; None if it is not kept
     :param time: its update time, or its document's: ISO 8601 in UTC without the `Z`, '' for none
     """

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, func, select
 
 from fhcrawl.logical_feed import HAS_MOVED, Kind, Reason, Role, verdict
 from fhcrawl.logical_feed.visit import State
-from fhcrawl.store import schedules
+from fhcrawl.store import subscriptions
 from fhcrawl.store.rows import NOT_FETCHED, Feed
 from fhcrawl.store.schema import documents, entries, feeds
-from fhcrawl.store.statements import MOVED, chain, chain_ends, is_one_of
+from fhcrawl.store.statements import MOVED, chain, chain_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from sqlalchemy import Connection, Row, Select
-
-    from fhcrawl.logical_feed import Verdict
-    from fhcrawl.logical_feed.polling import Limits
 
     ByFeed = defaultdict[int, list[Row[Any]]]
 
@@ -94,17 +89,6 @@ LOSING_ENTRIES = _losing_entries()
 MOVED_ARCHIVES = _moved_archives()
 WITH_PAGES = _with_pages()
 
-NOTED = ("verdict", "reasons", "changed", "change_seconds", "due", "released")
-NOTE = feeds.update().where(feeds.c.id == bindparam("b_id")).values({name: bindparam(name) for name in NOTED})
-
-
-class Said(NamedTuple):
-    """What a run says of a feed when it has finished with it."""
-
-    feed: str
-    verdict: Verdict
-    reasons: list[Reason]
-
 
 def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
     """Feeds with their verdicts.
@@ -139,7 +123,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
             {found.state: found.number for found in states[row.id]},
             row.crawled,
             row.subscribed,
-            schedules.due(row),
+            subscriptions.due(row),
             oldest,
             newest,
         )
@@ -199,23 +183,3 @@ def _left(feed: Row[Any], found: Row[Any] | None) -> Iterator[Reason]:
         documents_are = "document more that has" if found.number == 1 else "documents more that have"
         detail = f"names {found.number:,} {documents_are} not been fetched yet"
         yield Reason(State.KNOWN.value, found.url or feed.url, detail, found.since)
-
-
-def note(connection: Connection, run: int, said: list[Said], limits: Limits, released: bool) -> None:
-    """Note what a run has said of feeds that are still its own, and when they are due again.
-
-    :param released: other runs may have them from now on
-    """
-    by_url = {one.feed: one for one in said}
-    of_run = select(feeds).where(is_one_of(list(by_url)), feeds.c.run == run)
-    rows = connection.execute(of_run.order_by(feeds.c.id).with_for_update()).all()
-    if rows:
-        noted = [{**_noted(row, by_url[row.url], limits), "released": int(released) or None} for row in rows]
-        connection.execute(NOTE, noted)
-
-
-def _noted(row: Row[Any], said: Said, limits: Limits) -> dict[str, object]:
-    reasons = json.dumps([dataclasses.asdict(reason) for reason in said.reasons], ensure_ascii=False)
-    before = {"changed": row.changed, "change_seconds": row.change_seconds, "due": row.due}
-    planned = schedules.plan_row(row, said.reasons, limits)
-    return {"b_id": row.id, "verdict": said.verdict.value, "reasons": reasons, **before, **planned}

@@ -13,10 +13,11 @@ from fhcrawl.logical_feed.visit import State
 from fhcrawl.store import lists
 from fhcrawl.store.leases import IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.rows import NOT_FETCHED, Subscription
-from fhcrawl.store.schedules import NO_RUN
 from fhcrawl.store.schema import documents, feeds
+from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import MOVED, is_of, is_one_of
-from fhcrawl.utils.clock import now
+from fhcrawl.store.subscriptions import NO_RUN
+from fhcrawl.utils.clock import now as time_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from fhcrawl.store.leases import Leases
-    from fhcrawl.store.upserts import Upserts
 
 BEGUN = (
     feeds.update()
@@ -66,31 +66,62 @@ ASK_AGAIN = (
 )
 
 
-def begin(
-    connection: Connection, upserts: Upserts, leases: Leases, urls: list[str], run: int, since: str
-) -> dict[int, tuple[str, Subscription | LeaseError]]:
-    """Begin to walk feeds; by number, the URL of each and what is known of it, or why it is left alone.
+class Walks(Repository):
+    """How the walk of a feed begins: `store.walks`."""
 
-    :param urls: of the subscription documents, as the user gave them
-    :param run: whose part the walks are
-    :param since: now, ISO 8601 in UTC
-    """
-    # Sorted: two crawls that begin with the same feeds do not wait for each other.
-    new = [{"url": url, "location": url, "walk": 0, "run": NO_RUN, "since": since} for url in sorted(urls)]
-    connection.execute(upserts.feed, new)
-    given = select(feeds).where(is_one_of(urls)).order_by(feeds.c.id).with_for_update()
-    rows = connection.execute(given).all()
-    refusals = _refusals(connection, leases, rows)
-    refusals |= _unsettled(connection, [row for row in rows if refusals[row.id] is None], run)
-    ours = [row for row in rows if refusals[row.id] is None]
-    connection.execute(BEGUN, {"begun": [row.id for row in ours], "b_run": run})
+    def begin(self, urls: list[str], run: int, now: str) -> dict[str, Subscription | LeaseError]:
+        """Return what is known of feeds whose next walks are part of a run; all of them begin, or none.
+
+        :param urls: of the subscription documents, as the user gave them; `FEEDS_AT_ONCE` at most
+        :param now: ISO 8601 in UTC
+        :return: by URL; a `LeaseError` if another crawl is at work on a feed, a `BegunError` if this job is
+        """
+        # Sorted: two crawls that begin with the same feeds do not wait for each other.
+        new = [{"url": url, "location": url, "walk": 0, "run": NO_RUN, "since": now} for url in sorted(urls)]
+        leases = self._session.require_leases()
+        given = select(feeds).where(is_one_of(urls)).order_by(feeds.c.id).with_for_update()
+        with self._database.transaction() as connection:
+            connection.execute(self._session.upserts.feed, new)
+            rows = connection.execute(given).all()
+            refusals = _refusals(connection, leases, rows)
+            refusals |= _unsettled(connection, [row for row in rows if refusals[row.id] is None], run)
+            ours = [row for row in rows if refusals[row.id] is None]
+            known = _begin(connection, ours, run, now)
+        self._session.remember_ids({row.url: row.id for row in rows})
+        return {row.url: refusals[row.id] or known[row.id] for row in rows}
+
+    def read(self, feed: str) -> Subscription:
+        """Return what is known of a feed whose walk has begun."""
+        with self._database.snapshot() as connection:
+            row = connection.execute(select(feeds).where(is_of(feed))).one()
+            in_doubt = _in_doubt(connection, [row], latest_time(time_now()))
+            return dict(_subscriptions(connection, [row], row.run, in_doubt))[row.id]
+
+    def forget(self, feed: str, now: str) -> None:
+        """Let every document of a feed count as not processed; its entries stay.
+
+        :raises LeaseError: if another crawl is at work on it
+        """
+        known = select(feeds.c.id).where(is_of(feed)).scalar_subquery()
+        state = State.KNOWN.value
+        unread = {"state": state, "reason": state, "detail": NOT_FETCHED, "since": now}
+        with self._database.transaction() as connection:
+            rows = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).all()
+            for refusal in _refusals(connection, self._session.require_leases(), rows).values():
+                if refusal is not None:
+                    raise refusal
+            connection.execute(documents.update().where(documents.c.feed_id == known).values(unread))
+
+
+def _begin(connection: Connection, rows: list[Row[Any]], run: int, since: str) -> dict[int, Subscription]:
+    """Begin to walk feeds that are this run's; what is known of each, by number."""
+    connection.execute(BEGUN, {"begun": [row.id for row in rows], "b_run": run})
     latest = latest_time(since)
-    in_doubt = _in_doubt(connection, ours, latest)
+    in_doubt = _in_doubt(connection, rows, latest)
     if in_doubt:
         parameters = {"in_doubt": list(in_doubt), "b_since": since, "latest": latest}
         connection.execute(ASK_AGAIN, parameters)
-    known = dict(_subscriptions(connection, ours, run, in_doubt))
-    return {row.id: (row.url, refusals[row.id] or known[row.id]) for row in rows}
+    return dict(_subscriptions(connection, rows, run, in_doubt))
 
 
 def _refusals(
@@ -111,30 +142,12 @@ def _unsettled(connection: Connection, rows: Sequence[Row[Any]], run: int) -> di
     return {number: UnsettledError(CUT_OFF) for number in found}
 
 
-def claim(connection: Connection, leases: Leases, url: str) -> None:
-    """Check that a feed, if it is known, may be taken over.
-
-    :raises LeaseError: if another crawl is at work on it
-    """
-    rows = connection.execute(select(feeds).where(is_of(url)).with_for_update()).all()
-    for refusal in _refusals(connection, leases, rows).values():
-        if refusal is not None:
-            raise refusal
-
-
 def _refusal(connection: Connection, leases: Leases, run: int) -> LeaseError | None:
     try:
         leases.claim(connection, run)
     except LeaseError as error:
         return error
     return None
-
-
-def known(connection: Connection, url: str) -> Subscription:
-    """What is known of a feed whose walk has begun."""
-    row = connection.execute(select(feeds).where(is_of(url))).one()
-    in_doubt = _in_doubt(connection, [row], latest_time(now()))
-    return dict(_subscriptions(connection, [row], row.run, in_doubt))[row.id]
 
 
 def _in_doubt(connection: Connection, rows: list[Row[Any]], latest: str) -> set[int]:

@@ -203,9 +203,9 @@ class World:
         if not self.database.exists():
             return {}, {}
         store = Store.open(self.database.url)
-        feeds = {feed.feed: feed for feed in store.feeds()}
+        feeds = {feed.feed: feed for feed in store.feeds.read()}
         entries: dict[str, dict[str, dict[str, Any]]] = {url: {} for url in feeds}
-        for entry in store.entries():
+        for entry in store.entries.read():
             entries[entry["feed"]][entry["id"]] = entry
         store.close()
         return feeds, entries

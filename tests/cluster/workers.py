@@ -110,12 +110,12 @@ class Cluster:
     def feeds(self) -> dict[str, Feed]:
         """What the store says of each feed, by URL."""
         with contextlib.closing(Store.open(self.store_url)) as store:
-            return {feed.feed: feed for feed in store.feeds()}
+            return {feed.feed: feed for feed in store.feeds.read()}
 
     def entries(self) -> list[dict[str, Any]]:
         """All live entries."""
         with contextlib.closing(Store.open(self.store_url)) as store:
-            return list(store.entries())
+            return list(store.entries.read())
 
 
 @contextlib.contextmanager

@@ -39,24 +39,24 @@ def written(folder: Path, mode: str = "wb") -> delivery.WrittenFile:
 
 
 def pending(store: Store) -> int:
-    number = store.begin_delivery(1)
-    count = len(list(store.pending(number)))
-    store.cancel_delivery(number)
+    number = store.exports.begin(1)
+    count = len(list(store.exports.read_changes(number)))
+    store.exports.cancel(number)
     return count
 
 
 def begin(store: Store, *files: delivery.WrittenFile) -> int:
-    number = store.begin_delivery(1)
-    store.note_files(number, [list(file) for file in files])
+    number = store.exports.begin(1)
+    store.exports.note_files(number, [list(file) for file in files])
     return number
 
 
 def test_delivery_names_the_file_and_settles_the_changes(store: Store, tmp_path: Path) -> None:
     assert pending(store) == 1
-    delivery.deliver(store, store.begin_delivery(1), [written(tmp_path)])
+    delivery.deliver(store, store.exports.begin(1), [written(tmp_path)])
     assert (tmp_path / "out.jsonl").read_bytes() == b"line\n"
     assert pending(store) == 0
-    assert store.dead_deliveries() == []
+    assert store.exports.find_dead() == []
 
 
 def test_delivery_that_died_before_any_name_is_exported_anew(store: Store, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_delivery_that_died_before_any_name_is_exported_anew(store: Store, tmp_p
     assert not list(tmp_path.glob("*.jsonl"))
     assert not list(tmp_path.glob(".*.part"))
     assert pending(store) == 1
-    assert store.dead_deliveries() == []
+    assert store.exports.find_dead() == []
 
 
 def test_delivery_that_died_after_its_name_counts(store: Store, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_delivery_that_died_after_its_name_counts(store: Store, tmp_path: Path) 
     delivery.recover(store)
     assert (tmp_path / "out.jsonl").read_bytes() == b"line\n"
     assert pending(store) == 0
-    assert store.dead_deliveries() == []
+    assert store.exports.find_dead() == []
 
 
 @pytest.mark.parametrize(
@@ -99,9 +99,9 @@ def test_export_that_is_cut_off_while_another_crawl_is_open_counts_before_that_c
     [[run]] = database.rows("SELECT run FROM feeds")
     with closing(Store.open(database.url)) as killed:
         file = written(tmp_path)
-        number = killed.begin_delivery(run)
-        assert [entry["summary"] for entry in killed.pending(number)] == ["new"]
-        killed.note_files(number, [list(file)])
+        number = killed.exports.begin(run)
+        assert [entry["summary"] for entry in killed.exports.read_changes(number)] == ["new"]
+        killed.exports.note_files(number, [list(file)])
         os.replace(file.written, file.name)
     change = "updated" if changed else "deleted"
     assert [(entry["id"], entry["change"]) for entry in later.crawl(FEED) or ()] == [("1", change)]
@@ -116,7 +116,7 @@ def test_delivery_that_died_between_two_names_is_finished(store: Store, tmp_path
     delivery.recover(store)
     assert (tmp_path / "other" / "out.jsonl").read_bytes() == b"line\n"
     assert pending(store) == 0
-    assert store.dead_deliveries() == []
+    assert store.exports.find_dead() == []
 
 
 def test_delivery_whose_file_is_gone_leaves_its_changes_to_be_exported(store: Store, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_delivery_whose_file_is_gone_leaves_its_changes_to_be_exported(store: St
     (tmp_path / "out.jsonl").write_text("lime\n")
     delivery.recover(store)
     assert pending(store) == 1
-    assert store.dead_deliveries() == []
+    assert store.exports.find_dead() == []
 
 
 def test_delivery_of_which_a_file_is_gone_is_exported_anew(store: Store, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_delivery_of_which_a_file_is_gone_is_exported_anew(store: Store, tmp_pat
     Path(other.written).unlink()
     delivery.recover(store)
     assert pending(store) == 1
-    assert store.dead_deliveries() == []
+    assert store.exports.find_dead() == []
 
 
 @pytest.mark.parametrize("difference", ["inode", "size", "time"])
@@ -160,12 +160,12 @@ def test_other_file_of_the_name_is_not_the_delivered_one(
 def test_delivery_that_cannot_name_its_file_is_cancelled(store: Store, tmp_path: Path) -> None:
     file = written(tmp_path)
     (tmp_path / "out.jsonl").mkdir()
-    number = store.begin_delivery(1)
+    number = store.exports.begin(1)
     with pytest.raises(OSError, match="folder"):
         delivery.deliver(store, number, [file])
     assert not delivery.settle(store, number, [file])
     assert pending(store) == 1
-    assert store.dead_deliveries() == []
+    assert store.exports.find_dead() == []
 
 
 def test_delivery_whose_folder_is_none_any_more_is_cancelled(store: Store, tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_part_that_a_delivery_has_noted_never_replaces_what_came_later(store: St
     delivery.recover(store)
     assert later.read_bytes() == b"before\nlater\n"
     assert pending(store) == 1
-    assert store.dead_deliveries() == []
+    assert store.exports.find_dead() == []
 
 
 def test_appending_begins_with_what_is_there(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_every_fixture_as_an_archive_set_is_the_same_logical_feed(
     project.crawl(*urls, settings=quick, **nowhere)  # type: ignore[arg-type]
     copies = {}
     with closing(Store.open(project.database.url)) as store:
-        for number, feed in enumerate(feed for feed in store.feeds() if feed.entries):
+        for number, feed in enumerate(feed for feed in store.feeds.read() if feed.entries):
             folder, base = project.folder / f"copies-{number}", f"/copies/{number}/"
             write_archives(folder, server.url(base), 2, store, feed, FORMATS[kind], Wanted())
             serve(server, folder, base)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.server import FeedServer
 
 LARGE = "x" * 40_000
-PROCESS = b"-m\0fhcrawl.reader\0"
+PROCESS = b"-m\0fhcrawl.crawling.parser\0"
 
 
 def serve_chain(

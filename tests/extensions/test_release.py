@@ -19,6 +19,7 @@ from fhcrawl.utils.locks import locked
 from tests.feeds import E, atom
 from tests.projects import read_export
 from tests.store.test_leases import FEED, NOW, visit
+from tests.stores import begin_walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -223,13 +224,13 @@ def test_export_that_was_cut_off_counts_before_more_is_appended(
         server.on_request = None
         store = left.enter_context(closing(Store.open(project.database.url)))
         run = store.begin_run(job)
-        store.begin_walk(FEED, run, NOW)
-        store.commit(visit(run, "a"))
-        number = store.begin_delivery(run)
+        begin_walk(store, FEED, run, NOW)
+        store.documents.commit(visit(run, "a"))
+        number = store.exports.begin(run)
         file, beside = delivery.open_beside(path, "ab")
-        file.writelines(json.dumps(entry).encode() + b"\n" for entry in store.pending(number))
+        file.writelines(json.dumps(entry).encode() + b"\n" for entry in store.exports.read_changes(number))
         written = delivery.close_whole(file, beside, path)
-        store.note_files(number, [list(written)])
+        store.exports.note_files(number, [list(written)])
         beside.rename(path)
         if job is None:
             store.end_run()

@@ -17,6 +17,8 @@ from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.logical_feed import Verdict
 from fhcrawl.spidermiddlewares import commit
 from fhcrawl.store import Store, opening
+from fhcrawl.store.documents import Documents
+from fhcrawl.store.entries import Entries
 from tests.engine import Engine
 from tests.feeds import E, atom, tombstone
 from tests.pipelines import faulty
@@ -228,10 +230,10 @@ def fail_to_compare(
 ) -> Callable[..., None]:
     """The store's method, that fails for a document with some entry."""
 
-    def compare(store: Store, visit: Visit) -> None:
+    def compare(entries: Entries, visit: Visit) -> None:
         if broken in [version.id for version in visit.versions]:
             raise fault("The store failed: the disk is gone")
-        original(store, visit)
+        original(entries, visit)
 
     return compare
 
@@ -247,8 +249,8 @@ def crawl(database: Database, documents: dict[str, Any]) -> tuple[dict[str, str]
 def stored(database: Database) -> tuple[set[str], Feed]:
     """What the store has of the feed."""
     store = Store.open(database.url)
-    ids = {entry["id"] for entry in store.entries()}
-    [feed] = store.feeds()
+    ids = {entry["id"] for entry in store.entries.read()}
+    [feed] = store.feeds.read()
     store.close()
     return ids, feed
 
@@ -272,7 +274,7 @@ class TestStoreThatFails:
             break_store(database, "entries", "NEW.id = '1'")
         else:
             fault = StoreError if request.param == "when it is asked for the entries" else ValueError
-            monkeypatch.setattr(Store, "compare", fail_to_compare("1", Store.compare, fault))
+            monkeypatch.setattr(Entries, "compare", fail_to_compare("1", Entries.compare, fault))
 
         def mended() -> None:
             database.mend("entries")
@@ -304,7 +306,7 @@ class TestStoreThatFails:
     def test_entries_that_cannot_be_compared_do_not_reach_the_pipelines(
         self, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(Store, "compare", fail_to_compare("1", Store.compare))
+        monkeypatch.setattr(Entries, "compare", fail_to_compare("1", Entries.compare))
         _, engine = crawl(database, DOCUMENTS)
         entries = {name: count for name, count in engine.stats.items() if "/entry/" in name}
         assert entries == {"fhcrawl/entry/new": 2}
@@ -330,7 +332,7 @@ class TestStoreThatFails:
     def test_failure_while_the_link_is_followed_leaves_the_document_unmarked(
         self, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(Store, "end_of", fail_for(A0, Store.end_of))
+        monkeypatch.setattr(Documents, "find_end", fail_for(A0, Documents.find_end))
         changes, _ = crawl(database, DOCUMENTS)
         assert changes == {"3": "new"}
         _, feed = stored(database)
@@ -379,7 +381,7 @@ def test_loss_that_a_bug_keeps_from_the_store_is_told_by_the_runs_verdict(
         raise ValueError("a bug in the store")
 
     crawl(database, DOCUMENTS)
-    monkeypatch.setattr(Store, "lose", lose)
+    monkeypatch.setattr(Documents, "note_loss", lose)
     _, engine = crawl(database, {**DOCUMENTS, INDEX: 404})
     assert engine.stats["fhcrawl/feed/incomplete"] == 1
     assert engine.stats["fhcrawl/store/failed"] == 1

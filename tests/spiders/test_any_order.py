@@ -246,8 +246,8 @@ def test_any_runs_interruptions_and_gaps_give_the_oracles_feed(
         for number, publication in enumerate(history.publications):
             crawled.run(number, publication)
             opened = Store.open(crawled.store)
-            whole = {e["id"]: (e["summary"], e["document"]) for e in opened.entries()}
-            [feed] = opened.feeds()
+            whole = {e["id"]: (e["summary"], e["document"]) for e in opened.entries.read()}
+            [feed] = opened.feeds.read()
             opened.close()
             assert whole == oracle(crawled.seen)
             assert feed.entries == len(whole)
@@ -303,8 +303,8 @@ def test_clocks_that_were_wrong_leave_the_feed_as_it_is_by_the_right_one(
             again = Engine(database.url, served)
             assert again.crawl(INDEX) == []
         opened = Store.open(database.url)
-        whole = {e["id"]: (e["summary"], e["document"]) for e in opened.entries()}
-        [feed] = opened.feeds()
+        whole = {e["id"]: (e["summary"], e["document"]) for e in opened.entries.read()}
+        [feed] = opened.feeds.read()
         opened.close()
     assert again.asked == [INDEX]
     assert feed.verdict is Verdict.COMPLETE

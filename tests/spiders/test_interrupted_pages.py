@@ -86,8 +86,8 @@ def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(
             Engine(database.url, pages(count, run.gaps, run.cuts, run.alone), run.life).crawl(INDEX)
         Engine(database.url, pages(count)).crawl(INDEX)
         opened = Store.open(database.url)
-        found = {entry["id"] for entry in opened.entries()}
-        [feed] = opened.feeds()
+        found = {entry["id"] for entry in opened.entries.read()}
+        [feed] = opened.feeds.read()
         opened.close()
     assert found == {str(number) for number in range(1, count + 1)}
     assert [reason.kind for reason in feed.reasons] == ["paged"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fhcrawl.crawling import spool
 from fhcrawl.store import Store
+from fhcrawl.store.documents import Documents
 from tests.databases import examples
 from tests.engine import Engine
 from tests.feeds import E, atom, tombstone
@@ -63,7 +64,7 @@ def crawl(
 def stored(database: Database) -> dict[str, str | None]:
     """The texts of the live entries, by id."""
     store = Store.open(database.url)
-    texts = {entry["id"]: entry["summary"] for entry in store.entries()}
+    texts = {entry["id"]: entry["summary"] for entry in store.entries.read()}
     store.close()
     return texts
 
@@ -71,7 +72,7 @@ def stored(database: Database) -> dict[str, str | None]:
 def claimed(database: Database) -> tuple[str, list[str]]:
     """The verdict of the feed, and the kinds of its reasons."""
     store = Store.open(database.url)
-    [feed] = store.feeds()
+    [feed] = store.feeds.read()
     store.close()
     return feed.verdict.value, [reason.kind for reason in feed.reasons]
 
@@ -270,13 +271,13 @@ class TestStoreThatFails:
         self, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         Store.open(database.url).close()
-        commit_piece = Store.commit_piece
+        commit_piece = Documents.commit_piece
 
-        def take(store: Store, *args: Any, **kwargs: Any) -> None:
-            commit_piece(store, *args, **kwargs)
+        def take(documents: Documents, *args: Any, **kwargs: Any) -> None:
+            commit_piece(documents, *args, **kwargs)
             database.execute("UPDATE feeds SET run = run + 1")
 
-        monkeypatch.setattr(Store, "commit_piece", take)
+        monkeypatch.setattr(Documents, "commit_piece", take)
         changes, engine = crawl(database, {INDEX: atom([E(str(number)) for number in range(7)])}, 2, life=4)
         assert changes == {}
         assert engine.stats["fhcrawl/feed/leased"] == 1

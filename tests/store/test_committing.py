@@ -37,8 +37,8 @@ def crawl(url: str, document: str, **more: Any) -> tuple[dict[str, str], dict[st
 def live(url: str) -> dict[str, tuple[str, str]]:
     """Texts and update times of the live entries; asserts that the feed counts just these."""
     store = Store.open(url)
-    found = {entry["id"]: (entry["summary"], entry["updated"]) for entry in store.entries()}
-    [feed] = store.feeds()
+    found = {entry["id"]: (entry["summary"], entry["updated"]) for entry in store.entries.read()}
+    [feed] = store.feeds.read()
     store.close()
     assert feed.entries == len(found)
     return found

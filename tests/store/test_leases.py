@@ -17,6 +17,7 @@ from fhcrawl.logical_feed import Place, Role, Version
 from fhcrawl.logical_feed.ordering import Order
 from fhcrawl.logical_feed.visit import Visit
 from fhcrawl.store import Store, Subscription, leases
+from tests.stores import begin_walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,66 +56,66 @@ def visit(run: int, *contents: str) -> Visit:
 
 def test_feed_belongs_to_one_run_until_that_has_ended(one: Store, two: Store) -> None:
     first, second = one.begin_run(), two.begin_run()
-    one.begin_walk(FEED, first, NOW)
+    begin_walk(one, FEED, first, NOW)
     with pytest.raises(LeaseError, match=f"another crawl is at work on it .process {os.getpid()} on "):
-        two.begin_walk(FEED, second, NOW)
+        begin_walk(two, FEED, second, NOW)
     with pytest.raises(LeaseError):
-        two.forget(FEED, NOW)
-    assert [feed.feed for feed in one.feeds(first)] == [FEED]
-    assert list(two.feeds(second)) == []
-    two.begin_walk("http://example.org/other", second, NOW)
+        two.walks.forget(FEED, NOW)
+    assert [feed.feed for feed in one.feeds.read(first)] == [FEED]
+    assert list(two.feeds.read(second)) == []
+    begin_walk(two, "http://example.org/other", second, NOW)
     one.close()
-    assert two.begin_walk(FEED, second, NOW).feed == FEED
+    assert begin_walk(two, FEED, second, NOW).feed == FEED
 
 
 def test_feeds_that_begin_together_are_refused_one_by_one(one: Store, two: Store) -> None:
-    one.begin_walk(FEED, one.begin_run(), NOW)
+    begin_walk(one, FEED, one.begin_run(), NOW)
     second = two.begin_run()
     others = ["http://example.org/b", "http://example.org/a"]
-    begun = two.begin_walks([others[0], FEED, others[1]], second, NOW)
+    begun = two.walks.begin([others[0], FEED, others[1]], second, NOW)
     assert isinstance(begun.pop(FEED), LeaseError)
     assert begun == {url: Subscription(url, url, 1, second) for url in others}
-    assert [feed.feed for feed in two.feeds(second)] == sorted(others)
+    assert [feed.feed for feed in two.feeds.read(second)] == sorted(others)
 
 
 def test_run_whose_feed_was_taken_over_writes_nothing_more(
     one: Store, two: Store, database: Database
 ) -> None:
     first, second = one.begin_run(), two.begin_run()
-    one.begin_walk(FEED, first, NOW)
-    one.commit(visit(first, "before"))
+    begin_walk(one, FEED, first, NOW)
+    one.documents.commit(visit(first, "before"))
     database.execute(f"UPDATE runs SET expires = 1 WHERE id = {first}")
-    two.begin_walk(FEED, second, NOW)
-    for write in (one.commit, one.lose, one.confirm):
+    begin_walk(two, FEED, second, NOW)
+    for write in (one.documents.commit, one.documents.note_loss, one.documents.note_confirmation):
         with pytest.raises(LeaseError, match="has taken it over"):
             write(visit(first, "after"))
     two.close()
     with pytest.raises(LeaseError):
-        one.commit(visit(first, "after"))
-    assert [entry["title"] for entry in one.entries()] == ["before"]
-    assert list(one.pending(one.begin_delivery(first))) == []
+        one.documents.commit(visit(first, "after"))
+    assert [entry["title"] for entry in one.entries.read()] == ["before"]
+    assert list(one.exports.read_changes(one.exports.begin(first))) == []
 
 
 def test_run_that_was_silent_goes_on_if_nobody_has_taken_its_feed(one: Store, database: Database) -> None:
     run = one.begin_run()
-    one.begin_walk(FEED, run, NOW)
+    begin_walk(one, FEED, run, NOW)
     database.execute("UPDATE runs SET expires = 1")
-    one.commit(visit(run, "after"))
-    assert [entry["title"] for entry in one.entries()] == ["after"]
+    one.documents.commit(visit(run, "after"))
+    assert [entry["title"] for entry in one.entries.read()] == ["after"]
 
 
 def test_processes_of_one_job_share_feeds(one: Store, two: Store, database: Database) -> None:
     first, second = one.begin_run(job="night"), two.begin_run(job="night")
-    one.begin_walk(FEED, first, NOW)
+    begin_walk(one, FEED, first, NOW)
     with pytest.raises(BegunError):
-        two.begin_walk(FEED, second, NOW)
-    two.commit(visit(first, "a"))
+        begin_walk(two, FEED, second, NOW)
+    two.documents.commit(visit(first, "a"))
     two.close()
-    one.commit(visit(first, "b"))
+    one.documents.commit(visit(first, "b"))
     for three in opened(database):
         other = three.begin_run(job="day")
         with pytest.raises(LeaseError, match="job night"):
-            three.begin_walk(FEED, other, NOW)
+            begin_walk(three, FEED, other, NOW)
 
 
 def test_lease_is_renewed_when_it_is_due(
@@ -124,7 +125,7 @@ def test_lease_is_renewed_when_it_is_due(
         [[seconds]] = database.rows("SELECT expires FROM runs")
         return int(seconds)
 
-    one.begin_walk(FEED, run := one.begin_run(lease_seconds=90), NOW)
+    begin_walk(one, FEED, run := one.begin_run(lease_seconds=90), NOW)
     assert one.pause == 30
     database.execute("UPDATE runs SET expires = 1")
     one.renew()
@@ -135,7 +136,7 @@ def test_lease_is_renewed_when_it_is_due(
     assert expires() > 1
     database.execute("UPDATE runs SET expires = 1")
     later += 31
-    one.commit(visit(run))
+    one.documents.commit(visit(run))
     assert expires() > 1
 
 
@@ -143,45 +144,45 @@ def test_process_of_a_job_that_is_taken_for_dead_leaves_its_feeds_and_writes_not
     one: Store, two: Store, database: Database
 ) -> None:
     first, second = one.begin_run(job="night"), two.begin_run(job="night")
-    one.begin_walk(FEED, first, NOW)
+    begin_walk(one, FEED, first, NOW)
     assert two.overdue([first, second]) == set()
     database.execute(f"UPDATE runs SET expires = 1 WHERE id = {first}")
     assert two.overdue([first, second]) == {first}
     two.inherit(first)
-    assert [feed.feed for feed in two.feeds(second)] == [FEED]
-    for write in (one.commit, one.lose, one.confirm):
+    assert [feed.feed for feed in two.feeds.read(second)] == [FEED]
+    for write in (one.documents.commit, one.documents.note_loss, one.documents.note_confirmation):
         with pytest.raises(LeaseError, match="has taken it over"):
             write(visit(first, "late"))
     with pytest.raises(LeaseError, match="has taken it over"):
-        one.begin_walk("http://example.org/other", first, NOW)
-    two.commit(visit(first, "in time"))
-    assert [entry["title"] for entry in two.entries()] == ["in time"]
+        begin_walk(one, "http://example.org/other", first, NOW)
+    two.documents.commit(visit(first, "in time"))
+    assert [entry["title"] for entry in two.entries.read()] == ["in time"]
 
 
 def test_processes_of_a_job_leave_feeds_alone_that_one_of_them_is_exporting(one: Store, two: Store) -> None:
     """One that has lost Redis exports at once; what others change meanwhile would not be in any export."""
     first, _second = one.begin_run(job="night"), two.begin_run(job="night")
-    one.begin_walk(FEED, first, NOW)
-    one.commit(visit(first, "a"))
-    number = one.begin_delivery(first)
+    begin_walk(one, FEED, first, NOW)
+    one.documents.commit(visit(first, "a"))
+    number = one.exports.begin(first)
     with pytest.raises(LeaseError):
-        two.commit(visit(first, "b"))
-    assert [entry["title"] for entry in one.pending(number)] == ["a"]
-    one.end_delivery(number)
-    two.commit(visit(first, "b"))
+        two.documents.commit(visit(first, "b"))
+    assert [entry["title"] for entry in one.exports.read_changes(number)] == ["a"]
+    one.exports.end(number)
+    two.documents.commit(visit(first, "b"))
 
 
 def test_process_that_leaves_its_job_hands_over_its_feeds(one: Store, two: Store) -> None:
     first, second = one.begin_run(job="night"), two.begin_run(job="night")
-    one.begin_walk(FEED, first, NOW)
+    begin_walk(one, FEED, first, NOW)
     one.hand_over(second)
     one.close()
-    for begin in (lambda: two.begin_walk(FEED, second, NOW), lambda: two.forget(FEED, NOW)):
+    for begin in (lambda: begin_walk(two, FEED, second, NOW), lambda: two.walks.forget(FEED, NOW)):
         with pytest.raises(BegunError):
             begin()
-    assert [feed.feed for feed in two.feeds(second)] == [FEED]
-    two.commit(visit(first, "a"))
-    assert len(list(two.pending(two.begin_delivery(second)))) == 1
+    assert [feed.feed for feed in two.feeds.read(second)] == [FEED]
+    two.documents.commit(visit(first, "a"))
+    assert len(list(two.exports.read_changes(two.exports.begin(second)))) == 1
 
 
 def test_process_of_a_job_renews_its_own_lease_only(
@@ -225,19 +226,19 @@ def gone() -> str:
 def test_lease_of_a_process_that_is_gone_is_free_at_once(
     one: Store, two: Store, database: Database, owner: str, is_free: bool
 ) -> None:
-    one.begin_walk(FEED, one.begin_run(), NOW)
-    one.begin_delivery(1)
+    begin_walk(one, FEED, one.begin_run(), NOW)
+    one.exports.begin(1)
     database.execute(f"UPDATE runs SET owner = '{owner}'")
     run = two.begin_run()
     if is_free:
-        assert two.begin_walk(FEED, run, NOW).walk == 1
+        assert begin_walk(two, FEED, run, NOW).walk == 1
     else:
         with pytest.raises(LeaseError):
-            two.begin_walk(FEED, run, NOW)
-    assert bool(two.dead_deliveries()) is is_free
+            begin_walk(two, FEED, run, NOW)
+    assert bool(two.exports.find_dead()) is is_free
     database.execute("UPDATE runs SET expires = 1 WHERE id = 1")
-    assert two.begin_walk(FEED, run, NOW).walk == 1
-    assert two.dead_deliveries()
+    assert begin_walk(two, FEED, run, NOW).walk == 1
+    assert two.exports.find_dead()
 
 
 @pytest.mark.parametrize(("days", "is_free"), [(1, False), (3, True)])
@@ -245,18 +246,18 @@ def test_lease_that_ends_later_than_any_can_is_free(
     one: Store, two: Store, database: Database, days: int, is_free: bool
 ) -> None:
     """It was noted by a clock that was wrong, before the machine was started anew."""
-    one.begin_walk(FEED, first := one.begin_run(), NOW)
-    one.begin_delivery(first)
+    begin_walk(one, FEED, first := one.begin_run(), NOW)
+    one.exports.begin(first)
     expires = int(time.time()) + days * 24 * 3600
     database.execute(f"UPDATE runs SET owner = '{OTHER_MACHINE}', expires = {expires}")
     run = two.begin_run()
-    assert bool(two.dead_deliveries()) is is_free
+    assert bool(two.exports.find_dead()) is is_free
     assert two.overdue([first]) == ({first} if is_free else set())
     if is_free:
-        assert two.begin_walk(FEED, run, NOW).walk == 1
+        assert begin_walk(two, FEED, run, NOW).walk == 1
     else:
         with pytest.raises(LeaseError):
-            two.begin_walk(FEED, run, NOW)
+            begin_walk(two, FEED, run, NOW)
 
 
 def test_process_that_proc_hides_is_living(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -277,35 +278,35 @@ def test_process_that_proc_hides_is_living(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_delivery_of_a_living_run_is_its_own(one: Store, two: Store, tmp_path: Path) -> None:
     first = one.begin_run()
-    one.begin_walk(FEED, first, NOW)
-    one.commit(visit(first, "a"))
-    number = one.begin_delivery(first)
+    begin_walk(one, FEED, first, NOW)
+    one.documents.commit(visit(first, "a"))
+    number = one.exports.begin(first)
     file, beside = delivery.open_beside(tmp_path / "out.jsonl", "wb")
     written = delivery.close_whole(file, beside, tmp_path / "out.jsonl")
     two.begin_run()
     delivery.recover(two)
     delivery.deliver(one, number, [written])
     assert (tmp_path / "out.jsonl").exists()
-    assert list(one.pending(one.begin_delivery(first))) == []
+    assert list(one.exports.read_changes(one.exports.begin(first))) == []
 
 
 def test_delivery_that_was_taken_for_dead_delivers_nothing(
     one: Store, two: Store, database: Database, tmp_path: Path
 ) -> None:
     first = one.begin_run()
-    one.begin_walk(FEED, first, NOW)
-    one.commit(visit(first, "a"))
-    number = one.begin_delivery(first)
+    begin_walk(one, FEED, first, NOW)
+    one.documents.commit(visit(first, "a"))
+    number = one.exports.begin(first)
     database.execute("UPDATE runs SET expires = 1")
     second = two.begin_run()
     delivery.recover(two)
-    two.begin_walk(FEED, second, NOW)
+    begin_walk(two, FEED, second, NOW)
     file, beside = delivery.open_beside(tmp_path / "out.jsonl", "wb")
     written = delivery.close_whole(file, beside, tmp_path / "out.jsonl")
     with pytest.raises(LeaseError, match="took this one for dead"):
         delivery.deliver(one, number, [written])
     assert not (tmp_path / "out.jsonl").exists()
-    assert len(list(two.pending(two.begin_delivery(second)))) == 1
+    assert len(list(two.exports.read_changes(two.exports.begin(second)))) == 1
 
 
 def test_process_that_slept_leaves_the_deliveries_of_others_alone(
@@ -313,25 +314,25 @@ def test_process_that_slept_leaves_the_deliveries_of_others_alone(
 ) -> None:
     """Another one has settled its delivery meanwhile, and begun one of its own."""
     first = one.begin_run()
-    one.begin_walk(FEED, first, NOW)
-    one.commit(visit(first, "a"))
-    number = one.begin_delivery(first)
+    begin_walk(one, FEED, first, NOW)
+    one.documents.commit(visit(first, "a"))
+    number = one.exports.begin(first)
     database.execute("UPDATE runs SET expires = 1")
     second = two.begin_run()
     delivery.recover(two)
-    two.begin_walk(FEED, second, NOW)
-    other = two.begin_delivery(second)
+    begin_walk(two, FEED, second, NOW)
+    other = two.exports.begin(second)
     with pytest.raises(LeaseError, match="took this one for dead"):
-        one.note_files(number, [])
-    one.end_delivery(number)
-    one.cancel_delivery(number)
-    assert [entry["title"] for entry in two.pending(other)] == ["a"]
-    two.note_files(other, [])
+        one.exports.note_files(number, [])
+    one.exports.end(number)
+    one.exports.cancel(number)
+    assert [entry["title"] for entry in two.exports.read_changes(other)] == ["a"]
+    two.exports.note_files(other, [])
 
 
 def test_runs_that_nothing_belongs_to_are_forgotten(one: Store, database: Database) -> None:
     for _ in range(3):
-        one.begin_walk(FEED, one.begin_run(), NOW)
+        begin_walk(one, FEED, one.begin_run(), NOW)
         one.close()
     one.begin_run()
     assert database.rows("SELECT id FROM runs ORDER BY id") == [(3,), (4,)]
@@ -339,4 +340,4 @@ def test_runs_that_nothing_belongs_to_are_forgotten(one: Store, database: Databa
 
 def test_store_without_a_run_writes_nothing(one: Store) -> None:
     with pytest.raises(StoreError, match="No crawl has begun"):
-        one.begin_walk(FEED, 1, NOW)
+        begin_walk(one, FEED, 1, NOW)

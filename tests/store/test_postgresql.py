@@ -21,6 +21,7 @@ from tests.feeds import E, atom
 from tests.pipelines import faulty
 from tests.store.test_migrations import AT_ONCE
 from tests.store.wire import Wire, wire_to
+from tests.stores import begin_walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,7 +60,7 @@ class Watched(dict[str, "str | int"]):
 def ids(url: str) -> set[str]:
     """Of the live entries."""
     store = Store.open(url)
-    found = {entry["id"] for entry in store.entries()}
+    found = {entry["id"] for entry in store.entries.read()}
     store.close()
     return found
 
@@ -98,14 +99,16 @@ class TestRoundTrips:
     def test_losing_a_document_or_confirming_a_feed_takes_one(self, wired: tuple[Wire, str]) -> None:
         wire, url = wired
         store = Store.open(url)
-        store.begin_walk(INDEX, store.begin_run(), NOW)
+        begin_walk(store, INDEX, store.begin_run(), NOW)
         lost = Visit(INDEX, A1, A1, A1, Role.ARCHIVE, Place(1, -1), NOW, loss=GONE)
         # What it takes to connect does not count.
-        store.lose(lost)
+        store.documents.note_loss(lost)
         before = wire.trips
-        store.lose(lost)
+        store.documents.note_loss(lost)
         assert wire.trips - before == 1
-        store.confirm(Visit(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, Place(1, 0), NOW))
+        store.documents.note_confirmation(
+            Visit(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, Place(1, 0), NOW)
+        )
         assert wire.trips - before == 2
         store.close()
 
@@ -113,17 +116,17 @@ class TestRoundTrips:
         """What the list no longer names, the commit."""
         wire, url = wired
         store = Store.open(url)
-        store.begin_walk(INDEX, store.begin_run(), NOW)
+        begin_walk(store, INDEX, store.begin_run(), NOW)
         visit = Visit(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, Place(1, 0), NOW)
-        store.commit(visit)
+        store.documents.commit(visit)
         for names in ("abc", "bd"):
             visit.parts = [Listed(name, f"http://example.org/{name}") for name in names]
             before = wire.trips
-            store.commit(visit)
+            store.documents.commit(visit)
             assert wire.trips - before == 2
-        steps = [store.step(INDEX, name) for name in "abcd"]
+        steps = [store.documents.find(INDEX, name) for name in "abcd"]
         assert [step and step.place for step in steps] == [None, Place(1, -2), None, Place(1, -2)]
-        behind = store.part_behind(INDEX, "b")
+        behind = store.documents.find_next_part(INDEX, "b")
         assert behind == steps[3]
         store.close()
 
@@ -139,9 +142,9 @@ def test_ids_and_urls_may_be_longer_than_a_row_of_an_index(database: Database) -
     assert [change["change"] for change in engine.crawl(feed) or ()] == ["updated"]
     assert engine.asked == [feed]
     store = Store.open(database.url)
-    assert [found.verdict for found in store.feeds()] == [Verdict.COMPLETE]
-    assert len(list(store.entries([feed]))) == 2
-    assert store.end_of(feed, archive, Role.ARCHIVE, 9) == End(None, loop=False)
+    assert [found.verdict for found in store.feeds.read()] == [Verdict.COMPLETE]
+    assert len(list(store.entries.read([feed]))) == 2
+    assert store.documents.find_end(feed, archive, Role.ARCHIVE, 9) == End(None, loop=False)
     store.close()
 
 
@@ -210,7 +213,7 @@ def test_character_that_postgresql_does_not_know_loses_one_document(database: Da
     engine = Engine(database.url, {INDEX: atom([E("2")], prev=A1), A1: atom([E("nul")])}, more=more)
     assert [change["id"] for change in engine.crawl(INDEX) or ()] == ["2"]
     store = Store.open(database.url)
-    [feed] = store.feeds()
+    [feed] = store.feeds.read()
     assert [(reason.kind, reason.url) for reason in feed.reasons] == [("store-error", A1)]
     assert "NUL" in feed.reasons[0].detail
     store.close()
@@ -278,8 +281,8 @@ class TestSilence:
         store = Store.open(database.url)
         run = store.begin_run()
         for number in range(3):
-            store.begin_walk(f"{INDEX}{number}", run, NOW)
-        entries = store.feeds()
+            begin_walk(store, f"{INDEX}{number}", run, NOW)
+        entries = store.feeds.read()
         assert next(entries).feed == f"{INDEX}0"
         time.sleep(2)
         assert [feed.feed for feed in entries] == [f"{INDEX}1", f"{INDEX}2"]

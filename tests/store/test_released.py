@@ -9,8 +9,9 @@ import pytest
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.logical_feed import Verdict
 from fhcrawl.logical_feed.polling import Limits
-from fhcrawl.store.verdicts import Said
+from fhcrawl.store import Said
 from tests.store.test_leases import FEED, NOW, opened, visit
+from tests.stores import begin_walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,19 +34,19 @@ def two(database: Database) -> Iterator[Store]:
 
 def begun(store: Store, *titles: str) -> int:
     run = store.begin_run()
-    store.begin_walks([FEED, OTHER], run, NOW)
-    store.commit(visit(run, *titles))
+    store.walks.begin([FEED, OTHER], run, NOW)
+    store.documents.commit(visit(run, *titles))
     return run
 
 
 def release(store: Store, run: int) -> None:
-    store.note_verdicts(run, [Said(FEED, Verdict.COMPLETE, [])], Limits(1, 1), released=True)
+    store.feeds.note_verdicts(run, [Said(FEED, Verdict.COMPLETE, [])], Limits(1, 1), released=True)
 
 
 def titles(store: Store, run: int, only_released: bool = False) -> list[str]:
-    number = store.begin_delivery(run, only_released)
-    found = [entry["title"] for entry in store.pending(number)]
-    store.cancel_delivery(number)
+    number = store.exports.begin(run, only_released)
+    found = [entry["title"] for entry in store.exports.read_changes(number)]
+    store.exports.cancel(number)
     return found
 
 
@@ -54,19 +55,19 @@ def test_feed_that_a_run_has_finished_with_is_another_ones(
 ) -> None:
     first, second = begun(one, "a"), two.begin_run()
     with pytest.raises(LeaseError, match="at work on it"):
-        two.begin_walk(FEED, second, NOW)
+        begin_walk(two, FEED, second, NOW)
     with pytest.raises(LeaseError):
-        two.forget(FEED, NOW)
+        two.walks.forget(FEED, NOW)
     release(one, first)
-    two.forget(FEED, NOW)
-    known = two.begin_walks([FEED, OTHER], second, NOW)
+    two.walks.forget(FEED, NOW)
+    known = two.walks.begin([FEED, OTHER], second, NOW)
     assert not isinstance(known[FEED], LeaseError)
     assert isinstance(known[OTHER], LeaseError)
-    two.commit(visit(second, "b"))
+    two.documents.commit(visit(second, "b"))
     with pytest.raises(LeaseError):
-        one.begin_walk(FEED, first, NOW)
+        begin_walk(one, FEED, first, NOW)
     # The end of the first run is nothing to the feed any more.
-    assert [feed.feed for feed in one.feeds(first)] == [OTHER]
+    assert [feed.feed for feed in one.feeds.read(first)] == [OTHER]
     release(one, first)
     assert database.rows(f"SELECT released, verdict FROM feeds WHERE url = '{FEED}'") == [(None, None)]
     assert titles(one, first) == []
@@ -76,39 +77,39 @@ def test_feed_that_a_run_has_finished_with_is_another_ones(
 def test_run_writes_nothing_more_to_a_feed_that_it_has_finished_with(one: Store) -> None:
     run = begun(one, "a")
     release(one, run)
-    for write in (one.commit, one.lose, one.confirm):
+    for write in (one.documents.commit, one.documents.note_loss, one.documents.note_confirmation):
         with pytest.raises(LeaseError):
             write(visit(run, "b"))
     answers: list[int | Exception] = []
-    one.send(visit(run, "b"), answers.append)
+    one.documents.send(visit(run, "b"), answers.append)
     one.settle()
     assert isinstance(answers[0], LeaseError)
     assert titles(one, run) == ["a"]
     # Its own, if it begins anew.
-    one.begin_walk(FEED, run, NOW)
-    one.commit(visit(run, "b"))
+    begin_walk(one, FEED, run, NOW)
+    one.documents.commit(visit(run, "b"))
     assert titles(one, run) == ["b"]
 
 
 def test_feed_is_said_once(one: Store) -> None:
     run = begun(one, "a")
-    assert [feed.feed for feed in one.feeds(run, [FEED])] == [FEED]
+    assert [feed.feed for feed in one.feeds.read(run, [FEED])] == [FEED]
     release(one, run)
-    assert list(one.feeds(run, [FEED])) == []
-    assert [feed.feed for feed in one.feeds(run)] == [OTHER]
+    assert list(one.feeds.read(run, [FEED])) == []
+    assert [feed.feed for feed in one.feeds.read(run)] == [OTHER]
 
 
 def test_feed_is_nobodys_while_its_changes_are_delivered(one: Store, two: Store) -> None:
     first, second = begun(one, "a"), two.begin_run()
     assert titles(one, first, only_released=True) == []
     release(one, first)
-    number = one.begin_delivery(first, only_released=True)
+    number = one.exports.begin(first, only_released=True)
     with pytest.raises(LeaseError, match="at work on it"):
-        two.begin_walk(FEED, second, NOW)
-    assert [entry["title"] for entry in one.pending(number)] == ["a"]
-    one.end_delivery(number)
-    two.begin_walk(FEED, second, NOW)
-    two.commit(visit(second, "b"))
+        begin_walk(two, FEED, second, NOW)
+    assert [entry["title"] for entry in one.exports.read_changes(number)] == ["a"]
+    one.exports.end(number)
+    begin_walk(two, FEED, second, NOW)
+    two.documents.commit(visit(second, "b"))
     assert titles(one, first) == []
     assert titles(two, second) == ["b"]
 
@@ -116,13 +117,13 @@ def test_feed_is_nobodys_while_its_changes_are_delivered(one: Store, two: Store)
 def test_delivery_of_other_feeds_keeps_nobody_from_a_feed(one: Store, two: Store) -> None:
     first = begun(one)
     release(one, first)
-    one.begin_delivery(first)
-    assert two.begin_walk(FEED, two.begin_run(), NOW).feed == FEED
+    one.exports.begin(first)
+    assert begin_walk(two, FEED, two.begin_run(), NOW).feed == FEED
 
 
 def test_feed_of_which_nothing_was_read_is_forgotten_when_it_is_released(one: Store, two: Store) -> None:
     first = one.begin_run()
-    one.begin_walks([FEED, OTHER], first, NOW)
+    one.walks.begin([FEED, OTHER], first, NOW)
     release(one, first)
-    assert two.unsubscribe([FEED]) == {FEED: True}
-    assert [feed.feed for feed in two.feeds()] == [OTHER]
+    assert two.subscriptions.remove([FEED]) == {FEED: True}
+    assert [feed.feed for feed in two.feeds.read()] == [OTHER]

@@ -13,6 +13,7 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Link, Place, Role, Verdict
 from fhcrawl.logical_feed.visit import Loss, State, Visit
 from fhcrawl.store import End, Step, Store
+from tests.stores import begin_walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ NOW = "2004-01-01T00:00:00Z"
 @pytest.fixture
 def store(database: Database) -> Iterator[Store]:
     opened = Store.open(database.url)
-    opened.begin_walk(FEED, opened.begin_run(), NOW)
+    begin_walk(opened, FEED, opened.begin_run(), NOW)
     yield opened
     opened.close()
 
@@ -88,110 +89,110 @@ def test_password_of_the_url_is_not_shown() -> None:
 def test_failing_database_is_a_store_error(store: Store, database: Database) -> None:
     database.execute("ALTER TABLE documents RENAME TO elsewhere")
     with pytest.raises(StoreError, match=r"The store failed: .*documents"):
-        store.commit(visit("a1"))
+        store.documents.commit(visit("a1"))
 
 
 def test_unknown_feed_is_a_store_error(store: Store) -> None:
     with pytest.raises(StoreError, match=r"does not know the feed http://example\.org/other"):
-        store.winners("http://example.org/other", ["1"], NOW)
+        store.entries.find_winners("http://example.org/other", ["1"], NOW)
 
 
 def test_document_that_is_not_known_has_no_end(store: Store) -> None:
-    assert store.end_of(FEED, "a1", Role.ARCHIVE, 2) is None
-    assert store.step(FEED, "a1") is None
+    assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 2) is None
+    assert store.documents.find(FEED, "a1") is None
 
 
 def test_end_of_a_chain_is_the_first_document_that_is_not_processed(store: Store) -> None:
-    store.commit(visit("a3", "a2", step=-1))
-    assert store.end_of(FEED, "a3", Role.ARCHIVE, 2) == End(
+    store.documents.commit(visit("a3", "a2", step=-1))
+    assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == End(
         Step("a2", "a2", Role.ARCHIVE, Place(1, -2)), loop=False
     )
-    store.commit(visit("a2", "a1", step=-2))
-    store.lose(visit("a1", loss=GONE, step=-3))
-    assert store.end_of(FEED, "a3", Role.ARCHIVE, 2) == End(
+    store.documents.commit(visit("a2", "a1", step=-2))
+    store.documents.note_loss(visit("a1", loss=GONE, step=-3))
+    assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == End(
         Step("a1", "a1", Role.ARCHIVE, Place(1, -3), 1), loop=False
     )
-    store.commit(visit("a1", step=-3))
-    assert store.end_of(FEED, "a3", Role.ARCHIVE, 2) == End(None, loop=False)
+    store.documents.commit(visit("a1", step=-3))
+    assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == End(None, loop=False)
 
 
 def test_chain_of_processed_documents_that_loops_has_no_end(store: Store) -> None:
-    store.commit(visit("a2", "a1"))
-    store.commit(visit("a1", "a2"))
-    assert store.end_of(FEED, "a2", Role.ARCHIVE, 2) == End(None, loop=True)
+    store.documents.commit(visit("a2", "a1"))
+    store.documents.commit(visit("a1", "a2"))
+    assert store.documents.find_end(FEED, "a2", Role.ARCHIVE, 2) == End(None, loop=True)
 
 
 def test_archive_keeps_the_place_that_the_chain_gave_it(store: Store) -> None:
-    store.commit(visit("a3", "a2", step=-1))
-    store.commit(visit("a2", step=-7))
-    step = store.step(FEED, "a2")
+    store.documents.commit(visit("a3", "a2", step=-1))
+    store.documents.commit(visit("a2", step=-7))
+    step = store.documents.find(FEED, "a2")
     assert step is not None
     assert step.place == Place(1, -2)
 
 
 def test_what_a_document_said_before_it_was_lost_still_holds(store: Store, database: Database) -> None:
-    store.commit(visit("a2", "a1"))
-    store.lose(visit("a2", loss=GONE))
-    store.commit(visit("a1"))
+    store.documents.commit(visit("a2", "a1"))
+    store.documents.note_loss(visit("a2", loss=GONE))
+    store.documents.commit(visit("a1"))
     rows = database.rows("SELECT key, behind_id IS NULL FROM documents ORDER BY key")
     assert rows == [("a1", True), ("a2", False)]
 
 
 def test_gap_is_known_since_it_was_first_seen(store: Store) -> None:
-    store.commit(visit(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
-    store.lose(visit("a1", loss=GONE))
+    store.documents.commit(visit(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
+    store.documents.note_loss(visit("a1", loss=GONE))
     later = visit("a1", loss=GONE)
     later.fetched = "2005-01-01T00:00:00Z"
-    store.lose(later)
-    [feed] = store.feeds()
+    store.documents.note_loss(later)
+    [feed] = store.feeds.read()
     assert feed.verdict is Verdict.INCOMPLETE
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [("http-404", NOW)]
     later.loss = Loss(State.FAILED, "timeout", "does not answer in time")
-    store.lose(later)
-    [feed] = store.feeds()
+    store.documents.note_loss(later)
+    [feed] = store.feeds.read()
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [("timeout", later.fetched)]
 
 
 def test_gap_is_not_known_since_a_time_that_has_not_come(store: Store) -> None:
-    store.commit(visit(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
+    store.documents.commit(visit(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
     by_a_wrong_clock, later = visit("a1", loss=GONE), visit("a1", loss=GONE)
     by_a_wrong_clock.fetched = "2040-01-01T00:00:00Z"
-    store.lose(by_a_wrong_clock)
-    store.lose(later)
-    [feed] = store.feeds()
+    store.documents.note_loss(by_a_wrong_clock)
+    store.documents.note_loss(later)
+    [feed] = store.feeds.read()
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [("http-404", later.fetched)]
 
 
 def test_feed_that_was_never_read_says_so(store: Store) -> None:
-    [feed] = store.feeds()
+    [feed] = store.feeds.read()
     assert (feed.verdict, [reason.kind for reason in feed.reasons]) == (Verdict.UNKNOWN, ["known"])
 
 
 def test_feed_whose_chain_loops_is_incomplete(store: Store) -> None:
-    store.commit(visit(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
-    store.commit(visit("a1", "a1"))
-    [feed] = store.feeds()
+    store.documents.commit(visit(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
+    store.documents.commit(visit("a1", "a1"))
+    [feed] = store.feeds.read()
     assert (feed.verdict, [reason.kind for reason in feed.reasons]) == (Verdict.INCOMPLETE, ["loop"])
 
 
 def test_many_feeds_do_not_fill_the_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fhcrawl.store.store.FEEDS_REMEMBERED", 2)
+    monkeypatch.setattr("fhcrawl.store.session.FEEDS_REMEMBERED", 2)
     for number in range(5):
         feed = f"http://example.org/{number}"
-        store.begin_walk(feed, 1, NOW)
-        assert store.winners(feed, [], NOW) == {}
-    assert len(store._feed_ids) <= 2
+        begin_walk(store, feed, 1, NOW)
+        assert store.entries.find_winners(feed, [], NOW) == {}
+    assert len(store._session._feed_ids) <= 2
 
 
 def test_document_that_was_read_as_something_else_is_not_known_as_an_archive(store: Store) -> None:
-    store.commit(visit("a1", step=0, role=Role.SUBSCRIPTION))
-    assert store.end_of(FEED, "a1", Role.ARCHIVE, 2) is None
-    assert store.end_of(FEED, "a1", Role.ARCHIVE, 1) == End(None, loop=True)
-    store.commit(visit("index", "a1", step=0, role=Role.SUBSCRIPTION))
-    assert store.end_of(FEED, "a1", Role.ARCHIVE, 2) == End(
+    store.documents.commit(visit("a1", step=0, role=Role.SUBSCRIPTION))
+    assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 2) is None
+    assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 1) == End(None, loop=True)
+    store.documents.commit(visit("index", "a1", step=0, role=Role.SUBSCRIPTION))
+    assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 2) == End(
         Step("a1", "a1", Role.ARCHIVE, Place(1, -1), 1), loop=False
     )
 
 
 def test_more_ids_than_a_statement_may_have_are_looked_up(store: Store) -> None:
-    assert store.winners(FEED, [str(number) for number in range(300_000)], NOW) == {}
+    assert store.entries.find_winners(FEED, [str(number) for number in range(300_000)], NOW) == {}

@@ -13,10 +13,11 @@ from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.polling import Poll, interval
 from fhcrawl.logical_feed.polling import next_due as due_of
 from fhcrawl.logical_feed.visit import State
-from fhcrawl.store import leases
+from fhcrawl.store import leases, statements
 from fhcrawl.store.schema import documents, entries, feeds
+from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import is_of, is_one_of
-from fhcrawl.utils.clock import now
+from fhcrawl.utils.clock import now as time_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,12 +32,67 @@ if TYPE_CHECKING:
 NO_RUN = 0
 
 
-def subscribe(connection: Connection, listed: dict[str, dict[str, Any]], now: str) -> int:
-    """Note that feeds, which have rows, are to be crawled; how many of them were not before."""
-    return sum(_subscribe(connection, feed, options, now) for feed, options in listed.items())
+class Subscriptions(Repository):
+    """The feeds that are to be crawled: `store.subscriptions`."""
+
+    def add(self, listed: dict[str, dict[str, Any]], now: str) -> int:
+        """Note that feeds are to be crawled; how many of them were not before.
+
+        :param listed: what the user says of each, as plain values; it is due now if that is new
+        :param now: ISO 8601 in UTC
+        """
+        with self._database.transaction() as connection:
+            for feed in listed:
+                new = {"url": feed, "location": feed, "walk": 0, "run": NO_RUN, "since": now}
+                connection.execute(self._session.upserts.feed, new)
+            return sum(_add(connection, feed, options, now) for feed, options in listed.items())
+
+    def remove(self, urls: Iterable[str]) -> dict[str, bool]:
+        """Note that feeds are not to be crawled any more; what is stored of them stays.
+
+        :return: of each, whether it is forgotten, subscribed or not, since nothing was ever read of it
+        :raises StoreError: if one of them is neither forgotten nor subscribed; then all stay as they were
+        """
+        with self._database.transaction() as connection:
+            return {url: _remove(connection, url) for url in urls}
+
+    def read(self, due_at: str | None = None) -> dict[str, dict[str, Any]]:
+        """Return the subscribed feeds with the options of each; those that have waited longest first.
+
+        :param due_at: only those that are due at that time, ISO 8601 in UTC
+        """
+        due = _due(due_at or time_now())
+        statement = select(feeds.c.url, feeds.c.options).where(feeds.c.subscribed.is_not(None))
+        if due_at is not None:
+            statement = statement.where(due.is_(None) | (due <= due_at))
+        with self._database.snapshot() as connection:
+            rows = connection.execute(statement.order_by(due.is_not(None), due, feeds.c.id))
+            return {url: json.loads(options) if options else {} for url, options in rows}
+
+    def exist(self) -> bool:
+        """Whether any feed is subscribed."""
+        with self._database.snapshot() as connection:
+            return bool(connection.scalar(select(exists().where(feeds.c.subscribed.is_not(None)))))
+
+    def find_first_due(self) -> str | None:
+        """Return when the first subscribed feed is due that is not due at once; None if there is none."""
+        first = select(func.min(feeds.c.due)).where(feeds.c.subscribed.is_not(None))
+        with self._database.snapshot() as connection:
+            due: str | None = connection.scalar(first)
+        return due
+
+    def find_due(self, urls: Iterable[str]) -> dict[str, str | None]:
+        """Return when feeds of some URLs are due, subscribed or not, if the store knows them; None: now."""
+        found: dict[str, str | None] = {}
+        with self._database.snapshot() as connection:
+            for some in statements.some_at_once(list(urls)):
+                of_feeds = select(feeds.c.url, _due(time_now())).where(is_one_of(some))
+                found |= {url: due for url, due in connection.execute(of_feeds)}  # noqa: C416 - a row is no pair for mypy
+        return found
 
 
-def _subscribe(connection: Connection, feed: str, options: dict[str, Any], now: str) -> bool:
+def _add(connection: Connection, feed: str, options: dict[str, Any], now: str) -> bool:
+    """Subscribe a feed that has a row; whether it was not subscribed before."""
     row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).one()
     said = json.dumps(options, ensure_ascii=False, sort_keys=True) if options else None
     values = {"subscribed": row.subscribed or now, "options": said}
@@ -46,8 +102,8 @@ def _subscribe(connection: Connection, feed: str, options: dict[str, Any], now: 
     return row.subscribed is None
 
 
-def unsubscribe(connection: Connection, feed: str) -> bool:
-    """Note that a feed is not to be crawled any more; whether it is forgotten, since nothing was read of it.
+def _remove(connection: Connection, feed: str) -> bool:
+    """Unsubscribe a feed; whether it is forgotten, since nothing was read of it.
 
     :raises StoreError: if it is not subscribed, though something was read of it, or a crawl is at work on it
     """
@@ -81,35 +137,8 @@ def _due(at: str) -> ColumnElement[str | None]:
 
 def due(row: Row[Any]) -> str | None:
     """When the feed of a row is due, as it is known now; None: now."""
-    is_impossible = row.polled is not None and row.polled > latest_time(now())
+    is_impossible = row.polled is not None and row.polled > latest_time(time_now())
     return None if is_impossible else row.due
-
-
-def subscribed(connection: Connection, due_at: str | None) -> dict[str, dict[str, Any]]:
-    """The subscribed feeds with the options of each; those that have waited longest first."""
-    due = _due(due_at or now())
-    statement = select(feeds.c.url, feeds.c.options).where(feeds.c.subscribed.is_not(None))
-    if due_at is not None:
-        statement = statement.where(due.is_(None) | (due <= due_at))
-    rows = connection.execute(statement.order_by(due.is_not(None), due, feeds.c.id))
-    return {url: json.loads(options) if options else {} for url, options in rows}
-
-
-def first_due(connection: Connection) -> str | None:
-    """When the first of the subscribed feeds is due that is not due at once; None if there is none."""
-    due: str | None = connection.scalar(select(func.min(feeds.c.due)).where(feeds.c.subscribed.is_not(None)))
-    return due
-
-
-def has_subscriptions(connection: Connection) -> bool:
-    """Whether any feed is subscribed."""
-    return bool(connection.scalar(select(exists().where(feeds.c.subscribed.is_not(None)))))
-
-
-def next_due(connection: Connection, urls: list[str]) -> dict[str, str | None]:
-    """When feeds of some URLs are due, those that are known; None: now."""
-    rows = connection.execute(select(feeds.c.url, _due(now())).where(is_one_of(urls)))
-    return {url: due for url, due in rows}  # noqa: C416 - a row is no pair for mypy
 
 
 def answer_row(visit: Visit) -> dict[str, object]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def details(project: Project, feed: str) -> Details:
     with closing(Store.open(project.database.url)) as store:
-        return store.details(feed)
+        return store.feeds.read_details(feed)
 
 
 def test_chain_goes_from_the_subscription_document_to_the_gap(server: FeedServer, project: Project) -> None:
@@ -75,9 +75,9 @@ def test_time_that_does_not_count_is_none_of_the_feeds(server: FeedServer, proje
     found = details(project, feed)
     assert found.months == {"": 1, "2003-12": 2, "2999-01": 1}
     with closing(Store.open(project.database.url)) as store:
-        times = {version.fields["id"]: version.time for version in store.versions(feed)}
-        assert [entry["id"] for entry in store.entries()] == list(times) == ["1", "3", "2", "4"]
-        assert store.times(feed)[1] == past
+        times = {version.fields["id"]: version.time for version in store.entries.read_versions(feed)}
+        assert [entry["id"] for entry in store.entries.read()] == list(times) == ["1", "3", "2", "4"]
+        assert store.feeds.read_times(feed)[1] == past
     assert times == {"1": "", "3": "2003-12-12T00:00:00", "2": past[:-1], "4": past[:-1]}
 
 

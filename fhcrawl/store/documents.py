@@ -1,0 +1,192 @@
+"""What the store has of documents, and how what they bring is written."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqlalchemy import select
+
+from fhcrawl.logical_feed import Role
+from fhcrawl.store import lists, rows, statements
+from fhcrawl.store.chains import Question, What
+from fhcrawl.store.committing import Before, Commit
+from fhcrawl.store.opening import stream
+from fhcrawl.store.rows import End, Step
+from fhcrawl.store.schema import documents, feeds
+from fhcrawl.store.session import Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fhcrawl.documents.lists import Listed
+    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.store.prepared import Executes
+    from fhcrawl.store.session import Session
+
+T = TypeVar("T")
+
+CHAIN = (Role.SUBSCRIPTION, Role.ARCHIVE, Role.PAGE)
+
+
+class Documents(Repository):
+    """The documents and their chains: `store.documents`.
+
+    With `keeps_versions`, what entries were before is kept when a document is committed.
+    """
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.keeps_versions = False
+
+    def find(self, feed: str, key: str) -> Step | None:
+        """Return a document of a feed; None if it is not known."""
+        row = self._of_chain(Question(What.DOCUMENT, feed, key))
+        return None if row is None else Step.of(row)
+
+    def find_first_unread(self, feed: str, parts: list[Listed]) -> int:
+        """Return the position of the first part of a list that is not processed; if none is, their number."""
+        with self._database.lookup() as connection:
+            feed_id = self._session.find_id(connection, feed)
+            processed = select(documents.c.key).where(lists.is_part(feed_id), lists.IS_PROCESSED)
+            read = set(connection.scalars(processed))
+        return next((position for position, part in enumerate(parts) if part.key not in read), len(parts))
+
+    def find_next_part(self, feed: str, key: str) -> Step | None:
+        """Return the first document behind one of a list that is not processed; None if all are."""
+        with self._database.lookup() as connection:
+            row = rows.find_document(connection, self._session.find_id(connection, feed), key)
+            return None if row is None else lists.unread_behind(connection, row)
+
+    def find_referrer(self, feed: str, key: str) -> str | None:
+        """Return the URL of a document that links to another one of the feed; None if none is known."""
+        with self._database.lookup() as connection:
+            parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
+            found: str | None = connection.scalar(statements.FRONT_OF, parameters)
+        return found
+
+    def find_end(self, feed: str, key: str, role: Role, run: int) -> End | None:
+        """Return the first document that is not processed, at or behind one of a feed.
+
+        :param key: of the document to begin at
+        :param role: what the link that leads there says that it is
+        :param run: number of this crawl: a chain that comes to the subscription document read in it is a loop
+        :return: None if the store does not know that document, or knows it as something else
+        """
+        row = self._of_chain(Question(What.END, feed, key))
+        if row is None:
+            return None
+        if row.start_role != role.value:
+            return End(None, loop=True) if row.start_run == run else None
+        return End.of(None if row.state is None else row)
+
+    def _of_chain(self, question: Question) -> Any:
+        """Return the row that is the answer; None if there is none."""
+        if self._session.chains.knows(question):
+            return self._session.chains.row(question)
+        with self._database.lookup() as connection:
+            feed_id = self._session.find_id(connection, question.feed)
+            return self._session.chains.execute(connection, feed_id, question).first()
+
+    def read_urls(self, feed: str) -> Iterator[tuple[str, Role]]:
+        """Yield the URLs and roles of the documents of a feed's chain; the subscription document first."""
+        with self._database.snapshot() as connection:
+            feed_id = self._session.find_id(connection, feed)
+            yield feed, Role.SUBSCRIPTION
+            polled = select(feeds.c.location).where(feeds.c.id == feed_id)
+            yield connection.execute(polled).scalar_one(), Role.SUBSCRIPTION
+            of_chain = documents.c.role.in_(role.value for role in CHAIN)
+            chain = select(documents.c.url, documents.c.role).where(documents.c.feed_id == feed_id, of_chain)
+            for row in stream(connection, chain):
+                yield row.url, Role(row.role)
+
+    def commit(self, visit: Visit) -> int:
+        """Store what a visit brought, and mark its document, in one transaction.
+
+        :return: how many entries have been deleted, because a complete feed no longer has them
+        :raises LeaseError: if another crawl has taken the feed over
+        """
+        return self._written(visit, Commit.write)
+
+    def send(self, visit: Visit, done: Callable[[int | Exception], None]) -> None:
+        """Do what `commit` does, without a wait for PostgreSQL's answer.
+
+        Whatever is asked of the store from then on sees what has come of it.
+
+        :param done: is called with what `commit` returns or raises, during this call or another one of this
+            store, or by the event loop; `Store.settle` waits for that
+        """
+        self._write(visit, Commit.write, done)
+
+    def commit_piece(self, visit: Visit, is_first: bool) -> None:
+        """Store the entries of a piece of a large document, behind which there are more.
+
+        The document counts as unread, whatever it was, until `commit` has marked it.
+
+        :param is_first: no piece of it has been stored
+        :raises LeaseError: if another crawl has taken the feed over
+        """
+        self._written(visit, partial(Commit.write_piece, is_first=is_first), is_piece=True)
+
+    def note_loss(self, visit: Visit) -> None:
+        """Note that a document could not be had; what was behind it stays known.
+
+        :raises LeaseError: if another crawl has taken the feed over
+        """
+        self._written(visit, Commit.write_loss)
+
+    def note_confirmation(self, visit: Visit) -> None:
+        """Note that a feed's subscription document is still what it was.
+
+        :raises LeaseError: if another crawl has taken the feed over
+        """
+        self._written(visit, Commit.write_confirmation)
+
+    def _written(self, visit: Visit, write: Callable[[Commit], T], is_piece: bool = False) -> T:
+        answers: list[T | Exception] = []
+        self._write(visit, write, answers.append, is_piece)
+        self._database.settle()
+        [answer] = answers
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _write(
+        self,
+        visit: Visit,
+        write: Callable[[Commit], T],
+        done: Callable[[T | Exception], None],
+        is_piece: bool = False,
+    ) -> None:
+        self._session.chains.forget()
+        answer: T | Exception
+        try:
+            before = self._before(visit, is_piece)
+
+            def written(connection: Executes) -> T:
+                return write(Commit(connection, self._session.upserts, before, visit, self.keeps_versions))
+
+            leases = self._session.require_leases()
+            # What a snapshot replaces depends on what is in the store at the very end.
+            pipeline = self._database.pipeline
+            if pipeline is not None and visit.replaces is None:
+                batch = pipeline.batch()
+                leases.fence(batch, before.feed_id)
+                result = written(batch)
+                self._database.send(pipeline, batch, lambda error: done(result if error is None else error))
+                return
+            with self._database.transaction() as connection:
+                leases.check(connection, before.feed_id)
+                answer = written(connection)
+        except Exception as error:  # noqa: BLE001 - it is for who is done
+            answer = error
+        done(answer)
+
+    def _before(self, visit: Visit, is_piece: bool) -> Before:
+        matters = Before.matters(visit) and not is_piece
+        known = self._session.remembered_id(visit.feed)
+        if known is not None and not matters:
+            return Before(known, {}, [])
+        with self._database.lookup() as connection:
+            feed_id = self._session.find_id(connection, visit.feed)
+            return Before.read(connection, feed_id, visit) if matters else Before(feed_id, {}, [])

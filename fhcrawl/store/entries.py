@@ -1,0 +1,103 @@
+"""What the store has of entries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import true
+
+from fhcrawl.logical_feed.ordering import latest_time
+from fhcrawl.store import rows, statements
+from fhcrawl.store.opening import stream
+from fhcrawl.store.rows import KeptVersion, StoredVersion
+from fhcrawl.store.schema import changes, entries
+from fhcrawl.store.session import Repository
+from fhcrawl.store.statements import counted_order
+from fhcrawl.utils.clock import now
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sqlalchemy import Connection
+
+    from fhcrawl.logical_feed import Winner
+    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.store.session import Session
+
+
+class Entries(Repository):
+    """The entries, and what they were: `store.entries`."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._winners_among = statements.WinnersAmong(session.database.dialect)
+
+    def compare(self, visit: Visit) -> None:
+        """Note in a visit what the store has of its entries.
+
+        In PostgreSQL, what `Documents.find` and `find_end` will be asked of the chain behind it is looked up
+        with that.
+        """
+        ids = list({version.id for version in (*visit.versions, *visit.deletions)})
+        chains = self._session.chains
+        chains.forget()
+        pipeline = self._database.pipeline
+        if pipeline is None or (feed_id := self._session.remembered_id(visit.feed)) is None:
+            visit.stored = self.find_winners(visit.feed, ids, visit.latest)
+            return
+        batch = pipeline.batch()
+        self._winners_among.execute(batch, feed_id, ids)
+        chains.ask_ahead(batch, feed_id, visit)
+        winners, *found = self._database.ask(pipeline, batch)
+        visit.stored = rows.winners(winners, visit.latest)
+        chains.note(found)
+
+    def find_winners(self, feed: str, ids: list[str], latest: str) -> dict[str, Winner]:
+        """Return the newest versions of some entries of a feed, by id, when times until `latest` count."""
+        found: dict[str, Winner] = {}
+        with self._database.lookup() as connection:
+            feed_id = self._session.find_id(connection, feed)
+            for some in statements.some_at_once(ids):
+                found |= rows.winners(self._winners_among.execute(connection, feed_id, some), latest)
+        return found
+
+    def read(self, urls: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
+        """Yield the live entries of some feeds, or of all: feed by feed, oldest first."""
+        chosen = list(urls)
+        of_feeds = statements.is_one_of(chosen) if chosen else true()
+        with self._database.snapshot() as connection:
+            yield from stream_entries(connection, (entries.c.digest != "") & of_feeds, only_changed=False)
+
+    def read_versions(self, feed: str, newest_first: bool = False) -> Iterator[StoredVersion]:
+        """Yield the newest version of each entry of a feed, those that are deleted too, oldest first."""
+        order = (*counted_order(entries), entries.c.id)
+        statement = (
+            statements.VERSIONS.outerjoin(changes, statements.CHANGE_OF_ENTRY)
+            .where(statements.is_of(feed))
+            .order_by(*(column.desc() if newest_first else column for column in order))
+        )
+        with self._database.snapshot() as connection:
+            found = stream(connection, statement.params(latest=latest_time(now())))
+            yield from map(StoredVersion.of, found)
+
+    def read_kept_versions(self, feed: str, entry_id: str) -> list[KeptVersion]:
+        """Return all that is kept of an entry: what it is, then what it was, the newest first."""
+        with self._database.snapshot() as connection:
+            wanted = {"feed_id": self._session.find_id(connection, feed), "id": entry_id}
+            current = connection.execute(statements.ENTRY, wanted).all()
+            latest = {"latest": latest_time(now())}
+            before = connection.execute(statements.VERSIONS_BEFORE, wanted | latest).all()
+        return [rows.kept_version(row, number == 0) for number, row in enumerate([*current, *before])]
+
+
+def stream_entries(connection: Connection, where: Any, only_changed: bool) -> Iterator[dict[str, Any]]:
+    """Yield the fields of entries, feed by feed, oldest first.
+
+    :param only_changed: leave out those that have not changed since they were exported
+    """
+    statement = (
+        statements.ENTRIES.join(changes, statements.CHANGE_OF_ENTRY, isouter=not only_changed)
+        .where(where)
+        .order_by(entries.c.feed_id, *counted_order(entries), entries.c.id)
+    )
+    return map(rows.exported_fields, stream(connection, statement.params(latest=latest_time(now()))))

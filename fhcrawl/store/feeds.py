@@ -1,0 +1,209 @@
+"""What the store has of whole feeds."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import bindparam, func, select, true
+
+from fhcrawl.logical_feed import Kind, Role
+from fhcrawl.logical_feed.ordering import latest_time
+from fhcrawl.store import subscriptions, verdicts
+from fhcrawl.store.opening import stream
+from fhcrawl.store.schema import documents, entries, feeds
+from fhcrawl.store.session import Repository
+from fhcrawl.store.statements import counted_order, is_of, is_one_of
+from fhcrawl.utils.clock import now
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sqlalchemy import ColumnElement, Connection, Row
+
+    from fhcrawl.logical_feed import Reason, Verdict
+    from fhcrawl.logical_feed.polling import Limits
+    from fhcrawl.store.rows import Feed
+
+TO_THE_MONTH = len("2003-12")
+RECENT = 21
+FEEDS_AT_ONCE = 200
+NOTED = ("verdict", "reasons", "changed", "change_seconds", "due", "released")
+NOTE = feeds.update().where(feeds.c.id == bindparam("b_id")).values({name: bindparam(name) for name in NOTED})
+
+
+class Said(NamedTuple):
+    """What a run says of a feed when it has finished with it."""
+
+    feed: str
+    verdict: Verdict
+    reasons: list[Reason]
+
+
+class Document(NamedTuple):
+    """A document of a feed.
+
+    :param behind: number of the document that its link names
+    :param updated: its own update time
+    :param reason: why it is not processed, for programs; `detail` is the same in words
+    :param since: since when that is so
+    :param fetched: when it was last read, or asked for; None if it never was
+    """
+
+    id: int
+    behind: int | None
+    url: str
+    role: str
+    state: str
+    updated: str | None
+    lost_entries: int
+    reason: str | None
+    detail: str | None
+    since: str | None
+    fetched: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What a feed's documents and entries say. Times are ISO 8601 in UTC.
+
+    :param since: when the feed was first crawled
+    :param months: how many live entries each month has, by `2003-12`, in order; an entry's time is when it
+        was published, else its or its document's update time; '' for those without a time
+    :param first, last: the first and the last of these times
+    :param recent: when the entries last changed, newest first; at most `RECENT`
+    :param chain: the documents from the subscription document back
+    :param snapshot: those from the index of a snapshot on, that the feed goes on from
+    :param beside: how many documents are in neither, because no document names them any more
+    """
+
+    since: str
+    months: dict[str, int]
+    first: str | None
+    last: str | None
+    recent: list[str]
+    chain: list[Document]
+    snapshot: list[Document]
+    beside: int
+
+
+class Feeds(Repository):
+    """The feeds with their verdicts: `store.feeds`."""
+
+    def read(self, run: int | None = None, urls: Iterable[str] = ()) -> Iterator[Feed]:
+        """Yield the feeds that a run still has, or some of them, or all, by URL, with their verdicts."""
+        of_run = true() if run is None else (feeds.c.run == run) & feeds.c.released.is_(None)
+        if chosen := list(urls):
+            of_run &= is_one_of(chosen)
+        found = select(feeds).where(of_run).order_by(feeds.c.url)
+        with self._database.snapshot() as connection:
+            for some in stream(connection, found, FEEDS_AT_ONCE).partitions():
+                with self._database.snapshot() as other:
+                    read = list(verdicts.read(other, some))
+                # Whoever takes them may take their time.
+                yield from read
+
+    def count(self) -> int:
+        """Return how many feeds there are."""
+        with self._database.snapshot() as connection:
+            return connection.scalar(select(func.count()).select_from(feeds)) or 0
+
+    def has(self, feed: str) -> bool:
+        """Whether the store knows a feed."""
+        with self._database.snapshot() as connection:
+            return connection.scalar(select(feeds.c.id).where(is_of(feed))) is not None
+
+    def read_kind(self, feed: str) -> Kind | None:
+        """Return what a feed was when it was last read; None if it never was."""
+        with self._database.snapshot() as connection:
+            kind = connection.scalar(select(feeds.c.kind).where(is_of(feed)))
+        return None if kind is None else Kind(kind)
+
+    def read_times(self, feed: str) -> tuple[str, str]:
+        """Return when a feed was first crawled, and the newest time of its entries; '' for none.
+
+        ISO 8601 in UTC.
+        """
+        time, *_ = counted_order(entries)
+        latest = select(func.max(time)).where(entries.c.feed_id == feeds.c.id)
+        statement = select(feeds.c.since, latest.scalar_subquery()).where(is_of(feed))
+        with self._database.snapshot() as connection:
+            since, newest = connection.execute(statement, {"latest": latest_time(now())}).one()
+        return since, f"{newest}Z" if newest else ""
+
+    def read_details(self, feed: str) -> Details:
+        """Return what a feed's documents and entries say."""
+        with self._database.snapshot() as connection:
+            feed_id = self._session.find_id(connection, feed)
+            row = connection.execute(select(feeds).where(feeds.c.id == feed_id)).one()
+            live = (entries.c.feed_id == feed_id) & (entries.c.digest != "")
+            months, first, last = _months(connection, live)
+            known = _documents(connection, feed_id)
+            recent = _recent(connection, live)
+        chain = list(_chain(known, row.subscription_id or _first(known, Role.SUBSCRIPTION)))
+        snapshot = list(_chain(known, _first(known, Role.INDEX)))
+        beside = len(known.keys() - {document.id for document in (*chain, *snapshot)})
+        return Details(row.since, months, first, last, recent, chain, snapshot, beside)
+
+    def note_verdicts(self, run: int, said: list[Said], limits: Limits, released: bool = False) -> None:
+        """Note what a run says, for those who read the database, and when feeds are due.
+
+        :param said: of `FEEDS_AT_ONCE` feeds at most; what another run has taken over is left alone
+        :param released: other crawls may have them from now on
+        """
+        by_url = {one.feed: one for one in said}
+        of_run = select(feeds).where(is_one_of(list(by_url)), feeds.c.run == run)
+        with self._database.transaction() as connection:
+            rows = connection.execute(of_run.order_by(feeds.c.id).with_for_update()).all()
+            if rows:
+                is_released = {"released": int(released) or None}
+                noted = [_noted(row, by_url[row.url], limits) | is_released for row in rows]
+                connection.execute(NOTE, noted)
+
+
+def _noted(row: Row[Any], said: Said, limits: Limits) -> dict[str, object]:
+    reasons = json.dumps([dataclasses.asdict(reason) for reason in said.reasons], ensure_ascii=False)
+    before = {"changed": row.changed, "change_seconds": row.change_seconds, "due": row.due}
+    planned = subscriptions.plan_row(row, said.reasons, limits)
+    return {"b_id": row.id, "verdict": said.verdict.value, "reasons": reasons, **before, **planned}
+
+
+def _months(
+    connection: Connection, live: ColumnElement[bool]
+) -> tuple[dict[str, int], str | None, str | None]:
+    time = func.coalesce(entries.c.published, entries.c.updated, counted_order(entries)[0])
+    month = func.substr(time, 1, TO_THE_MONTH).label("month")
+    counted = select(month, func.count(), func.min(time), func.max(time)).where(live).group_by(month.name)
+    rows = sorted(tuple(row) for row in connection.execute(counted, {"latest": latest_time(now())}))
+    dated = [row for row in rows if row[0]]
+    first, last = (dated[0][2], dated[-1][3]) if dated else (None, None)
+    return {row[0]: row[1] for row in rows}, first, last
+
+
+def _recent(connection: Connection, live: ColumnElement[bool]) -> list[str]:
+    counted, *_ = counted_order(entries)
+    time = func.coalesce(entries.c.updated, entries.c.published, counted).label("time")
+    newest = select(time).where(live).distinct().order_by(time.desc()).limit(RECENT)
+    found = connection.execute(newest, {"latest": latest_time(now())})
+    return [row.time for row in found if row.time]
+
+
+def _documents(connection: Connection, feed_id: int) -> dict[int, Document]:
+    columns = (documents.c["behind_id" if name == "behind" else name] for name in Document._fields)
+    found = connection.execute(select(*columns).where(documents.c.feed_id == feed_id))
+    return {row[0]: Document(*row) for row in found}
+
+
+def _first(known: dict[int, Document], role: Role) -> int | None:
+    return next((number for number, document in known.items() if document.role == role.value), None)
+
+
+def _chain(known: dict[int, Document], start: int | None) -> Iterator[Document]:
+    """The documents from one on, each once: a chain can be a loop."""
+    seen = set()
+    while start in known and start not in seen:
+        seen.add(start)
+        yield known[start]
+        start = known[start].behind

@@ -1,0 +1,85 @@
+"""What a store and its repositories share."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from fhcrawl.exceptions import StoreError
+from fhcrawl.store.chains import Chains
+from fhcrawl.store.schema import feeds
+from fhcrawl.store.statements import is_of
+from fhcrawl.store.upserts import Upserts
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from fhcrawl.store.database import Database
+    from fhcrawl.store.leases import Leases
+
+FEEDS_REMEMBERED = 10_000
+
+
+class Session:
+    """The database, the leases of the run that has begun, and the numbers of feeds.
+
+    :param leases: None as long as no run has begun
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.leases: Leases | None = None
+        self._feed_ids: dict[str, int] = {}
+
+    # Their statements take longer to build than a look at the store, as before a crawl.
+    @cached_property
+    def chains(self) -> Chains:
+        """Rows of chains, some of them read ahead."""
+        return Chains(self.database.dialect)
+
+    @cached_property
+    def upserts(self) -> Upserts:
+        """Statements that insert rows or update them."""
+        return Upserts(self.database.dialect)
+
+    def require_leases(self) -> Leases:
+        """Return the leases of the run.
+
+        :raises StoreError: if no run has begun
+        """
+        if self.leases is None:
+            raise StoreError("No crawl has begun: Store.begin_run() comes first")
+        return self.leases
+
+    def remembered_id(self, feed: str) -> int | None:
+        """Return the number of a feed if it is remembered."""
+        return self._feed_ids.get(feed)
+
+    def find_id(self, connection: Connection, feed: str) -> int:
+        """Return the number of a feed.
+
+        :raises StoreError: if the store does not know it
+        """
+        if (known := self._feed_ids.get(feed)) is not None:
+            return known
+        found: int | None = connection.scalar(select(feeds.c.id).where(is_of(feed)))
+        if found is None:
+            raise StoreError(f"The store does not know the feed {feed}")
+        self.remember_ids({feed: found})
+        return found
+
+    def remember_ids(self, feed_ids: dict[str, int]) -> None:
+        """Remember the numbers of feeds, by URL."""
+        if len(self._feed_ids) + len(feed_ids) > FEEDS_REMEMBERED:
+            self._feed_ids.clear()
+        self._feed_ids |= feed_ids
+
+
+class Repository:
+    """What reads and writes one kind of thing in a store."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._database = session.database

@@ -1,0 +1,16 @@
+"""What tests do with stores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fhcrawl.store import Store, Subscription
+
+
+def begin_walk(store: Store, feed: str, run: int, now: str) -> Subscription:
+    """Begin the walk of one feed; raise the error if it is left alone."""
+    known = store.walks.begin([feed], run, now)[feed]
+    if isinstance(known, Exception):
+        raise known
+    return known
