@@ -37,6 +37,10 @@ STATUSES = {
     451: (State.REFUSED, "is refused by its server for legal reasons (451)"),
 }
 TOO_LARGE = Loss(State.REFUSED, "too-large", "is larger than DOWNLOAD_MAXSIZE allows")
+UNASKED = Loss(
+    State.FAILED, "http-304", "cannot be fetched: it is said to be unchanged, which was not asked (304)"
+)
+NO_SNAPSHOT = Loss(State.INVALID, "not-a-snapshot", "is a feed, and no index of a snapshot")
 EXCEPTIONS: list[tuple[type[Exception], Loss]] = [
     (DownloadTimeoutError, Loss(State.FAILED, "timeout", "does not answer in time")),
     (CannotResolveHostError, Loss(State.FAILED, "no-host", "is on a host that cannot be found")),

@@ -17,7 +17,7 @@ from scrapy.utils.asyncio import run_in_thread
 from fhcrawl import logical_feed, signals
 from fhcrawl.crawling import parser, reading, requests, responses, subscriptions, wordpress
 from fhcrawl.crawling.context import WalkContext, context_of
-from fhcrawl.crawling.failures import loss_of, wait_of
+from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
 from fhcrawl.documents import DocumentList, snapshot
 from fhcrawl.documents.detection import IS_LIST
@@ -49,11 +49,6 @@ if TYPE_CHECKING:
     from fhcrawl.warc.captures import Captures
 
 logger = logging.getLogger(__name__)
-
-UNASKED = Loss(
-    State.FAILED, "http-304", "cannot be fetched: it is said to be unchanged, which was not asked (304)"
-)
-NO_SNAPSHOT = Loss(State.INVALID, "not-a-snapshot", "is a feed, and no index of a snapshot")
 
 
 class HistorySpider(Spider):
@@ -386,8 +381,7 @@ class HistorySpider(Spider):
     def lose(self, failure: Failure) -> list[Request]:
         """Note why a document could not be fetched; a list goes on behind it."""
         request = failure.request  # type: ignore[attr-defined]
-        visit, loss = responses.visit_of(request, request.url), loss_of(failure)
-        context = context_of(request)
+        visit, loss, context = responses.visit_of(request, request.url), loss_of(failure), context_of(request)
         responses.note_wait(visit, wait_of(failure))
         others = list(self._give_up(visit, loss, context))
         if visit.role is Role.CAPTURE and loss.state is not State.KNOWN:
@@ -398,8 +392,8 @@ class HistorySpider(Spider):
 
     def _lose(self, visit: Visit, loss: Loss) -> None:
         visit.loss = loss
-        level = logging.INFO if loss.state is State.KNOWN else logging.WARNING
-        logger.log(level, "%s %s", printable(visit.asked), loss.detail)
+        say = logger.info if loss.state is State.KNOWN else logger.warning
+        say("%s %s", printable(visit.asked), loss.detail)
         self._send(signals.document_lost, visit=visit)
 
     def _send(self, signal: object, **kwargs: Any) -> None:
