@@ -243,10 +243,10 @@ def _of_rounds(options: argparse.Namespace, run: Callable[[], T]) -> list[T]:
 def _row(series: Series) -> str:
     sizes = " and ".join(f"{size:,}" for size in dict.fromkeys(series.sizes))
     cpu, wall = (_each(series, number) for number in (1, 0))
-    units = "".join(f"{1e6 * large:11,.1f}" for _small, large in (cpu, wall))
-    ratios = "".join(f"{large / small:9.3f}" for small, large in (cpu, wall))
+    units = "".join(f" {1e6 * large:10,.1f}" for _small, large in (cpu, wall))
+    ratios = "".join(f" {large / small:8.3f}" for small, large in (cpu, wall))
     memory = median(cost.memory for cost in series.large) / median(cost.memory for cost in series.small)
-    return f"{f'{series.what} ({series.unit}: {sizes})':48}{units}{ratios}{memory:9.3f}"
+    return f"{f'{series.what} ({series.unit}: {sizes})':48}{units}{ratios} {memory:8.3f}"
 
 
 def _each(series: Series, number: int) -> tuple[float, float]:
