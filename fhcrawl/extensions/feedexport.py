@@ -194,6 +194,10 @@ class FeedExporter(feedexport.FeedExporter):
             self._open_slots(spider)
             number = extension.store.exports.begin(extension.run, only_released=not is_last)
             count = await self._write(extension.store.exports.read_changes(number), spider, is_last)
+            if is_last and not count:
+                await self._lock_files(
+                    [slot for slot in self.slots if slot.store_empty and slot.batch_id == 1]
+                )
         except Exception as error:  # noqa: BLE001 - whatever it is, the export is not whole
             self._fail(error)
         if count or is_last or self._failed:
@@ -234,20 +238,21 @@ class FeedExporter(feedexport.FeedExporter):
         count = 0
         for count, item in enumerate(items, 1):
             if count == 1:
-                await self._lock_files()
+                await self._lock_files(self._started)
             self.item_scraped(item, spider)
             if not is_last and not count % ENTRIES_AT_ONCE:
                 # Other feeds are under way.
                 await asyncio.sleep(0)
         return count
 
-    async def _lock_files(self) -> None:
+    # Before they are opened, which would wait too, but nothing else would go on: the run would count as dead.
+    async def _lock_files(self, slots: list[FeedSlot]) -> None:
         # Sorted: two crawls that export to the same files do not wait for each other.
-        for storage in sorted(self._file_storages(), key=lambda storage: storage.target):
+        for storage in sorted(_files(slots), key=lambda storage: storage.target):
             await storage.lock()
 
     def _file_storages(self) -> list[FileFeedStorage]:
-        return [slot.storage for slot in self._started if isinstance(slot.storage, FileFeedStorage)]
+        return _files(self._started)
 
     async def _close_slots(self, spider: Spider) -> None:
         """Close files first: what has gone to another place cannot be taken back."""
@@ -303,6 +308,10 @@ class FeedExporter(feedexport.FeedExporter):
         self._failed = True
         self.crawler.stats.inc_value(f"{FAILURES}FileFeedStorage")
         logger.error("The export cannot be written: %s", error)
+
+
+def _files(slots: list[FeedSlot]) -> list[FileFeedStorage]:
+    return [slot.storage for slot in slots if isinstance(slot.storage, FileFeedStorage)]
 
 
 def _takes_more(slot: FeedSlot) -> bool:

@@ -211,6 +211,23 @@ def test_export_that_waits_for_its_file_holds_up_no_feed(project: Project, slow:
     assert len(ids(path)) == 6
 
 
+def test_export_without_changes_waits_for_its_files_alive_and_in_order(project: Project, slow: Slow) -> None:
+    """Else another crawl would take it for dead, or both would wait for each other."""
+    slow.let_go("slow")
+    project.crawl(slow.server.url("/slow"))
+    expires = "SELECT coalesce(max(expires), 0) FROM runs WHERE id IN (SELECT run FROM deliveries)"
+    with locked(project.folder / "a.jsonl"):
+        again = slow.start("slow", args=("-o", "b.jsonl", "-o", "a.jsonl", "-s", "FHCRAWL_LEASE_SECONDS=3"))
+        slow.wait_for(lambda: project.database.rows(expires) != [(0,)])
+        begun = project.database.rows(expires)
+        slow.wait_for(lambda: project.database.rows(expires) > begun)
+        with locked(project.folder / "b.jsonl"):
+            pass
+    again.communicate(timeout=WAIT)
+    assert again.returncode == 0, slow.log()
+    assert (project.folder / "a.jsonl").read_bytes() == b""
+
+
 @pytest.mark.parametrize("job", [None, "job"], ids=["process", "worker of a job"])
 def test_export_that_was_cut_off_counts_before_more_is_appended(
     server: FeedServer, project: Project, job: str | None
