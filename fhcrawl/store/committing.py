@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import FIRST_WALK, Role, absence
-from fhcrawl.logical_feed.visit import Loss, State, leads_on
+from fhcrawl.logical_feed.visit import Loss, State, brings_news, leads_on
 from fhcrawl.store import lists, rows, schedules, statements
 
 if TYPE_CHECKING:
@@ -147,12 +147,11 @@ class Commit:
         """Write the document and its link."""
         loss = self._visit.loss or unless_lost
         row = rows.document_row(self._feed_id, self._visit, self._write_behind(), loss)
-        leads_to_page = self._visit.behind is not None and self._visit.behind.role is Role.PAGE
-        if not leads_to_page:
-            # It has led to one before, and may again.
-            self._unread_page()
+        # It may have led to another page before, or to one where it leads to none now, and may again.
+        self._unread_page()
+        self._unread_pages()
         self._upserts.document.execute(self._connection, row)
-        if leads_to_page:
+        if self._visit.behind is not None and self._visit.behind.role is Role.PAGE:
             self._unread_page()
 
     # Pages move on, under the same URLs: what has been read behind a page says nothing any more when that
@@ -162,6 +161,14 @@ class Commit:
         if visit.role in HAVE_PAGES_BEHIND and (visit.left_over or leads_on(visit)):
             parameters = {**self._numbers(), **rows.unread_row(visit)}
             self._connection.execute(statements.UNREAD_PAGE, parameters)
+
+    # Which pages lead where may change, and change back: those of another way are as old as the walk that has
+    # read them.
+    def _unread_pages(self) -> None:
+        visit = self._visit
+        if visit.role is Role.SUBSCRIPTION and brings_news(visit):
+            of_feed = {"b_feed_id": self._feed_id, **rows.unread_row(visit)}
+            self._connection.execute(statements.UNREAD_PAGES, of_feed)
 
     def _write_behind(self) -> str | None:
         """Write the document behind it, or the documents of a list; what names the next one."""
