@@ -80,6 +80,8 @@ class Commit:
         self._write_entries()
         if self._visit.present is not None:
             self._forget_chain()
+        if self._visit.role is Role.SUBSCRIPTION and self._visit.parts is None and self._visit.loss is None:
+            lists.forget_parts(self._connection, self._feed_id)
         if self._visit.role is Role.INDEX:
             lists.forget_others(self._connection, self._feed_id, self._visit)
         kept = self._upserts if self._keeps_versions else None
