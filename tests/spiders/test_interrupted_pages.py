@@ -57,7 +57,7 @@ def pages(
     count: int,
     gaps: frozenset[int] = frozenset(),
     cuts: frozenset[int] = frozenset(),
-    alone: bool = False,
+    alone: int | None = None,
     way: str = "",
 ) -> dict[str, str | int]:
     """The pages of a feed with so many entries, the newest first."""
@@ -65,7 +65,7 @@ def pages(
     parts = [ids[begin : begin + SIZE] for begin in range(0, max(count, 1), SIZE)]
     served: dict[str, str | int] = {}
     for number, part in enumerate(parts):
-        is_last = number + 1 == len(parts) or (alone and number == 0)
+        is_last = number + 1 == len(parts) or number == alone
         links = {} if is_last else {"next": url(number + 1, way)}
         page = atom([E(name) for name in part], links={"first": INDEX, **links})
         served[url(number, way)] = page.removesuffix("</feed>\n") if number in cuts else page
@@ -96,7 +96,9 @@ def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(
     with new_database() as database:
         for run in history:
             count += run.added
-            Engine(database.url, pages(count, run.gaps, run.cuts, run.alone, run.way), run.life).crawl(INDEX)
+            Engine(
+                database.url, pages(count, run.gaps, run.cuts, 0 if run.alone else None, run.way), run.life
+            ).crawl(INDEX)
         Engine(database.url, pages(count)).crawl(INDEX)
         opened = Store.open(database.url)
         found = {entry["id"] for entry in opened.entries()}
@@ -104,6 +106,19 @@ def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(
         opened.close()
     assert found == {str(number) for number in range(1, count + 1)}
     assert [reason.kind for reason in feed.reasons] == ["paged"]
+
+
+def test_page_that_is_the_last_one_for_a_while_is_read_again(database: Database) -> None:
+    reasons = []
+    for count, alone in (8, None), (18, 2), (19, None):
+        Engine(database.url, pages(count, alone=alone)).crawl(INDEX)
+        opened = Store.open(database.url)
+        found = {entry["id"] for entry in opened.entries()}
+        [feed] = opened.feeds()
+        opened.close()
+        reasons.append([reason.kind for reason in feed.reasons])
+    assert found == {str(number) for number in range(1, 20)}
+    assert reasons == [["paged"], ["known", "paged"], ["paged"]]
 
 
 def test_walk_of_pages_that_nothing_interrupts_ends_where_nothing_is_new(database: Database) -> None:
