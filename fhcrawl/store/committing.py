@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import FIRST_WALK, Role, absence
-from fhcrawl.logical_feed.visit import Loss, State, leads_on
+from fhcrawl.logical_feed.visit import Loss, State, brings_news, leads_on
 from fhcrawl.store import lists, rows, statements, subscriptions
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 HAVE_PAGES_BEHIND = (Role.SUBSCRIPTION, Role.PAGE)
 PROCESSED = Loss(State.PROCESSED, "", "")
 UNFINISHED = Loss(State.KNOWN, State.KNOWN.value, "has not been read to its end")
+ENDS_EARLIER = Loss(
+    State.KNOWN, State.KNOWN.value, "brings entries, and leads to no page any more as it did before"
+)
 
 
 class Before(NamedTuple):
@@ -29,16 +32,18 @@ class Before(NamedTuple):
 
     :param whole: the newest versions of all entries of the feed, by id, if the document is a complete feed's
     :param unlisted: numbers of the documents that a list named earlier, and names no more
+    :param ends_earlier: a page that brings news has led to another one, and leads to none now
     """
 
     feed_id: int
     whole: dict[str, Winner]
     unlisted: list[int]
+    ends_earlier: bool = False
 
     @staticmethod
     def matters(visit: Visit) -> bool:
         """Whether there is something to know; there is not, for most documents."""
-        return visit.present is not None or visit.parts is not None
+        return visit.present is not None or visit.parts is not None or _may_end_earlier(visit)
 
     @classmethod
     def read(cls, connection: Connection, feed_id: int, visit: Visit) -> Before:
@@ -49,7 +54,19 @@ class Before(NamedTuple):
             whole = rows.winners(found, visit.latest)
         if visit.parts is not None:
             unlisted = lists.unlisted(connection, feed_id, visit.parts)
-        return cls(feed_id, whole, unlisted)
+        ends_earlier = False
+        if _may_end_earlier(visit):
+            found = connection.execute(statements.FIND_DOCUMENT, {"feed_id": feed_id, "key": visit.key})
+            known = found.first()
+            ends_earlier = known is not None and known.behind_id is not None and known.role == Role.PAGE.value
+        return cls(feed_id, whole, unlisted, ends_earlier)
+
+
+# It may have lost its link for a while. The next run looks again: if it brings nothing more, it is the end.
+def _may_end_earlier(visit: Visit) -> bool:
+    """Whether a page is the last one, before which older entries have moved on."""
+    is_end = visit.role is Role.PAGE and visit.behind is None and visit.loss is None
+    return is_end and brings_news(visit)
 
 
 class Commit:
@@ -70,16 +87,19 @@ class Commit:
         self._keeps_versions = keeps_versions
         self._connection = connection
         self._upserts = upserts
-        self._feed_id, whole, self._unlisted = before
+        self._feed_id, whole, self._unlisted, ends_earlier = before
+        self._unless_lost = ENDS_EARLIER if ends_earlier else PROCESSED
         self._visit = visit
         self._stored = {**whole, **visit.stored}
 
     def write(self) -> int:
         """Write all; how many entries have been deleted."""
-        self._write_document()
+        self._write_document(self._unless_lost)
         self._write_entries()
         if self._visit.present is not None:
             self._forget_chain()
+        if self._visit.role is Role.SUBSCRIPTION and self._visit.parts is None and self._visit.loss is None:
+            lists.forget_parts(self._connection, self._feed_id)
         if self._visit.role is Role.INDEX:
             lists.forget_others(self._connection, self._feed_id, self._visit)
         kept = self._upserts if self._keeps_versions else None
@@ -147,12 +167,11 @@ class Commit:
         """Write the document and its link."""
         loss = self._visit.loss or unless_lost
         row = rows.document_row(self._feed_id, self._visit, self._write_behind(), loss)
-        leads_to_page = self._visit.behind is not None and self._visit.behind.role is Role.PAGE
-        if not leads_to_page:
-            # It has led to one before, and may again.
-            self._unread_page()
+        # It may have led to another page before, or to one where it leads to none now, and may again.
+        self._unread_page()
+        self._unread_pages()
         self._upserts.document.execute(self._connection, row)
-        if leads_to_page:
+        if self._visit.behind is not None and self._visit.behind.role is Role.PAGE:
             self._unread_page()
 
     # Pages move on, under the same URLs: what has been read behind a page says nothing any more when that
@@ -162,6 +181,14 @@ class Commit:
         if visit.role in HAVE_PAGES_BEHIND and (visit.left_over or leads_on(visit)):
             parameters = {**self._numbers(), **rows.unread_row(visit)}
             self._connection.execute(statements.UNREAD_PAGE, parameters)
+
+    # Which pages lead where may change, and change back: those of another way are as old as the walk that has
+    # read them.
+    def _unread_pages(self) -> None:
+        visit = self._visit
+        if visit.role is Role.SUBSCRIPTION and brings_news(visit):
+            of_feed = {"b_feed_id": self._feed_id, **rows.unread_row(visit)}
+            self._connection.execute(statements.UNREAD_PAGES, of_feed)
 
     def _write_behind(self) -> str | None:
         """Write the document behind it, or the documents of a list; what names the next one."""

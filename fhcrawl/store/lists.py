@@ -51,6 +51,13 @@ def is_part(feed_id: int) -> ColumnElement[bool]:
     return (documents.c.feed_id == feed_id) & (documents.c.role == Role.PART.value)
 
 
+# What a subscription document that was a list named is nothing to it when it is a feed by now.
+def forget_parts(connection: Executes, feed_id: int) -> None:
+    """Forget the documents of lists, unless a snapshot that the feed goes on from names them."""
+    has_index = exists().where(_index.c.feed_id == feed_id, _index.c.role == Role.INDEX.value)
+    connection.execute(documents.delete().where(is_part(feed_id), ~has_index))
+
+
 def _has_unread_parts(connection: Executes, feed_id: int) -> bool:
     unread_parts = select(documents.c.id).where(is_part(feed_id), ~IS_PROCESSED)
     return connection.execute(unread_parts.limit(1)).first() is not None

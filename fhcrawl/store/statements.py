@@ -257,23 +257,37 @@ NOTE_UNCOUNTED = (
 FORGET_DOCUMENT = documents.delete().where(documents.c.id == bindparam("b_id"))
 
 _before = documents.alias("before")
-# What is behind a document; only pages: an archive that has been read stays read.
-UNREAD_PAGE = (
-    documents.update()
-    .where(
-        documents.c.id
-        == select(_before.c.behind_id)
-        .where(
-            _before.c.feed_id == bindparam("b_feed_id"),
-            Keyed(_before.c.key) == Keyed(bindparam("b_key", type_=Text())),
-            _before.c.behind_id != _before.c.id,
-        )
-        .scalar_subquery(),
-        documents.c.role == Role.PAGE.value,
-        documents.c.state == State.PROCESSED.value,
+_is_behind_key = documents.c.id.in_(
+    select(_before.c.behind_id).where(
+        _before.c.feed_id == bindparam("b_feed_id"),
+        Keyed(_before.c.key) == Keyed(bindparam("b_key", type_=Text())),
+        _before.c.behind_id != _before.c.id,
     )
-    .values({name: bindparam(name) for name in ("state", "reason", "detail", "since", "walk", "step")})
 )
+_leading = select(_before.c.behind_id).where(
+    _before.c.feed_id == bindparam("b_feed_id"), _before.c.behind_id.is_not(None)
+)
+_is_behind_subscription = documents.c.id.in_(_leading.where(_before.c.role == Role.SUBSCRIPTION.value))
+
+
+def _unread(where: ColumnElement[bool]) -> Update:
+    """Let pages count as unread; only pages: an archive that has been read stays read."""
+    names = ("state", "reason", "detail", "since", "walk", "step")
+    return (
+        documents.update()
+        .where(
+            documents.c.feed_id == bindparam("b_feed_id"),
+            documents.c.role == Role.PAGE.value,
+            documents.c.state == State.PROCESSED.value,
+            where,
+        )
+        .values({name: bindparam(name) for name in names})
+    )
+
+
+UNREAD_PAGE = _unread(_is_behind_key)
+# Another subscription document may have led to it, or none leads to it for a while.
+UNREAD_PAGES = _unread(_is_behind_subscription | documents.c.id.not_in(_leading))
 
 
 def chain(start: Any) -> CTE:

@@ -27,6 +27,7 @@ class Run(NamedTuple):
     :param gaps: numbers of the pages that answer 500
     :param cuts: numbers of the pages that are cut off behind their last entry
     :param alone: whether the newest page leads to no other one
+    :param way: by which URLs the pages lead to each other; that of the newest one is the same in all of them
     """
 
     added: int
@@ -34,11 +35,20 @@ class Run(NamedTuple):
     gaps: frozenset[int] = frozenset()
     cuts: frozenset[int] = frozenset()
     alone: bool = False
+    way: str = ""
 
 
 some = st.frozensets(st.integers(0, 4), max_size=1)
 runs = st.lists(
-    st.builds(Run, st.integers(0, 5), st.none() | st.integers(0, 6), some, some, st.booleans()),
+    st.builds(
+        Run,
+        st.integers(0, 5),
+        st.none() | st.integers(0, 6),
+        some,
+        some,
+        st.booleans(),
+        st.sampled_from(("", "&b")),
+    ),
     max_size=5,
 )
 
@@ -47,22 +57,23 @@ def pages(
     count: int,
     gaps: frozenset[int] = frozenset(),
     cuts: frozenset[int] = frozenset(),
-    alone: bool = False,
+    alone: int | None = None,
+    way: str = "",
 ) -> dict[str, str | int]:
     """The pages of a feed with so many entries, the newest first."""
     ids = [str(number) for number in range(count, 0, -1)]
     parts = [ids[begin : begin + SIZE] for begin in range(0, max(count, 1), SIZE)]
     served: dict[str, str | int] = {}
     for number, part in enumerate(parts):
-        is_last = number + 1 == len(parts) or (alone and number == 0)
-        links = {} if is_last else {"next": url(number + 1)}
+        is_last = number + 1 == len(parts) or number == alone
+        links = {} if is_last else {"next": url(number + 1, way)}
         page = atom([E(name) for name in part], links={"first": INDEX, **links})
-        served[url(number)] = page.removesuffix("</feed>\n") if number in cuts else page
-    return served | {url(number): 500 for number in gaps if number < len(parts)}
+        served[url(number, way)] = page.removesuffix("</feed>\n") if number in cuts else page
+    return served | {url(number, way): 500 for number in gaps if number < len(parts)}
 
 
-def url(number: int) -> str:
-    return f"{INDEX}?page={number}" if number else INDEX
+def url(number: int, way: str = "") -> str:
+    return f"{INDEX}?page={number}{way}" if number else INDEX
 
 
 @settings(max_examples=examples(40))
@@ -74,6 +85,8 @@ def url(number: int) -> str:
 @example([Run(6), Run(4, cuts=frozenset({1}))])
 @example([Run(6), Run(6, life=2), Run(4, life=4), Run(2, life=4)])
 @example([Run(6), Run(6, alone=True)])
+@example([Run(6), Run(4, gaps=frozenset({1}), way="&b")])
+@example([Run(6), Run(0, way="&b"), Run(4, gaps=frozenset({1}), way="&b")])
 @example([Run(6), Run(6, alone=True), Run(1)])
 @example([Run(5, cuts=frozenset({0})), Run(2), Run(3, gaps=frozenset({1})), Run(4)])
 def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(
@@ -83,7 +96,9 @@ def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(
     with new_database() as database:
         for run in history:
             count += run.added
-            Engine(database.url, pages(count, run.gaps, run.cuts, run.alone), run.life).crawl(INDEX)
+            Engine(
+                database.url, pages(count, run.gaps, run.cuts, 0 if run.alone else None, run.way), run.life
+            ).crawl(INDEX)
         Engine(database.url, pages(count)).crawl(INDEX)
         opened = Store.open(database.url)
         found = {entry["id"] for entry in opened.entries.read()}
@@ -91,6 +106,19 @@ def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(
         opened.close()
     assert found == {str(number) for number in range(1, count + 1)}
     assert [reason.kind for reason in feed.reasons] == ["paged"]
+
+
+def test_page_that_is_the_last_one_for_a_while_is_read_again(database: Database) -> None:
+    reasons = []
+    for count, alone in (8, None), (18, 2), (19, None):
+        Engine(database.url, pages(count, alone=alone)).crawl(INDEX)
+        opened = Store.open(database.url)
+        found = {entry["id"] for entry in opened.entries.read()}
+        [feed] = opened.feeds.read()
+        opened.close()
+        reasons.append([reason.kind for reason in feed.reasons])
+    assert found == {str(number) for number in range(1, 20)}
+    assert reasons == [["paged"], ["known", "paged"], ["paged"]]
 
 
 def test_walk_of_pages_that_nothing_interrupts_ends_where_nothing_is_new(database: Database) -> None:

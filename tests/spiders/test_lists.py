@@ -226,3 +226,15 @@ class TestSnapshot:
         assert server.asked() == ["/snapshot", "/s1/0", "/s1/1"]
         assert run.items == []
         assert project.verdict() == ("complete", [])
+
+    def test_gaps_of_a_snapshot_are_none_of_the_feed_that_has_taken_its_place(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        serve_snapshot(server, "s1", ["a"], ["b"])
+        del server.answers["/s1/1"]
+        project.crawl(server.url("/snapshot"))
+        assert project.verdict() == ("incomplete", ["http-404"])
+        server.serve("/snapshot", atom([E("1")], prev="/archive"))
+        server.serve("/archive", atom([E("0")], head="<fh:archive/>", links={"current": "/snapshot"}))
+        project.crawl(server.url("/snapshot"))
+        assert project.verdict() == ("complete", [])
