@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.documents import Bounds, json_text
@@ -205,13 +205,15 @@ def test_two_entities_never_have_one_identity(one: tuple[str, int, int], other: 
     assert entity(*one).isascii()
 
 
+@example(one=("", 0, 0), other=(":", 0, 0))
 @given(one=KEYS, other=KEYS)
-def test_entities_of_one_snapshot_and_no_other_share_a_prefix(
+def test_entities_of_one_snapshot_and_no_other_have_two_positions_behind_its_prefix(
     one: tuple[str, int, int], other: tuple[str, int, int]
 ) -> None:
     prefix = prefix_of(page_key(Snapshot(one[0], None, []), one[1]))
     assert prefix is not None
-    assert entity(*other).startswith(prefix) == (one[0] == other[0])
+    prefixed, behind = entity(*other).startswith(prefix), entity(*other)[len(prefix) :]
+    assert (prefixed and behind.count(":") == 1) == (one[0] == other[0])
 
 
 JSON = st.recursive(
