@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
     from tests.server import FeedServer
 
-pytestmark = pytest.mark.sqlite_only("the deployment that the egg has by default")
+pytestmark = [
+    pytest.mark.sqlite_only("the deployment that the egg has by default"),
+    pytest.mark.full_lane("starts Scrapyd, and jobs in it"),
+]
 # The newest of an archived feed's documents is the subscription document.
 ARCHIVES = 8
 HELD = "/archive-5"

@@ -176,6 +176,7 @@ def test_feed_cut_at_any_byte_keeps_exactly_the_entries_before_the_cut(path: Pat
         assert document.problems == whole.problems[: len(document.problems)]
 
 
+@pytest.mark.full_lane("cuts each document at every byte")
 @pytest.mark.parametrize("path", XML_FEEDS, ids=name_of)
 def test_feed_cut_at_any_byte_claims_nothing_that_the_whole_one_does_not(path: Path) -> None:
     body = path.read_bytes()
@@ -190,6 +191,7 @@ def test_feed_cut_at_any_byte_claims_nothing_that_the_whole_one_does_not(path: P
         assert document.tombstones == whole.tombstones[: len(document.tombstones)]
 
 
+@pytest.mark.full_lane("cuts each document at every byte")
 @pytest.mark.parametrize("path", XML_FEEDS, ids=name_of)
 def test_feed_cut_before_its_end_has_a_fault(path: Path) -> None:
     body = path.read_bytes()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from hypothesis import HealthCheck, event, example, given, settings
+import pytest
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.documents import Tombstone
@@ -225,7 +226,8 @@ TWICE = Document([E("a", "x", TIMES[1]), E("a", "y", TIMES[3])], TIMES[1], [])
 BURIED = Document([E("b", "x", TIMES[1])], TIMES[1], [("a", TIMES[3])])
 
 
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.full_lane("hundreds of crawls in this process")
+@settings(max_examples=examples(150))
 @given(histories())
 @example(
     History([LIVE], [Publication(1, LIVE, None), Publication(1, BURIED, None), Publication(1, LIVE, None)])
@@ -282,7 +284,8 @@ def readings(draw: st.DrawFn) -> tuple[list[Document], list[Reading]]:
 NEWER = Document([E("a", "x", TIMES[3])], TIMES[1], [])
 
 
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.full_lane("hundreds of crawls in this process")
+@settings(max_examples=examples(60))
 @given(readings(), documents)
 @example(([NEWER], [Reading(CLOCKS[0], 1), Reading(CLOCKS[-1], 1)]), LIVE)
 @example(([NEWER, LIVE], [Reading(CLOCKS[-1], 1), Reading(CLOCKS[0], 2), Reading(CLOCKS[-1], 2)]), LIVE)

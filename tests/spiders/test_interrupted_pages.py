@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -76,6 +77,7 @@ def url(number: int, way: str = "") -> str:
     return f"{INDEX}?page={number}{way}" if number else INDEX
 
 
+@pytest.mark.full_lane("hundreds of crawls in this process")
 @settings(max_examples=examples(40))
 @given(runs)
 @example([Run(6), Run(4, life=2)])

@@ -6,6 +6,7 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -20,8 +21,6 @@ from tests.spooling import in_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import pytest
 
     from tests.databases import Database, NewDatabase
     from tests.projects import Project
@@ -106,6 +105,7 @@ documents = st.builds(
 )
 
 
+@pytest.mark.full_lane("hundreds of crawls in this process")
 @settings(max_examples=examples(100))
 @given(st.lists(documents, min_size=1, max_size=3), st.integers(1, 4), st.booleans())
 # What replaces the stored version is replaced by the next piece.
