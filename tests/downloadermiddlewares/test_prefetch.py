@@ -216,7 +216,7 @@ def test_failure_ahead_is_thrown_away(server: FeedServer, project: Project, fail
 def test_archives_that_robots_txt_forbids_are_not_fetched_ahead(server: FeedServer, project: Project) -> None:
     server.serve("/robots.txt", "User-agent: *\nDisallow: /2003/", content_type="text/plain")
     run = project.crawl(serve_chain(server, MONTHS), settings=EIGHT)
-    assert server.asked() == ["/index", *MONTHS[:5]]
+    assert sorted(server.asked()) == sorted(["/index", *MONTHS[:5]])
     assert prefetched(run) == (1, 0)
     assert project.verdict() == ("incomplete", ["robots-txt"])
 
