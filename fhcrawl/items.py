@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.documents import Enclosure
     from fhcrawl.logical_feed import Version
-    from fhcrawl.logical_feed.visit import Visit
 
 
 @dataclass
@@ -40,12 +40,12 @@ FIELDS = [f.name for f in fields(EntryItem)]
 class EntryVersion(EntryItem):
     """An entry on its way through the pipelines.
 
-    It knows the version that it is, and the visit that it is part of; neither is a field of the item, so that
-    pipelines may copy it, turn it into a dictionary or replace it by another EntryItem.
+    It knows the version that it is, and its document; neither is a field of the item, so that pipelines may
+    copy it, turn it into a dictionary or replace it by another EntryItem.
     """
 
     version: Version
-    visit: Visit
+    pending: PendingDocument
 
     def __deepcopy__(self, memo: dict[int, Any]) -> EntryItem:
         """A copy of the fields."""

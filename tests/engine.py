@@ -30,7 +30,8 @@ from fhcrawl.spiders.history import HistorySpider
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
 
-    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.logical_feed.batches import CommitBatch
+    from fhcrawl.logical_feed.results import DocumentResult
     from fhcrawl.store import Store
 
 logger = logging.getLogger(__name__)
@@ -71,8 +72,8 @@ class Engine:
         self._documents = documents
         self._life = life
         self._plain = plain
-        self.read: list[Visit] = []
-        self.committed: list[Visit] = []
+        self.read: list[tuple[DocumentResult, CommitBatch]] = []
+        self.committed: list[tuple[DocumentResult, CommitBatch]] = []
         self.asked: list[str] = []
 
     @property
@@ -106,7 +107,9 @@ class Engine:
         self._pipelines.methods["process_item"].appendleft(self._live)
         if not self._plain:
             crawler.signals.connect(self._listen, signal=signals.item_scraped)
-        crawler.engine = cast("Any", SimpleNamespace(scraper=SimpleNamespace(itemproc=self._pipelines)))
+        middlewares = SimpleNamespace(middlewares=[self._commits, self._deltafetch])
+        scraper = SimpleNamespace(itemproc=self._pipelines, spidermw=middlewares)
+        crawler.engine = cast("Any", SimpleNamespace(scraper=scraper))
         crawler.signals.send_catch_log(signals.spider_opened, spider=spider)
         try:
             asyncio.run(self._run(spider))
@@ -132,11 +135,11 @@ class Engine:
                 raise Killed
         return item
 
-    def _read(self, visit: Visit) -> None:
-        self.read.append(visit)
+    def _read(self, result: DocumentResult, batch: CommitBatch) -> None:
+        self.read.append((result, batch))
 
-    def _commit(self, visit: Visit) -> None:
-        self.committed.append(visit)
+    def _commit(self, result: DocumentResult, batch: CommitBatch) -> None:
+        self.committed.append((result, batch))
 
     async def _run(self, spider: HistorySpider) -> None:
         requests = deque([request async for request in spider.start()])

@@ -13,8 +13,8 @@ from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.log import logformatter_adapter
 
 from fhcrawl.core.logformatter import LogFormatter
+from fhcrawl.crawling.pending import DROPPED
 from fhcrawl.items import EntryItem, EntryVersion
-from fhcrawl.logical_feed.visit import DROPPED
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -25,7 +25,7 @@ ITEM_SIGNALS = (signals.item_scraped, signals.item_dropped, signals.item_error)
 
 
 class ItemPipelineManager(pipelines.ItemPipelineManager):
-    """Scrapy's, with a word to the entry's visit at the end: accepted, dropped, or lost to an error.
+    """Scrapy's, with a call of the entry's document at the end: accepted, dropped, or lost to an error.
 
     The signals item_scraped, item_dropped and item_error say the same, at the price of a task for each
     item and receiver. So it also counts what Scrapy's CoreStats counts on them.
@@ -44,7 +44,7 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
             _drop(item, dropped)
             raise
         except Exception as error:
-            item.visit.settle(item.version, None, error)
+            item.pending.on_item_done(item.version, None, error)
             raise
         _accept(item, output)
         return output
@@ -77,7 +77,7 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
             _drop(item, dropped)
         except Exception as error:  # noqa: BLE001 - a pipeline's, whatever it is, is for the log
             self._log_error(item, error, response)
-            item.visit.settle(item.version, None, error)
+            item.pending.on_item_done(item.version, None, error)
         else:
             _accept(item, output)
 
@@ -89,11 +89,11 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
 
 
 def _accept(item: EntryVersion, output: object) -> None:
-    item.visit.counts["item_scraped_count"] += 1
-    item.visit.settle(item.version, output, None)
+    item.pending.batch.counts["item_scraped_count"] += 1
+    item.pending.on_item_done(item.version, output, None)
 
 
 def _drop(item: EntryVersion, dropped: DropItem) -> None:
-    item.visit.counts["item_dropped_count"] += 1
-    item.visit.counts[f"item_dropped_reasons_count/{type(dropped).__name__}"] += 1
-    item.visit.settle(item.version, DROPPED, None)
+    item.pending.batch.counts["item_dropped_count"] += 1
+    item.pending.batch.counts[f"item_dropped_reasons_count/{type(dropped).__name__}"] += 1
+    item.pending.on_item_done(item.version, DROPPED, None)

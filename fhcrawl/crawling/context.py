@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError
 from fhcrawl.logical_feed import Newer, Place, Role
-from fhcrawl.logical_feed.visit import Loss, State
+from fhcrawl.logical_feed.results import Loss, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable

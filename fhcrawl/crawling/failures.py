@@ -18,7 +18,7 @@ from twisted.internet.error import ConnectionClosed
 
 from fhcrawl.crawling.refusals import HeadersTooLarge, LimitReached, RefusedUrl, TooManyStreams
 from fhcrawl.crawling.responses import retry_after
-from fhcrawl.logical_feed.visit import Loss, State
+from fhcrawl.logical_feed.results import Loss, State
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:

@@ -1,11 +1,12 @@
-"""From a document to a visit: what it says of its feed, its entries and the way on, and what is wrong."""
+"""From a document to its result: what it says of its feed, its entries and the way on, and what is wrong."""
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from dataclasses import asdict, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl import logical_feed
 from fhcrawl.crawling import parser, responses
@@ -17,7 +18,7 @@ from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Place, Role, Version
 from fhcrawl.logical_feed.ordering import latest_time, order
 from fhcrawl.logical_feed.relations import contradiction, contradiction_behind
-from fhcrawl.logical_feed.visit import Loss, State, Visit
+from fhcrawl.logical_feed.results import DocumentResult, Loss, State
 from fhcrawl.store import Step
 from fhcrawl.utils.text import printable
 
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
+    from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.documents import DocumentList, Entry, FeedDocument
     from fhcrawl.exceptions import NotAFeedError
+    from fhcrawl.logical_feed import Link
     from fhcrawl.logical_feed.ordering import Order
     from fhcrawl.logical_feed.relations import Contradiction, Oddities
+    from fhcrawl.logical_feed.results import Fetch
 
 logger = logging.getLogger(__name__)
 
@@ -67,50 +71,65 @@ def unread(response: Response, error: NotAFeedError, most: Bounds) -> Loss:
     return Loss(State.INVALID, error.kind, f"is not a feed: {error}")
 
 
-def is_snapshot(visit: Visit, response: Response) -> bool:
+def is_snapshot(fetch: Fetch, response: Response) -> bool:
     """Whether the index of a snapshot that the feed goes on from was asked for."""
-    return visit.asked == context_of(response).walk.options.snapshot
+    return fetch.requested_url == context_of(response).walk.options.snapshot
 
 
-def fill_list(visit: Visit, response: Response, listed: DocumentList, unread: int) -> Step | None:
-    """Note in a visit what a list of documents says; the first of them that is to be read.
+def list_result(
+    fetch: Fetch, response: Response, listed: DocumentList, unread: int
+) -> tuple[DocumentResult, Step | None]:
+    """Return what a list of documents says, and the first of them that is to be read.
 
     :param unread: position of the first that is not processed
     """
-    visit.kind = logical_feed.kind_of_list(listed).value
-    visit.updated = listed.created_at
-    visit.parts = listed.documents
-    visit.validators = _validators(response)
-    if visit.role is Role.INDEX and listed.created_at is None:
-        logger.warning("%s does not say when it was made: the feed is read whole", printable(visit.asked))
-    if unread == len(listed.documents):
-        visit.replaces = listed.prefix
-        return None
+    if fetch.role is Role.INDEX and listed.created_at is None:
+        url = printable(fetch.requested_url)
+        logger.warning("%s does not say when it was made: the feed is read whole", url)
+    is_read = unread == len(listed.documents)
+    result = DocumentResult(
+        fetch,
+        kind=logical_feed.kind_of_list(listed).value,
+        updated=listed.created_at,
+        parts=listed.documents,
+        validators=_validators(response),
+        replaces=listed.prefix if is_read else None,
+    )
+    if is_read:
+        return result, None
     key, url = listed.documents[unread]
-    return Step(key, url, Role.PART, Place(visit.place.walk, visit.place.step - unread - 1))
+    return result, Step(key, url, Role.PART, Place(fetch.place.walk, fetch.place.step - unread - 1))
 
 
-def as_part(visit: Visit, document: FeedDocument) -> FeedDocument:
+def snapshot_page(fetch: Fetch, document: FeedDocument) -> FeedDocument:
     """A document that a list names; its own links say nothing."""
-    if snapshot.prefix_of(visit.key) is not None:
-        return snapshot.page(document, visit.key)
+    if snapshot.prefix_of(fetch.key) is not None:
+        return snapshot.page(document, fetch.key)
     return replace(document, links={}, other_links={})
 
 
-def elsewhere(visit: Visit, response: Response, document: FeedDocument, limit: int) -> str | None:
-    """Where the subscription document is, if this is an archive document or a later page.
+class Elsewhere(NamedTuple):
+    """Where a subscription document is, as another document says.
 
-    A link that contradicts the one to it is noted in the visit.
+    :param failure: what was wrong with that one, or with those that have led to it
+    """
+
+    url: str
+    failure: Loss | None = None
+
+
+def elsewhere(fetch: Fetch, response: Response, document: FeedDocument, limit: int) -> Elsewhere | None:
+    """Return where the subscription document is, if this is an archive document or a later page.
 
     :param limit: how many pages of a multipart feed are followed to the newest one; 0 is no limit
     """
     context = context_of(response)
-    own, says = (visit.asked, visit.url), responses.oddities(context.walk.options)
+    own, says = (fetch.requested_url, fetch.url), responses.oddities(context.walk.options)
     current = logical_feed.subscription_link(document, says)
     # Where a feed has moved for good may be an archive by now, and the feed have moved on from where it was.
     if current is None and not document.complete and logical_feed.is_archive(document, own, says):
-        current = visit.feed
-    if visit.role is not Role.SUBSCRIPTION or current is None or current in own or context.is_last:
+        current = fetch.feed
+    if fetch.role is not Role.SUBSCRIPTION or current is None or current in own or context.is_last:
         return None
     # The pages of a multipart feed lead to the newest one after the other, and may do so in a circle.
     most = limit if current == document.links.get("next-archive") else REFERRALS
@@ -119,17 +138,16 @@ def elsewhere(visit: Visit, response: Response, document: FeedDocument, limit: i
     if is_far or current == mark or not responses.is_fetchable(current):
         return None
     others = contradiction(document, logical_feed.subscription_relation(document, says), says)
-    visit.loss = _contradictory(others) if others else _loss_on_the_way(response)
-    return current
+    return Elsewhere(current, _contradictory(others) if others else _loss_on_the_way(response))
 
 
-def referral(visit: Visit, response: Response, url: str) -> Referral:
+def referral(response: Response, found: Elsewhere) -> Referral:
     """What the request for a subscription document that is elsewhere carries."""
     before = context_of(response).referral
     number = 1 if before is None else before.number + 1
     # Brent's algorithm: whatever the circle, one of the marks is in it.
     is_marked = number & (number - 1) == 0
-    return Referral(number, url if before is None or is_marked else before.mark, visit.loss)
+    return Referral(number, found.url if before is None or is_marked else before.mark, found.failure)
 
 
 def _loss_of(response: Response) -> Loss | None:
@@ -145,72 +163,99 @@ def _loss_on_the_way(response: Response) -> Loss | None:
     return None if before is None else before.loss
 
 
-def fill(visit: Visit, response: Response, document: FeedDocument, most: Bounds) -> Iterator[EntryVersion]:
-    """Note in a visit what its document says; the document's entries."""
+class ReadDocument(NamedTuple):
+    """What a document says, with its entries.
+
+    :param versions: the version that each entry is, in document order; None for those that count for nothing
+    """
+
+    document: FeedDocument
+    result: DocumentResult
+    versions: list[Version | None]
+
+
+def read_document(fetch: Fetch, response: Response, document: FeedDocument, most: Bounds) -> ReadDocument:
+    """Return what a document says of its feed, its entries and the way on."""
     walk = context_of(response).walk
     says = responses.oddities(walk.options)
-    visit.title = document.title
-    visit.kind = logical_feed.kind(document, says).value
-    visit.updated = document.updated
-    visit.behind = logical_feed.behind(document, (visit.asked, visit.url), says)
-    visit.moved_to = _moved_to(visit, response, document)
-    visit.loss = _beyond(document, most) or _loss(visit, document, says) or _loss_of(response)
+    failure = _beyond(document, most) or _loss(fetch, document, says) or _loss_of(response)
+    since = walk.since or "" if fetch.role is not Role.PART else ""
+    older, failure = _older(fetch, document, says, since, failure)
+    moved_to = _moved_to(fetch, response, document)
+    counts = _compare(fetch, response, document)
     if _loss_on_the_way(response):
         # The next run looks again at what has led here.
-        visit.location = visit.feed
-    _compare(visit, response, document)
-    since = walk.since or "" if visit.role is not Role.PART else ""
-    if since:
-        _bound(visit, document, since)
-    versions = list(_versions(visit, document, since))
-    responses.note_growth(response, visit.inherited)
-    visit.versions = [version for version in versions if version is not None]
-    visit.deletions = _deletions(visit, document)
-    visit.uncounted = _uncounted(visit)
-    visit.lost_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
+        fetch = replace(fetch, location=fetch.feed)
+    versions, size = _versions(fetch, document, since)
+    responses.note_growth(response, size)
+    counted = [version for version in versions if version is not None]
+    deletions = _deletions(fetch, document)
+    lost_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
     left_out = sum(problem.kind in limits.KINDS and bool(problem.entry) for problem in document.problems)
-    if visit.lost_entries + left_out:
-        visit.counts["fhcrawl/entry/invalid"] = visit.lost_entries + left_out
-    if visit.role is Role.SUBSCRIPTION:
-        _fill_subscription(visit, response, document)
-    return _items(visit, document, versions)
+    if lost_entries + left_out:
+        counts["fhcrawl/entry/invalid"] = lost_entries + left_out
+    result = DocumentResult(
+        fetch,
+        title=document.title,
+        kind=logical_feed.kind(document, says).value,
+        updated=document.updated,
+        moved_to=moved_to,
+        older_document=older,
+        failure=failure,
+        lost_entries=lost_entries,
+        versions=counted,
+        deletions=deletions,
+        uncounted=_uncounted(fetch, (*counted, *deletions)),
+        counts=counts,
+    )
+    if fetch.role is Role.SUBSCRIPTION:
+        result = _of_subscription(result, response, document)
+    return ReadDocument(document, result, versions)
 
 
-def _moved_to(visit: Visit, response: Response, document: FeedDocument) -> str | None:
+def _older(
+    fetch: Fetch, document: FeedDocument, says: Oddities, since: str, failure: Loss | None
+) -> tuple[Link | None, Loss | None]:
+    """Return the link to the next older document, and what is wrong, if the walk ends at a snapshot.
+
+    :param since: when the snapshot was made that the feed goes on from; '' for none
+    """
+    older = logical_feed.behind(document, (fetch.requested_url, fetch.url), says)
+    if since and logical_feed.reaches(document, since):
+        return None, failure
+    if since and older is None and failure is None and logical_feed.begins_after(document, since):
+        detail = f"has nothing before it, and begins after the snapshot of {since}"
+        return None, Loss(State.INVALID, "begins-later", detail)
+    return older, failure
+
+
+def _moved_to(fetch: Fetch, response: Response, document: FeedDocument) -> str | None:
     redirected = responses.asked(response).meta.get("redirect_urls")
-    if visit.role is not Role.ARCHIVE or not redirected:
+    if fetch.role is not Role.ARCHIVE or not redirected:
         return None
-    return visit.url if logical_feed.may_be_another(document, redirected[0], visit.url) else None
+    return fetch.url if logical_feed.may_be_another(document, redirected[0], fetch.url) else None
 
 
-def _compare(visit: Visit, response: Response, document: FeedDocument) -> None:
-    """Compare a page with the newer one that has led to it."""
+def _compare(fetch: Fetch, response: Response, document: FeedDocument) -> Counter[str]:
+    """Compare a page with the newer one that has led to it; return how often they disagree, for the stats."""
     newer = context_of(response).newer
     if newer is None or document.format != "multipart":
-        return
-    found = list(logical_feed.disagreements(document, (visit.asked, visit.url), newer))
+        return Counter()
+    found = list(logical_feed.disagreements(document, (fetch.requested_url, fetch.url), newer))
     document.problems.extend(found)
-    for problem in found:
-        visit.counts[f"fhcrawl/neighbour/{problem.kind}"] += 1
+    return Counter(f"fhcrawl/neighbour/{problem.kind}" for problem in found)
 
 
-def _bound(visit: Visit, document: FeedDocument, since: str) -> None:
-    """End the walk of a feed that goes on from a snapshot where that was made."""
-    if logical_feed.reaches(document, since):
-        visit.behind = None
-    elif visit.behind is None and visit.loss is None and logical_feed.begins_after(document, since):
-        detail = f"has nothing before it, and begins after the snapshot of {since}"
-        visit.loss = Loss(State.INVALID, "begins-later", detail)
-
-
-def _fill_subscription(visit: Visit, response: Response, document: FeedDocument) -> None:
-    visit.rhythm = None if document.rhythm is None else asdict(document.rhythm)
-    if visit.loss is None:
-        visit.validators = _validators(response)
+def _of_subscription(result: DocumentResult, response: Response, document: FeedDocument) -> DocumentResult:
     # RFC 5005, 2; a document that is not whole and valid deletes nothing.
     mended = any(problem.kind == "repaired" for problem in document.problems)
-    if document.complete and not visit.lost_entries and not mended and visit.loss is None:
-        visit.present = frozenset(version.id for version in visit.versions)
+    is_state = document.complete and not result.lost_entries and not mended and result.failure is None
+    return replace(
+        result,
+        update_schedule=None if document.rhythm is None else asdict(document.rhythm),
+        validators=_validators(response) if result.failure is None else None,
+        present=frozenset(version.id for version in result.versions) if is_state else None,
+    )
 
 
 def _validators(response: Response) -> tuple[str | None, str | None, str]:
@@ -227,19 +272,19 @@ def _unresolved(document: FeedDocument) -> Loss | None:
     return Loss(State.INVALID, "unresolved-entities", " and ".join(details)) if details else None
 
 
-def _loss(visit: Visit, document: FeedDocument, says: Oddities) -> Loss | None:
+def _loss(fetch: Fetch, document: FeedDocument, says: Oddities) -> Loss | None:
     if document.fault is not None:
         detail = f"is cut off or not well-formed: {printable(document.fault)}"
         return Loss(State.INVALID, "not-well-formed", detail)
-    if visit.role is Role.SUBSCRIPTION and not document.complete:
-        own = (visit.asked, visit.url)
+    if fetch.role is Role.SUBSCRIPTION and not document.complete:
+        own = (fetch.requested_url, fetch.url)
         current = logical_feed.subscription_link(document, says)
         is_older = current not in own if current else logical_feed.is_archive(document, own, says)
         if is_older:
             detail = "is an archive document or a page, and the newest document could not be found from it"
             return Loss(State.INVALID, "no-current", detail)
     # The chain of a capture is not the feed's.
-    others = None if visit.role is Role.CAPTURE else contradiction_behind(document, says)
+    others = None if fetch.role is Role.CAPTURE else contradiction_behind(document, says)
     return _contradictory(others) if others else _unresolved(document)
 
 
@@ -252,21 +297,24 @@ def _contradictory(links: Contradiction) -> Loss:
     return Loss(State.INVALID, "contradictory-links", f"has {links.relation} links {to}")
 
 
-def _versions(visit: Visit, document: FeedDocument, since: str) -> Iterator[Version | None]:
-    """The version that each entry is; None if it has no id, or is from before a snapshot.
+def _versions(fetch: Fetch, document: FeedDocument, since: str) -> tuple[list[Version | None], int]:
+    """The version that each entry is, None if it has no id, or is from before a snapshot; and `_inherited`.
 
     What comes in pieces is too much to be kept: it has no original.
     """
     is_whole = not isinstance(document.entries, InPieces)
+    versions: list[Version | None] = []
+    inherited = 0
     for position, entry in enumerate(document.entries):
-        visit.inherited += _inherited(entry)
+        inherited += _inherited(entry)
         entry_id = logical_feed.identity(entry, document)
         if entry_id is None or (since and logical_feed.is_before(entry.updated, since)):
-            yield None
+            versions.append(None)
             continue
-        claimed = order(entry.updated, document.updated, visit.place, position)
+        claimed = order(entry.updated, document.updated, fetch.place, position)
         digest = entry.digest or logical_feed.digest(entry)
-        yield _version(visit, entry_id, claimed, digest, entry.original if is_whole else None)
+        versions.append(_version(fetch, entry_id, claimed, digest, entry.original if is_whole else None))
+    return versions, inherited
 
 
 # Each link in some octets of a document may have a base of 2,000, and each entry the feed's authors.
@@ -276,9 +324,9 @@ def _inherited(entry: Entry) -> int:
     return len(entry.link or "") + sum(map(len, entry.authors)) + enclosures
 
 
-def _deletions(visit: Visit, document: FeedDocument) -> list[Version]:
+def _deletions(fetch: Fetch, document: FeedDocument) -> list[Version]:
     return [
-        _version(visit, tombstone.ref, logical_feed.deletion(tombstone, document.updated, visit.place), "")
+        _version(fetch, tombstone.ref, logical_feed.deletion(tombstone, document.updated, fetch.place), "")
         for tombstone in document.tombstones
     ]
 
@@ -286,36 +334,35 @@ def _deletions(visit: Visit, document: FeedDocument) -> list[Version]:
 # When a document was captured is known: what it says of later times never counts. A walk knows only what the
 # machine's clock says, which may be corrected.
 def _version(
-    visit: Visit, entry_id: str, claimed: Order, digest: str, original: bytes | None = None
+    fetch: Fetch, entry_id: str, claimed: Order, digest: str, original: bytes | None = None
 ) -> Version:
-    if visit.role is Role.CAPTURE:
-        claimed = claimed.counted(latest_time(visit.fetched))
-    return Version.at(visit.latest, entry_id, claimed, digest, original)
+    if fetch.role is Role.CAPTURE:
+        claimed = claimed.counted(latest_time(fetch.fetched))
+    return Version.at(fetch.latest, entry_id, claimed, digest, original)
 
 
-def _uncounted(visit: Visit) -> str | None:
+def _uncounted(fetch: Fetch, versions: Iterable[Version]) -> str | None:
     """The earliest time in a document that does not count yet; None for a capture, which no walk reads."""
-    if visit.role is Role.CAPTURE:
+    if fetch.role is Role.CAPTURE:
         return None
-    claimed = (v.claimed for v in (*visit.versions, *visit.deletions) if v.claimed is not None)
-    return min(filter(None, (order.uncounted(visit.latest) for order in claimed)), default=None)
+    claimed = (version.claimed for version in versions if version.claimed is not None)
+    return min(filter(None, (order.uncounted(fetch.latest) for order in claimed)), default=None)
 
 
-def _items(
-    visit: Visit, document: FeedDocument, versions: Iterable[Version | None]
-) -> Iterator[EntryVersion]:
-    numbered = iter(versions)
-    for piece in pieces(document.entries):
-        visit.pieces += 1
+def items(pending: PendingDocument, read: ReadDocument) -> Iterator[EntryVersion]:
+    """The entries of a document that is being committed."""
+    numbered = iter(read.versions)
+    for piece in pieces(read.document.entries):
+        pending.batch.pieces += 1
         # Where a piece ends, no version may be taken: they come second.
         for entry, version in zip(piece, numbered, strict=False):
             if version is not None:
-                yield _item(visit, version, entry)
+                yield _item(pending, read.result, version, entry)
 
 
-def _item(visit: Visit, version: Version, entry: Entry) -> EntryVersion:
+def _item(pending: PendingDocument, result: DocumentResult, version: Version, entry: Entry) -> EntryVersion:
     item = EntryVersion(
-        visit.feed,
+        result.fetch.feed,
         version.id,
         entry.title,
         entry.link,
@@ -328,23 +375,23 @@ def _item(visit: Visit, version: Version, entry: Entry) -> EntryVersion:
         entry.content_type,
         entry.enclosures,
         entry.operation,
-        visit.url,
-        visit.updated,
+        result.fetch.url,
+        result.updated,
     )
     is_whole = version.original is entry.original
     item.version = version if is_whole else version._replace(original=entry.original)
-    item.visit = visit
+    item.pending = pending
     return item
 
 
-def report(visit: Visit, document: FeedDocument) -> None:
+def log_problems(result: DocumentResult, document: FeedDocument) -> None:
     """Say what is wrong with a document and its entries: a sentence for each kind of fault."""
-    url = printable(visit.asked)
-    if visit.loss is not None:
-        logger.warning("%s %s", url, visit.loss.detail)
+    url = printable(result.fetch.requested_url)
+    if result.failure is not None:
+        logger.warning("%s %s", url, result.failure.detail)
     if document.complete and {"prev-archive", "next"} & document.links.keys():
         logger.warning("%s has fh:complete and links to other documents; they are not followed", url)
-    said = visit.loss and visit.loss.kind
+    said = result.failure and result.failure.kind
     others = (problem for problem in document.problems if problem.kind != said)
     by_kind = sorted(others, key=lambda problem: problem.kind)
     for _kind, group in groupby(by_kind, key=lambda problem: problem.kind):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.crawling.subscriptions import FeedOptions
     from fhcrawl.logical_feed import Link, Newer
-    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.logical_feed.results import DocumentResult, Fetch
     from fhcrawl.store import Step, Subscription
     from fhcrawl.warc.captures import Capture
 
@@ -86,36 +86,36 @@ def subscription(known: Subscription, walk: WalkContext) -> Request:
     )
 
 
-def subscription_elsewhere(visit: Visit, response: Response, url: str) -> Request:
+def subscription_elsewhere(fetch: Fetch, response: Response, found: reading.Elsewhere) -> Request:
     """The request for the subscription document that another document has named."""
     # If it is not there either, what has led there is read as what it is.
-    is_given = url == visit.feed
+    is_given = found.url == fetch.feed
     return _request(
         RequestContext(
             context_of(response).walk,
-            url,
+            found.url,
             Role.SUBSCRIPTION,
-            visit.place,
+            fetch.place,
             via=response.url,
-            referral=reading.referral(visit, response, url),
+            referral=reading.referral(response, found),
             is_given=is_given,
-            archive=visit.asked if is_given else None,
+            archive=fetch.requested_url if is_given else None,
         ),
         ALWAYS,
     )
 
 
-def last_known(visit: Visit, context: RequestContext) -> Iterator[Request]:
+def last_known(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
     """The request for the archive that a feed was last at, if it is not where the user said either.
 
     :param context: of the request for where the user said
     """
     if context.archive is not None:
-        found = RequestContext(context.walk, context.archive, Role.SUBSCRIPTION, visit.place, is_last=True)
+        found = RequestContext(context.walk, context.archive, Role.SUBSCRIPTION, fetch.place, is_last=True)
         yield _request(found, ALWAYS)
 
 
-def as_given(visit: Visit, context: RequestContext) -> Iterator[Request]:
+def as_given(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
     """The request for a subscription document where the user said that it is, if it is lost elsewhere.
 
     What a redirect for good has led to may be no more, and the redirect have been a mistake. A server that
@@ -124,13 +124,15 @@ def as_given(visit: Visit, context: RequestContext) -> Iterator[Request]:
     :param context: of the request for it
     """
     walk = context.walk
-    is_elsewhere = visit.asked not in (visit.feed, walk.options.snapshot) and context.via is None
-    if visit.role is Role.SUBSCRIPTION and is_elsewhere and visit.retry_after is None:
-        given = RequestContext(walk, visit.feed, Role.SUBSCRIPTION, visit.place, is_given=True)
+    is_elsewhere = fetch.requested_url not in (fetch.feed, walk.options.snapshot) and context.via is None
+    if fetch.role is Role.SUBSCRIPTION and is_elsewhere and fetch.retry_after is None:
+        given = RequestContext(walk, fetch.feed, Role.SUBSCRIPTION, fetch.place, is_given=True)
         yield _request(given, ALWAYS)
 
 
-def behind(visit: Visit, response: Response, link: Link, is_guess: bool, newer: Newer | None) -> Request:
+def older_document(
+    result: DocumentResult, response: Response, link: Link, is_guess: bool, newer: Newer | None
+) -> Request:
     """The request for the document that a document leads to.
 
     :param is_guess: it may not be there
@@ -143,18 +145,18 @@ def behind(visit: Visit, response: Response, link: Link, is_guess: bool, newer: 
             context.walk,
             link.url,
             link.role,
-            visit.place.before(),
+            result.fetch.place.before(),
             via=response.url,
             documents=context.documents + 1,
             page_digest=responses.digest(response) if is_linked_page else None,
-            guessed_from=wordpress.shown(visit) if is_guess else None,
+            guessed_from=wordpress.shown(result) if is_guess else None,
             newer=newer,
         ),
         GUESSED if is_guess else None,
     )
 
 
-def known_behind(visit: Visit, response: Response, older: OlderDocument) -> Request:
+def known_older_document(fetch: Fetch, response: Response, older: OlderDocument) -> Request:
     """The request for what is left behind a document that has not changed."""
     walk = context_of(response).walk
     # An archive keeps its place; a page has the one of the walk that reads it.
@@ -165,7 +167,7 @@ def known_behind(visit: Visit, response: Response, older: OlderDocument) -> Requ
             walk,
             older.url,
             older.role,
-            visit.place.before() if is_page else older.place,
+            fetch.place.before() if is_page else older.place,
             via=response.url,
             documents=1,
             guessed_from="" if is_guess else None,

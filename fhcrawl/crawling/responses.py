@@ -1,4 +1,4 @@
-"""What a response and its request say, beside the document: the visit that they are, headers, bytes."""
+"""What a response and its request say, beside the document: what was asked for, headers, bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Role, polling
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.relations import Oddities
-from fhcrawl.logical_feed.visit import Visit
+from fhcrawl.logical_feed.results import Fetch
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -48,16 +48,31 @@ def asked(response: Response) -> Request:
     return response.request
 
 
-def visit_of(request: Request, url: str) -> Visit:
-    """The visit that a request makes.
+def fetch_from_request(request: Request, wait: float = 0) -> Fetch:
+    """Return what was asked for, if nothing came.
 
-    :param url: of the response, or of the request if there is none
+    :param wait: for how many seconds the server wants no request
     """
+    fetch = _fetch(request, request.url)
+    return replace(fetch, retry_after=shift(fetch.fetched, int(wait))) if wait > 0 else fetch
+
+
+def fetch_from_response(response: Response) -> Fetch:
+    """Return what was asked for, and came."""
+    fetch = _fetch(asked(response), response.url)
+    if fetch.role is not Role.SUBSCRIPTION:
+        return fetch
+    lines = [line.decode("latin-1") for line in response.headers.getlist("Cache-Control")]
+    dates = (header(response, name) for name in ("Expires", "Date", "Age"))
+    return replace(fetch, freshness_lifetime=polling.freshness(", ".join(lines), *dates))
+
+
+def _fetch(request: Request, url: str) -> Fetch:
     context, moment = context_of(request), now()
-    return Visit(
+    return Fetch(
         feed=context.walk.feed,
         key=request.meta.get(DELTAFETCH_KEY) or context.requested_url,
-        asked=context.requested_url,
+        requested_url=context.requested_url,
         url=url,
         role=context.role,
         place=context.place,
@@ -67,15 +82,6 @@ def visit_of(request: Request, url: str) -> Visit:
         location=_location(request, context.requested_url, url),
         special=given_hosts.to_store(context.walk),
     )
-
-
-def note_freshness(visit: Visit, response: Response) -> None:
-    """Note in a visit what a subscription document's server says of when to ask again."""
-    if visit.role is Role.SUBSCRIPTION:
-        lines = [line.decode("latin-1") for line in response.headers.getlist("Cache-Control")]
-        visit.fresh = polling.freshness(
-            ", ".join(lines), header(response, "Expires"), header(response, "Date"), header(response, "Age")
-        )
 
 
 def note_growth(response: Response, size: int) -> None:
@@ -88,12 +94,6 @@ def note_growth(response: Response, size: int) -> None:
     if size > len(response.body):
         walk = context_of(response).walk
         set_walk(response, replace(walk, octets=walk.octets + size - len(response.body)))
-
-
-def note_wait(visit: Visit, seconds: float) -> None:
-    """Note in a visit that its server wants no request for a time."""
-    if seconds > 0:
-        visit.retry_after = shift(visit.fetched, int(seconds))
 
 
 def _location(request: Request, location: str, url: str) -> str:

@@ -9,6 +9,7 @@ without entries (200).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from fhcrawl.crawling.context import WalkContext
-    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.logical_feed.results import DocumentResult
 
 # What WordPress writes into each feed, and the link to its API that it sends with each response.
 GENERATOR = re.compile(
@@ -35,31 +36,30 @@ PARAMETER = "paged"
 NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-def guess(visit: Visit, response: Response) -> bool:
-    """Note in a visit the page that may be behind a WordPress feed that names none; whether there may be one.
+def with_guess(result: DocumentResult, response: Response) -> DocumentResult:
+    """Add the page that may be behind a WordPress feed that names none to what a document says.
 
     There is none as long as FHCRAWL_WORDPRESS_ENABLED is off.
     """
-    if visit.behind is not None or visit.loss is not None or visit.kind != Kind.SINGLE.value:
-        return False
-    number = url_query_parameter(visit.asked, PARAMETER, "1") or "1"
-    context = context_of(response)
+    if result.older_document is not None or result.failure is not None or result.kind != Kind.SINGLE.value:
+        return result
+    fetch, context = result.fetch, context_of(response)
+    number = url_query_parameter(fetch.requested_url, PARAMETER, "1") or "1"
     if not NUMBER.fullmatch(number) or not context.walk.guesses_pages or not _is_wordpress(response):
-        return False
-    if context.guessed_from == shown(visit):
+        return result
+    if context.guessed_from == shown(result):
         # A second page like the first one: there are no pages. A later page may be like the one before it
         # because as many new entries have come meanwhile: the next run asks for it again.
-        visit.loss = REPEATS if context.documents > 1 else None
-        return False
+        return replace(result, failure=REPEATS if context.documents > 1 else None)
     # Where a redirect for good has led to is asked for by the next run.
-    where = visit.location or visit.asked
-    visit.behind = Link(Role.PAGE, add_or_replace_parameter(where, PARAMETER, str(int(number) + 1)))
-    return True
+    where = fetch.location or fetch.requested_url
+    link = Link(Role.PAGE, add_or_replace_parameter(where, PARAMETER, str(int(number) + 1)))
+    return replace(result, older_document=link)
 
 
-def shown(visit: Visit) -> str:
+def shown(result: DocumentResult) -> str:
     """Return a digest of the entries that a page shows."""
-    ids = "\n".join(version.id for version in visit.versions)
+    ids = "\n".join(version.id for version in result.versions)
     return sha256(ids.encode("utf-8", "surrogatepass")).hexdigest()
 
 

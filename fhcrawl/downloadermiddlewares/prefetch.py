@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.logical_feed.results import DocumentResult
 
 ROLES = (Role.ARCHIVE, Role.PAGE)
 PREFETCHED = "prefetched"
@@ -257,11 +257,12 @@ class PrefetchMiddleware:
         if context is not None and chain is not None:
             chain.scheduled = context.requested_url
 
-    def document_done(self, visit: Visit) -> None:
+    def document_done(self, result: DocumentResult) -> None:
         """Throw away what is fetched ahead, if no document is asked for behind this one."""
-        chain = self._chains.get(visit.feed)
-        if chain is not None and chain.scheduled == visit.asked:
-            self._forget(visit.feed)
+        feed = result.fetch.feed
+        chain = self._chains.get(feed)
+        if chain is not None and chain.scheduled == result.fetch.requested_url:
+            self._forget(feed)
 
     def spider_error(self, response: Response | None) -> None:
         """Throw away what is fetched ahead of a document that could not be read."""

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from twisted.internet.task import LoopingCall
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.logical_feed.batches import CommitBatch
+    from fhcrawl.logical_feed.results import DocumentResult
     from fhcrawl.reporting.summary import Summary
     from fhcrawl.reporting.terminal import Screen
 
@@ -140,17 +141,17 @@ class ProgressExtension:
         """It is the turn of a document."""
         self.progress.begin(feed_of(request))
 
-    def document_committed(self, visit: Visit, deleted: int) -> None:
+    def document_committed(self, result: DocumentResult, batch: CommitBatch, deleted: int) -> None:
         """A document is in the store."""
-        self.progress.commit(visit, deleted)
+        self.progress.commit(result, batch, deleted)
 
-    def document_unchanged(self, visit: Visit) -> None:
+    def document_unchanged(self, result: DocumentResult) -> None:
         """A subscription document is what it was."""
-        self.progress.confirm(visit)
+        self.progress.confirm(result)
 
-    def document_lost(self, visit: Visit) -> None:
+    def document_lost(self, result: DocumentResult) -> None:
         """A document could not be had."""
-        self.progress.lose(visit)
+        self.progress.lose(result)
 
 
 class Terminal:

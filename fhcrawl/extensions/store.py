@@ -12,7 +12,7 @@ from fhcrawl.crawling.under_way import UnderWay
 from fhcrawl.exceptions import BegunError, LeaseError, StoreError, UnsettledError
 from fhcrawl.exporters.delivery import recover
 from fhcrawl.extensions import required
-from fhcrawl.logical_feed.visit import Loss, State
+from fhcrawl.logical_feed.results import Loss, State
 from fhcrawl.store import Store
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import data_file

@@ -17,7 +17,7 @@ from fhcrawl.extensions.progress import ProgressExtension
 from fhcrawl.extensions.store import LEASED, StoreExtension
 from fhcrawl.logical_feed import Reason, Role, Verdict
 from fhcrawl.logical_feed.polling import Limits
-from fhcrawl.logical_feed.visit import State
+from fhcrawl.logical_feed.results import State
 from fhcrawl.reporting.advice import failures
 from fhcrawl.reporting.summary import Summary
 from fhcrawl.store import FEEDS_AT_ONCE, Said
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed.visit import Loss, Visit
+    from fhcrawl.logical_feed.results import DocumentResult, Loss
     from fhcrawl.store import Feed
 
 logger = logging.getLogger(__name__)
@@ -65,14 +65,15 @@ class VerdictsExtension:
         crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
         return extension
 
-    def document_read(self, visit: Visit) -> None:
+    def document_read(self, result: DocumentResult) -> None:
         """Note that a feed could be read, from its server or from a web archive."""
-        self._is_any_read = self._is_any_read or visit.role not in CHAIN
+        self._is_any_read = self._is_any_read or result.fetch.role not in CHAIN
 
-    def document_lost(self, visit: Visit) -> None:
+    def document_lost(self, result: DocumentResult) -> None:
         """Note that a feed could not be read; one that is left for a later run has not failed."""
-        if visit.role is Role.SUBSCRIPTION and visit.loss is not None and visit.loss.state is not State.KNOWN:
-            self._unread.add(visit.feed)
+        fetch, failure = result.fetch, result.failure
+        if fetch.role is Role.SUBSCRIPTION and failure is not None and failure.state is not State.KNOWN:
+            self._unread.add(fetch.feed)
 
     def release(self, urls: list[str]) -> None:
         """Count, log and store the verdicts of feeds that are done, and let other crawls have them.

@@ -23,17 +23,17 @@ class DuplicatesPipeline:
         """
         if not isinstance(item, EntryVersion):
             return item
-        version, visit = item.version, item.visit
-        winner = visit.winners.get(version.id)
+        version, batch = item.version, item.pending.batch
+        winner = batch.winners.get(version.id)
         outcome = decide(version, winner)
-        visit.counts[STATS[outcome]] += 1
+        batch.counts[STATS[outcome]] += 1
         if outcome in (Outcome.NEW, Outcome.UPDATED):
-            visit.winners[version.id] = Winner(version.order, version.digest)
+            batch.winners[version.id] = Winner(version.order, version.digest)
             item.change = outcome.value
             return item
         if outcome is Outcome.STALE:
-            visit.superseded.setdefault((version.id, version.digest), (version, vars(item)))
+            batch.supersede(version, vars(item))
         if winner is not None and outcome is Outcome.DUPLICATE and version.order > winner.order:
-            visit.winners[version.id] = winner._replace(order=version.order)
-            visit.confirmed[version.id] = (version, vars(item))
+            batch.winners[version.id] = winner._replace(order=version.order)
+            batch.confirmed[version.id] = (version, vars(item))
         raise DropItem(f"{outcome.value} version of {version.id!r}", log_level="DEBUG")

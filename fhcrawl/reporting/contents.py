@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
-from fhcrawl.logical_feed.visit import State
+from fhcrawl.logical_feed.results import State
 from fhcrawl.reporting import plot
 
 if TYPE_CHECKING:

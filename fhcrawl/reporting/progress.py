@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.logical_feed import Role
-from fhcrawl.logical_feed.visit import State
+from fhcrawl.logical_feed.results import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.logical_feed.batches import CommitBatch
+    from fhcrawl.logical_feed.results import DocumentResult
 
 # A feed beyond them is counted, but not by itself.
 MOST_FEEDS = 10_000
@@ -118,30 +119,30 @@ class Progress:
         del self._walks[feed]
         self.under_way.pop(feed, None)
 
-    def commit(self, visit: Visit, deleted: int) -> None:
+    def commit(self, result: DocumentResult, batch: CommitBatch, deleted: int) -> None:
         """A document is in the store."""
-        walk = self._end_document(visit)
-        self.problems += visit.loss is not None
-        new, updated = (visit.counts[f"fhcrawl/entry/{outcome}"] for outcome in ("new", "updated"))
+        walk = self._end_document(result)
+        self.problems += result.failure is not None
+        new, updated = (batch.counts[f"fhcrawl/entry/{outcome}"] for outcome in ("new", "updated"))
         for counts in (walk.counts, self.total):
-            counts.documents += visit.loss is None
+            counts.documents += result.failure is None
             counts.new += new
             counts.updated += updated
             counts.deleted += deleted
-        walk.name = visit.title or walk.name if visit.role is Role.SUBSCRIPTION else walk.name
-        times = [time for time in (walk.back_to, _time(visit)) if time]
+        walk.name = result.title or walk.name if result.fetch.role is Role.SUBSCRIPTION else walk.name
+        times = [time for time in (walk.back_to, _time(result)) if time]
         walk.back_to = min(times, default=None)
 
-    def confirm(self, visit: Visit) -> None:
+    def confirm(self, result: DocumentResult) -> None:
         """A subscription document is what it was."""
-        walk = self._end_document(visit)
+        walk = self._end_document(result)
         walk.counts.documents += 1
         self.total.documents += 1
 
-    def lose(self, visit: Visit) -> None:
+    def lose(self, result: DocumentResult) -> None:
         """A document could not be had."""
-        self._end_document(visit)
-        self.problems += visit.loss is not None and visit.loss.state is not State.KNOWN
+        self._end_document(result)
+        self.problems += result.failure is not None and result.failure.state is not State.KNOWN
 
     def leave(self, feeds: Iterable[str]) -> None:
         """These feeds are not crawled any further."""
@@ -150,11 +151,11 @@ class Progress:
             self._walk(feed)
             self._end(feed)
 
-    def _end_document(self, visit: Visit) -> Walk:
-        walk = self._walk(visit.feed)
-        walk.pending.discard(visit.asked)
+    def _end_document(self, result: DocumentResult) -> Walk:
+        walk = self._walk(result.fetch.feed)
+        walk.pending.discard(result.fetch.requested_url)
         if not walk.pending:
-            self._end(visit.feed)
+            self._end(result.fetch.feed)
         return walk
 
     def rate(self, time: float) -> Rate:
@@ -172,9 +173,9 @@ class Progress:
         return Rate((self.total.documents - documents) / seconds, (self.total.entries - entries) / seconds)
 
 
-def _time(visit: Visit) -> str | None:
+def _time(result: DocumentResult) -> str | None:
     """A document's own time, or that of its last entry, which mostly is the oldest."""
-    return visit.updated or (visit.versions[-1].order.time if visit.versions else None)
+    return result.updated or (result.versions[-1].order.time if result.versions else None)
 
 
 def line(progress: Progress, rate: Rate) -> str:

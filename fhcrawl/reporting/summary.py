@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.logical_feed.visit import State
+from fhcrawl.logical_feed.results import State
 from fhcrawl.reporting.advice import advice
 from fhcrawl.reporting.progress import MOST_FEEDS
 from fhcrawl.utils.text import printable

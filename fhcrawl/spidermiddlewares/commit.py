@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from fhcrawl import signals
 from fhcrawl.core.item_processor import ItemPipelineManager
 from fhcrawl.crawling.context import feed_of
-from fhcrawl.crawling.responses import asked, visit_of
-from fhcrawl.exceptions import LeaseError, StoreError
+from fhcrawl.crawling.pending import PendingDocument, name_of
+from fhcrawl.crawling.responses import fetch_from_response
+from fhcrawl.exceptions import FhcrawlError, LeaseError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.items import EntryItem, EntryVersion
-from fhcrawl.logical_feed.visit import DROPPED, Loss, State, bury, note_written
+from fhcrawl.items import EntryVersion
+from fhcrawl.logical_feed.results import DocumentResult, Loss, State
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -24,98 +25,12 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed import Version
-    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.logical_feed.batches import CommitBatch
+    from fhcrawl.logical_feed.results import Fetch
 
 logger = logging.getLogger(__name__)
 
 ENTRIES_AT_ONCE = 20
-
-
-class Reading:
-    """A response whose entries are on their way.
-
-    :param before: done when this document may be read; None if none of the feed is before it
-    :param turn: done when the next document of the feed may be read
-    :param visit: what it is a reading of; until the spider has read the document, what was asked for
-    :param is_read: the spider has read the document, and the store has been asked about its entries
-    :param answer: done when the store has answered the commit; None as long as nothing was sent
-    :param is_left: nobody waits for that any more
-    :param piece: the number of the piece of the document whose entries are on the way, from 1
-    """
-
-    def __init__(
-        self,
-        before: asyncio.Future[None] | None,
-        turn: asyncio.Future[None],
-        done: Callable[[Reading], None],
-    ) -> None:
-        self.before = before
-        self.turn = turn
-        self.visit: Visit | None = None
-        self.is_read = False
-        self.answer: asyncio.Future[None] | None = None
-        self.is_left = False
-        self.piece = 1
-        self._settled: asyncio.Future[None] | None = None
-        self._done = done
-        self._on_the_way = 0
-        self._yielded = 0
-        self._exhausted = False
-
-    def yielded(self) -> int:
-        """An item goes to the pipelines; how many that are."""
-        self._on_the_way += 1
-        self._yielded += 1
-        return self._yielded
-
-    async def all_settled(self) -> None:
-        """Wait until no item is on the way."""
-        if self._on_the_way:
-            self._settled = asyncio.get_running_loop().create_future()
-            await self._settled
-
-    def exhausted(self) -> None:
-        """The spider has yielded all."""
-        self._exhausted = True
-        self._check()
-
-    def settle(self, version: Version, item: object, error: Exception | None) -> None:
-        """An item is through the pipelines, DROPPED, or lost to an error."""
-        self._on_the_way -= 1
-        if error is not None:
-            self.spoil("pipeline-error", f"lost an entry to an error in the pipelines ({_name(error)})")
-        elif isinstance(item, EntryItem):
-            self._accept(version, item)
-        elif item is not DROPPED:
-            returned = type(item).__name__
-            self.spoil("pipeline-error", f"lost an entry to a pipeline that returns {returned}, no EntryItem")
-        self._check()
-
-    def _accept(self, version: Version, item: EntryItem) -> None:
-        if self.visit is None:
-            return
-        new = version, vars(item)
-        before = self.visit.accepted.get(version.id)
-        if before is not None:
-            new, older = (new, before) if before[0].order < version.order else (before, new)
-            self.visit.superseded.setdefault((version.id, older[0].digest), older)
-        self.visit.accepted[version.id] = new
-
-    def spoil(self, kind: str, detail: str) -> None:
-        """Leave the document unmarked."""
-        if self.visit is not None and self.visit.loss is None:
-            self.visit.loss = Loss(State.FAILED, kind, detail)
-            self.visit.validators = None
-            logger.warning("%s %s", printable(self.visit.asked), detail)
-
-    def _check(self) -> None:
-        if self._on_the_way:
-            return
-        if self._settled is not None and not self._settled.done():
-            self._settled.set_result(None)
-        if self._exhausted and not self.turn.done():
-            self._done(self)
 
 
 class CommitMiddleware:
@@ -130,59 +45,63 @@ class CommitMiddleware:
         self._extension = extension
         self._store = extension.store
         self._reader = reader
-        self._readings: dict[Response, Reading] = {}
+        self._pending: dict[Response, PendingDocument] = {}
         self._turns: dict[str, asyncio.Future[None]] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the signals of documents."""
-        middleware = cls(crawler, StoreExtension.of(crawler), ReaderExtension.of(crawler))
-        for signal, handler in (
-            (signals.document_read, middleware.document_read),
-            (signals.document_lost, middleware.document_lost),
-            (signals.document_unchanged, middleware.document_unchanged),
-        ):
-            crawler.signals.connect(handler, signal=signal)
-        return middleware
+        """Take the store of the crawl."""
+        return cls(crawler, StoreExtension.of(crawler), ReaderExtension.of(crawler))
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Self:
+        """Return the middleware of a crawl.
+
+        :raises FhcrawlError: if SPIDER_MIDDLEWARES has none
+        """
+        found = crawler.get_spider_middleware(cls)
+        if found is None:
+            raise FhcrawlError(f"{cls.__name__} is not in SPIDER_MIDDLEWARES")
+        return found
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """Wait for the feed's turn, then count what the spider yields; nothing of a feed that was left."""
-        reading = self._line_up(response)
+        pending = self._line_up(response)
         try:
-            await self._take_turn(reading, response)
+            await self._take_turn(pending, response)
             if feed_of(response) not in self._extension.left:
-                async for output in self._count_entries(reading, response, result):
+                async for output in self._count_entries(pending, response, result):
                     yield output
         except StoreError as error:
             self._extension.fail(error)
-            reading.spoil("store-error", f"could not be read to its end ({_name(error)})")
+            pending.mark_failed("store-error", f"could not be read to its end ({name_of(error)})")
         except BaseException as error:
-            self._spoil(reading, response, f"could not be read to its end ({_name(error)})")
+            self._mark_failed(pending, response, f"could not be read to its end ({name_of(error)})")
             raise
         finally:
-            del self._readings[response]
+            del self._pending[response]
             self._reader.forget(response)
-            reading.exhausted()
+            pending.exhausted()
             # Until then it is under way for Scrapy: no crawl ends, and no other process goes on.
-            if reading.answer is not None:
-                await reading.answer
-            reading.is_left = True
+            if pending.answer is not None:
+                await pending.answer
+            pending.is_left = True
 
     async def _count_entries(
-        self, reading: Reading, response: Response, result: AsyncIterator[Any]
+        self, pending: PendingDocument, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         now = self._short_way()
         async for output in result:
             if not isinstance(output, EntryVersion):
                 yield output
                 continue
-            if output.visit.pieces > reading.piece:
-                await self._commit_piece(reading)
-            if not reading.is_read:
+            if pending.batch.pieces > pending.piece:
+                await self._commit_piece(pending)
+            if not pending.is_compared:
                 continue
-            count = reading.yielded()
+            count = pending.yielded()
             if now is None:
                 yield output
                 continue
@@ -198,159 +117,161 @@ class CommitMiddleware:
         return None
 
     # Nothing here may fail: from now on somebody waits for this turn to end.
-    def _line_up(self, response: Response) -> Reading:
+    def _line_up(self, response: Response) -> PendingDocument:
         feed = feed_of(response) or ""
         turn = asyncio.get_running_loop().create_future()
 
-        def done(reading: Reading) -> None:
+        def done(pending: PendingDocument) -> None:
             try:
-                self._finish(reading)
+                self._finish(pending)
             finally:
                 if self._turns.get(feed) is turn:
                     del self._turns[feed]
                 turn.set_result(None)
 
-        reading = self._readings[response] = Reading(self._turns.get(feed), turn, done)
+        pending = self._pending[response] = PendingDocument(self._turns.get(feed), turn, done)
         self._turns[feed] = turn
-        return reading
+        return pending
 
-    async def _take_turn(self, reading: Reading, response: Response) -> None:
+    async def _take_turn(self, pending: PendingDocument, response: Response) -> None:
         try:
             if feed_of(response) is not None:
-                reading.visit = visit_of(asked(response), response.url)
+                pending.fetch = fetch_from_response(response)
             self._reader.begin(response)
         finally:
             # Also if that fails: the end of this turn is the end of all those before it.
-            if reading.before is not None:
-                await reading.before
+            if pending.before is not None:
+                await pending.before
         await self._reader.wait(response)
 
-    def _spoil(self, reading: Reading, response: Response, detail: str) -> None:
+    def _mark_failed(self, pending: PendingDocument, response: Response, detail: str) -> None:
         """Note that a document could not be read, even if nobody knows which one it is."""
-        reading.spoil("error", detail)
+        pending.mark_failed("error", detail)
         feed = feed_of(response)
-        if reading.visit is None and feed is not None:
+        if pending.fetch is None and feed is not None:
             self._extension.untold[feed] = Loss(State.FAILED, "error", detail)
 
-    def document_read(self, visit: Visit, response: Response) -> None:
-        """Look up what the store has of a document's entries."""
-        reading = self._readings[response]
-        reading.visit = visit
-        visit.settle = reading.settle
+    def find(self, response: Response) -> PendingDocument | None:
+        """Return the document of a response; None if the spider has not read it."""
+        pending = self._pending.get(response)
+        return None if pending is None or pending.result is None else pending
+
+    def record_document(self, response: Response, result: DocumentResult) -> PendingDocument:
+        """Take what a document says, and ask the store about its entries."""
+        pending = self._pending[response]
+        pending.result = result
+        pending.batch.counts += result.counts
         try:
-            self._store.entries.compare(visit)
+            stored = self._store.entries.compare(result)
         except Exception as error:  # noqa: BLE001 - whatever it is, no entry can go on
             self._extension.fail(error)
-            reading.spoil("store-error", f"could not be compared with the store ({_name(error)})")
-            return
-        visit.winners = dict(visit.stored)
-        bury(visit)
-        reading.is_read = True
-
-    async def _commit_piece(self, reading: Reading) -> None:
-        """Commit the entries of a large document that are not committed yet, without its mark."""
-        await reading.all_settled()
-        if reading.visit is None or not reading.is_read:
-            return
-        visit = reading.visit
-        try:
-            self._store.documents.commit_piece(visit, is_first=reading.piece == 1)
-        except LeaseError as error:
-            self._extension.yield_to_other(visit.feed, error)
-            reading.is_read = False
-        except Exception as error:  # noqa: BLE001 - whatever it is, the piece is not in the store
-            self._note_uncommitted(visit, error)
-            reading.is_read = False
+            detail = f"could not be compared with the store ({name_of(error)})"
+            pending.mark_failed("store-error", detail)
         else:
-            self._count_all(visit)
-            note_written(visit)
-            reading.piece = visit.pieces
+            pending.batch.compare(stored, result.deletions)
+            pending.is_compared = True
+        self._send(signals.document_read, result=result, batch=pending.batch, response=response)
+        return pending
 
-    def document_lost(self, visit: Visit) -> None:
-        """Note a gap."""
-        if visit.loss is None or visit.feed in self._extension.left:
+    async def _commit_piece(self, pending: PendingDocument) -> None:
+        """Commit the entries of a large document that are not committed yet, without its mark."""
+        await pending.wait_for_items()
+        result, batch = pending.result, pending.batch
+        if result is None or not pending.is_compared:
             return
-        if visit.loss.state is not State.KNOWN:
-            self._count("document", visit.loss.state.value)
-        self._tell(self._store.documents.note_loss, visit, visit.loss)
+        try:
+            self._store.documents.commit_piece(result, batch, is_first=pending.piece == 1)
+        except LeaseError as error:
+            self._extension.yield_to_other(result.fetch.feed, error)
+            pending.is_compared = False
+        except Exception as error:  # noqa: BLE001 - whatever it is, the piece is not in the store
+            pending.result = self._uncommitted(result, error)
+            pending.is_compared = False
+        else:
+            self._count_all(batch)
+            batch.note_written()
+            pending.piece = batch.pieces
 
-    def document_unchanged(self, visit: Visit) -> None:
+    def record_failure(self, result: DocumentResult) -> None:
+        """Note a gap."""
+        failure, feed = result.failure, result.fetch.feed
+        if failure is not None and feed not in self._extension.left:
+            if failure.state is not State.KNOWN:
+                self._count("document", failure.state.value)
+            self._tell(self._store.documents.note_failure, result, failure)
+        self._send(signals.document_lost, result=result)
+
+    def record_unchanged(self, fetch: Fetch) -> None:
         """Note that a subscription document is what it was."""
         self._count("document", "unchanged")
-        loss = Loss(State.FAILED, "store-error", "is unchanged, which could not be stored")
-        self._tell(self._store.documents.note_confirmation, visit, loss)
+        failure = Loss(State.FAILED, "store-error", "is unchanged, which could not be stored")
+        result = DocumentResult(fetch)
+        self._tell(self._store.documents.note_confirmation, result, failure)
+        self._send(signals.document_unchanged, result=result)
 
-    def _tell(self, tell: Callable[[Visit], None], visit: Visit, loss: Loss) -> None:
+    def _tell(self, tell: Callable[[DocumentResult], None], result: DocumentResult, failure: Loss) -> None:
         """Tell the store something; if it cannot be told, the walk ends, and the end of the run says why."""
         try:
-            tell(visit)
+            tell(result)
         except LeaseError as error:
-            self._extension.yield_to_other(visit.feed, error)
+            self._extension.yield_to_other(result.fetch.feed, error)
         except Exception as error:  # noqa: BLE001 - whatever it is, the store does not know
-            self._extension.give_up(visit.feed, loss, error)
+            self._extension.give_up(result.fetch.feed, failure, error)
 
-    def _finish(self, reading: Reading) -> None:
+    def _finish(self, pending: PendingDocument) -> None:
         """Commit a document that has been read; note one that could not be."""
-        visit = reading.visit
-        if visit is None:
+        result, batch = pending.result, pending.batch
+        if result is None:
             return
-        if not reading.is_read:
-            if visit.loss is not None:
-                self._send(signals.document_lost, visit=visit)
+        if not pending.is_compared:
+            if result.failure is not None:
+                self.record_failure(result)
             return
-        reading.answer = answer = asyncio.get_running_loop().create_future()
+        pending.answer = answer = asyncio.get_running_loop().create_future()
 
         def done(outcome: int | Exception) -> None:
             try:
-                self._note(visit, outcome)
+                self._note(result, batch, outcome)
             finally:
                 if not answer.done():
                     answer.set_result(None)
 
-        self._store.documents.send(visit, done)
-        if reading.is_left:
+        self._store.documents.send(result, batch, done)
+        if pending.is_left:
             self._store.settle()
 
-    def _note(self, visit: Visit, outcome: int | Exception) -> None:
+    def _note(self, result: DocumentResult, batch: CommitBatch, outcome: int | Exception) -> None:
         """Note what has become of a commit."""
         if isinstance(outcome, LeaseError):
-            self._extension.yield_to_other(visit.feed, outcome)
+            self._extension.yield_to_other(result.fetch.feed, outcome)
         elif isinstance(outcome, Exception):
             # Whatever it is, the document is not in the store.
-            self._note_uncommitted(visit, outcome)
-            self._send(signals.document_lost, visit=visit)
+            self.record_failure(self._uncommitted(result, outcome))
         else:
-            self._note_committed(visit, outcome)
+            self._note_committed(result, batch, outcome)
 
-    def _note_committed(self, visit: Visit, deleted: int) -> None:
-        self._count_all(visit)
+    def _note_committed(self, result: DocumentResult, batch: CommitBatch, deleted: int) -> None:
+        self._count_all(batch)
         if deleted:
             self._crawler.stats.inc_value("fhcrawl/entry/deleted", deleted)
-        self._count("document", visit.loss.state.value if visit.loss else "processed")
-        self._send(signals.document_committed, visit=visit, deleted=deleted)
+        self._count("document", result.failure.state.value if result.failure else "processed")
+        self._send(signals.document_committed, result=result, batch=batch, deleted=deleted)
 
-    def _count_all(self, visit: Visit) -> None:
+    def _count_all(self, batch: CommitBatch) -> None:
         """Count what is stored now."""
-        for name, count in (visit.counts - visit.counted).items():
+        for name, count in batch.count().items():
             self._crawler.stats.inc_value(name, count)
-        visit.counted = visit.counts.copy()
 
-    def _note_uncommitted(self, visit: Visit, error: Exception) -> None:
-        detail = f"could not be stored ({_name(error)})"
-        logger.error(
-            "%s %s", printable(visit.asked), detail, exc_info=None if isinstance(error, StoreError) else error
-        )
+    def _uncommitted(self, result: DocumentResult, error: Exception) -> DocumentResult:
+        detail = f"could not be stored ({name_of(error)})"
+        exc_info = None if isinstance(error, StoreError) else error
+        logger.error("%s %s", printable(result.fetch.requested_url), detail, exc_info=exc_info)
         if isinstance(error, StoreError):
             self._extension.fail(error)
-        visit.loss = Loss(State.FAILED, "store-error", detail)
-        visit.validators = None
+        return result.failed(Loss(State.FAILED, "store-error", detail))
 
     def _send(self, signal: object, **kwargs: Any) -> None:
         self._crawler.signals.send_catch_log(signal, spider=self._crawler.spider, **kwargs)
 
     def _count(self, noun: str, outcome: str) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/{noun}/{outcome}")
-
-
-def _name(error: BaseException) -> str:
-    return printable(f"{type(error).__name__}: {error}")

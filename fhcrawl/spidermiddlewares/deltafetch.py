@@ -17,7 +17,8 @@ from fhcrawl.crawling.responses import aim
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
-from fhcrawl.logical_feed.visit import Loss, State, leads_on
+from fhcrawl.logical_feed.results import must_follow
+from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.text import printable
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.crawling.pending import PendingDocument
+    from fhcrawl.logical_feed.results import DocumentResult, Fetch
     from fhcrawl.store import Step, Store
 
 logger = logging.getLogger(__name__)
@@ -48,7 +50,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         super().__init__(dir=None, reset=reset, stats=crawler.stats if enabled else None)
         self._store = store
         self._enabled = enabled
-        self._visits: dict[Response, Visit] = {}
+        self._crawler = crawler
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -62,7 +64,6 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         )
         connect = crawler.signals.connect
         connect(middleware.spider_opened, signal=scrapy_signals.spider_opened)
-        connect(middleware.document_read, signal=signals.document_read)
         connect(middleware.document_committed, signal=signals.document_committed)
         return middleware
 
@@ -74,29 +75,22 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
                 with suppress(LeaseError):
                     self._store.walks.forget(feed, now())
 
-    def document_read(self, visit: Visit, response: Response) -> None:
-        """Remember which document a response is."""
-        self._visits[response] = visit
-
-    def document_committed(self, visit: Visit) -> None:
+    def document_committed(self, result: DocumentResult) -> None:
         """Count the documents that are marked."""
-        if self.stats and visit.role is Role.ARCHIVE and visit.loss is None:
+        if self.stats and result.fetch.role is Role.ARCHIVE and result.failure is None:
             self.stats.inc_value("deltafetch/stored")
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """Replace or drop the requests for documents that are processed."""
-        try:
-            async for output in result:
-                if isinstance(output, Request) and self._is_enabled_for_request(output):
-                    followed = self._follow(output, response, self._visits.get(response))
-                    if followed is not None:
-                        yield followed
-                else:
-                    yield output
-        finally:
-            self._visits.pop(response, None)
+        async for output in result:
+            if isinstance(output, Request) and self._is_enabled_for_request(output):
+                followed = self._follow(output, response)
+                if followed is not None:
+                    yield followed
+            else:
+                yield output
 
     def _get_key(self, request: Request) -> str:
         # Not the URL of a request that may have been redirected: the one that was asked for.
@@ -105,23 +99,26 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     # RFC 5005, 4.2: "This process should be repeated recursively until the client encounters a
     # prev-archive link relation that has been processed". That would lose what is behind it when a run
     # has died: a processed document ends the walk only if all documents behind it are processed.
-    def _follow(self, request: Request, response: Response, visit: Visit | None) -> Request | None:
+    def _follow(self, request: Request, response: Response) -> Request | None:
         key, context = self._get_key(request), context_of(request)
         run = context.walk.run
-        if visit is not None:
-            visit.behind_key = key
-            if key == visit.key:
-                return self._loop(request, visit)
+        pending = CommitMiddleware.of(self._crawler).find(response)
+        if pending is not None:
+            pending.note_older_key(key)
+            if _is_key_of(pending, key):
+                self._loop(request, pending)
+                return None
         if context.role is Role.PART:
             # A list names all its documents: the store has been asked for the first one already.
             return request
         if context.role is Role.PAGE:
-            return self._follow_page(request, response, visit, key)
+            return self._follow_page(request, response, pending, key)
         end = self._store.documents.find_end(context.walk.feed, key, Role.ARCHIVE, run)
         if end is None:
             return request
-        if end.loop or _is_read(end.step, visit, run):
-            return self._loop(request, visit)
+        if end.loop or _is_read(end.step, pending, run):
+            self._loop(request, pending)
+            return None
         if end.step is None or end.step.key != key:
             self._skip(request)
         return None if end.step is None else self._replace(request, end.step, key)
@@ -139,18 +136,18 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     # walks have brought, before pages that have all been read, ends the walk. And not behind one that an
     # earlier walk has left unread: what was new at that time has moved on since, nobody knows how far.
     def _follow_page(
-        self, request: Request, response: Response, visit: Visit | None, key: str
+        self, request: Request, response: Response, pending: PendingDocument | None, key: str
     ) -> Request | None:
         context = context_of(request)
         feed, run = context.walk.feed, context.walk.run
-        if _is_read(self._store.documents.find(feed, key), visit, run):
-            return self._loop(request, visit)
-        if visit is not None:
-            before = self._store.documents.find(feed, visit.key)
-            visit.left_over = context_of(response).left_over or _is_left_over(before, visit)
-            if visit.left_over:
+        if _is_read(self._store.documents.find(feed, key), pending, run):
+            self._loop(request, pending)
+            return None
+        if pending is not None and pending.result is not None:
+            if context_of(response).left_over or self._is_left_over(pending.result.fetch):
+                pending.note_left_over()
                 return with_context(request, replace(context, left_over=True))
-            if leads_on(visit):
+            if must_follow(pending.result, pending.batch.stored):
                 return request
         end = self._store.documents.find_end(feed, key, Role.PAGE, run)
         if end is None or end.loop or end.step is not None:
@@ -158,33 +155,34 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         self._skip(request)
         return None
 
+    def _is_left_over(self, fetch: Fetch) -> bool:
+        """Whether a page that is being read was left unread by an earlier walk."""
+        step = self._store.documents.find(fetch.feed, fetch.key)
+        if step is None or step.role is not Role.PAGE or step.is_processed:
+            return False
+        return step.place.walk < fetch.place.walk
+
     def _skip(self, request: Request) -> None:
         logger.debug("Already processed: %s", printable(context_of(request).requested_url))
         if self.stats:
             self.stats.inc_value("deltafetch/skipped")
 
-    def _loop(self, request: Request, visit: Visit | None) -> Request | None:
-        url = printable(context_of(request).requested_url)
-        if visit is None:
-            logger.warning("The chain of %s is a loop", printable(context_of(request).walk.feed))
-            return None
-        visit.loss = Loss(State.INVALID, "loop", f"links back to {url}: the chain is a loop")
-        visit.validators = None
-        visit.behind = None
-        logger.warning("%s %s", printable(visit.asked), visit.loss.detail)
-        return None
+    def _loop(self, request: Request, pending: PendingDocument | None) -> None:
+        context = context_of(request)
+        if pending is None:
+            logger.warning("The chain of %s is a loop", printable(context.walk.feed))
+        else:
+            pending.end_in_loop(printable(context.requested_url))
 
 
-def _is_read(step: Step | None, visit: Visit | None, run: int) -> bool:
+def _is_key_of(pending: PendingDocument, key: str) -> bool:
+    return pending.fetch is not None and pending.fetch.key == key
+
+
+def _is_read(step: Step | None, pending: PendingDocument | None, run: int) -> bool:
     """Whether a document has been read in this run already, or is being read."""
-    return step is not None and (step.run == run or (visit is not None and step.key == visit.key))
-
-
-def _is_left_over(step: Step | None, visit: Visit) -> bool:
-    """Whether a page that is being read was left unread by an earlier walk."""
-    if step is None or step.role is not Role.PAGE or step.is_processed:
-        return False
-    return step.place.walk < visit.place.walk
+    is_pending = step is not None and pending is not None and _is_key_of(pending, step.key)
+    return is_pending or (step is not None and step.run == run)
 
 
 def _request(request: Request, step: Step, via: str | None) -> Request:

@@ -14,7 +14,7 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.asyncio import run_in_thread
 
-from fhcrawl import logical_feed, signals
+from fhcrawl import logical_feed
 from fhcrawl.crawling import parser, reading, requests, responses, subscriptions, wordpress
 from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
@@ -25,7 +25,8 @@ from fhcrawl.exceptions import NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Kind, Role
-from fhcrawl.logical_feed.visit import Loss, State, Visit
+from fhcrawl.logical_feed.results import DocumentResult, State
+from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import base_of
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.subscriptions import Listed
     from fhcrawl.documents import Bounds, FeedDocument
     from fhcrawl.items import EntryVersion
+    from fhcrawl.logical_feed.results import Fetch, Loss
     from fhcrawl.store import Subscription
     from fhcrawl.warc.captures import Captures
 
@@ -181,100 +183,100 @@ class HistorySpider(Spider):
     # Scrapy calls a callback with the cb_kwargs of the request; `context_of` reads them.
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Read a document: yields the request for the one behind it, then its entries."""
-        visit, context = responses.visit_of(responses.asked(response), response.url), context_of(response)
-        responses.note_freshness(visit, response)
+        fetch, context = responses.fetch_from_response(response), context_of(response)
         last, digest = context.last_reading, context.body_digest
         if response.status == responses.NOT_MODIFIED and not responses.was_asked_whether(response, digest):
-            self._lose(visit, UNASKED)
+            self._lose(fetch, UNASKED)
             return
         if last is not None and digest is not None and responses.is_unchanged(response, digest):
-            self._send(signals.document_unchanged, visit=visit)
+            self._commits.record_unchanged(fetch)
             if last.older_document is not None:
-                yield self._request(requests.known_behind(visit, response, last.older_document))
+                yield self._request(requests.known_older_document(fetch, response, last.older_document))
             return
         if context.page_digest is not None and responses.digest(response) == context.page_digest:
-            self._lose(visit, reading.REPEATS)
+            self._lose(fetch, reading.REPEATS)
             return
-        yield from self._visit(visit, response)
+        yield from self._parse_document(fetch, response)
 
-    def _visit(self, visit: Visit, response: Response) -> Iterator[Request | EntryVersion]:
+    def _parse_document(self, fetch: Fetch, response: Response) -> Iterator[Request | EntryVersion]:
         if response.status == wordpress.NOT_FOUND:
-            yield from self._read(visit, response, wordpress.no_page())
+            yield from self._read(fetch, response, wordpress.no_page())
             return
         try:
             document = self._documents.read_any(response)
         except NotAFeedError as error:
-            yield from self._not_a_feed(visit, response, error)
+            yield from self._not_a_feed(fetch, response, error)
             return
         if isinstance(document, DocumentList):
-            yield from self._list(visit, response, document)
+            yield from self._list(fetch, response, document)
             return
-        if reading.is_snapshot(visit, response):
-            self._lose(visit, NO_SNAPSHOT)
+        if reading.is_snapshot(fetch, response):
+            self._lose(fetch, NO_SNAPSHOT)
             return
-        elsewhere = reading.elsewhere(visit, response, document, self.settings.getint("FHCRAWL_MAX_ARCHIVES"))
-        if elsewhere is not None:
-            shown = printable(visit.asked), printable(elsewhere)
+        found = reading.elsewhere(fetch, response, document, self.settings.getint("FHCRAWL_MAX_ARCHIVES"))
+        if found is not None:
+            shown = printable(fetch.requested_url), printable(found.url)
             logger.info("%s is not the subscription document; looking at %s", *shown)
-            yield self._request(requests.subscription_elsewhere(visit, response, elsewhere))
+            yield self._request(requests.subscription_elsewhere(fetch, response, found))
             return
-        yield from self._read(visit, response, document)
+        yield from self._read(fetch, response, document)
 
     @cached_property
     def _most(self) -> Bounds:
         return responses.bounds_of(self.settings)
 
     def _read(
-        self, visit: Visit, response: Response, document: FeedDocument
+        self, fetch: Fetch, response: Response, document: FeedDocument
     ) -> Iterator[Request | EntryVersion]:
-        entries = reading.fill(visit, response, document, self._most)
-        is_guess = wordpress.guess(visit, response)
-        reading.report(visit, document)
-        self._send(signals.document_read, visit=visit, response=response)
-        if visit.behind is not None and document.fault is None:
-            newer = logical_feed.as_newer(document, (visit.asked, visit.url), visit.role)
-            yield self._request(requests.behind(visit, response, visit.behind, is_guess, newer))
-        yield from entries
+        read = reading.read_document(fetch, response, document, self._most)
+        result = wordpress.with_guess(read.result, response)
+        is_guess = result.older_document != read.result.older_document
+        reading.log_problems(result, document)
+        pending = self._commits.record_document(response, result)
+        if result.older_document is not None and document.fault is None:
+            newer = logical_feed.as_newer(document, (fetch.requested_url, fetch.url), fetch.role)
+            link = result.older_document
+            yield self._request(requests.older_document(result, response, link, is_guess, newer))
+        yield from reading.items(pending, read)
 
-    def _list(self, visit: Visit, response: Response, listed: DocumentList) -> Iterator[Request]:
+    def _list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Iterator[Request]:
         """Read a list of documents: yields the request for the first of them that is not processed."""
-        if visit.role is not Role.SUBSCRIPTION or "dataloss" in response.flags:
-            yield from self._not_a_feed(visit, response, NotAFeedError("not-a-feed", IS_LIST))
+        if fetch.role is not Role.SUBSCRIPTION or "dataloss" in response.flags:
+            yield from self._not_a_feed(fetch, response, NotAFeedError("not-a-feed", IS_LIST))
             return
         store = StoreExtension.of(self.crawler).store
         walk = context_of(response).walk
-        if reading.is_snapshot(visit, response):
-            visit.role = Role.INDEX
+        if reading.is_snapshot(fetch, response):
+            fetch = replace(fetch, role=Role.INDEX)
             walk = replace(walk, since=listed.created_at)
-            yield self._request(requests.subscription(store.walks.read(visit.feed).anew(), walk))
-        unread = store.documents.find_first_unread(visit.feed, listed.documents)
-        step = reading.fill_list(visit, response, listed, unread)
-        self._send(signals.document_read, visit=visit, response=response)
+            yield self._request(requests.subscription(store.walks.read(fetch.feed).anew(), walk))
+        unread = store.documents.find_first_unread(fetch.feed, listed.documents)
+        result, step = reading.list_result(fetch, response, listed, unread)
+        self._commits.record_document(response, result)
         if step is not None:
             yield self._request(requests.part(step, walk))
 
     def parse_part(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Read a document that a list names: yields the request for the next one, then its entries."""
-        visit = responses.visit_of(responses.asked(response), response.url)
+        fetch, context = responses.fetch_from_response(response), context_of(response)
+        following = list(self._next_part(fetch, context))
         try:
-            document = reading.as_part(visit, self._documents.read(response))
+            document = reading.snapshot_page(fetch, self._documents.read(response))
         except NotAFeedError as error:
-            self._lose(visit, reading.unread(response, error, self._most))
-            yield from self._next_part(visit, context_of(response))
+            self._lose(fetch, reading.unread(response, error, self._most))
+            yield from following
             return
-        entries = reading.fill(visit, response, document, self._most)
-        following = list(self._next_part(visit, context_of(response)))
-        reading.report(visit, document)
-        self._send(signals.document_read, visit=visit, response=response)
+        read = reading.read_document(fetch, response, document, self._most)
+        result = read.result if following else replace(read.result, replaces=snapshot.prefix_of(fetch.key))
+        reading.log_problems(result, document)
+        pending = self._commits.record_document(response, result)
         yield from following
-        yield from entries
+        yield from reading.items(pending, read)
 
-    def _next_part(self, visit: Visit, context: RequestContext) -> Iterator[Request]:
+    def _next_part(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
         """The next document of a list, whatever has become of this one."""
-        step = StoreExtension.of(self.crawler).store.documents.find_next_part(visit.feed, visit.key)
-        if step is None:
-            visit.replaces = snapshot.prefix_of(visit.key)
-        else:
+        step = StoreExtension.of(self.crawler).store.documents.find_next_part(fetch.feed, fetch.key)
+        if step is not None:
             yield self._request(requests.part(step, context.walk, context.documents + 1))
 
     # -- captures -----------------------------------------------------------------------------------
@@ -333,68 +335,69 @@ class HistorySpider(Spider):
 
     def parse_capture(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Read a document of a web archive: yields the request for the next one, then its entries."""
-        visit = responses.visit_of(responses.asked(response), response.url)
+        fetch = responses.fetch_from_response(response)
         try:
             document = self._documents.read(response)
         except NotAFeedError as error:
-            self._lose(visit, reading.unread(response, error, self._most))
-            yield from self._next_capture(visit.feed)
+            self._lose(fetch, reading.unread(response, error, self._most))
+            yield from self._next_capture(fetch.feed)
             return
-        entries = reading.fill(visit, response, document, self._most)
-        if visit.behind is not None and self._captures is not None:
-            self._captures.want(visit.feed, visit.behind.url, 1 - visit.place.step)
+        read = reading.read_document(fetch, response, document, self._most)
+        older = read.result.older_document
+        if older is not None and self._captures is not None:
+            self._captures.want(fetch.feed, older.url, 1 - fetch.place.step)
         # The chain of that time is none of the feed's.
-        visit.behind = None
-        reading.report(visit, document)
-        self._send(signals.document_read, visit=visit, response=response)
-        yield from self._next_capture(visit.feed)
-        yield from entries
+        result = replace(read.result, older_document=None)
+        reading.log_problems(result, document)
+        pending = self._commits.record_document(response, result)
+        yield from self._next_capture(fetch.feed)
+        yield from reading.items(pending, read)
+
+    @cached_property
+    def _commits(self) -> CommitMiddleware:
+        return CommitMiddleware.of(self.crawler)
 
     @property
     def _documents(self) -> ReaderExtension:
         return ReaderExtension.of(self.crawler)
 
-    def _not_a_feed(self, visit: Visit, response: Response, error: NotAFeedError) -> Iterator[Request]:
-        context, loss = context_of(response), reading.unread(response, error, self._most)
+    def _not_a_feed(self, fetch: Fetch, response: Response, error: NotAFeedError) -> Iterator[Request]:
+        context, failure = context_of(response), reading.unread(response, error, self._most)
         if error.kind == parser.DIED:
-            self._lose(visit, loss)
+            self._lose(fetch, failure)
             return
         url = next(filter(responses.is_fetchable, error.feeds), None)
         is_new = context.last_reading is not None and context.last_reading.is_new
-        if url is not None and is_new and visit.role is Role.SUBSCRIPTION:
-            logger.info("%s is an HTML page; its feed is %s", printable(visit.asked), printable(url))
-            yield self._request(requests.subscription_elsewhere(visit, response, url))
+        if url is not None and is_new and fetch.role is Role.SUBSCRIPTION:
+            logger.info("%s is an HTML page; its feed is %s", printable(fetch.requested_url), printable(url))
+            yield self._request(requests.subscription_elsewhere(fetch, response, reading.Elsewhere(url)))
             return
-        yield from self._give_up(visit, loss, context)
+        yield from self._give_up(fetch, failure, context)
 
-    def _give_up(self, visit: Visit, loss: Loss, context: RequestContext) -> Iterator[Request]:
+    def _give_up(self, fetch: Fetch, failure: Loss, context: RequestContext) -> Iterator[Request]:
         """Note a loss; a subscription document may still be where the user said that it is."""
         if context.is_given:
             # What is missing is where it was last, as the store knows already.
-            logger.info("%s %s", printable(visit.asked), loss.detail)
-            yield from map(self._request, requests.last_known(visit, context))
+            logger.info("%s %s", printable(fetch.requested_url), failure.detail)
+            yield from map(self._request, requests.last_known(fetch, context))
             return
-        self._lose(visit, loss)
-        if loss.state is not State.KNOWN:
-            yield from map(self._request, requests.as_given(visit, context))
+        self._lose(fetch, failure)
+        if failure.state is not State.KNOWN:
+            yield from map(self._request, requests.as_given(fetch, context))
 
     def lose(self, failure: Failure) -> list[Request]:
         """Note why a document could not be fetched; a list goes on behind it."""
         request = failure.request  # type: ignore[attr-defined]
-        visit, loss, context = responses.visit_of(request, request.url), loss_of(failure), context_of(request)
-        responses.note_wait(visit, wait_of(failure))
-        others = list(self._give_up(visit, loss, context))
-        if visit.role is Role.CAPTURE and loss.state is not State.KNOWN:
-            return list(self._next_capture(visit.feed))
-        if visit.role is not Role.PART or loss.state is State.KNOWN:
+        fetch = responses.fetch_from_request(request, wait_of(failure))
+        reason, context = loss_of(failure), context_of(request)
+        others = list(self._give_up(fetch, reason, context))
+        if fetch.role is Role.CAPTURE and reason.state is not State.KNOWN:
+            return list(self._next_capture(fetch.feed))
+        if fetch.role is not Role.PART or reason.state is State.KNOWN:
             return others
-        return list(self._next_part(visit, context))
+        return list(self._next_part(fetch, context))
 
-    def _lose(self, visit: Visit, loss: Loss) -> None:
-        visit.loss = loss
-        say = logger.info if loss.state is State.KNOWN else logger.warning
-        say("%s %s", printable(visit.asked), loss.detail)
-        self._send(signals.document_lost, visit=visit)
-
-    def _send(self, signal: object, **kwargs: Any) -> None:
-        self.crawler.signals.send_catch_log(signal, spider=self, **kwargs)
+    def _lose(self, fetch: Fetch, failure: Loss) -> None:
+        say = logger.info if failure.state is State.KNOWN else logger.warning
+        say("%s %s", printable(fetch.requested_url), failure.detail)
+        self._commits.record_failure(DocumentResult(fetch, failure=failure))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Dialect
 
-    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.logical_feed.results import DocumentResult
     from fhcrawl.store.pipeline import Batch
     from fhcrawl.store.prepared import Executes
 
@@ -50,9 +50,9 @@ class Chains:
         names = {"feed_id": feed_id, "key": question.key}
         return self._statements[question.what].execute(connection, names)
 
-    def ask_ahead(self, batch: Batch, feed_id: int, visit: Visit) -> None:
-        """Ask what will be asked of the document behind a visit's."""
-        self._asked = _questions(visit)
+    def ask_ahead(self, batch: Batch, feed_id: int, result: DocumentResult) -> None:
+        """Prefetch the rows of the older document."""
+        self._asked = _questions(result)
         for question in self._asked:
             self.execute(batch, feed_id, question)
 
@@ -74,10 +74,11 @@ class Chains:
         return self._known[question]
 
 
-def _questions(visit: Visit) -> list[Question]:
-    if visit.behind is None:
+def _questions(result: DocumentResult) -> list[Question]:
+    if result.older_document is None:
         return []
-    end = Question(What.END, visit.feed, visit.behind.url)
-    if visit.behind.role is not Role.PAGE:
+    feed, older = result.fetch.feed, result.older_document
+    end = Question(What.END, feed, older.url)
+    if older.role is not Role.PAGE:
         return [end]
-    return [end, *(Question(What.DOCUMENT, visit.feed, key) for key in (visit.behind.url, visit.key))]
+    return [end, *(Question(What.DOCUMENT, feed, key) for key in (older.url, result.fetch.key))]

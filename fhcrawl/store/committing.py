@@ -1,11 +1,11 @@
-"""What a visit brought, written in one transaction."""
+"""What a document brought, written in one transaction."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import FIRST_WALK, Role, absence
-from fhcrawl.logical_feed.visit import Loss, State, brings_news, leads_on
+from fhcrawl.logical_feed.results import Loss, State, has_changes, must_follow
 from fhcrawl.store import lists, rows, statements, subscriptions
 
 if TYPE_CHECKING:
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from fhcrawl.logical_feed import Version, Winner
-    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.logical_feed.batches import CommitBatch
+    from fhcrawl.logical_feed.results import DocumentResult
     from fhcrawl.store.prepared import Executes
     from fhcrawl.store.upserts import Upserts
 
 
-HAVE_PAGES_BEHIND = (Role.SUBSCRIPTION, Role.PAGE)
+HAVE_OLDER_PAGES = (Role.SUBSCRIPTION, Role.PAGE)
 PROCESSED = Loss(State.PROCESSED, "", "")
 UNFINISHED = Loss(State.KNOWN, State.KNOWN.value, "has not been read to its end")
 ENDS_EARLIER = Loss(
@@ -41,36 +42,35 @@ class Before(NamedTuple):
     ends_earlier: bool = False
 
     @staticmethod
-    def matters(visit: Visit) -> bool:
+    def matters(result: DocumentResult, batch: CommitBatch) -> bool:
         """Whether there is something to know; there is not, for most documents."""
-        return visit.present is not None or visit.parts is not None or _may_end_earlier(visit)
+        return result.present is not None or result.parts is not None or _may_end_earlier(result, batch)
 
     @classmethod
-    def read(cls, connection: Connection, feed_id: int, visit: Visit) -> Before:
+    def read(cls, connection: Connection, feed_id: int, result: DocumentResult, batch: CommitBatch) -> Before:
         """Read it."""
         whole, unlisted = {}, []
-        if visit.present is not None and visit.loss is None:
+        if result.present is not None and result.failure is None:
             found = connection.execute(statements.WINNERS, {"feed_id": feed_id})
-            whole = rows.winners(found, visit.latest)
-        if visit.parts is not None:
-            unlisted = lists.unlisted(connection, feed_id, visit.parts)
+            whole = rows.winners(found, result.fetch.latest)
+        if result.parts is not None:
+            unlisted = lists.unlisted(connection, feed_id, result.parts)
         ends_earlier = False
-        if _may_end_earlier(visit):
-            found = connection.execute(statements.FIND_DOCUMENT, {"feed_id": feed_id, "key": visit.key})
-            known = found.first()
+        if _may_end_earlier(result, batch):
+            known = rows.find_document(connection, feed_id, result.fetch.key)
             ends_earlier = known is not None and known.behind_id is not None and known.role == Role.PAGE.value
         return cls(feed_id, whole, unlisted, ends_earlier)
 
 
 # It may have lost its link for a while. The next run looks again: if it brings nothing more, it is the end.
-def _may_end_earlier(visit: Visit) -> bool:
+def _may_end_earlier(result: DocumentResult, batch: CommitBatch) -> bool:
     """Whether a page is the last one, before which older entries have moved on."""
-    is_end = visit.role is Role.PAGE and visit.behind is None and visit.loss is None
-    return is_end and brings_news(visit)
+    is_end = result.fetch.role is Role.PAGE and result.older_document is None and result.failure is None
+    return is_end and has_changes(result, batch.stored)
 
 
 class Commit:
-    """The writing of one visit.
+    """The writing of one document.
 
     None of the statements needs another one's result, so that they go to the database together; but for what
     a snapshot replaces.
@@ -81,7 +81,8 @@ class Commit:
         connection: Executes,
         upserts: Upserts,
         before: Before,
-        visit: Visit,
+        result: DocumentResult,
+        batch: CommitBatch,
         keeps_versions: bool,
     ) -> None:
         self._keeps_versions = keeps_versions
@@ -89,22 +90,26 @@ class Commit:
         self._upserts = upserts
         self._feed_id, whole, self._unlisted, ends_earlier = before
         self._unless_lost = ENDS_EARLIER if ends_earlier else PROCESSED
-        self._visit = visit
-        self._stored = {**whole, **visit.stored}
+        self._fetch, self._result, self._batch = result.fetch, result, batch
+        self._stored = {**whole, **batch.stored}
 
     def write(self) -> int:
         """Write all; how many entries have been deleted."""
         self._write_document(self._unless_lost)
         self._write_entries()
-        if self._visit.present is not None:
+        if self._result.present is not None:
             self._forget_chain()
-        if self._visit.role is Role.SUBSCRIPTION and self._visit.parts is None and self._visit.loss is None:
+        if (
+            self._fetch.role is Role.SUBSCRIPTION
+            and self._result.parts is None
+            and self._result.failure is None
+        ):
             lists.forget_parts(self._connection, self._feed_id)
-        if self._visit.role is Role.INDEX:
-            lists.forget_others(self._connection, self._feed_id, self._visit)
+        if self._fetch.role is Role.INDEX:
+            lists.forget_others(self._connection, self._feed_id, self._result)
         kept = self._upserts if self._keeps_versions else None
-        deleted = self._delete() + lists.replace(self._connection, self._feed_id, self._visit, kept)
-        self._write_feed(has_news=bool(self._visit.accepted or self._visit.written) or deleted > 0)
+        deleted = self._delete() + lists.replace(self._connection, self._feed_id, self._result, kept)
+        self._write_feed(has_news=bool(self._batch.accepted or self._batch.written) or deleted > 0)
         return deleted
 
     # From the first piece on, the document counts as unread; and what was read behind a page, if it has to be
@@ -115,37 +120,37 @@ class Commit:
             self._write_document(UNFINISHED)
             self._write_asked()
         self._write_entries()
-        self._write_news(bool(self._visit.accepted))
+        self._write_news(bool(self._batch.accepted))
 
     def _write_feed(self, has_news: bool) -> None:
-        if self._visit.role is Role.SUBSCRIPTION:
+        if self._fetch.role is Role.SUBSCRIPTION:
             self._write_subscription(self._subscription_row())
-        if self._visit.role is Role.INDEX and self._visit.special is not None:
-            self._update_feed({"special": self._visit.special})
+        if self._fetch.role is Role.INDEX and self._fetch.special is not None:
+            self._update_feed({"special": self._fetch.special})
         self._write_news(has_news)
 
     def _write_news(self, has_news: bool) -> None:
-        if has_news and self._visit.role in (Role.SUBSCRIPTION, Role.PART):
-            self._update_feed({"news": self._visit.fetched})
+        if has_news and self._fetch.role in (Role.SUBSCRIPTION, Role.PART):
+            self._update_feed({"news": self._fetch.fetched})
 
-    def write_loss(self) -> None:
+    def write_failure(self) -> None:
         """Write that the document could not be had; a feed is what its last subscription document was."""
         self._write_document()
-        if self._visit.retry_after is not None:
-            self._update_feed({"retry_after": self._visit.retry_after})
+        if self._fetch.retry_after is not None:
+            self._update_feed({"retry_after": self._fetch.retry_after})
         self._write_asked()
 
     # The feed may have moved: then it is another document than the last one that was read.
     def _write_asked(self) -> None:
         """Write that the document, which is not read, is the feed's subscription document, if it is."""
-        if self._visit.role is Role.SUBSCRIPTION:
-            self._write_subscription({"polled": self._visit.fetched})
+        if self._fetch.role is Role.SUBSCRIPTION:
+            self._write_subscription({"polled": self._fetch.fetched})
 
     def write_confirmation(self) -> None:
         """Write that a feed's subscription document is still what it was."""
-        visit = self._visit
-        of_feed = {"b_feed_id": self._feed_id, "b_walk": visit.place.walk}
-        says = {"b_time": visit.fetched, "b_fresh": visit.fresh, "b_special": visit.special}
+        fetch = self._fetch
+        of_feed = {"b_feed_id": self._feed_id, "b_walk": fetch.place.walk}
+        says = {"b_time": fetch.fetched, "b_fresh": fetch.freshness_lifetime, "b_special": fetch.special}
         self._connection.execute(statements.CONFIRM_FEED, of_feed | says)
         self._connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed)
 
@@ -165,76 +170,77 @@ class Commit:
 
     def _write_document(self, unless_lost: Loss = PROCESSED) -> None:
         """Write the document and its link."""
-        loss = self._visit.loss or unless_lost
-        row = rows.document_row(self._feed_id, self._visit, self._write_behind(), loss)
+        failure = self._result.failure or unless_lost
+        row = rows.document_row(self._feed_id, self._result, self._write_behind(), failure)
         # It may have led to another page before, or to one where it leads to none now, and may again.
         self._unread_page()
         self._unread_pages()
         self._upserts.document.execute(self._connection, row)
-        if self._visit.behind is not None and self._visit.behind.role is Role.PAGE:
+        if self._result.older_document is not None and self._result.older_document.role is Role.PAGE:
             self._unread_page()
 
     # Pages move on, under the same URLs: what has been read behind a page says nothing any more when that
     # brings news. It counts as unread at once, so that a run that dies here hides nothing from the next one.
     def _unread_page(self) -> None:
-        visit = self._visit
-        if visit.role in HAVE_PAGES_BEHIND and (visit.left_over or leads_on(visit)):
-            parameters = {**self._numbers(), **rows.unread_row(visit)}
+        result = self._result
+        follows = result.is_left_over or must_follow(result, self._batch.stored)
+        if follows and self._fetch.role in HAVE_OLDER_PAGES:
+            parameters = {**self._numbers(), **rows.unread_row(self._fetch)}
             self._connection.execute(statements.UNREAD_PAGE, parameters)
 
     # Which pages lead where may change, and change back: those of another way are as old as the walk that has
     # read them.
     def _unread_pages(self) -> None:
-        visit = self._visit
-        if visit.role is Role.SUBSCRIPTION and brings_news(visit):
-            of_feed = {"b_feed_id": self._feed_id, **rows.unread_row(visit)}
+        if self._fetch.role is Role.SUBSCRIPTION and has_changes(self._result, self._batch.stored):
+            of_feed = {"b_feed_id": self._feed_id, **rows.unread_row(self._fetch)}
             self._connection.execute(statements.UNREAD_PAGES, of_feed)
 
     def _write_behind(self) -> str | None:
         """Write the document behind it, or the documents of a list; what names the next one."""
-        visit = self._visit
-        if visit.parts is not None:
-            for row in lists.part_rows(self._feed_id, visit):
+        result = self._result
+        if result.parts is not None:
+            for row in lists.part_rows(self._feed_id, result):
                 self._upserts.part.execute(self._connection, row)
             self._execute(statements.FORGET_DOCUMENT, [{"b_id": number} for number in self._unlisted])
-            return visit.parts[0].key if visit.parts else None
-        if visit.behind is None:
+            return result.parts[0].key if result.parts else None
+        if result.older_document is None:
             return None
-        key = visit.behind_key or visit.behind.url
-        row = rows.known_document_row(self._feed_id, visit, key, visit.behind.url, visit.behind.role)
+        role, url = result.older_document
+        key = result.older_key or url
+        row = rows.known_document_row(self._feed_id, self._fetch, key, url, role)
         self._upserts.known_document.execute(self._connection, row)
         return key
 
     def _numbers(self) -> dict[str, object]:
         """What finds the document's number."""
-        return {"b_feed_id": self._feed_id, "b_key": self._visit.key}
+        return {"b_feed_id": self._feed_id, "b_key": self._fetch.key}
 
     def _execute(self, statement: Any, parameters: list[dict[str, object]]) -> None:
         if parameters:
             self._connection.execute(statement, parameters)
 
     def _write_entries(self) -> None:
-        visit, feed_id = self._visit, self._feed_id
-        self._keep([i for i in visit.accepted if i in visit.stored or i in visit.written])
+        batch, feed_id = self._batch, self._feed_id
+        self._keep([i for i in batch.accepted if i in batch.stored or i in batch.written])
         if self._keeps_versions:
             self._upserts.version.execute_all(
                 self._connection,
-                [rows.entry_row(feed_id, version, fields) for version, fields in visit.superseded.values()],
+                [rows.entry_row(feed_id, version, fields) for version, fields in batch.superseded.values()],
             )
         self._upserts.entry.execute_all(
             self._connection,
-            [rows.entry_row(feed_id, version, fields) for version, fields in visit.accepted.values()],
+            [rows.entry_row(feed_id, version, fields) for version, fields in batch.accepted.values()],
         )
         self._write_changes()
         self._execute(
             statements.CONFIRM_ENTRY,
             [
                 rows.times_row(feed_id, version, fields)
-                for version, fields in visit.confirmed.values()
+                for version, fields in batch.confirmed.values()
                 if not self._is_superseded(version)
             ],
         )
-        self._note_uncounted([*visit.accepted, *visit.confirmed])
+        self._note_uncounted([*batch.accepted, *batch.confirmed])
 
     # What is replaced while a clock is wrong may be the newest version by a clock that is right: its document
     # is read again then, as those are that such a clock has read.
@@ -247,7 +253,7 @@ class Commit:
                 continue
             place = winner.order.walk, winner.order.step
             earliest[place] = min(winner.uncounted, earliest.get(place, winner.uncounted))
-        earliest.pop(self._visit.place, None)
+        earliest.pop(self._fetch.place, None)
         self._execute(
             statements.NOTE_UNCOUNTED,
             [
@@ -265,7 +271,7 @@ class Commit:
 
     def _is_superseded(self, version: Version) -> bool:
         """Whether it would confirm another content than its own."""
-        accepted, *_ = self._visit.accepted.get(version.id) or (self._visit.written.get(version.id),)
+        accepted, *_ = self._batch.accepted.get(version.id) or (self._batch.written.get(version.id),)
         if accepted is not None:
             return accepted.order > version.order or accepted.digest != version.digest
         # Its equal was not accepted: a pipeline has dropped it.
@@ -274,7 +280,7 @@ class Commit:
     def _write_changes(self) -> None:
         begun: dict[str, str | None] = {}
         settled: list[str] = []
-        for entry_id, (version, _fields) in self._visit.accepted.items():
+        for entry_id, (version, _fields) in self._batch.accepted.items():
             exported = self._exported(entry_id)
             if version.digest == exported:
                 settled.append(entry_id)
@@ -285,7 +291,7 @@ class Commit:
 
     def _exported(self, entry_id: str) -> str | None:
         """Digest of what was last exported of an entry; None if nothing ever was."""
-        before = self._visit.stored.get(entry_id)
+        before = self._batch.stored.get(entry_id)
         if before is None:
             return None
         return before.exported if before.pending else before.digest
@@ -300,26 +306,26 @@ class Commit:
         self._execute(statements.SETTLE_CHANGE, [{"b_feed_id": self._feed_id, "b_id": i} for i in ids])
 
     def _subscription_row(self) -> dict[str, object]:
-        visit = self._visit
-        etag, last_modified, body_digest = visit.validators or (None, None, None)
+        fetch, result = self._fetch, self._result
+        etag, last_modified, body_digest = result.validators or (None, None, None)
         return {
-            "location": visit.location or visit.asked,
-            "title": visit.title,
-            "kind": visit.kind,
-            "walk": visit.place.walk,
-            "crawled": visit.fetched,
+            "location": fetch.location or fetch.requested_url,
+            "title": result.title,
+            "kind": result.kind,
+            "walk": fetch.place.walk,
+            "crawled": fetch.fetched,
             "etag": etag,
             "last_modified": last_modified,
-            "validated_url": visit.url if etag or last_modified else None,
+            "validated_url": fetch.url if etag or last_modified else None,
             "body_digest": body_digest,
-            **subscriptions.answer_row(visit),
-            **({} if visit.special is None else {"special": visit.special}),
+            **subscriptions.answer_row(result),
+            **({} if fetch.special is None else {"special": fetch.special}),
         }
 
     def _delete(self) -> int:
         """Delete what tombstones and absence ask for; how many live entries that were."""
-        deletions = [v for v in self._visit.deletions if self._wins(v)]
-        if self._visit.present is not None and self._visit.loss is None:
+        deletions = [v for v in self._result.deletions if self._wins(v)]
+        if self._result.present is not None and self._result.failure is None:
             deletions += self._absences({v.id for v in deletions})
         known = {v.id: self._stored[v.id] for v in deletions if v.id in self._stored}
         self._note_uncounted(list(known))
@@ -336,14 +342,14 @@ class Commit:
         return len(live)
 
     def _wins(self, deletion: Version) -> bool:
-        winner = self._visit.winners.get(deletion.id)
+        winner = self._batch.winners.get(deletion.id)
         return winner is not None and winner.order == deletion.order and not winner.digest
 
     # RFC 5005, 2: "any entry not actually in the feed document SHOULD NOT be considered part of that feed."
     def _absences(self, buried: set[str]) -> list[Version]:
-        present = (self._visit.present or frozenset()) | buried
+        present = (self._result.present or frozenset()) | buried
         return [
-            absence(entry_id, self._visit.place)
+            absence(entry_id, self._fetch.place)
             for entry_id, winner in self._stored.items()
             if winner.digest and entry_id not in present
         ]

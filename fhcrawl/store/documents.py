@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import select
 
 from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.store import lists, rows, statements
 from fhcrawl.store.chains import Question, What
 from fhcrawl.store.committing import Before, Commit
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fhcrawl.documents.lists import Listed
-    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.logical_feed.results import DocumentResult
     from fhcrawl.store.prepared import Executes
     from fhcrawl.store.session import Session
 
@@ -100,15 +101,17 @@ class Documents(Repository):
             for row in stream(connection, chain):
                 yield row.url, Role(row.role)
 
-    def commit(self, visit: Visit) -> int:
-        """Store what a visit brought, and mark its document, in one transaction.
+    def commit(self, result: DocumentResult, batch: CommitBatch) -> int:
+        """Store what a document brought, and mark it, in one transaction.
 
         :return: how many entries have been deleted, because a complete feed no longer has them
         :raises LeaseError: if another crawl has taken the feed over
         """
-        return self._written(visit, Commit.write)
+        return self._written(result, batch, Commit.write)
 
-    def send(self, visit: Visit, done: Callable[[int | Exception], None]) -> None:
+    def send(
+        self, result: DocumentResult, batch: CommitBatch, done: Callable[[int | Exception], None]
+    ) -> None:
         """Do what `commit` does, without a wait for PostgreSQL's answer.
 
         Whatever is asked of the store from then on sees what has come of it.
@@ -116,9 +119,9 @@ class Documents(Repository):
         :param done: is called with what `commit` returns or raises, during this call or another one of this
             store, or by the event loop; `Store.settle` waits for that
         """
-        self._write(visit, Commit.write, done)
+        self._write(result, batch, Commit.write, done)
 
-    def commit_piece(self, visit: Visit, is_first: bool) -> None:
+    def commit_piece(self, result: DocumentResult, batch: CommitBatch, is_first: bool) -> None:
         """Store the entries of a piece of a large document, behind which there are more.
 
         The document counts as unread, whatever it was, until `commit` has marked it.
@@ -126,25 +129,32 @@ class Documents(Repository):
         :param is_first: no piece of it has been stored
         :raises LeaseError: if another crawl has taken the feed over
         """
-        self._written(visit, partial(Commit.write_piece, is_first=is_first), is_piece=True)
+        write = partial(Commit.write_piece, is_first=is_first)
+        self._written(result, batch, write, is_piece=True)
 
-    def note_loss(self, visit: Visit) -> None:
+    def note_failure(self, result: DocumentResult) -> None:
         """Note that a document could not be had; what was behind it stays known.
 
         :raises LeaseError: if another crawl has taken the feed over
         """
-        self._written(visit, Commit.write_loss)
+        self._written(result, CommitBatch(), Commit.write_failure)
 
-    def note_confirmation(self, visit: Visit) -> None:
+    def note_confirmation(self, result: DocumentResult) -> None:
         """Note that a feed's subscription document is still what it was.
 
         :raises LeaseError: if another crawl has taken the feed over
         """
-        self._written(visit, Commit.write_confirmation)
+        self._written(result, CommitBatch(), Commit.write_confirmation)
 
-    def _written(self, visit: Visit, write: Callable[[Commit], T], is_piece: bool = False) -> T:
+    def _written(
+        self,
+        result: DocumentResult,
+        batch: CommitBatch,
+        write: Callable[[Commit], T],
+        is_piece: bool = False,
+    ) -> T:
         answers: list[T | Exception] = []
-        self._write(visit, write, answers.append, is_piece)
+        self._write(result, batch, write, answers.append, is_piece)
         self._database.settle()
         [answer] = answers
         if isinstance(answer, Exception):
@@ -153,7 +163,8 @@ class Documents(Repository):
 
     def _write(
         self,
-        visit: Visit,
+        result: DocumentResult,
+        batch: CommitBatch,
         write: Callable[[Commit], T],
         done: Callable[[T | Exception], None],
         is_piece: bool = False,
@@ -161,19 +172,20 @@ class Documents(Repository):
         self._session.chains.forget()
         answer: T | Exception
         try:
-            before = self._before(visit, is_piece)
+            before = self._before(result, batch, is_piece)
 
             def written(connection: Executes) -> T:
-                return write(Commit(connection, self._session.upserts, before, visit, self.keeps_versions))
+                upserts = self._session.upserts
+                return write(Commit(connection, upserts, before, result, batch, self.keeps_versions))
 
             leases = self._session.require_leases()
             # What a snapshot replaces depends on what is in the store at the very end.
             pipeline = self._database.pipeline
-            if pipeline is not None and visit.replaces is None:
-                batch = pipeline.batch()
-                leases.fence(batch, before.feed_id)
-                result = written(batch)
-                self._database.send(pipeline, batch, lambda error: done(result if error is None else error))
+            if pipeline is not None and result.replaces is None:
+                sending = pipeline.batch()
+                leases.fence(sending, before.feed_id)
+                sent = written(sending)
+                self._database.send(pipeline, sending, lambda error: done(sent if error is None else error))
                 return
             with self._database.transaction() as connection:
                 leases.check(connection, before.feed_id)
@@ -182,11 +194,11 @@ class Documents(Repository):
             answer = error
         done(answer)
 
-    def _before(self, visit: Visit, is_piece: bool) -> Before:
-        matters = Before.matters(visit) and not is_piece
-        known = self._session.remembered_id(visit.feed)
+    def _before(self, result: DocumentResult, batch: CommitBatch, is_piece: bool) -> Before:
+        matters = Before.matters(result, batch) and not is_piece
+        known = self._session.remembered_id(result.fetch.feed)
         if known is not None and not matters:
             return Before(known, {}, [])
         with self._database.lookup() as connection:
-            feed_id = self._session.find_id(connection, visit.feed)
-            return Before.read(connection, feed_id, visit) if matters else Before(feed_id, {}, [])
+            feed_id = self._session.find_id(connection, result.fetch.feed)
+            return Before.read(connection, feed_id, result, batch) if matters else Before(feed_id, {}, [])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from fhcrawl.logical_feed import Winner
-    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.logical_feed.results import DocumentResult
     from fhcrawl.store.session import Session
 
 
@@ -32,25 +32,24 @@ class Entries(Repository):
         super().__init__(session)
         self._winners_among = statements.WinnersAmong(session.database.dialect)
 
-    def compare(self, visit: Visit) -> None:
-        """Note in a visit what the store has of its entries.
+    def compare(self, result: DocumentResult) -> dict[str, Winner]:
+        """Return the newest versions of the entries that a document holds, by id.
 
         In PostgreSQL, what `Documents.find` and `find_end` will be asked of the chain behind it is looked up
         with that.
         """
-        ids = list({version.id for version in (*visit.versions, *visit.deletions)})
+        ids = list({version.id for version in (*result.versions, *result.deletions)})
         chains = self._session.chains
         chains.forget()
         pipeline = self._database.pipeline
-        if pipeline is None or (feed_id := self._session.remembered_id(visit.feed)) is None:
-            visit.stored = self.find_winners(visit.feed, ids, visit.latest)
-            return
+        if pipeline is None or (feed_id := self._session.remembered_id(result.fetch.feed)) is None:
+            return self.find_winners(result.fetch.feed, ids, result.fetch.latest)
         batch = pipeline.batch()
         self._winners_among.execute(batch, feed_id, ids)
-        chains.ask_ahead(batch, feed_id, visit)
+        chains.ask_ahead(batch, feed_id, result)
         winners, *found = self._database.ask(pipeline, batch)
-        visit.stored = rows.winners(winners, visit.latest)
         chains.note(found)
+        return rows.winners(winners, result.fetch.latest)
 
     def find_winners(self, feed: str, ids: list[str], latest: str) -> dict[str, Winner]:
         """Return the newest versions of some entries of a feed, by id, when times until `latest` count."""

@@ -8,7 +8,7 @@ from sqlalchemy import exists, func, literal, select
 
 from fhcrawl.documents.snapshot import NAMESPACE
 from fhcrawl.logical_feed import Role, absence
-from fhcrawl.logical_feed.visit import State
+from fhcrawl.logical_feed.results import State
 from fhcrawl.store import rows, statements
 from fhcrawl.store.rows import End, Step, StoredSnapshot
 from fhcrawl.store.schema import Keyed, changes, documents, entries, feeds
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row
 
     from fhcrawl.documents.lists import Listed
-    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.logical_feed.results import DocumentResult
     from fhcrawl.store.prepared import Executes
     from fhcrawl.store.upserts import Upserts
 
@@ -27,14 +27,14 @@ _index = documents.alias("snapshot_index")
 IS_PROCESSED = documents.c.state == State.PROCESSED.value
 
 
-def part_rows(feed_id: int, visit: Visit) -> Iterator[dict[str, object]]:
+def part_rows(feed_id: int, result: DocumentResult) -> Iterator[dict[str, object]]:
     """The rows of the documents that a list names, the last one first: each names the one behind it."""
-    parts = visit.parts or []
-    same = rows.known_document_row(feed_id, visit, "", "", Role.PART)
+    parts, start = result.parts or [], result.fetch.place
+    same = rows.known_document_row(feed_id, result.fetch, "", "", Role.PART)
     behind: str | None = None
     for number in range(len(parts), 0, -1):
         key, url = parts[number - 1]
-        place = {"walk": visit.place.walk, "step": visit.place.step - number}
+        place = {"walk": start.walk, "step": start.step - number}
         yield {**same, "key": key, "url": url, **place, "b_feed_id": feed_id, "b_behind_key": behind}
         behind = key
 
@@ -95,7 +95,7 @@ def snapshot(connection: Connection, index: Row[Any]) -> StoredSnapshot:
     return StoredSnapshot(index.key, is_read, index.updated, unread_behind(connection, index))
 
 
-def forget_others(connection: Executes, feed_id: int, visit: Visit) -> None:
+def forget_others(connection: Executes, feed_id: int, result: DocumentResult) -> None:
     """Forget the indexes of other snapshots, when one has been read.
 
     If that is older than another one, the feed has to be read further back.
@@ -103,12 +103,12 @@ def forget_others(connection: Executes, feed_id: int, visit: Visit) -> None:
     others = (
         (_index.c.feed_id == feed_id)
         & (_index.c.role == Role.INDEX.value)
-        & (Keyed(_index.c.key) != Keyed(literal(visit.key)))
+        & (Keyed(_index.c.key) != Keyed(literal(result.fetch.key)))
     )
-    is_older = exists().where(others, _index.c.updated > (visit.updated or ""))
+    is_older = exists().where(others, _index.c.updated > (result.updated or ""))
     archives = (documents.c.feed_id == feed_id) & (documents.c.role == Role.ARCHIVE.value)
-    state = State.KNOWN.value
-    unread_again = {"state": state, "reason": state, "detail": rows.NOT_FETCHED, "since": visit.fetched}
+    state, fetch = State.KNOWN.value, result.fetch
+    unread_again = {"state": state, "reason": state, "detail": rows.NOT_FETCHED, "since": fetch.fetched}
     connection.execute(documents.update().where(archives, is_older).values(unread_again))
     validators = dict.fromkeys(("etag", "last_modified", "validated_url", "body_digest"))
     connection.execute(feeds.update().where(feeds.c.id == feed_id, is_older).values(validators))
@@ -117,14 +117,14 @@ def forget_others(connection: Executes, feed_id: int, visit: Visit) -> None:
 
 # Snapshot: it is the whole state. A later one has another id, and so have all its entities: what is only in
 # the earlier one is no longer there. Nothing is deleted before all of the later one has been read.
-def replace(connection: Executes, feed_id: int, visit: Visit, kept: Upserts | None) -> int:
+def replace(connection: Executes, feed_id: int, result: DocumentResult, kept: Upserts | None) -> int:
     """Delete the entries of earlier snapshots, if all of a later one has been read; how many they were.
 
     :param kept: what they were is to be kept, and that they are deleted; None: it is not
     """
-    if visit.replaces is None or _has_unread_parts(connection, feed_id):
+    if result.replaces is None or _has_unread_parts(connection, feed_id):
         return 0
-    earlier = _earlier(feed_id, visit.replaces)
+    earlier = _earlier(feed_id, result.replaces)
     live = earlier & (entries.c.digest != "")
     is_pending = exists().where(statements.CHANGE_OF_ENTRY)
     if kept is not None:
@@ -136,7 +136,7 @@ def replace(connection: Executes, feed_id: int, visit: Visit, kept: Upserts | No
     connection.execute(changes.insert().from_select(["feed_id", "id", "exported_digest"], begun))
     never_exported = changes.c.exported_digest.is_(None) & exists().where(live, statements.CHANGE_OF_ENTRY)
     connection.execute(changes.delete().where(changes.c.feed_id == feed_id, never_exported))
-    order = dict(zip(statements.ORDER, absence("", visit.place).order, strict=True))
+    order = dict(zip(statements.ORDER, absence("", result.fetch.place).order, strict=True))
     deleted: int = connection.execute(entries.update().where(live).values(digest="", **order)).rowcount
     return deleted
 

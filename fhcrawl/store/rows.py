@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import Place, Role, Winner, captured
 from fhcrawl.logical_feed.ordering import Order
-from fhcrawl.logical_feed.visit import State
+from fhcrawl.logical_feed.results import State
 from fhcrawl.store.statements import CONTENT, ENTRIES_COLUMNS, FIND_DOCUMENT, ORDER, ORIGINAL, TIMES
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from fhcrawl.logical_feed import Kind, Reason, Verdict, Version
-    from fhcrawl.logical_feed.visit import Loss, Visit
+    from fhcrawl.logical_feed.results import DocumentResult, Fetch, Loss
 
 JSON_FIELDS = ("authors", "categories", "enclosures")
 NOT_FETCHED = "has not been fetched yet"
@@ -234,51 +234,54 @@ def _winner(claimed: Order, others: Sequence[Any], latest: str) -> Winner:
     return Winner(counted, digest, bool(is_pending), exported, uncounted)
 
 
-def document_row(feed_id: int, visit: Visit, behind_key: str | None, loss: Loss) -> dict[str, object]:
-    """The row of a visit's document.
+def document_row(
+    feed_id: int, result: DocumentResult, older_key: str | None, failure: Loss
+) -> dict[str, object]:
+    """The row of a document.
 
-    :param behind_key: names the document behind it, whose number the row gets
-    :param loss: what has become of it
+    :param older_key: names the next older document, whose number the row gets
+    :param failure: what has become of it
     """
+    fetch = result.fetch
     return {
         "feed_id": feed_id,
-        "key": visit.key,
-        "url": visit.asked,
-        "role": visit.role.value,
-        "state": loss.state.value,
-        "walk": visit.place.walk,
-        "step": visit.place.step,
+        "key": fetch.key,
+        "url": fetch.requested_url,
+        "role": fetch.role.value,
+        "state": failure.state.value,
+        "walk": fetch.place.walk,
+        "step": fetch.place.step,
         "b_feed_id": feed_id,
-        "b_behind_key": behind_key,
-        "run": visit.run,
-        "updated": visit.updated,
-        "lost_entries": visit.lost_entries,
-        "reason": loss.kind or None,
-        "detail": loss.detail or None,
-        "since": visit.fetched if loss.kind else None,
-        "fetched": visit.fetched,
-        "moved_to": visit.moved_to,
-        "uncounted": visit.uncounted,
+        "b_behind_key": older_key,
+        "run": fetch.run,
+        "updated": result.updated,
+        "lost_entries": result.lost_entries,
+        "reason": failure.kind or None,
+        "detail": failure.detail or None,
+        "since": fetch.fetched if failure.kind else None,
+        "fetched": fetch.fetched,
+        "moved_to": result.moved_to,
+        "uncounted": result.uncounted,
     }
 
 
-def unread_row(visit: Visit) -> dict[str, object]:
-    """The part of a document's row that says that nobody has read it; it is the one behind a visit's."""
-    place = visit.place.before()
+def unread_row(fetch: Fetch) -> dict[str, object]:
+    """The part of a row that says that nobody has read the next older document."""
+    place = fetch.place.before()
     return {
         "state": State.KNOWN.value,
         "walk": place.walk,
         "step": place.step,
         "reason": State.KNOWN.value,
         "detail": NOT_FETCHED,
-        "since": visit.fetched,
+        "since": fetch.fetched,
     }
 
 
-def known_document_row(feed_id: int, visit: Visit, key: str, url: str, role: Role) -> dict[str, object]:
-    """The row of the document behind a visit's, as long as nobody has read it."""
+def known_document_row(feed_id: int, fetch: Fetch, key: str, url: str, role: Role) -> dict[str, object]:
+    """The row of the next older document, as long as nobody has read it."""
     row = {"feed_id": feed_id, "key": key, "url": url, "role": role.value, "lost_entries": 0}
-    return row | unread_row(visit)
+    return row | unread_row(fetch)
 
 
 def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[object, ...]:

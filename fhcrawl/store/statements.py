@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from fhcrawl.logical_feed import Role
-from fhcrawl.logical_feed.visit import State
+from fhcrawl.logical_feed.results import State
 from fhcrawl.store.prepared import Prepared
 from fhcrawl.store.schema import (
     POSTGRESQL,

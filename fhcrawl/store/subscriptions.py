@@ -12,7 +12,7 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.polling import Poll, interval
 from fhcrawl.logical_feed.polling import next_due as due_of
-from fhcrawl.logical_feed.visit import State
+from fhcrawl.logical_feed.results import State
 from fhcrawl.store import leases, statements
 from fhcrawl.store.schema import documents, entries, feeds
 from fhcrawl.store.session import Repository
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed import Reason
     from fhcrawl.logical_feed.polling import Limits
-    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.logical_feed.results import DocumentResult
 
 # Of feeds that were subscribed before any crawl had them.
 NO_RUN = 0
@@ -141,10 +141,11 @@ def due(row: Row[Any]) -> str | None:
     return None if is_impossible else row.due
 
 
-def answer_row(visit: Visit) -> dict[str, object]:
+def answer_row(result: DocumentResult) -> dict[str, object]:
     """The part of a feed's row that says what its server and its document say of when it changes."""
-    rhythm = None if visit.rhythm is None else json.dumps(visit.rhythm)
-    return {"polled": visit.fetched, "fresh_seconds": visit.fresh, "rhythm": rhythm}
+    fetch, schedule = result.fetch, result.update_schedule
+    rhythm = None if schedule is None else json.dumps(schedule)
+    return {"polled": fetch.fetched, "fresh_seconds": fetch.freshness_lifetime, "rhythm": rhythm}
 
 
 def plan_row(row: Row[Any], reasons: Iterable[Reason], limits: Limits) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ARRAY, Integer, LargeBinary, Select, Text, bindparam, case, func, null, select
 
 from fhcrawl.logical_feed import Role
-from fhcrawl.logical_feed.visit import State
+from fhcrawl.logical_feed.results import State
 from fhcrawl.store.prepared import Prepared, Unnested
 from fhcrawl.store.schema import (
     POSTGRESQL,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, func, select
 
 from fhcrawl.logical_feed import HAS_MOVED, Kind, Reason, Role, verdict
-from fhcrawl.logical_feed.visit import State
+from fhcrawl.logical_feed.results import State
 from fhcrawl.store import subscriptions
 from fhcrawl.store.rows import NOT_FETCHED, Feed
 from fhcrawl.store.schema import documents, entries, feeds

@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, select
 from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.ordering import latest_time
-from fhcrawl.logical_feed.visit import State
+from fhcrawl.logical_feed.results import State
 from fhcrawl.store import lists
 from fhcrawl.store.leases import IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.rows import NOT_FETCHED, Subscription

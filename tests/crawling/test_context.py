@@ -31,7 +31,7 @@ from fhcrawl.crawling.context import (
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError
 from fhcrawl.logical_feed import Newer, Place, Role
-from fhcrawl.logical_feed.visit import Loss, State
+from fhcrawl.logical_feed.results import Loss, State
 
 URL = "https://example.org/feed"
 CONTEXT_OF_URL = RequestContext(WalkContext(URL, 1), URL, Role.SUBSCRIPTION, Place(1, 0))

@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 from fhcrawl.crawling.failures import loss_of
 from fhcrawl.crawling.refusals import TooManyStreams
 from fhcrawl.downloadermiddlewares.httpcompression import MOST_STREAMS, is_whole
-from fhcrawl.logical_feed.visit import State
+from fhcrawl.logical_feed.results import State
 from tests.feeds import E, atom
 from tests.server import Answer
 

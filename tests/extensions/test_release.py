@@ -18,7 +18,7 @@ from fhcrawl.store import Store
 from fhcrawl.utils.locks import locked
 from tests.feeds import E, atom
 from tests.projects import read_export
-from tests.store.test_leases import FEED, NOW, visit
+from tests.store.test_leases import FEED, NOW, read
 from tests.stores import begin_walk
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def test_export_that_was_cut_off_counts_before_more_is_appended(
         store = left.enter_context(closing(Store.open(project.database.url)))
         run = store.begin_run(job)
         begin_walk(store, FEED, run, NOW)
-        store.documents.commit(visit(run, "a"))
+        store.documents.commit(*read(run, "a"))
         number = store.exports.begin(run)
         file, beside = delivery.open_beside(path, "ab")
         file.writelines(json.dumps(entry).encode() + b"\n" for entry in store.exports.read_changes(number))

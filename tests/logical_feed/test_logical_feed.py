@@ -31,7 +31,7 @@ from fhcrawl.logical_feed import (
     verdict,
 )
 from fhcrawl.logical_feed.ordering import latest_time, order
-from fhcrawl.logical_feed.visit import Visit, brings_news, leads_on
+from fhcrawl.logical_feed.results import DocumentResult, Fetch, has_changes, must_follow
 
 LATEST = latest_time("2006-01-01T00:00:00Z")
 OLD, NEW = "2003-01-01T00:00:00Z", "2004-01-01T00:00:00Z"
@@ -141,20 +141,18 @@ class TestDecide:
         assert decide(new, winner) is outcome
 
     def test_document_of_duplicates_and_stale_versions_brings_no_news(self) -> None:
-        visit = Visit("f", "k", "k", "k", Role.PAGE, WALK, OLD, versions=[version("a"), version("b")])
-        visit.stored = {"1": Winner(version("a", NEW).order, "a")}
-        assert not brings_news(visit)
-        visit.stored = {}
-        assert brings_news(visit)
+        fetch = Fetch("f", "k", "k", "k", Role.PAGE, WALK, OLD)
+        result = DocumentResult(fetch, versions=[version("a"), version("b")])
+        assert not has_changes(result, {"1": Winner(version("a", NEW).order, "a")})
+        assert has_changes(result, {})
 
     def test_page_of_what_its_own_walk_has_stored_leads_on(self) -> None:
-        visit = Visit("f", "k", "k", "k", Role.PAGE, Place(2, -3), OLD, versions=[version("a")])
-        visit.stored = {"1": Winner(version("a").order._replace(walk=2, step=-2), "a")}
-        assert leads_on(visit)
-        visit.stored = {"1": Winner(version("a").order._replace(walk=1), "a")}
-        assert not leads_on(visit)
-        visit.versions = []
-        assert not leads_on(visit)
+        fetch = Fetch("f", "k", "k", "k", Role.PAGE, Place(2, -3), OLD)
+        result = DocumentResult(fetch, versions=[version("a")])
+        assert must_follow(result, {"1": Winner(version("a").order._replace(walk=2, step=-2), "a")})
+        earlier = {"1": Winner(version("a").order._replace(walk=1), "a")}
+        assert not must_follow(result, earlier)
+        assert not must_follow(DocumentResult(fetch), earlier)
 
 
 class TestLinks:

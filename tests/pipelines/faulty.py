@@ -88,7 +88,7 @@ class Copies:
 
     def process_item(self, item: Any) -> Any:
         assert ItemAdapter(item).asdict()["id"] == item.id
-        assert "visit" not in dataclasses.asdict(item)
+        assert "pending" not in dataclasses.asdict(item)
         assert copy.copy(item).id == item.id
         copied = copy.deepcopy(item)
         copied.title = "copied"

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter
 
 from fhcrawl.logical_feed import Place, Role
-from fhcrawl.logical_feed.visit import Loss, State, Visit
+from fhcrawl.logical_feed.batches import CommitBatch
+from fhcrawl.logical_feed.results import DocumentResult, Fetch, Loss, State
 from fhcrawl.reporting.progress import MOST_FEEDS, WINDOW_SECONDS, Counts, Progress, Rate, line
 
 MISSING = Loss(State.MISSING, "http-404", "is not there (404)")
 
 
-def visit(
-    feed: str, url: str, role: Role = Role.ARCHIVE, loss: Loss | None = None, updated: str | None = None
-) -> Visit:
-    return Visit(feed, url, url, url, role, Place(1, 0), "2026-01-01T00:00:00Z", loss=loss, updated=updated)
+def result(
+    feed: str, url: str, role: Role = Role.ARCHIVE, failure: Loss | None = None, updated: str | None = None
+) -> DocumentResult:
+    fetch = Fetch(feed, url, url, url, role, Place(1, 0), "2026-01-01T00:00:00Z")
+    return DocumentResult(fetch, failure=failure, updated=updated)
 
 
 def ask(progress: Progress, feed: str, url: str, role: Role = Role.ARCHIVE) -> None:
@@ -28,9 +30,9 @@ def test_feed_is_done_when_nothing_is_asked_for_any_more() -> None:
     # What a document asks for is asked for before it is done, and once more if it is tried again.
     ask(progress, "a", "a1")
     ask(progress, "a", "a1")
-    progress.commit(visit("a", "a", Role.SUBSCRIPTION), 0)
+    progress.commit(result("a", "a", Role.SUBSCRIPTION), CommitBatch(), 0)
     assert (progress.done, list(progress.under_way)) == (0, ["a"])
-    progress.lose(visit("a", "a1", loss=MISSING))
+    progress.lose(result("a", "a1", failure=MISSING))
     assert (progress.done, list(progress.under_way)) == (1, [])
     assert progress.problems == 1
 
@@ -39,7 +41,7 @@ def test_feed_whose_subscription_document_is_elsewhere_ends_too() -> None:
     progress = Progress(1)
     ask(progress, "a", "page.html", Role.SUBSCRIPTION)
     ask(progress, "a", "feed.xml", Role.SUBSCRIPTION)
-    progress.commit(visit("a", "feed.xml", Role.SUBSCRIPTION), 0)
+    progress.commit(result("a", "feed.xml", Role.SUBSCRIPTION), CommitBatch(), 0)
     assert progress.done == 1
 
 
@@ -55,14 +57,14 @@ def test_feed_that_waits_for_its_turn_is_to_do() -> None:
 def test_unchanged_feed_is_done_and_a_document() -> None:
     progress = Progress(1)
     ask(progress, "a", "a", Role.SUBSCRIPTION)
-    progress.confirm(visit("a", "a", Role.SUBSCRIPTION))
+    progress.confirm(result("a", "a", Role.SUBSCRIPTION))
     assert (progress.done, progress.of("a")) == (1, Counts(documents=1))
 
 
 def test_limit_is_no_problem() -> None:
     progress = Progress(1)
     ask(progress, "a", "a1")
-    progress.lose(visit("a", "a1", loss=Loss(State.KNOWN, "limit", "was left")))
+    progress.lose(result("a", "a1", failure=Loss(State.KNOWN, "limit", "was left")))
     assert progress.problems == 0
 
 
@@ -70,9 +72,8 @@ def test_entries_are_counted_of_each_feed_and_all() -> None:
     progress = Progress(2)
     for feed, new, deleted in (("a", 2, 1), ("b", 3, 0)):
         ask(progress, feed, feed, Role.SUBSCRIPTION)
-        read = visit(feed, feed, Role.SUBSCRIPTION)
-        read.counts = Counter({"fhcrawl/entry/new": new, "fhcrawl/entry/updated": 1})
-        progress.commit(read, deleted)
+        batch = CommitBatch(counts=Counter({"fhcrawl/entry/new": new, "fhcrawl/entry/updated": 1}))
+        progress.commit(result(feed, feed, Role.SUBSCRIPTION), batch, deleted)
     assert progress.of("a") == Counts(1, 2, 1, 1)
     assert progress.total == Counts(2, 5, 2, 1)
     assert progress.of("c") is None
@@ -81,7 +82,9 @@ def test_entries_are_counted_of_each_feed_and_all() -> None:
 def test_document_that_is_not_whole_is_a_problem_and_not_read() -> None:
     progress = Progress(1)
     ask(progress, "a", "a", Role.SUBSCRIPTION)
-    progress.commit(visit("a", "a", Role.SUBSCRIPTION, Loss(State.INVALID, "loop", "links back")), 0)
+    progress.commit(
+        result("a", "a", Role.SUBSCRIPTION, Loss(State.INVALID, "loop", "links back")), CommitBatch(), 0
+    )
     assert (progress.problems, progress.total.documents) == (1, 0)
 
 
@@ -90,7 +93,7 @@ def test_walk_has_come_back_to_the_oldest_document() -> None:
     ask(progress, "a", "end")
     for month in ("2004-03", "2003-12", "2004-01"):
         ask(progress, "a", month)
-        progress.commit(visit("a", month, updated=f"{month}-01T00:00:00Z"), 0)
+        progress.commit(result("a", month, updated=f"{month}-01T00:00:00Z"), CommitBatch(), 0)
     assert progress.under_way["a"].back_to == "2003-12-01T00:00:00Z"
 
 
@@ -106,7 +109,7 @@ def test_feeds_that_are_remembered_have_a_bound() -> None:
     progress = Progress(MOST_FEEDS + 5)
     for number in range(MOST_FEEDS + 2):
         ask(progress, str(number), str(number))
-        progress.commit(visit(str(number), str(number)), 0)
+        progress.commit(result(str(number), str(number)), CommitBatch(), 0)
     assert progress.done == progress.total.documents == MOST_FEEDS + 2
     assert progress.of(str(MOST_FEEDS - 1)) is not None
     assert progress.of(str(MOST_FEEDS)) is None

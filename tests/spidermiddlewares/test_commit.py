@@ -106,7 +106,7 @@ def test_document_is_under_way_until_it_is_committed(database: Database) -> None
 
     class Documents(dict[str, "str | int"]):
         def __getitem__(self, url: str) -> str | int:
-            committed.append([visit.asked for visit in engine.committed])
+            committed.append([result.fetch.requested_url for result, _batch in engine.committed])
             return super().__getitem__(url)
 
     engine = Engine(database.url, Documents(DOCUMENTS))
@@ -142,7 +142,9 @@ class AtOnce(Engine):
 class TestResponseThatABugTripsOver:
     """Before the document's turn has come, in its turn, or where it is found out which document it is."""
 
-    @pytest.fixture(params=[(ReaderExtension, "begin"), (ReaderExtension, "wait"), (commit, "visit_of")])
+    @pytest.fixture(
+        params=[(ReaderExtension, "begin"), (ReaderExtension, "wait"), (commit, "fetch_from_response")]
+    )
     def broken(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
         owner, name = request.param
         original = getattr(owner, name)
@@ -168,7 +170,7 @@ class TestResponseThatABugTripsOver:
         [said] = [r.getMessage() for r in caplog.records if "entries: " in r.getMessage()]
         assert "could not be read to its end (ValueError: an odd response)" in said
         [reason] = stored(database)[1].reasons
-        assert (reason.kind, reason.url) == ("known" if broken == "visit_of" else "error", A1)
+        assert (reason.kind, reason.url) == ("known" if broken == "fetch_from_response" else "error", A1)
         monkeypatch.undo()
         changes, _ = crawl(database, DOCUMENTS)
         assert changes == {"2": "new", "1": "new"}

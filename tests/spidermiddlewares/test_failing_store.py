@@ -18,7 +18,8 @@ from tests.spidermiddlewares.test_commit import A0, A1, DOCUMENTS, INDEX, crawl,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fhcrawl.logical_feed.visit import Visit
+    from fhcrawl.logical_feed import Winner
+    from fhcrawl.logical_feed.results import DocumentResult
     from tests.databases import Database
     from tests.projects import Project
     from tests.server import FeedServer
@@ -79,14 +80,14 @@ def fail_for(broken: object, original: Callable[..., Any]) -> Callable[..., Any]
 
 
 def fail_to_compare(
-    broken: str, original: Callable[..., None], fault: type[Exception] = StoreError
-) -> Callable[..., None]:
+    broken: str, original: Callable[..., dict[str, Winner]], fault: type[Exception] = StoreError
+) -> Callable[..., dict[str, Winner]]:
     """The store's method, that fails for a document with some entry."""
 
-    def compare(entries: Entries, visit: Visit) -> None:
-        if broken in [version.id for version in visit.versions]:
+    def compare(entries: Entries, result: DocumentResult) -> dict[str, Winner]:
+        if broken in [version.id for version in result.versions]:
             raise fault("The store failed: the disk is gone")
-        original(entries, visit)
+        return original(entries, result)
 
     return compare
 
@@ -217,7 +218,7 @@ def test_loss_that_a_bug_keeps_from_the_store_is_told_by_the_runs_verdict(
         raise ValueError("a bug in the store")
 
     crawl(database, DOCUMENTS)
-    monkeypatch.setattr(Documents, "note_loss", lose)
+    monkeypatch.setattr(Documents, "note_failure", lose)
     _, engine = crawl(database, {**DOCUMENTS, INDEX: 404})
     assert engine.stats["fhcrawl/feed/incomplete"] == 1
     assert engine.stats["fhcrawl/store/failed"] == 1

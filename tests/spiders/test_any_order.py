@@ -10,11 +10,11 @@ from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.documents import Tombstone
-from fhcrawl.logical_feed import Outcome, Place, Role, Verdict, Winner, decide, deletion
+from fhcrawl.logical_feed import Outcome, Place, Verdict, Winner, decide, deletion
 from fhcrawl.logical_feed import Version as LogicalVersion
+from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.ordering import order as logical_order
-from fhcrawl.logical_feed.visit import Visit, bury
 from fhcrawl.store import Store
 from tests.databases import examples
 from tests.engine import Engine
@@ -25,6 +25,7 @@ from tests.spooling import in_pieces
 if TYPE_CHECKING:
     from typing import Any
 
+    from fhcrawl.logical_feed.results import DocumentResult
     from tests.databases import NewDatabase
 
 INDEX = "http://example.org/index"
@@ -168,36 +169,42 @@ class Crawled:
         event(f"run {'killed' if changes is None else 'finished'}")
         # It stands in front of the newest archive of its time; archives of later times are newer.
         place = (publication.archives, 1, number)
-        for visit in engine.committed:
-            if visit.asked == INDEX:
+        for result, _batch in engine.committed:
+            if result.fetch.requested_url == INDEX:
                 self.walked = publication.archives
                 self.seen += versions(publication.subscription, INDEX, place)
             else:
-                self._archive(int(visit.asked.rpartition("a")[2]))
-        if changes is None and publication.piece and (visits := engine.read[len(engine.committed) :]):
-            self._begin(visits[0], publication, place)
+                self._archive(int(result.fetch.requested_url.rpartition("a")[2]))
+        if changes is None and publication.piece and (begun := engine.read[len(engine.committed) :]):
+            self._begin(*begun[0], publication, place)
         if 0 in publication.gaps:
             self.walked = None
         for change in changes or ():
             self._apply(change)
 
-    def _begin(self, visit: Visit, publication: Publication, place: tuple[int, int, int]) -> None:
+    def _begin(
+        self,
+        result: DocumentResult,
+        batch: CommitBatch,
+        publication: Publication,
+        place: tuple[int, int, int],
+    ) -> None:
         """A run was killed in a document, of which there are pieces in the store."""
-        document = publication.subscription
-        if visit.asked == INDEX and visit.pieces > 1:
+        document, url = publication.subscription, result.fetch.requested_url
+        if url == INDEX and batch.pieces > 1:
             self.walked = None
-        elif visit.asked != INDEX:
-            number = int(visit.asked.rpartition("a")[2])
+        elif url != INDEX:
+            number = int(url.rpartition("a")[2])
             document, place = self.history.archives[number - 1], (number, 0, 0)
         assert publication.piece is not None
-        event(f"killed behind {visit.pieces - 1} pieces")
-        found = versions(document, visit.asked, place)
+        event(f"killed behind {batch.pieces - 1} pieces")
+        found = versions(document, url, place)
         deletions = [version for version in found if version.text is None]
         entries = [version for version in found if version.text is not None]
         # What the document deletes itself was never stored; the deletion is, when the document is marked.
         self.seen += [
             version
-            for version in entries[: (visit.pieces - 1) * publication.piece]
+            for version in entries[: (batch.pieces - 1) * publication.piece]
             if not any(d.id == version.id and d.order > version.order for d in deletions)
         ]
 
@@ -332,12 +339,13 @@ def fold(placed: list[tuple[Place, Document]]) -> dict[str, Winner]:
     latest = latest_time(NOW)
     winners: dict[str, Winner] = {}
     for place, (items, updated, deleted) in placed:
-        visit = Visit(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, place, NOW, winners=winners)
-        visit.deletions = [
+        deletions = [
             LogicalVersion.at(latest, i, deletion(Tombstone(i, when), updated, place), "")
             for i, when in deleted
         ]
-        bury(visit)
+        batch = CommitBatch()
+        batch.compare(winners, deletions)
+        winners = batch.winners
         for position, item in enumerate(items):
             assert item.id is not None
             order = logical_order(item.updated, updated, place, position).counted(latest)

@@ -289,9 +289,9 @@ class TestStoreThatFails:
 def test_only_one_piece_is_in_memory(database: Database) -> None:
     text = "x" * 1000
     _changes, engine = crawl(database, {INDEX: atom([E(str(n), f"{n} {text}") for n in range(5)])}, 3)
-    [visit] = engine.committed
-    assert list(visit.accepted) == ["3", "4"]
-    assert text not in repr((visit.versions, visit.written, visit.winners))
+    [(result, batch)] = engine.committed
+    assert list(batch.accepted) == ["3", "4"]
+    assert text not in repr((result.versions, batch.written, batch.winners))
 
 
 def test_news_of_any_piece_is_news_of_the_feed(database: Database) -> None:

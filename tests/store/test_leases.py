@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +15,9 @@ from fhcrawl import items
 from fhcrawl.exceptions import BegunError, LeaseError, StoreError
 from fhcrawl.exporters import delivery
 from fhcrawl.logical_feed import Place, Role, Version
+from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.logical_feed.ordering import Order
-from fhcrawl.logical_feed.visit import Visit
+from fhcrawl.logical_feed.results import DocumentResult, Fetch
 from fhcrawl.store import Store, Subscription, leases
 from tests.stores import begin_walk
 
@@ -46,12 +48,28 @@ def opened(database: Database) -> Iterator[Store]:
     store.close()
 
 
-def visit(run: int, *contents: str) -> Visit:
-    found = Visit(FEED, FEED, FEED, FEED, Role.SUBSCRIPTION, Place(1, 0), NOW, run=run, kind="single")
+def read(run: int, *contents: str) -> tuple[DocumentResult, CommitBatch]:
+    """What is committed of the subscription document, whose entry has been edited."""
+    fetch = Fetch(FEED, FEED, FEED, FEED, Role.SUBSCRIPTION, Place(1, 0), NOW, run=run)
+    batch = CommitBatch()
     for content in contents:
         version = Version("1", Order("", 0, "", 1, 0, 0), content)
-        found.accepted = {"1": (version, {**FIELDS, "title": content})}
-    return found
+        batch.accepted = {"1": (version, {**FIELDS, "title": content})}
+    return DocumentResult(fetch, kind="single"), batch
+
+
+def refuse_all_writes(store: Store, run: int, why: str) -> None:
+    """See a store refuse to write anything about the feed."""
+    result, batch = read(run, "late")
+    documents = store.documents
+    writes = (
+        partial(documents.commit, result, batch),
+        partial(documents.note_failure, result),
+        partial(documents.note_confirmation, result),
+    )
+    for write in writes:
+        with pytest.raises(LeaseError, match=why):
+            write()
 
 
 def test_feed_belongs_to_one_run_until_that_has_ended(one: Store, two: Store) -> None:
@@ -83,15 +101,13 @@ def test_run_whose_feed_was_taken_over_writes_nothing_more(
 ) -> None:
     first, second = one.begin_run(), two.begin_run()
     begin_walk(one, FEED, first, NOW)
-    one.documents.commit(visit(first, "before"))
+    one.documents.commit(*read(first, "before"))
     database.execute(f"UPDATE runs SET expires = 1 WHERE id = {first}")
     begin_walk(two, FEED, second, NOW)
-    for write in (one.documents.commit, one.documents.note_loss, one.documents.note_confirmation):
-        with pytest.raises(LeaseError, match="has taken it over"):
-            write(visit(first, "after"))
+    refuse_all_writes(one, first, "has taken it over")
     two.close()
     with pytest.raises(LeaseError):
-        one.documents.commit(visit(first, "after"))
+        one.documents.commit(*read(first, "after"))
     assert [entry["title"] for entry in one.entries.read()] == ["before"]
     assert list(one.exports.read_changes(one.exports.begin(first))) == []
 
@@ -100,7 +116,7 @@ def test_run_that_was_silent_goes_on_if_nobody_has_taken_its_feed(one: Store, da
     run = one.begin_run()
     begin_walk(one, FEED, run, NOW)
     database.execute("UPDATE runs SET expires = 1")
-    one.documents.commit(visit(run, "after"))
+    one.documents.commit(*read(run, "after"))
     assert [entry["title"] for entry in one.entries.read()] == ["after"]
 
 
@@ -109,9 +125,9 @@ def test_processes_of_one_job_share_feeds(one: Store, two: Store, database: Data
     begin_walk(one, FEED, first, NOW)
     with pytest.raises(BegunError):
         begin_walk(two, FEED, second, NOW)
-    two.documents.commit(visit(first, "a"))
+    two.documents.commit(*read(first, "a"))
     two.close()
-    one.documents.commit(visit(first, "b"))
+    one.documents.commit(*read(first, "b"))
     for three in opened(database):
         other = three.begin_run(job="day")
         with pytest.raises(LeaseError, match="job night"):
@@ -136,7 +152,7 @@ def test_lease_is_renewed_when_it_is_due(
     assert expires() > 1
     database.execute("UPDATE runs SET expires = 1")
     later += 31
-    one.documents.commit(visit(run))
+    one.documents.commit(*read(run))
     assert expires() > 1
 
 
@@ -150,12 +166,10 @@ def test_process_of_a_job_that_is_taken_for_dead_leaves_its_feeds_and_writes_not
     assert two.overdue([first, second]) == {first}
     two.inherit(first)
     assert [feed.feed for feed in two.feeds.read(second)] == [FEED]
-    for write in (one.documents.commit, one.documents.note_loss, one.documents.note_confirmation):
-        with pytest.raises(LeaseError, match="has taken it over"):
-            write(visit(first, "late"))
+    refuse_all_writes(one, first, "has taken it over")
     with pytest.raises(LeaseError, match="has taken it over"):
         begin_walk(one, "http://example.org/other", first, NOW)
-    two.documents.commit(visit(first, "in time"))
+    two.documents.commit(*read(first, "in time"))
     assert [entry["title"] for entry in two.entries.read()] == ["in time"]
 
 
@@ -163,13 +177,13 @@ def test_processes_of_a_job_leave_feeds_alone_that_one_of_them_is_exporting(one:
     """One that has lost Redis exports at once; what others change meanwhile would not be in any export."""
     first, _second = one.begin_run(job="night"), two.begin_run(job="night")
     begin_walk(one, FEED, first, NOW)
-    one.documents.commit(visit(first, "a"))
+    one.documents.commit(*read(first, "a"))
     number = one.exports.begin(first)
     with pytest.raises(LeaseError):
-        two.documents.commit(visit(first, "b"))
+        two.documents.commit(*read(first, "b"))
     assert [entry["title"] for entry in one.exports.read_changes(number)] == ["a"]
     one.exports.end(number)
-    two.documents.commit(visit(first, "b"))
+    two.documents.commit(*read(first, "b"))
 
 
 def test_process_that_leaves_its_job_hands_over_its_feeds(one: Store, two: Store) -> None:
@@ -181,7 +195,7 @@ def test_process_that_leaves_its_job_hands_over_its_feeds(one: Store, two: Store
         with pytest.raises(BegunError):
             begin()
     assert [feed.feed for feed in two.feeds.read(second)] == [FEED]
-    two.documents.commit(visit(first, "a"))
+    two.documents.commit(*read(first, "a"))
     assert len(list(two.exports.read_changes(two.exports.begin(second)))) == 1
 
 
@@ -279,7 +293,7 @@ def test_process_that_proc_hides_is_living(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_delivery_of_a_living_run_is_its_own(one: Store, two: Store, tmp_path: Path) -> None:
     first = one.begin_run()
     begin_walk(one, FEED, first, NOW)
-    one.documents.commit(visit(first, "a"))
+    one.documents.commit(*read(first, "a"))
     number = one.exports.begin(first)
     file, beside = delivery.open_beside(tmp_path / "out.jsonl", "wb")
     written = delivery.close_whole(file, beside, tmp_path / "out.jsonl")
@@ -295,7 +309,7 @@ def test_delivery_that_was_taken_for_dead_delivers_nothing(
 ) -> None:
     first = one.begin_run()
     begin_walk(one, FEED, first, NOW)
-    one.documents.commit(visit(first, "a"))
+    one.documents.commit(*read(first, "a"))
     number = one.exports.begin(first)
     database.execute("UPDATE runs SET expires = 1")
     second = two.begin_run()
@@ -315,7 +329,7 @@ def test_process_that_slept_leaves_the_deliveries_of_others_alone(
     """Another one has settled its delivery meanwhile, and begun one of its own."""
     first = one.begin_run()
     begin_walk(one, FEED, first, NOW)
-    one.documents.commit(visit(first, "a"))
+    one.documents.commit(*read(first, "a"))
     number = one.exports.begin(first)
     database.execute("UPDATE runs SET expires = 1")
     second = two.begin_run()

@@ -13,7 +13,8 @@ import pytest
 from fhcrawl.documents.lists import Listed
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Place, Role, Verdict
-from fhcrawl.logical_feed.visit import Loss, State, Visit
+from fhcrawl.logical_feed.batches import CommitBatch
+from fhcrawl.logical_feed.results import DocumentResult, Fetch, Loss, State
 from fhcrawl.store import End, Store, statements
 from fhcrawl.store.statements import ORDER
 from tests.engine import Engine
@@ -100,15 +101,14 @@ class TestRoundTrips:
         wire, url = wired
         store = Store.open(url)
         begin_walk(store, INDEX, store.begin_run(), NOW)
-        lost = Visit(INDEX, A1, A1, A1, Role.ARCHIVE, Place(1, -1), NOW, loss=GONE)
+        lost = DocumentResult(Fetch(INDEX, A1, A1, A1, Role.ARCHIVE, Place(1, -1), NOW), failure=GONE)
         # What it takes to connect does not count.
-        store.documents.note_loss(lost)
+        store.documents.note_failure(lost)
         before = wire.trips
-        store.documents.note_loss(lost)
+        store.documents.note_failure(lost)
         assert wire.trips - before == 1
-        store.documents.note_confirmation(
-            Visit(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, Place(1, 0), NOW)
-        )
+        subscription = Fetch(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, Place(1, 0), NOW)
+        store.documents.note_confirmation(DocumentResult(subscription))
         assert wire.trips - before == 2
         store.close()
 
@@ -117,12 +117,12 @@ class TestRoundTrips:
         wire, url = wired
         store = Store.open(url)
         begin_walk(store, INDEX, store.begin_run(), NOW)
-        visit = Visit(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, Place(1, 0), NOW)
-        store.documents.commit(visit)
+        fetch = Fetch(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, Place(1, 0), NOW)
+        store.documents.commit(DocumentResult(fetch), CommitBatch())
         for names in ("abc", "bd"):
-            visit.parts = [Listed(name, f"http://example.org/{name}") for name in names]
+            parts = [Listed(name, f"http://example.org/{name}") for name in names]
             before = wire.trips
-            store.documents.commit(visit)
+            store.documents.commit(DocumentResult(fetch, parts=parts), CommitBatch())
             assert wire.trips - before == 2
         steps = [store.documents.find(INDEX, name) for name in "abcd"]
         assert [step and step.place for step in steps] == [None, Place(1, -2), None, Place(1, -2)]

@@ -10,7 +10,7 @@ from fhcrawl.exceptions import LeaseError
 from fhcrawl.logical_feed import Verdict
 from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.store import Said
-from tests.store.test_leases import FEED, NOW, opened, visit
+from tests.store.test_leases import FEED, NOW, opened, read, refuse_all_writes
 from tests.stores import begin_walk
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def two(database: Database) -> Iterator[Store]:
 def begun(store: Store, *titles: str) -> int:
     run = store.begin_run()
     store.walks.begin([FEED, OTHER], run, NOW)
-    store.documents.commit(visit(run, *titles))
+    store.documents.commit(*read(run, *titles))
     return run
 
 
@@ -63,7 +63,7 @@ def test_feed_that_a_run_has_finished_with_is_another_ones(
     known = two.walks.begin([FEED, OTHER], second, NOW)
     assert not isinstance(known[FEED], LeaseError)
     assert isinstance(known[OTHER], LeaseError)
-    two.documents.commit(visit(second, "b"))
+    two.documents.commit(*read(second, "b"))
     with pytest.raises(LeaseError):
         begin_walk(one, FEED, first, NOW)
     # The end of the first run is nothing to the feed any more.
@@ -77,17 +77,15 @@ def test_feed_that_a_run_has_finished_with_is_another_ones(
 def test_run_writes_nothing_more_to_a_feed_that_it_has_finished_with(one: Store) -> None:
     run = begun(one, "a")
     release(one, run)
-    for write in (one.documents.commit, one.documents.note_loss, one.documents.note_confirmation):
-        with pytest.raises(LeaseError):
-            write(visit(run, "b"))
+    refuse_all_writes(one, run, "has finished with it")
     answers: list[int | Exception] = []
-    one.documents.send(visit(run, "b"), answers.append)
+    one.documents.send(*read(run, "b"), answers.append)
     one.settle()
     assert isinstance(answers[0], LeaseError)
     assert titles(one, run) == ["a"]
     # Its own, if it begins anew.
     begin_walk(one, FEED, run, NOW)
-    one.documents.commit(visit(run, "b"))
+    one.documents.commit(*read(run, "b"))
     assert titles(one, run) == ["b"]
 
 
@@ -109,7 +107,7 @@ def test_feed_is_nobodys_while_its_changes_are_delivered(one: Store, two: Store)
     assert [entry["title"] for entry in one.exports.read_changes(number)] == ["a"]
     one.exports.end(number)
     begin_walk(two, FEED, second, NOW)
-    two.documents.commit(visit(second, "b"))
+    two.documents.commit(*read(second, "b"))
     assert titles(one, first) == []
     assert titles(two, second) == ["b"]
 

@@ -11,7 +11,8 @@ import pytest
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Link, Place, Role, Verdict
-from fhcrawl.logical_feed.visit import Loss, State, Visit
+from fhcrawl.logical_feed.batches import CommitBatch
+from fhcrawl.logical_feed.results import DocumentResult, Fetch, Loss, State
 from fhcrawl.store import End, Step, Store
 from tests.stores import begin_walk
 
@@ -33,12 +34,17 @@ def store(database: Database) -> Iterator[Store]:
     opened.close()
 
 
-def visit(
-    key: str, behind: str | None = None, loss: Loss | None = None, step: int = -1, role: Role = Role.ARCHIVE
-) -> Visit:
-    link = None if behind is None else Link(Role.ARCHIVE, behind)
-    place = Place(1, step)
-    return Visit(FEED, key, key, key, role, place, NOW, run=1, behind=link, loss=loss, kind="archived")
+def read(
+    key: str, older: str | None = None, step: int = -1, role: Role = Role.ARCHIVE
+) -> tuple[DocumentResult, CommitBatch]:
+    link = None if older is None else Link(Role.ARCHIVE, older)
+    fetch = Fetch(FEED, key, key, key, role, Place(1, step), NOW, run=1)
+    return DocumentResult(fetch, older_document=link, kind="archived"), CommitBatch()
+
+
+def lost(key: str, failure: Loss, step: int = -1, fetched: str = NOW) -> DocumentResult:
+    fetch = Fetch(FEED, key, key, key, Role.ARCHIVE, Place(1, step), fetched, run=1)
+    return DocumentResult(fetch, failure=failure)
 
 
 GONE = Loss(State.MISSING, "http-404", "is not there (404)")
@@ -89,7 +95,7 @@ def test_password_of_the_url_is_not_shown() -> None:
 def test_failing_database_is_a_store_error(store: Store, database: Database) -> None:
     database.execute("ALTER TABLE documents RENAME TO elsewhere")
     with pytest.raises(StoreError, match=r"The store failed: .*documents"):
-        store.documents.commit(visit("a1"))
+        store.documents.commit(*read("a1"))
 
 
 def test_unknown_feed_is_a_store_error(store: Store) -> None:
@@ -103,64 +109,61 @@ def test_document_that_is_not_known_has_no_end(store: Store) -> None:
 
 
 def test_end_of_a_chain_is_the_first_document_that_is_not_processed(store: Store) -> None:
-    store.documents.commit(visit("a3", "a2", step=-1))
+    store.documents.commit(*read("a3", "a2", step=-1))
     assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == End(
         Step("a2", "a2", Role.ARCHIVE, Place(1, -2)), loop=False
     )
-    store.documents.commit(visit("a2", "a1", step=-2))
-    store.documents.note_loss(visit("a1", loss=GONE, step=-3))
+    store.documents.commit(*read("a2", "a1", step=-2))
+    store.documents.note_failure(lost("a1", GONE, step=-3))
     assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == End(
         Step("a1", "a1", Role.ARCHIVE, Place(1, -3), 1), loop=False
     )
-    store.documents.commit(visit("a1", step=-3))
+    store.documents.commit(*read("a1", step=-3))
     assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == End(None, loop=False)
 
 
 def test_chain_of_processed_documents_that_loops_has_no_end(store: Store) -> None:
-    store.documents.commit(visit("a2", "a1"))
-    store.documents.commit(visit("a1", "a2"))
+    store.documents.commit(*read("a2", "a1"))
+    store.documents.commit(*read("a1", "a2"))
     assert store.documents.find_end(FEED, "a2", Role.ARCHIVE, 2) == End(None, loop=True)
 
 
 def test_archive_keeps_the_place_that_the_chain_gave_it(store: Store) -> None:
-    store.documents.commit(visit("a3", "a2", step=-1))
-    store.documents.commit(visit("a2", step=-7))
+    store.documents.commit(*read("a3", "a2", step=-1))
+    store.documents.commit(*read("a2", step=-7))
     step = store.documents.find(FEED, "a2")
     assert step is not None
     assert step.place == Place(1, -2)
 
 
 def test_what_a_document_said_before_it_was_lost_still_holds(store: Store, database: Database) -> None:
-    store.documents.commit(visit("a2", "a1"))
-    store.documents.note_loss(visit("a2", loss=GONE))
-    store.documents.commit(visit("a1"))
+    store.documents.commit(*read("a2", "a1"))
+    store.documents.note_failure(lost("a2", GONE))
+    store.documents.commit(*read("a1"))
     rows = database.rows("SELECT key, behind_id IS NULL FROM documents ORDER BY key")
     assert rows == [("a1", True), ("a2", False)]
 
 
 def test_gap_is_known_since_it_was_first_seen(store: Store) -> None:
-    store.documents.commit(visit(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
-    store.documents.note_loss(visit("a1", loss=GONE))
-    later = visit("a1", loss=GONE)
-    later.fetched = "2005-01-01T00:00:00Z"
-    store.documents.note_loss(later)
+    store.documents.commit(*read(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
+    store.documents.note_failure(lost("a1", GONE))
+    later = "2005-01-01T00:00:00Z"
+    store.documents.note_failure(lost("a1", GONE, fetched=later))
     [feed] = store.feeds.read()
     assert feed.verdict is Verdict.INCOMPLETE
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [("http-404", NOW)]
-    later.loss = Loss(State.FAILED, "timeout", "does not answer in time")
-    store.documents.note_loss(later)
+    late = Loss(State.FAILED, "timeout", "does not answer in time")
+    store.documents.note_failure(lost("a1", late, fetched=later))
     [feed] = store.feeds.read()
-    assert [(reason.kind, reason.since) for reason in feed.reasons] == [("timeout", later.fetched)]
+    assert [(reason.kind, reason.since) for reason in feed.reasons] == [("timeout", later)]
 
 
 def test_gap_is_not_known_since_a_time_that_has_not_come(store: Store) -> None:
-    store.documents.commit(visit(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
-    by_a_wrong_clock, later = visit("a1", loss=GONE), visit("a1", loss=GONE)
-    by_a_wrong_clock.fetched = "2040-01-01T00:00:00Z"
-    store.documents.note_loss(by_a_wrong_clock)
-    store.documents.note_loss(later)
+    store.documents.commit(*read(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
+    store.documents.note_failure(lost("a1", GONE, fetched="2040-01-01T00:00:00Z"))
+    store.documents.note_failure(lost("a1", GONE))
     [feed] = store.feeds.read()
-    assert [(reason.kind, reason.since) for reason in feed.reasons] == [("http-404", later.fetched)]
+    assert [(reason.kind, reason.since) for reason in feed.reasons] == [("http-404", NOW)]
 
 
 def test_feed_that_was_never_read_says_so(store: Store) -> None:
@@ -169,8 +172,8 @@ def test_feed_that_was_never_read_says_so(store: Store) -> None:
 
 
 def test_feed_whose_chain_loops_is_incomplete(store: Store) -> None:
-    store.documents.commit(visit(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
-    store.documents.commit(visit("a1", "a1"))
+    store.documents.commit(*read(FEED, "a1", step=0, role=Role.SUBSCRIPTION))
+    store.documents.commit(*read("a1", "a1"))
     [feed] = store.feeds.read()
     assert (feed.verdict, [reason.kind for reason in feed.reasons]) == (Verdict.INCOMPLETE, ["loop"])
 
@@ -185,10 +188,10 @@ def test_many_feeds_do_not_fill_the_memory(store: Store, monkeypatch: pytest.Mon
 
 
 def test_document_that_was_read_as_something_else_is_not_known_as_an_archive(store: Store) -> None:
-    store.documents.commit(visit("a1", step=0, role=Role.SUBSCRIPTION))
+    store.documents.commit(*read("a1", step=0, role=Role.SUBSCRIPTION))
     assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 2) is None
     assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 1) == End(None, loop=True)
-    store.documents.commit(visit("index", "a1", step=0, role=Role.SUBSCRIPTION))
+    store.documents.commit(*read("index", "a1", step=0, role=Role.SUBSCRIPTION))
     assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 2) == End(
         Step("a1", "a1", Role.ARCHIVE, Place(1, -1), 1), loop=False
     )
