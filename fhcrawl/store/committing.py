@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 HAVE_PAGES_BEHIND = (Role.SUBSCRIPTION, Role.PAGE)
 PROCESSED = Loss(State.PROCESSED, "", "")
 UNFINISHED = Loss(State.KNOWN, State.KNOWN.value, "has not been read to its end")
-ENDS_EARLIER = Loss(
-    State.KNOWN, State.KNOWN.value, "brings entries, and leads to no page any more as it did before"
-)
+ENDS_EARLIER = Loss(State.KNOWN, State.KNOWN.value, "leads to no page any more as it did before")
 
 
 class Before(NamedTuple):
@@ -32,7 +30,7 @@ class Before(NamedTuple):
 
     :param whole: the newest versions of all entries of the feed, by id, if the document is a complete feed's
     :param unlisted: numbers of the documents that a list named earlier, and names no more
-    :param ends_earlier: a page that brings news has led to another one, and leads to none now
+    :param ends_earlier: a page has led to another one, leads to none now, and is to be looked at again
     """
 
     feed_id: int
@@ -58,15 +56,16 @@ class Before(NamedTuple):
         if _may_end_earlier(visit):
             found = connection.execute(statements.FIND_DOCUMENT, {"feed_id": feed_id, "key": visit.key})
             known = found.first()
-            ends_earlier = known is not None and known.behind_id is not None and known.role == Role.PAGE.value
+            led_on = known is not None and known.behind_id is not None and known.role == Role.PAGE.value
+            ends_earlier = led_on and (brings_news(visit) or known.detail != ENDS_EARLIER.detail)
         return cls(feed_id, whole, unlisted, ends_earlier)
 
 
-# It may have lost its link for a while. The next run looks again: if it brings nothing more, it is the end.
+# It may have lost its link for a while, and what is behind it may never have been read, even if the page
+# itself brings no news. The next run looks again: if it brings nothing more, it is the end.
 def _may_end_earlier(visit: Visit) -> bool:
-    """Whether a page is the last one, before which older entries have moved on."""
-    is_end = visit.role is Role.PAGE and visit.behind is None and visit.loss is None
-    return is_end and brings_news(visit)
+    """Whether a page is the last one, and perhaps was not before."""
+    return visit.role is Role.PAGE and visit.behind is None and visit.loss is None
 
 
 class Commit:
