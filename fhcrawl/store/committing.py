@@ -56,8 +56,8 @@ class Before(NamedTuple):
         if _may_end_earlier(visit):
             found = connection.execute(statements.FIND_DOCUMENT, {"feed_id": feed_id, "key": visit.key})
             known = found.first()
-            led_on = known is not None and known.behind_id is not None and known.role == Role.PAGE.value
-            ends_earlier = led_on and (brings_news(visit) or known.detail != ENDS_EARLIER.detail)
+            if known is not None and known.behind_id is not None and known.role == Role.PAGE.value:
+                ends_earlier = brings_news(visit) or known.detail != ENDS_EARLIER.detail
         return cls(feed_id, whole, unlisted, ends_earlier)
 
 
