@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 HAVE_OLDER_PAGES = (Role.SUBSCRIPTION, Role.PAGE)
 PROCESSED = Loss(State.PROCESSED, "", "")
 UNFINISHED = Loss(State.KNOWN, State.KNOWN.value, "has not been read to its end")
-ENDS_EARLIER = Loss(
-    State.KNOWN, State.KNOWN.value, "brings entries, and leads to no page any more as it did before"
-)
+ENDS_EARLIER = Loss(State.KNOWN, State.KNOWN.value, "leads to no page any more as it did before")
 
 
 class Before(NamedTuple):
@@ -33,7 +31,7 @@ class Before(NamedTuple):
 
     :param whole: the newest versions of all entries of the feed, by id, if the document is a complete feed's
     :param unlisted: numbers of the documents that a list named earlier, and names no more
-    :param ends_earlier: a page that brings news has led to another one, and leads to none now
+    :param ends_earlier: a page has led to another one, leads to none now, and is to be looked at again
     """
 
     feed_id: int
@@ -42,9 +40,9 @@ class Before(NamedTuple):
     ends_earlier: bool = False
 
     @staticmethod
-    def matters(result: DocumentResult, batch: CommitBatch) -> bool:
+    def matters(result: DocumentResult) -> bool:
         """Whether there is something to know; there is not, for most documents."""
-        return result.present is not None or result.parts is not None or _may_end_earlier(result, batch)
+        return result.present is not None or result.parts is not None or _is_last_page(result)
 
     @classmethod
     def read(cls, connection: Connection, feed_id: int, result: DocumentResult, batch: CommitBatch) -> Before:
@@ -56,17 +54,18 @@ class Before(NamedTuple):
         if result.parts is not None:
             unlisted = lists.unlisted(connection, feed_id, result.parts)
         ends_earlier = False
-        if _may_end_earlier(result, batch):
+        if _is_last_page(result):
             known = rows.find_document(connection, feed_id, result.fetch.key)
-            ends_earlier = known is not None and known.behind_id is not None and known.role == Role.PAGE.value
+            if known is not None and known.behind_id is not None and known.role == Role.PAGE.value:
+                ends_earlier = has_changes(result, batch.stored) or known.detail != ENDS_EARLIER.detail
         return cls(feed_id, whole, unlisted, ends_earlier)
 
 
-# It may have lost its link for a while. The next run looks again: if it brings nothing more, it is the end.
-def _may_end_earlier(result: DocumentResult, batch: CommitBatch) -> bool:
-    """Whether a page is the last one, before which older entries have moved on."""
-    is_end = result.fetch.role is Role.PAGE and result.older_document is None and result.failure is None
-    return is_end and has_changes(result, batch.stored)
+# It may have lost its link for a while, and what is behind it may never have been read, even if the page
+# itself brings nothing new. The next run looks again: if it brings nothing more, it is the end.
+def _is_last_page(result: DocumentResult) -> bool:
+    """Whether a page leads to no other one."""
+    return result.fetch.role is Role.PAGE and result.older_document is None and result.failure is None
 
 
 class Commit:

@@ -195,7 +195,7 @@ class Documents(Repository):
         done(answer)
 
     def _before(self, result: DocumentResult, batch: CommitBatch, is_piece: bool) -> Before:
-        matters = Before.matters(result, batch) and not is_piece
+        matters = Before.matters(result) and not is_piece
         known = self._session.remembered_id(result.fetch.feed)
         if known is not None and not matters:
             return Before(known, {}, [])

@@ -123,6 +123,31 @@ def test_page_that_is_the_last_one_for_a_while_is_read_again(database: Database)
     assert reasons == [["paged"], ["known", "paged"], ["paged"]]
 
 
+def test_page_without_news_that_is_the_last_one_for_a_while_hides_no_gap(database: Database) -> None:
+    gap: frozenset[int] = frozenset({2})
+    reasons = []
+    for count, gaps, alone in (8, gap, None), (10, frozenset(), 1), (10, frozenset(), None):
+        Engine(database.url, pages(count, gaps, alone=alone)).crawl(INDEX)
+        opened = Store.open(database.url)
+        found = {entry["id"] for entry in opened.entries.read()}
+        [feed] = opened.feeds.read()
+        opened.close()
+        reasons.append([reason.kind for reason in feed.reasons])
+    assert found == {str(number) for number in range(1, 11)}
+    assert reasons == [["http-500", "paged"], ["known", "paged"], ["paged"]]
+
+
+def test_page_that_stays_the_last_one_is_the_end(database: Database) -> None:
+    reasons = []
+    for count, gaps, alone in (8, {2}, None), (10, set(), 1), (10, set(), 1), (10, set(), 1):
+        Engine(database.url, pages(count, frozenset(gaps), alone=alone)).crawl(INDEX)
+        opened = Store.open(database.url)
+        [feed] = opened.feeds.read()
+        opened.close()
+        reasons.append([reason.kind for reason in feed.reasons])
+    assert reasons == [["http-500", "paged"], ["known", "paged"], ["paged"], ["paged"]]
+
+
 def test_walk_of_pages_that_nothing_interrupts_ends_where_nothing_is_new(database: Database) -> None:
     asked = []
     for count in (10, 10, 12, 12):
