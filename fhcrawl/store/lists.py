@@ -106,10 +106,11 @@ def forget_others(connection: Executes, feed_id: int, result: DocumentResult) ->
         & (Keyed(_index.c.key) != Keyed(literal(result.fetch.key)))
     )
     is_older = exists().where(others, _index.c.updated > (result.updated or ""))
-    archives = (documents.c.feed_id == feed_id) & (documents.c.role == Role.ARCHIVE.value)
+    is_of_chain = documents.c.role.in_((Role.ARCHIVE.value, Role.PAGE.value))
+    chain = (documents.c.feed_id == feed_id) & is_of_chain
     state, fetch = State.KNOWN.value, result.fetch
     unread_again = {"state": state, "reason": state, "detail": rows.NOT_FETCHED, "since": fetch.fetched}
-    connection.execute(documents.update().where(archives, is_older).values(unread_again))
+    connection.execute(documents.update().where(chain, is_older).values(unread_again))
     validators = dict.fromkeys(("etag", "last_modified", "validated_url", "body_digest"))
     connection.execute(feeds.update().where(feeds.c.id == feed_id, is_older).values(validators))
     connection.execute(documents.delete().where(documents.c.id.in_(select(_index.c.id).where(others))))

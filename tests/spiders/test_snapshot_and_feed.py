@@ -146,6 +146,22 @@ class TestSnapshotBeforeAFeed:
         assert "e2" not in project.logical_feed()
         assert project.verdict() == ("complete", [])
 
+    def test_older_snapshot_lets_pages_be_read_further_back(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        for path, day, following in (("/new", 14, "/p2"), ("/p2", 10, "/p1"), ("/p1", 6, None)):
+            time = f"2023-11-{day:02}T00:00:00Z"
+            links = {"next": following} if following else {}
+            server.serve(path, atom([E(f"e{day}", updated=time)], updated=time, links=links))
+        serve_snapshot(server, "s1", ["state"], created="2023-11-12T00:00:00Z")
+        self.crawl(server, project)
+        assert "e6" not in project.logical_feed()
+        serve_snapshot(server, "s0", ["state"], created="2023-11-06T00:00:00Z")
+        server.answers["/snapshot0"] = server.answers.pop("/snapshot")
+        project.crawl(server.url("/new"), args=("-a", f"snapshot={server.url('/snapshot0')}"))
+        assert {"e6", "e10", "e14"} <= project.logical_feed().keys()
+        assert project.verdict() == ("lossy", ["paged"])
+
     def test_snapshot_without_a_time_lets_the_feed_be_read_whole(
         self, server: FeedServer, project: Project
     ) -> None:
