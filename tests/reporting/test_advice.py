@@ -28,7 +28,7 @@ def test_every_kind_of_the_readme_has_advice_and_no_other() -> None:
 
 def kinds_in_the_code() -> set[str]:
     """The kinds that a Loss, a Reason or a NotAFeedError is made with."""
-    pattern = r'(?:Loss\(\s*State\.\w+,|Reason\(|NotAFeedError\(|RefusedUrl\(|\.spoil\()\s*"([a-z-]+)"'
+    pattern = r'(?:Loss\(\s*State\.\w+,|Reason\(|NotAFeedError\(|RefusedUrl\(|\.mark_failed\()\s*"([a-z-]+)"'
     sources = (path.read_text() for path in (ROOT / "fhcrawl").rglob("*.py"))
     return {kind for source in sources for kind in re.findall(pattern, source)}
 
