@@ -220,16 +220,31 @@ def settle(store: Store, number: int, files: list[WrittenFile]) -> bool:
 
     :raises StoreError: if the store fails; then the next run settles it
     """
-    if any(file.is_named() for file in files) and all(_publish(file) for file in files):
+    if _has_begun(files) and all(_publish(file) for file in files):
         store.exports.end(number)
         return True
     for file in files:
-        # If it cannot be removed (a folder that is another user's, or no folder any more), the next export to
-        # the file does.
-        with contextlib.suppress(OSError):
-            Path(file.written).unlink()
+        _remove(file)
     store.exports.cancel(number)
     return False
+
+
+# A process that only slept may wake here. Files get their names in their order: when the first one cannot get
+# its name any more, no other one does.
+def _has_begun(files: list[WrittenFile]) -> bool:
+    """Whether any file has its name; if not, none gets it later."""
+    if any(file.is_named() for file in files):
+        return True
+    for first in files[:1]:
+        _remove(first)
+    return any(file.is_named() for file in files)
+
+
+def _remove(file: WrittenFile) -> None:
+    # If it cannot be removed (a folder that is another user's, or no folder any more), the next export to
+    # the file does.
+    with contextlib.suppress(OSError):
+        Path(file.written).unlink()
 
 
 def _publish(file: WrittenFile) -> bool:

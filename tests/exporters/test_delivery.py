@@ -119,6 +119,30 @@ def test_delivery_that_died_between_two_names_is_finished(store: Store, tmp_path
     assert store.exports.find_dead() == []
 
 
+@pytest.mark.parametrize("names", [1, 2])
+def test_delivery_of_a_process_that_wakes_while_it_is_settled_counts(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: int
+) -> None:
+    """It goes on where it slept: before the first name."""
+    (tmp_path / "other").mkdir()
+    files = [written(tmp_path), written(tmp_path / "other")]
+    number = begin(store, *files)
+    is_named = delivery.WrittenFile.is_named
+
+    def wake_after(file: delivery.WrittenFile) -> bool:
+        found = is_named(file)
+        if file == files[-1]:
+            monkeypatch.undo()
+            for one in files[:names]:
+                os.replace(one.written, one.name)
+        return found
+
+    monkeypatch.setattr(delivery.WrittenFile, "is_named", wake_after)
+    assert delivery.settle(store, number, files)
+    assert [Path(file.name).read_bytes() for file in files] == [b"line\n", b"line\n"]
+    assert pending(store) == 0
+
+
 def test_delivery_whose_file_is_gone_leaves_its_changes_to_be_exported(store: Store, tmp_path: Path) -> None:
     file = written(tmp_path)
     begin(store, file)
