@@ -190,6 +190,8 @@ def deliver(store: Store, number: int, files: Iterable[WrittenFile]) -> None:
         # What keeps a file, once it is written in the same folder, from its name: found before any has one.
         if Path(file.name).is_dir():
             raise IsADirectoryError(errno.EISDIR, "there is a folder of that name", file.name)
+        # Its folder may be gone since it was written: other places take time.
+        Path(file.written).stat()
     store.exports.note_files(number, [list(file) for file in files])
     _name(files)
     store.exports.end(number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -190,6 +191,19 @@ def test_delivery_that_cannot_name_its_file_is_cancelled(store: Store, tmp_path:
     assert not delivery.settle(store, number, [file])
     assert pending(store) == 1
     assert store.exports.find_dead() == []
+
+
+def test_delivery_of_which_a_folder_is_gone_names_no_other_file(store: Store, tmp_path: Path) -> None:
+    """The next run exports to all of them."""
+    (tmp_path / "other").mkdir()
+    files = [written(tmp_path), written(tmp_path / "other")]
+    number = store.exports.begin(1)
+    shutil.rmtree(tmp_path / "other")
+    with pytest.raises(FileNotFoundError):
+        delivery.deliver(store, number, files)
+    assert not delivery.settle(store, number, files)
+    assert not (tmp_path / "out.jsonl").exists()
+    assert pending(store) == 1
 
 
 def test_delivery_whose_folder_is_none_any_more_is_cancelled(store: Store, tmp_path: Path) -> None:
