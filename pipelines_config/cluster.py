@@ -15,10 +15,6 @@ FHCRAWL_JOB = os.environ.get("FHCRAWL_JOB", "history")
 SCHEDULER = "fhcrawl.cluster.scheduler.Scheduler"
 SCHEDULER_QUEUE_CLASS = "fhcrawl.cluster.queue.HostQueue"
 SCHEDULER_SERIALIZER = "fhcrawl.cluster.serializer"
-# scrapy-redis needs its own; requests of walks are not filtered.
-DUPEFILTER_CLASS = "scrapy_redis.dupefilter.RFPDupeFilter"
-# False: what waits is the other workers'.
-SCHEDULER_PERSIST = True
 DOWNLOADER = "fhcrawl.cluster.downloader.Downloader"
 # 8: the next document may be another worker's to fetch, and hosts are many.
 FHCRAWL_PREFETCH = 0

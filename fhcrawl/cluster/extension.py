@@ -16,6 +16,7 @@ from scrapy_redis.connection import from_settings
 from fhcrawl.cluster.board import Board
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ArgumentError, ClusterError, StoreError
+from fhcrawl.exporters.delivery import recover
 from fhcrawl.extensions.store import StoreExtension, open_store, store_url
 from fhcrawl.store import leases
 from fhcrawl.utils.text import printable
@@ -180,6 +181,8 @@ class ClusterExtension(StoreExtension):
         for dead in self._dead():
             # First the store: from then on, one that was only slow writes nothing more.
             self.store.inherit(_run_of(dead))
+            # What is in a file by now would be exported again, if its feed went on as if it were not.
+            recover(self.store)
             logger.warning("%s is gone; what it had in hand begins anew", printable(leases.shown(dead)))
             for feed, options in self.board.take_over(dead).items():
                 self._resume(spider, feed, options)

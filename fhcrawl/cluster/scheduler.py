@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from importlib import import_module
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.misc import load_object
-from scrapy_redis import scheduler
+from scrapy_redis import connection, scheduler
 
 from fhcrawl.cluster.extension import ClusterExtension
 from fhcrawl.cluster.politeness import PolitenessMiddleware
@@ -17,6 +18,8 @@ from fhcrawl.exceptions import ClusterError
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.settings import BaseSettings
+    from typing_extensions import Self
 
     from fhcrawl.cluster.board import Item
     from fhcrawl.cluster.downloader import Downloader
@@ -51,6 +54,14 @@ class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has 
     """
 
     queue: HostQueue
+
+    # Scrapy's engine cannot end a spider that has no scheduler: that Redis does not answer is found later.
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Self:
+        """Make one without scrapy-redis's look whether Redis answers, and its filter of duplicates."""
+        serializer = import_module(settings["SCHEDULER_SERIALIZER"])
+        server = connection.from_settings(settings)
+        return cls(server=server, queue_cls=settings["SCHEDULER_QUEUE_CLASS"], serializer=serializer)
 
     def open(self, spider: HistorySpider) -> None:
         """Begin to take requests."""

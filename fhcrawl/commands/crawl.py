@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 from argparse import RawDescriptionHelpFormatter
@@ -123,7 +124,15 @@ class Command(crawl.Command):
                 if self.settings["LOG_FILE"]:
                     logger.error("%s", error)
                 raise UsageError(str(error), print_help=False) from error
-        super().run(args, opts)
+        if len(args) != 1 or self.crawler_process is None:
+            super().run(args, opts)
+            return
+        crawl = self.crawler_process.crawl(self._create_crawler(args[0]), **opts.spargs)
+        if isinstance(crawl, asyncio.Task):
+            crawl.add_done_callback(log_error)
+        self.crawler_process.start()
+        if self.crawler_process.bootstrap_failed:
+            self.exitcode = 1
 
     def _check(self, spider: str, settings: BaseSettings, arguments: dict[str, str]) -> None:
         from fhcrawl.spiders.history import HistorySpider
@@ -142,6 +151,15 @@ class Command(crawl.Command):
     def _note_failure(self, sender: Crawler) -> None:
         if failures(sender.stats.get_stats()):
             self.exitcode = 1
+
+
+def log_error(crawl: asyncio.Task[None]) -> None:
+    """Log the error that has ended a crawl, before asyncio does: what fhcrawl raises is a sentence."""
+    error = None if crawl.cancelled() else crawl.exception()
+    if isinstance(error, FhcrawlError):
+        logger.error("The crawl cannot begin: %s", error)
+    elif error is not None:
+        logger.error("The crawl cannot begin", exc_info=error)
 
 
 def check(settings: BaseSettings, arguments: dict[str, str]) -> None:

@@ -24,6 +24,7 @@ Object = dict[str, Any]
 LARGE = 8 * 1024**2
 SHORTEST_VALUE = len("0,")
 ITEMS = "items"
+QUOTED_ITEMS = f'"{ITEMS}"'
 # A string without escapes; else where a string begins, or an array or object begins or ends; other values.
 TOKEN = re.compile(r'"[^"\\]*"|["\[\]{}]|[^\s"\[\]{},:]+')
 SPACE = re.compile(r"[ \t\n\r]*")
@@ -46,10 +47,12 @@ class Json(NamedTuple):
     :param members: all of them, but for `items` if that is an array
     :param items: what that holds, at most one more than there may be entries; LONG for one with a text that
         is too long; None if it is no array
+    :param lost: how many an earlier `items` holds, which is not read
     """
 
     members: Object
     items: Iterable[Any] | None
+    lost: int = 0
 
 
 _decoder = JSONDecoder(parse_int=Number, parse_float=Number)
@@ -68,7 +71,7 @@ def parse(body: bytes, most: Bounds) -> Json:
         # differ in them.
         encoding = json.detect_encoding(body)
         text = body.decode(encoding, "surrogateescape" if encoding.startswith("utf-8") else "surrogatepass")
-        if len(text) >= LARGE or _may_have_more(text, most):
+        if len(text) >= LARGE or text.count(QUOTED_ITEMS) > 1 or _may_have_more(text, most):
             return _Scanner(text, most).read()
         found = _decoder.decode(text)
     members: Object = found if isinstance(found, dict) else {}
@@ -108,18 +111,22 @@ class _Scanner:
         """Read the document."""
         members: Object = {}
         begins: list[int | None] | None = None
+        lost = 0
         self._expect("{")
         while self._has_more("}", is_first=not members and begins is None):
             name = self._name()
+            # RFC 8259, 4: of members of the same name, many implementations report the last one only.
+            if name == ITEMS:
+                lost += len(begins or ())
+                begins = None
             if name == ITEMS and self._next() == "[":
                 members.pop(name, None)
                 begins = self._begins()
-                continue
-            members[name] = self._value()
-            begins = None if name == ITEMS else begins
+            else:
+                members[name] = self._value()
         if self._next():
             raise ValueError(f"more behind its end: char {self._position}")
-        return Json(members, None if begins is None else self._items(begins))
+        return Json(members, None if begins is None else self._items(begins), lost)
 
     def _next(self) -> str:
         """The next character that is no white space; '' at the end."""

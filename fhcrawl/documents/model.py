@@ -47,7 +47,7 @@ class Entry:
 class Problem:
     """Something wrong with one entry, which never loses another one; or something that has been mended.
 
-    :param kind: `no-id`, `no-title`, `unreadable-date`, `entry-lost` (it was too broken to be read); of a
+    :param kind: `no-id`, `no-title`, `unreadable-date`, `entry-lost` (it is not read); of a
         tombstone `no-ref`; of an event `no-operation`, `backwards`; of the document `repaired`, `disagrees`
         (with the page after it), `backwards`,
         `unresolved-entities`; of what is beyond a bound `too-deep`, `too-long`, `too-many`

@@ -190,6 +190,8 @@ def deliver(store: Store, number: int, files: Iterable[WrittenFile]) -> None:
         # What keeps a file, once it is written in the same folder, from its name: found before any has one.
         if Path(file.name).is_dir():
             raise IsADirectoryError(errno.EISDIR, "there is a folder of that name", file.name)
+        # Its folder may be gone since it was written: other places take time.
+        Path(file.written).stat()
     store.exports.note_files(number, [list(file) for file in files])
     _name(files)
     store.exports.end(number)
@@ -220,16 +222,31 @@ def settle(store: Store, number: int, files: list[WrittenFile]) -> bool:
 
     :raises StoreError: if the store fails; then the next run settles it
     """
-    if any(file.is_named() for file in files) and all(_publish(file) for file in files):
+    if _has_begun(files) and all(_publish(file) for file in files):
         store.exports.end(number)
         return True
     for file in files:
-        # If it cannot be removed (a folder that is another user's, or no folder any more), the next export to
-        # the file does.
-        with contextlib.suppress(OSError):
-            Path(file.written).unlink()
+        _remove(file)
     store.exports.cancel(number)
     return False
+
+
+# A process that only slept may wake here. Files get their names in their order: when the first one cannot get
+# its name any more, no other one does.
+def _has_begun(files: list[WrittenFile]) -> bool:
+    """Whether any file has its name; if not, none gets it later."""
+    if any(file.is_named() for file in files):
+        return True
+    for first in files[:1]:
+        _remove(first)
+    return any(file.is_named() for file in files)
+
+
+def _remove(file: WrittenFile) -> None:
+    # If it cannot be removed (a folder that is another user's, or no folder any more), the next export to
+    # the file does.
+    with contextlib.suppress(OSError):
+        Path(file.written).unlink()
 
 
 def _publish(file: WrittenFile) -> bool:

@@ -38,9 +38,14 @@ def rss(inside: str, beside: str = "") -> str:
             f'<r:RDF xmlns:r="{RDF}" xmlns="{RSS_1}"><channel/><item r:about="a"/>{NO_NAMESPACE}</r:RDF>',
             id="item-without-namespace-in-RSS-1.0",
         ),
+        pytest.param(
+            rss(f'<items xmlns="{RSS_1}">{ITEM.format("")}</items>'), id="item-of-another-format-in-a-wrapper"
+        ),
+        pytest.param(rss("", f"<x>{ENTRY.format('')}</x>"), id="entry-in-a-wrapper-beside-the-channel"),
+        pytest.param(rss("").replace("</item>", f"{NO_NAMESPACE}</item>"), id="item-in-an-item"),
     ],
 )
-def test_entry_of_another_format_is_said_to_be_lost(document: str) -> None:
+def test_entry_that_is_not_read_is_said_to_be_lost(document: str) -> None:
     found = read(document.encode(), LOCATION)
     assert [entry.id for entry in found.entries] == ["a"]
     assert [problem.kind for problem in found.problems] == ["entry-lost"]
@@ -50,3 +55,21 @@ def test_entry_of_another_format_is_said_to_be_lost(document: str) -> None:
 def test_entry_in_another_element_is_foreign_markup(around: str) -> None:
     inside = f"<entry><id>a</id><title>t</title><{around}>{ENTRY.format('')}</{around}></entry>"
     assert not read(f'<feed xmlns="{ATOM}">{inside}</feed>'.encode(), LOCATION).problems
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        pytest.param(
+            '<deleted-entry xmlns="http://purl.org/atompub/tombstones/1.0" ref="b" '
+            'when="2026-01-01T00:00:00Z">{}</deleted-entry>',
+            id="deleted",
+        ),
+        pytest.param("<x><feed xmlns='http://www.w3.org/2005/Atom'>{}</feed></x>", id="another-feed"),
+    ],
+)
+@pytest.mark.parametrize("inside", [ENTRY.format(f' xmlns="{ATOM}"'), NO_NAMESPACE], ids=["entry", "item"])
+def test_entry_of_something_else_in_the_head_is_no_entry_of_the_feed(around: str, inside: str) -> None:
+    for document in (atom(around.format(inside)), rss(around.format(inside))):
+        found = read(document.encode(), LOCATION)
+        assert ([entry.id for entry in found.entries], found.problems) == (["a"], [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -119,6 +120,30 @@ def test_delivery_that_died_between_two_names_is_finished(store: Store, tmp_path
     assert store.exports.find_dead() == []
 
 
+@pytest.mark.parametrize("names", [1, 2])
+def test_delivery_of_a_process_that_wakes_while_it_is_settled_counts(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: int
+) -> None:
+    """It goes on where it slept: before the first name."""
+    (tmp_path / "other").mkdir()
+    files = [written(tmp_path), written(tmp_path / "other")]
+    number = begin(store, *files)
+    is_named = delivery.WrittenFile.is_named
+
+    def wake_after(file: delivery.WrittenFile) -> bool:
+        found = is_named(file)
+        if file == files[-1]:
+            monkeypatch.undo()
+            for one in files[:names]:
+                os.replace(one.written, one.name)
+        return found
+
+    monkeypatch.setattr(delivery.WrittenFile, "is_named", wake_after)
+    assert delivery.settle(store, number, files)
+    assert [Path(file.name).read_bytes() for file in files] == [b"line\n", b"line\n"]
+    assert pending(store) == 0
+
+
 def test_delivery_whose_file_is_gone_leaves_its_changes_to_be_exported(store: Store, tmp_path: Path) -> None:
     file = written(tmp_path)
     begin(store, file)
@@ -166,6 +191,19 @@ def test_delivery_that_cannot_name_its_file_is_cancelled(store: Store, tmp_path:
     assert not delivery.settle(store, number, [file])
     assert pending(store) == 1
     assert store.exports.find_dead() == []
+
+
+def test_delivery_of_which_a_folder_is_gone_names_no_other_file(store: Store, tmp_path: Path) -> None:
+    """The next run exports to all of them."""
+    (tmp_path / "other").mkdir()
+    files = [written(tmp_path), written(tmp_path / "other")]
+    number = store.exports.begin(1)
+    shutil.rmtree(tmp_path / "other")
+    with pytest.raises(FileNotFoundError):
+        delivery.deliver(store, number, files)
+    assert not delivery.settle(store, number, files)
+    assert not (tmp_path / "out.jsonl").exists()
+    assert pending(store) == 1
 
 
 def test_delivery_whose_folder_is_none_any_more_is_cancelled(store: Store, tmp_path: Path) -> None:

@@ -192,6 +192,26 @@ def test_locked_store_stops_the_crawl_before_it_begins(
     assert_whole(project, feed, ["5", "4"])
 
 
+def test_store_that_fails_when_the_run_begins_is_one_sentence(
+    server: FeedServer, project: Project, feed: str
+) -> None:
+    """Its check before that has found nothing."""
+    crawl_some(project, feed)
+    server.asked()
+    with closing(sqlite3.connect(store_of(project))) as other, other:
+        other.execute("CREATE TRIGGER full BEFORE INSERT ON runs BEGIN SELECT RAISE(ABORT, 'no room'); END")
+    run = project.crawl(feed)
+    assert run.exit_code == 1
+    (said,) = run.warnings()
+    assert said.startswith("ERROR: The crawl cannot begin: The store")
+    assert "no room" in said
+    assert "Traceback" not in run.log
+    assert server.asked() == []
+    with closing(sqlite3.connect(store_of(project))) as other, other:
+        other.execute("DROP TRIGGER full")
+    assert_whole(project, feed, ["5", "4"])
+
+
 class WithoutRights:
     """Runs `scrapy` so that it may not write what its file modes forbid, even for root."""
 

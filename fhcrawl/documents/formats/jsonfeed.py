@@ -49,6 +49,9 @@ def read(found: Json, url: str, keep_originals: bool, most: Bounds, collect: Col
     feed = found.members
     links = _links(feed, url)
     problems: list[Problem] = []
+    if found.lost:
+        detail = f"it has items more than once, and only the last of them are read: {found.lost} are not"
+        problems.append(Problem("entry-lost", "", detail))
     return FeedDocument(
         format="json",
         title=_line(feed, "title"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
@@ -18,7 +18,7 @@ from fhcrawl.documents.xml.elements import ATOM
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from lxml.etree import _Element
 
@@ -31,14 +31,18 @@ RDF_ROOT = f"{RDF}RDF"
 ABOUT = f"{RDF}about"
 ATOM_CONTENT = f"{ATOM}content"
 ROOTS = tuple(f"{namespace}rss" for namespace in elements.RSS_NAMESPACES)
+# Elements that items may stand in, beside the channel and the root: each costs a look at all around it.
+MOST_PLACES = 1000
 
 
 class Vocabulary(NamedTuple):
     """RSS's own names in one namespace: what reads an item's children, and which of them are dates.
 
+    :param item: the tag of items
     :param update_times: what a channel has its update time in, the best first
     """
 
+    item: str
     fields: dict[str, Fill]
     dates: dict[str, tuple[str, str]]
     update_times: tuple[str, ...]
@@ -73,25 +77,20 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     problems: list[Problem] = []
     head: Head = {}
     vocabulary = VOCABULARIES[namespace]
+    beside: Head = {}
     # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel; some of RSS 2.0 are too.
     items = chain(
-        parsed.entries(channel, f"{namespace}item", head), _items_outside(parsed, channel, f"{namespace}item")
+        zip(parsed.entries(channel, vocabulary.item, head), repeat(base), strict=False),
+        _items_elsewhere(parsed, channel, (head, beside), url, vocabulary.item, problems),
     )
-
-    def base_around(item: _Element) -> str:
-        place = item.getparent()
-        if place is channel or place is None:
-            return base
-        return around if place is root else elements.base_of(place, around)
-
     entries = parsed.collect(
-        read_item(item, base_around(item), vocabulary, problems, number)
-        for number, item in enumerate(items, 1)
+        read_item(item, around, vocabulary, problems, number)
+        for number, (item, around) in enumerate(items, 1)
     )
-    problems.extend(misplaced.in_head(head, parsed.most))
-    problems.extend(misplaced.at_root(root, f"{namespace}item", parsed.most))
+    for section in (head, beside):
+        problems.extend(misplaced.around(section, vocabulary.item, parsed.most))
     said = history.read(head, base)
-    deleted = [*head.get(DELETED_ENTRY, ()), *[child for child in root if child.tag == DELETED_ENTRY]]
+    deleted = [*head.get(DELETED_ENTRY, ()), *beside.get(DELETED_ENTRY, ())]
     return FeedDocument(
         format="rss",
         title=elements.line_of(head, f"{namespace}title"),
@@ -109,13 +108,44 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     )
 
 
-def _items_outside(parsed: Parsed, channel: _Element, tag: str) -> Iterator[_Element]:
-    """The items beside the channel, and those of other elements beside it, like a second channel."""
-    whole = parsed._replace(coming=None)
-    yield from whole.entries(parsed.root, tag, {})
-    for other in parsed.root:
-        if other is not channel and other.tag != tag:
-            yield from whole.entries(other, tag, {})
+def _items_elsewhere(
+    parsed: Parsed,
+    channel: _Element,
+    sections: tuple[Head, Head],
+    url: str,
+    tag: str,
+    problems: list[Problem],
+) -> Iterator[tuple[_Element, str]]:
+    """The items beside the channel, and those inside other elements, like a second channel, with their bases.
+
+    :param sections: the channel's other children, and what else is beside it, which is added
+    :param url: the base URL of the document
+    """
+    whole, beside = parsed._replace(coming=None), sections[1]
+    around = elements.base_of(parsed.root, url)
+    yield from zip(whole.entries(parsed.root, tag, beside), repeat(around), strict=False)
+    if channel in beside.get(channel.tag, ()):
+        beside[channel.tag].remove(channel)
+    others = [child for section in sections for children in section.values() for child in children]
+    within = (
+        zip(whole.entries(place, tag, {}), repeat(elements.base_inside(place, url)), strict=False)
+        for place in _places(others, tag, problems)
+    )
+    yield from islice(chain.from_iterable(within), parsed.most.entries + 1)
+
+
+def _places(others: Iterable[_Element], tag: str, problems: list[Problem]) -> Iterable[_Element]:
+    """The elements with items as children, among some elements and inside them."""
+    places: dict[_Element, None] = {}
+    for item in (item for other in others for item in misplaced.inside(other) if item.tag == tag):
+        if (place := item.getparent()) is None or place in places:
+            continue
+        if len(places) >= MOST_PLACES:
+            detail = f"items stand in more than {MOST_PLACES} elements; what is in the others is not read"
+            problems.append(Problem("entry-lost", "", detail))
+            break
+        places[place] = None
+    return places
 
 
 # RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if
@@ -149,6 +179,7 @@ def read_item(
         modules.finish(entry, again, base)
         name = entry.id or entry.link or entry.title or f"item {number}"
         problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
+        problems.extend(misplaced.in_entry(again, vocabulary.item, name))
     # RSS 2.0: "All elements of an item are optional, however at least one of title or description
     # must be present."
     if not (entry.id or entry.link or entry.title or entry.summary):
@@ -198,6 +229,10 @@ def _category(entry: Entry, element: _Element, base: str) -> None:
         entry.categories.append(term)
 
 
+def _item(entry: Entry, element: _Element, base: str) -> bool:
+    return True
+
+
 def _enclosure(entry: Entry, element: _Element, base: str) -> None:
     if reference := (element.get("url") or "").strip():
         url = elements.target(element, reference, base)
@@ -211,6 +246,7 @@ def _atom_content(entry: Entry, element: _Element, base: str) -> None:
 
 
 FIELDS: dict[str, Fill] = {
+    "item": _item,
     "guid": _guid,
     "title": _title,
     "link": _link,
@@ -222,6 +258,7 @@ FIELDS: dict[str, Fill] = {
 }
 VOCABULARIES = {
     namespace: Vocabulary(
+        f"{namespace}item",
         {
             **{namespace + name: fill for name, fill in FIELDS.items()},
             **modules.FIELDS,

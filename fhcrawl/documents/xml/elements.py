@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from functools import reduce
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 from xml.sax.saxutils import escape
@@ -160,6 +161,13 @@ def base_of(element: _Element, base: str) -> str:
     """The base URL inside an element (RFC 4287, 2; XML Base), given the one around it."""
     own = element.get(XML_BASE)
     return resolve(own, base) if own else base
+
+
+def base_inside(element: _Element, url: str) -> str:
+    """The base URL inside an element, given that of its document."""
+    return reduce(
+        lambda base, around: base_of(around, base), (*reversed([*element.iterancestors()]), element), url
+    )
 
 
 # RFC 4287, 2: both hold for what is inside the element too.

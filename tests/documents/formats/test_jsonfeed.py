@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhcrawl.documents import Entry, FeedDocument, read
+from fhcrawl.documents import Entry, FeedDocument, json_text, read
 
 LOCATION = "http://feeds.example/dir/feed.json"
 VERSION = "https://jsonfeed.org/version/1.1"
@@ -165,3 +165,22 @@ def test_values_of_any_type_raise_nothing_and_give_no_empty_string(
         assert "" not in strings
         "".join(filter(None, strings)).encode()
         assert (entry.content is None) == (entry.content_type is None)
+
+
+@pytest.mark.parametrize(
+    ("members", "ids", "problems"),
+    [
+        ('"items": [{"id": "1"}, {"id": "2"}], "items": [{"id": "3"}]', ["3"], ["entry-lost"]),
+        ('"items": [{"id": "1"}], "items": [], "items": [{"id": "3"}]', ["3"], ["entry-lost"]),
+        ('"items": 1, "items": [{"id": "3"}]', ["3"], []),
+        ('"items": [], "items": [{"id": "3"}]', ["3"], []),
+        ('"items": [{"id": "3", "items": [1], "_x": {"items": [1]}}]', ["3"], []),
+    ],
+)
+@pytest.mark.parametrize("size", [0, json_text.LARGE], ids=["small", "large"])
+def test_items_that_others_replace_are_said_to_be_lost(
+    members: str, ids: list[str], problems: list[str], size: int
+) -> None:
+    document = read(f'{{"version": "{VERSION}", {members}}}{" " * size}'.encode(), LOCATION)
+    assert [entry.id for entry in document.entries] == ids
+    assert [problem.kind for problem in document.problems] == problems

@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 
 from fhcrawl.documents import Entry, FeedDocument, read
+from fhcrawl.documents.formats import rss
+from fhcrawl.documents.xml import parsing
 
 LOCATION = "http://feeds.example/dir/feed"
 NAMESPACES = (
@@ -207,3 +209,34 @@ def test_item_with_anything_to_tell_it_by_is_no_problem(inside: str) -> None:
 def test_problem_of_an_item_without_a_name_says_its_position() -> None:
     document = read_rss("<item><guid>1</guid></item><item><author>a</author></item>")
     assert [(problem.kind, problem.entry) for problem in document.problems] == [("no-id", "item 2")]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param("<channel><items>{0}{1}</items>{2}</channel>", id="wrapper"),
+        pytest.param("<channel>{0}<a><b>{1}</b>{2}</a></channel>", id="wrapper-in-a-wrapper"),
+        pytest.param("<channel>{0}</channel><x><channel>{1}</channel></x>{2}", id="channel-in-a-wrapper"),
+        pytest.param("<channel/><channel>{0}</channel><channel>{1}{2}</channel>", id="channels"),
+    ],
+)
+@pytest.mark.parametrize("size", [0, parsing.LARGE], ids=["small", "large"])
+def test_items_in_other_elements_are_read(document: str, size: int) -> None:
+    items = [f"<item><guid>{number}</guid><summary>{'x' * size}</summary></item>" for number in range(3)]
+    found = read(f"<rss>{document.format(*items)}</rss>".encode(), LOCATION, keep_originals=True)
+    assert sorted(entry.id or "" for entry in found.entries) == ["0", "1", "2"]
+    assert all(f"<guid>{entry.id}</guid>".encode() in (entry.original or b"") for entry in found.entries)
+    assert (found.problems, found.fault) == ([], None)
+
+
+def test_items_in_other_elements_have_the_base_of_all_around_them() -> None:
+    inside = '<a xml:base="b/"><items xml:base="c/"><item><link>d</link></item></items></a>'
+    (entry,) = read_rss(inside).entries
+    assert entry.link == "http://feeds.example/dir/b/c/d"
+
+
+def test_items_in_too_many_elements_are_said_to_be_lost() -> None:
+    items = "".join(f"<day><item><guid>{number}</guid></item></day>" for number in range(rss.MOST_PLACES + 1))
+    found = read_rss(items)
+    assert len(found.entries) == rss.MOST_PLACES
+    assert [problem.kind for problem in found.problems] == ["entry-lost"]
