@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 from redis import Redis
 from scrapy.utils.test import get_crawler
 
-from fhcrawl import items
 from fhcrawl.cluster.board import Board
 from fhcrawl.cluster.extension import ClusterExtension
 from fhcrawl.exporters import delivery
-from fhcrawl.logical_feed import Place, Role, Version
-from fhcrawl.logical_feed.ordering import Order
-from fhcrawl.logical_feed.visit import Visit
 from fhcrawl.store import Store, leases
+from tests.store.test_leases import FEED, NOW
+from tests.store.test_leases import read as subscription
 from tests.stores import begin_walk
 
 if TYPE_CHECKING:
@@ -26,9 +24,6 @@ if TYPE_CHECKING:
     import pytest
 
     from tests.databases import Database
-
-FEED = "http://example.org/index"
-NOW = "2004-01-01T00:00:00Z"
 
 
 class Worker:
@@ -46,12 +41,9 @@ class Worker:
 
 
 def read(worker: Worker, content: str) -> None:
-    visit = Visit(FEED, FEED, FEED, FEED, Role.SUBSCRIPTION, Place(1, 0), NOW, run=worker.run, kind="single")
-    version = Version("1", Order("", 0, "", 1, 0, 0), content)
-    fields: dict[str, object] = {**dict.fromkeys(items.FIELDS), "authors": [], "categories": []}
-    visit.accepted = {"1": (version, {**fields, "enclosures": [], "title": content})}
-    visit.stored = worker.store.entries.find_winners(FEED, ["1"], NOW)
-    worker.store.documents.commit(visit)
+    result, batch = subscription(worker.run, content)
+    batch.stored = worker.store.entries.find_winners(FEED, ["1"], NOW)
+    worker.store.documents.commit(result, batch)
 
 
 def changes(worker: Worker) -> list[tuple[str, str]]:
