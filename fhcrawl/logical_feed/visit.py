@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.lists import Listed
     from fhcrawl.logical_feed import Link, Place, Role, Version
+    from fhcrawl.reasons import ReasonKind
 
 
 DROPPED = object()
@@ -35,7 +36,7 @@ class Loss(NamedTuple):
     """Why a document is not processed: its state, and the reason's kind and detail."""
 
     state: State
-    kind: str
+    kind: ReasonKind
     detail: str
 
 

@@ -15,6 +15,7 @@ from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.items import EntryItem, EntryVersion
 from fhcrawl.logical_feed.visit import DROPPED, Loss, State, bury, note_written
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -84,12 +85,17 @@ class Reading:
         """An item is through the pipelines, DROPPED, or lost to an error."""
         self._on_the_way -= 1
         if error is not None:
-            self.spoil("pipeline-error", f"lost an entry to an error in the pipelines ({_name(error)})")
+            self.spoil(
+                ReasonKind.PIPELINE_ERROR, f"lost an entry to an error in the pipelines ({_name(error)})"
+            )
         elif isinstance(item, EntryItem):
             self._accept(version, item)
         elif item is not DROPPED:
             returned = type(item).__name__
-            self.spoil("pipeline-error", f"lost an entry to a pipeline that returns {returned}, no EntryItem")
+            self.spoil(
+                ReasonKind.PIPELINE_ERROR,
+                f"lost an entry to a pipeline that returns {returned}, no EntryItem",
+            )
         self._check()
 
     def _accept(self, version: Version, item: EntryItem) -> None:
@@ -102,7 +108,7 @@ class Reading:
             self.visit.superseded.setdefault((version.id, older[0].digest), older)
         self.visit.accepted[version.id] = new
 
-    def spoil(self, kind: str, detail: str) -> None:
+    def spoil(self, kind: ReasonKind, detail: str) -> None:
         """Leave the document unmarked."""
         if self.visit is not None and self.visit.loss is None:
             self.visit.loss = Loss(State.FAILED, kind, detail)
@@ -157,7 +163,7 @@ class CommitMiddleware:
                     yield output
         except StoreError as error:
             self._extension.fail(error)
-            reading.spoil("store-error", f"could not be read to its end ({_name(error)})")
+            reading.spoil(ReasonKind.STORE_ERROR, f"could not be read to its end ({_name(error)})")
         except BaseException as error:
             self._spoil(reading, response, f"could not be read to its end ({_name(error)})")
             raise
@@ -227,10 +233,10 @@ class CommitMiddleware:
 
     def _spoil(self, reading: Reading, response: Response, detail: str) -> None:
         """Note that a document could not be read, even if nobody knows which one it is."""
-        reading.spoil("error", detail)
+        reading.spoil(ReasonKind.ERROR, detail)
         feed = feed_of(response)
         if reading.visit is None and feed is not None:
-            self._extension.untold[feed] = Loss(State.FAILED, "error", detail)
+            self._extension.untold[feed] = Loss(State.FAILED, ReasonKind.ERROR, detail)
 
     def document_read(self, visit: Visit, response: Response) -> None:
         """Look up what the store has of a document's entries."""
@@ -241,7 +247,7 @@ class CommitMiddleware:
             self._store.entries.compare(visit)
         except Exception as error:  # noqa: BLE001 - whatever it is, no entry can go on
             self._extension.fail(error)
-            reading.spoil("store-error", f"could not be compared with the store ({_name(error)})")
+            reading.spoil(ReasonKind.STORE_ERROR, f"could not be compared with the store ({_name(error)})")
             return
         visit.winners = dict(visit.stored)
         bury(visit)
@@ -277,7 +283,7 @@ class CommitMiddleware:
     def document_unchanged(self, visit: Visit) -> None:
         """Note that a subscription document is what it was."""
         self._count("document", "unchanged")
-        loss = Loss(State.FAILED, "store-error", "is unchanged, which could not be stored")
+        loss = Loss(State.FAILED, ReasonKind.STORE_ERROR, "is unchanged, which could not be stored")
         self._tell(self._store.documents.note_confirmation, visit, loss)
 
     def _tell(self, tell: Callable[[Visit], None], visit: Visit, loss: Loss) -> None:
@@ -342,7 +348,7 @@ class CommitMiddleware:
         )
         if isinstance(error, StoreError):
             self._extension.fail(error)
-        visit.loss = Loss(State.FAILED, "store-error", detail)
+        visit.loss = Loss(State.FAILED, ReasonKind.STORE_ERROR, detail)
         visit.validators = None
 
     def _send(self, signal: object, **kwargs: Any) -> None:

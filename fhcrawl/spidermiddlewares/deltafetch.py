@@ -18,6 +18,7 @@ from fhcrawl.exceptions import LeaseError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.visit import Loss, State, leads_on
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.text import printable
 
@@ -168,7 +169,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         if visit is None:
             logger.warning("The chain of %s is a loop", printable(context_of(request).walk.feed))
             return None
-        visit.loss = Loss(State.INVALID, "loop", f"links back to {url}: the chain is a loop")
+        visit.loss = Loss(State.INVALID, ReasonKind.LOOP, f"links back to {url}: the chain is a loop")
         visit.validators = None
         visit.behind = None
         logger.warning("%s %s", printable(visit.asked), visit.loss.detail)

@@ -15,7 +15,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.asyncio import run_in_thread
 
 from fhcrawl import logical_feed, signals
-from fhcrawl.crawling import parser, reading, requests, responses, subscriptions, wordpress
+from fhcrawl.crawling import reading, requests, responses, subscriptions, wordpress
 from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
@@ -26,6 +26,7 @@ from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.logical_feed.visit import Loss, State, Visit
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import base_of
@@ -239,7 +240,7 @@ class HistorySpider(Spider):
     def _list(self, visit: Visit, response: Response, listed: DocumentList) -> Iterator[Request]:
         """Read a list of documents: yields the request for the first of them that is not processed."""
         if visit.role is not Role.SUBSCRIPTION or "dataloss" in response.flags:
-            yield from self._not_a_feed(visit, response, NotAFeedError("not-a-feed", IS_LIST))
+            yield from self._not_a_feed(visit, response, NotAFeedError(ReasonKind.NOT_A_FEED, IS_LIST))
             return
         store = StoreExtension.of(self.crawler).store
         walk = context_of(response).walk
@@ -356,7 +357,7 @@ class HistorySpider(Spider):
 
     def _not_a_feed(self, visit: Visit, response: Response, error: NotAFeedError) -> Iterator[Request]:
         context, loss = context_of(response), reading.unread(response, error, self._most)
-        if error.kind == parser.DIED:
+        if error.kind is ReasonKind.READER_DIED:
             self._lose(visit, loss)
             return
         url = next(filter(responses.is_fetchable, error.feeds), None)

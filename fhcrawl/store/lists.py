@@ -107,8 +107,7 @@ def forget_others(connection: Executes, feed_id: int, visit: Visit) -> None:
     )
     is_older = exists().where(others, _index.c.updated > (visit.updated or ""))
     archives = (documents.c.feed_id == feed_id) & (documents.c.role == Role.ARCHIVE.value)
-    state = State.KNOWN.value
-    unread_again = {"state": state, "reason": state, "detail": rows.NOT_FETCHED, "since": visit.fetched}
+    unread_again = rows.UNREAD | {"since": visit.fetched}
     connection.execute(documents.update().where(archives, is_older).values(unread_again))
     validators = dict.fromkeys(("etag", "last_modified", "validated_url", "body_digest"))
     connection.execute(feeds.update().where(feeds.c.id == feed_id, is_older).values(validators))

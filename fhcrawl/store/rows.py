@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fhcrawl.logical_feed import Place, Role, Winner, captured
 from fhcrawl.logical_feed.ordering import Order
 from fhcrawl.logical_feed.visit import State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.statements import CONTENT, ENTRIES_COLUMNS, FIND_DOCUMENT, ORDER, ORIGINAL, TIMES
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 JSON_FIELDS = ("authors", "categories", "enclosures")
 NOT_FETCHED = "has not been fetched yet"
+UNREAD = {"state": State.KNOWN.value, "reason": ReasonKind.KNOWN.value, "detail": NOT_FETCHED}
 EMPTY_LIST = "[]"
 # Authors and categories come again and again.
 LISTS_REMEMBERED = 1000
@@ -234,18 +236,18 @@ def _winner(claimed: Order, others: Sequence[Any], latest: str) -> Winner:
     return Winner(counted, digest, bool(is_pending), exported, uncounted)
 
 
-def document_row(feed_id: int, visit: Visit, behind_key: str | None, loss: Loss) -> dict[str, object]:
+def document_row(feed_id: int, visit: Visit, behind_key: str | None, loss: Loss | None) -> dict[str, object]:
     """The row of a visit's document.
 
     :param behind_key: names the document behind it, whose number the row gets
-    :param loss: what has become of it
+    :param loss: why it does not count as processed, if it does not
     """
     return {
         "feed_id": feed_id,
         "key": visit.key,
         "url": visit.asked,
         "role": visit.role.value,
-        "state": loss.state.value,
+        "state": State.PROCESSED.value if loss is None else loss.state.value,
         "walk": visit.place.walk,
         "step": visit.place.step,
         "b_feed_id": feed_id,
@@ -253,9 +255,9 @@ def document_row(feed_id: int, visit: Visit, behind_key: str | None, loss: Loss)
         "run": visit.run,
         "updated": visit.updated,
         "lost_entries": visit.lost_entries,
-        "reason": loss.kind or None,
-        "detail": loss.detail or None,
-        "since": visit.fetched if loss.kind else None,
+        "reason": loss and loss.kind.value,
+        "detail": loss and loss.detail,
+        "since": loss and visit.fetched,
         "fetched": visit.fetched,
         "moved_to": visit.moved_to,
         "uncounted": visit.uncounted,
@@ -265,14 +267,7 @@ def document_row(feed_id: int, visit: Visit, behind_key: str | None, loss: Loss)
 def unread_row(visit: Visit) -> dict[str, object]:
     """The part of a document's row that says that nobody has read it; it is the one behind a visit's."""
     place = visit.place.before()
-    return {
-        "state": State.KNOWN.value,
-        "walk": place.walk,
-        "step": place.step,
-        "reason": State.KNOWN.value,
-        "detail": NOT_FETCHED,
-        "since": visit.fetched,
-    }
+    return UNREAD | {"walk": place.walk, "step": place.step, "since": visit.fetched}
 
 
 def known_document_row(feed_id: int, visit: Visit, key: str, url: str, role: Role) -> dict[str, object]:

@@ -12,6 +12,7 @@ import pytest
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Link, Place, Role, Verdict
 from fhcrawl.logical_feed.visit import Loss, State, Visit
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import End, Step, Store
 from tests.stores import begin_walk
 
@@ -41,7 +42,7 @@ def visit(
     return Visit(FEED, key, key, key, role, place, NOW, run=1, behind=link, loss=loss, kind="archived")
 
 
-GONE = Loss(State.MISSING, "http-404", "is not there (404)")
+GONE = Loss(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
 
 
 def test_runs_are_numbered(store: Store) -> None:
@@ -147,7 +148,7 @@ def test_gap_is_known_since_it_was_first_seen(store: Store) -> None:
     [feed] = store.feeds.read()
     assert feed.verdict is Verdict.INCOMPLETE
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [("http-404", NOW)]
-    later.loss = Loss(State.FAILED, "timeout", "does not answer in time")
+    later.loss = Loss(State.FAILED, ReasonKind.TIMEOUT, "does not answer in time")
     store.documents.note_loss(later)
     [feed] = store.feeds.read()
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [("timeout", later.fetched)]
