@@ -139,10 +139,9 @@ class StoreExtension:
                 for feed, options in feeds.items():
                     yield from self.begin_walks({feed: options})
                 return
+            loss = Loss(State.FAILED, ReasonKind.STORE_ERROR, f"is not crawled: {error}")
             for feed in feeds:
-                self.give_up(
-                    feed, Loss(State.FAILED, ReasonKind.STORE_ERROR, f"is not crawled: {error}"), error
-                )
+                self.give_up(feed, loss, error)
             return
         for feed in feeds:
             known = begun[feed]
