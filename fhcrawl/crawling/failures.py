@@ -38,7 +38,7 @@ STATUSES = {
     429: (State.FAILED, "is refused by its server for now: too many requests (429)"),
     451: (State.REFUSED, "is refused by its server for legal reasons (451)"),
 }
-TOO_LARGE = Loss(State.REFUSED, ReasonKind.TOO_LARGE, "is larger than DOWNLOAD_MAXSIZE allows")
+TOO_LARGE = (State.REFUSED, ReasonKind.TOO_LARGE, "is larger than DOWNLOAD_MAXSIZE allows")
 NOT_ASKED = "cannot be fetched: it is said to be unchanged, which was not asked (304)"
 UNASKED = Loss(State.FAILED, ReasonKind.http(304), NOT_ASKED)
 NO_SNAPSHOT = Loss(State.INVALID, ReasonKind.NOT_A_SNAPSHOT, "is a feed, and no index of a snapshot")
@@ -57,19 +57,25 @@ ROBOTS = "Forbidden by robots.txt"
 
 def loss_of(failure: Failure) -> Loss:
     """Why a request came to nothing."""
-    error = failure.value
+    return Loss(*_failure(failure.value))
+
+
+def _failure(error: BaseException | None) -> tuple[State, ReasonKind, str]:
     if isinstance(error, HttpError):
-        return _status(error.response.status)
-    for exception, loss in EXCEPTIONS.items():
+        status = error.response.status
+        other = State.FAILED, f"cannot be fetched: the server answers {status}"
+        state, detail = STATUSES.get(status, other)
+        return state, ReasonKind.http(status), detail
+    for exception, said in EXCEPTIONS.items():
         if isinstance(error, exception):
-            return Loss(*loss)
+            return said
     if isinstance(error, RefusedUrl):
-        return Loss(State.REFUSED, error.kind, f"may not be fetched: {error}")
+        return State.REFUSED, error.kind, f"may not be fetched: {error}"
     if isinstance(error, LimitReached):
-        return Loss(State.KNOWN, error.kind, f"was left for a later run: {error}")
+        return State.KNOWN, error.kind, f"was left for a later run: {error}"
     if isinstance(error, IgnoreRequest):
         return _ignored(error)
-    return Loss(State.FAILED, ReasonKind.DOWNLOAD_ERROR, f"cannot be fetched ({_name(error)})")
+    return State.FAILED, ReasonKind.DOWNLOAD_ERROR, f"cannot be fetched ({_name(error)})"
 
 
 def _name(error: BaseException | None) -> str:
@@ -91,19 +97,14 @@ def wait_of(failure: Failure) -> float:
     return error.wait if isinstance(error, LimitReached) else 0
 
 
-def _status(status: int) -> Loss:
-    state, detail = STATUSES.get(status, (State.FAILED, f"cannot be fetched: the server answers {status}"))
-    return Loss(state, ReasonKind.http(status), detail)
-
-
-def _ignored(error: IgnoreRequest) -> Loss:
+def _ignored(error: IgnoreRequest) -> tuple[State, ReasonKind, str]:
     message = printable(str(error))
     if isinstance(error, (HeadersTooLarge, TooManyStreams)):
-        return Loss(State.REFUSED, ReasonKind.TOO_LARGE, message)
+        return State.REFUSED, ReasonKind.TOO_LARGE, message
     if DECOMPRESSION in str(error):
         return TOO_LARGE
     if message == ROBOTS:
-        return Loss(State.REFUSED, ReasonKind.ROBOTS_TXT, "may not be fetched: robots.txt forbids it")
+        return State.REFUSED, ReasonKind.ROBOTS_TXT, "may not be fetched: robots.txt forbids it"
     if "redirect" in message:
-        return Loss(State.FAILED, ReasonKind.REDIRECTS, "redirects too often")
-    return Loss(State.REFUSED, ReasonKind.IGNORED, f"is not fetched ({message or 'a middleware dropped it'})")
+        return State.FAILED, ReasonKind.REDIRECTS, "redirects too often"
+    return State.REFUSED, ReasonKind.IGNORED, f"is not fetched ({message or 'a middleware dropped it'})"
