@@ -12,8 +12,7 @@ from scrapy import signals
 from fhcrawl.crawling import parser, responses
 from fhcrawl.crawling.context import feed_of, find_context
 from fhcrawl.crawling.parser_process import ReaderProcess
-from fhcrawl.documents import DocumentList
-from fhcrawl.documents.detection import IS_LIST
+from fhcrawl.documents import IS_LIST, DocumentList
 from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.extensions import required
