@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from fhcrawl.reasons import ReasonKind
+
 
 class FhcrawlError(Exception):
     """The root of fhcrawl's exceptions; `str()` of one is a sentence for the user."""
@@ -17,20 +19,18 @@ class FhcrawlError(Exception):
 class NotAFeedError(FhcrawlError):
     """A response body that is no feed document at all; `str()` says what it is instead.
 
-    :param kind: why, as a reason of the verdict names it: `empty`, `html`, `not-xml`,
-        `not-json`, `not-a-feed`, `no-boundary`, `no-parts`, `too-large`, `reader-died`; or the bound that
-        it is beyond, one of `fhcrawl.documents.limits.KINDS`; or `limit`, if the feed's time was over
+    :param kind: of the reason; `LIMIT` if it is beyond a bound, or the feed's time was over
     :param feeds: absolute URLs of the feeds that an HTML page names
+    :param bound: one of `fhcrawl.documents.limits.KINDS`, or ''
     """
 
-    def __init__(self, kind: str, message: str, feeds: Sequence[str] = ()) -> None:
+    def __init__(self, kind: ReasonKind, message: str, feeds: Sequence[str] = (), bound: str = "") -> None:
         super().__init__(message)
-        self.kind = kind
-        self.feeds = feeds
+        self.kind, self.feeds, self.bound = kind, feeds, bound
 
-    def __reduce__(self) -> tuple[type[Self], tuple[str, str, Sequence[str]]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[ReasonKind, str, Sequence[str], str]]:
         """What pickle needs, since it would call the class with the message alone."""
-        return type(self), (self.kind, str(self), self.feeds)
+        return type(self), (self.kind, str(self), self.feeds, self.bound)
 
 
 class ArgumentError(FhcrawlError):

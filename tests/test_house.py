@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
+from fhcrawl.reasons import ReasonKind
 from tests.projects import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def test_the_rules_do_without_scrapy_and_without_a_database() -> None:
@@ -23,6 +29,21 @@ def test_only_one_module_knows_what_a_request_carries() -> None:
     known = re.compile(keys)
     modules = [path for path in (ROOT / "fhcrawl").rglob("*.py") if known.search(path.read_text("utf-8"))]
     assert [path.name for path in modules] == ["context.py"]
+
+
+def literals(source: str) -> Iterator[str]:
+    """The string literals of a module."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_kinds_of_reasons_stand_in_one_enum() -> None:
+    # mypy finds a plain word, such as "loop", where a ReasonKind has to be.
+    kinds = {kind.value for kind in ReasonKind if "-" in kind.value}
+    modules = {path: literals(path.read_text("utf-8")) for path in (ROOT / "fhcrawl").rglob("*.py")}
+    said = {path.name for path, strings in modules.items() if not kinds.isdisjoint(strings)}
+    assert said == {"reasons.py"}
 
 
 def test_the_project_is_found_in_any_locale() -> None:

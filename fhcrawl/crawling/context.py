@@ -18,6 +18,7 @@ from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError
 from fhcrawl.logical_feed import Newer, Place, Role
 from fhcrawl.logical_feed.results import Loss, State
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -249,7 +250,7 @@ def _newer(plain: list[Any]) -> Newer:
 
 def _loss(plain: list[str]) -> Loss:
     state, kind, detail = plain
-    return Loss(State(state), kind, detail)
+    return Loss(State(state), ReasonKind(kind), detail)
 
 
 DEFAULTS = {

@@ -19,11 +19,13 @@ from twisted.internet.error import ConnectionClosed
 from fhcrawl.crawling.refusals import HeadersTooLarge, LimitReached, RefusedUrl, TooManyStreams
 from fhcrawl.crawling.responses import retry_after
 from fhcrawl.logical_feed.results import Loss, State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
+REFUSES = "is on a host that refuses the connection"
 # RFC 5005, 4.1: publishers "may refuse to serve (e.g., with HTTP status code 403 or 410) or be unable to
 # serve (e.g., with HTTP status code 404) an archive document".
 STATUSES = {
@@ -36,22 +38,18 @@ STATUSES = {
     429: (State.FAILED, "is refused by its server for now: too many requests (429)"),
     451: (State.REFUSED, "is refused by its server for legal reasons (451)"),
 }
-TOO_LARGE = Loss(State.REFUSED, "too-large", "is larger than DOWNLOAD_MAXSIZE allows")
-UNASKED = Loss(
-    State.FAILED, "http-304", "cannot be fetched: it is said to be unchanged, which was not asked (304)"
-)
-NO_SNAPSHOT = Loss(State.INVALID, "not-a-snapshot", "is a feed, and no index of a snapshot")
-EXCEPTIONS: list[tuple[type[Exception], Loss]] = [
-    (DownloadTimeoutError, Loss(State.FAILED, "timeout", "does not answer in time")),
-    (CannotResolveHostError, Loss(State.FAILED, "no-host", "is on a host that cannot be found")),
-    (
-        DownloadConnectionRefusedError,
-        Loss(State.FAILED, "connection-refused", "is on a host that refuses the connection"),
-    ),
-    (UnsupportedURLSchemeError, Loss(State.REFUSED, "refused-url", "has a URL that cannot be fetched")),
-    (ResponseDataLossError, Loss(State.FAILED, "cut-off", "comes incomplete")),
-    (DownloadCancelledError, TOO_LARGE),
-]
+TOO_LARGE = (State.REFUSED, ReasonKind.TOO_LARGE, "is larger than DOWNLOAD_MAXSIZE allows")
+NOT_ASKED = "cannot be fetched: it is said to be unchanged, which was not asked (304)"
+UNASKED = Loss(State.FAILED, ReasonKind.http(304), NOT_ASKED)
+NO_SNAPSHOT = Loss(State.INVALID, ReasonKind.NOT_A_SNAPSHOT, "is a feed, and no index of a snapshot")
+EXCEPTIONS = {
+    DownloadTimeoutError: (State.FAILED, ReasonKind.TIMEOUT, "does not answer in time"),
+    CannotResolveHostError: (State.FAILED, ReasonKind.NO_HOST, "is on a host that cannot be found"),
+    DownloadConnectionRefusedError: (State.FAILED, ReasonKind.CONNECTION_REFUSED, REFUSES),
+    UnsupportedURLSchemeError: (State.REFUSED, ReasonKind.REFUSED_URL, "has a URL that cannot be fetched"),
+    ResponseDataLossError: (State.FAILED, ReasonKind.CUT_OFF, "comes incomplete"),
+    DownloadCancelledError: TOO_LARGE,
+}
 # HttpCompressionMiddleware's; its message begins with the URL, which may be long.
 DECOMPRESSION = "exceeded DOWNLOAD_MAXSIZE"
 ROBOTS = "Forbidden by robots.txt"
@@ -59,19 +57,25 @@ ROBOTS = "Forbidden by robots.txt"
 
 def loss_of(failure: Failure) -> Loss:
     """Why a request came to nothing."""
-    error = failure.value
+    return Loss(*_failure(failure.value))
+
+
+def _failure(error: BaseException | None) -> tuple[State, ReasonKind, str]:
     if isinstance(error, HttpError):
-        return _status(error.response.status)
-    for exception, loss in EXCEPTIONS:
+        status = error.response.status
+        other = State.FAILED, f"cannot be fetched: the server answers {status}"
+        state, detail = STATUSES.get(status, other)
+        return state, ReasonKind.http(status), detail
+    for exception, said in EXCEPTIONS.items():
         if isinstance(error, exception):
-            return loss
+            return said
     if isinstance(error, RefusedUrl):
-        return Loss(State.REFUSED, error.kind, f"may not be fetched: {error}")
+        return State.REFUSED, error.kind, f"may not be fetched: {error}"
     if isinstance(error, LimitReached):
-        return Loss(State.KNOWN, error.kind, f"was left for a later run: {error}")
+        return State.KNOWN, error.kind, f"was left for a later run: {error}"
     if isinstance(error, IgnoreRequest):
         return _ignored(error)
-    return Loss(State.FAILED, "download-error", f"cannot be fetched ({_name(error)})")
+    return State.FAILED, ReasonKind.DOWNLOAD_ERROR, f"cannot be fetched ({_name(error)})"
 
 
 def _name(error: BaseException | None) -> str:
@@ -93,19 +97,14 @@ def wait_of(failure: Failure) -> float:
     return error.wait if isinstance(error, LimitReached) else 0
 
 
-def _status(status: int) -> Loss:
-    state, detail = STATUSES.get(status, (State.FAILED, f"cannot be fetched: the server answers {status}"))
-    return Loss(state, f"http-{status}", detail)
-
-
-def _ignored(error: IgnoreRequest) -> Loss:
+def _ignored(error: IgnoreRequest) -> tuple[State, ReasonKind, str]:
     message = printable(str(error))
     if isinstance(error, (HeadersTooLarge, TooManyStreams)):
-        return Loss(State.REFUSED, "too-large", message)
+        return State.REFUSED, ReasonKind.TOO_LARGE, message
     if DECOMPRESSION in str(error):
         return TOO_LARGE
     if message == ROBOTS:
-        return Loss(State.REFUSED, "robots-txt", "may not be fetched: robots.txt forbids it")
+        return State.REFUSED, ReasonKind.ROBOTS_TXT, "may not be fetched: robots.txt forbids it"
     if "redirect" in message:
-        return Loss(State.FAILED, "redirects", "redirects too often")
-    return Loss(State.REFUSED, "ignored", f"is not fetched ({message or 'a middleware dropped it'})")
+        return State.FAILED, ReasonKind.REDIRECTS, "redirects too often"
+    return State.REFUSED, ReasonKind.IGNORED, f"is not fetched ({message or 'a middleware dropped it'})"

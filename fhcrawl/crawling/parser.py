@@ -16,6 +16,7 @@ from fhcrawl.documents.html import feed_links
 from fhcrawl.documents.pieces import change
 from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.addresses import without_credentials
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from fhcrawl.documents import Bounds, DocumentList, Entry, FeedDocument, Problem
 
 TURN = b"\n"  # it is the other one's
-DIED = "reader-died"
-LATE = "limit"  # the feed's time was over
 LONGEST_PROBLEM = 1000  # characters
 GARBAGE = 100_000  # objects that may be there before a collection
 
@@ -54,7 +53,7 @@ def read(job: Job) -> FeedDocument | DocumentList:
     try:
         document = documents.read_any(*job, collect=collect)
     except NotAFeedError as error:
-        if error.kind == "html":
+        if error.kind is ReasonKind.HTML:
             error.feeds = [without_credentials(url) for url in feed_links(job.body, job.url)]
         raise
     if isinstance(document, documents.DocumentList):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fhcrawl.items import EntryItem
 from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.logical_feed.results import DocumentResult, Loss, State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -84,16 +85,16 @@ class PendingDocument:
         self._on_the_way -= 1
         if error is not None:
             self.mark_failed(
-                "pipeline-error", f"lost an entry to an error in the pipelines ({name_of(error)})"
+                ReasonKind.PIPELINE_ERROR, f"lost an entry to an error in the pipelines ({name_of(error)})"
             )
         elif isinstance(item, EntryItem):
             self.batch.accept(version, vars(item))
         elif item is not DROPPED:
             detail = f"lost an entry to a pipeline that returns {type(item).__name__}, no EntryItem"
-            self.mark_failed("pipeline-error", detail)
+            self.mark_failed(ReasonKind.PIPELINE_ERROR, detail)
         self._check()
 
-    def mark_failed(self, kind: str, detail: str) -> None:
+    def mark_failed(self, kind: ReasonKind, detail: str) -> None:
         """Leave the document unmarked, if nothing else does already."""
         result = self.result
         if result is None and self.fetch is not None:
@@ -105,7 +106,9 @@ class PendingDocument:
         """End the walk with this document, which links back to one that has been read."""
         if self.result is not None:
             result = replace(self.result, older_document=None)
-            self._fail(result, Loss(State.INVALID, "loop", f"links back to {url}: the chain is a loop"))
+            self._fail(
+                result, Loss(State.INVALID, ReasonKind.LOOP, f"links back to {url}: the chain is a loop")
+            )
 
     def _fail(self, result: DocumentResult, failure: Loss) -> None:
         self.result = result.failed(failure)

@@ -9,16 +9,16 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import parser, responses
+from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import Referral, context_of
 from fhcrawl.documents import Bounds, limits, snapshot
 from fhcrawl.documents.pieces import InPieces, pieces
-from fhcrawl.documents.xml import entities
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Place, Role, Version
 from fhcrawl.logical_feed.ordering import latest_time, order
 from fhcrawl.logical_feed.relations import contradiction, contradiction_behind
 from fhcrawl.logical_feed.results import DocumentResult, Loss, State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import Step
 from fhcrawl.utils.text import printable
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REFERRALS = 3
-REPEATS = Loss(State.INVALID, "repeats", "is the same as the page before it: the walk ends here")
+REPEATS = Loss(State.INVALID, ReasonKind.REPEATS, "is the same as the page before it: the walk ends here")
 LOST_KINDS = ("no-id", "entry-lost")
 BEYOND = {
     limits.TOO_MANY: "has more than {0.entries} entries: the rest is left out, as FHCRAWL_MAX_ENTRIES asks",
@@ -55,19 +55,19 @@ BEYOND = {
 
 def beyond(kind: str, most: Bounds) -> Loss:
     """Why a document is lost, or a part of it, that is beyond a bound (`limits.KINDS`)."""
-    return Loss(State.REFUSED, "limit", BEYOND[kind].format(most))
+    return Loss(State.REFUSED, ReasonKind.LIMIT, BEYOND[kind].format(most))
 
 
 def unread(response: Response, error: NotAFeedError, most: Bounds) -> Loss:
     """Why a document is lost that could not be read, or is none."""
-    if error.kind in limits.KINDS:
-        return beyond(error.kind, most)
-    if error.kind == parser.LATE:
-        return Loss(State.KNOWN, "limit", f"was left for a later run: {error}")
-    if error.kind == parser.DIED:
+    if error.bound:
+        return beyond(error.bound, most)
+    if error.kind is ReasonKind.LIMIT:
+        return Loss(State.KNOWN, ReasonKind.LIMIT, f"was left for a later run: {error}")
+    if error.kind is ReasonKind.READER_DIED:
         return Loss(State.FAILED, error.kind, f"could not be read: {error}")
     if "dataloss" in response.flags:
-        return Loss(State.FAILED, "cut-off", f"comes incomplete, and is not a feed: {error}")
+        return Loss(State.FAILED, ReasonKind.CUT_OFF, f"comes incomplete, and is not a feed: {error}")
     return Loss(State.INVALID, error.kind, f"is not a feed: {error}")
 
 
@@ -153,7 +153,7 @@ def referral(response: Response, found: Elsewhere) -> Referral:
 def _loss_of(response: Response) -> Loss | None:
     # What is cut off may still be well-formed: comments, or checksums, stand at the end.
     if "dataloss" in response.flags:
-        return Loss(State.FAILED, "cut-off", "comes incomplete, or with a wrong checksum")
+        return Loss(State.FAILED, ReasonKind.CUT_OFF, "comes incomplete, or with a wrong checksum")
     return _loss_on_the_way(response)
 
 
@@ -225,7 +225,7 @@ def _older(
         return None, failure
     if since and older is None and failure is None and logical_feed.begins_after(document, since):
         detail = f"has nothing before it, and begins after the snapshot of {since}"
-        return None, Loss(State.INVALID, "begins-later", detail)
+        return None, Loss(State.INVALID, ReasonKind.BEGINS_LATER, detail)
     return older, failure
 
 
@@ -268,21 +268,21 @@ def _beyond(document: FeedDocument, most: Bounds) -> Loss | None:
 
 
 def _unresolved(document: FeedDocument) -> Loss | None:
-    details = [printable(p.detail) for p in document.problems if p.kind == entities.UNRESOLVED]
-    return Loss(State.INVALID, "unresolved-entities", " and ".join(details)) if details else None
+    details = [printable(p.detail) for p in document.problems if p.kind == ReasonKind.UNRESOLVED_ENTITIES]
+    return Loss(State.INVALID, ReasonKind.UNRESOLVED_ENTITIES, " and ".join(details)) if details else None
 
 
 def _loss(fetch: Fetch, document: FeedDocument, says: Oddities) -> Loss | None:
     if document.fault is not None:
         detail = f"is cut off or not well-formed: {printable(document.fault)}"
-        return Loss(State.INVALID, "not-well-formed", detail)
+        return Loss(State.INVALID, ReasonKind.NOT_WELL_FORMED, detail)
     if fetch.role is Role.SUBSCRIPTION and not document.complete:
         own = (fetch.requested_url, fetch.url)
         current = logical_feed.subscription_link(document, says)
         is_older = current not in own if current else logical_feed.is_archive(document, own, says)
         if is_older:
             detail = "is an archive document or a page, and the newest document could not be found from it"
-            return Loss(State.INVALID, "no-current", detail)
+            return Loss(State.INVALID, ReasonKind.NO_CURRENT, detail)
     # The chain of a capture is not the feed's.
     others = None if fetch.role is Role.CAPTURE else contradiction_behind(document, says)
     return _contradictory(others) if others else _unresolved(document)
@@ -292,9 +292,9 @@ def _contradictory(links: Contradiction) -> Loss:
     named = [printable(url) for url in links.others if url]
     if not named:
         detail = f"has a {links.relation} link that names no document"
-        return Loss(State.INVALID, "empty-link", detail)
+        return Loss(State.INVALID, ReasonKind.EMPTY_LINK, detail)
     to = f"to {printable(links.followed or '')}, which is followed, and to {', '.join(named)}, which is not"
-    return Loss(State.INVALID, "contradictory-links", f"has {links.relation} links {to}")
+    return Loss(State.INVALID, ReasonKind.CONTRADICTORY_LINKS, f"has {links.relation} links {to}")
 
 
 def _versions(fetch: Fetch, document: FeedDocument, since: str) -> tuple[list[Version | None], int]:

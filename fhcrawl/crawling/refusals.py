@@ -5,15 +5,16 @@ from __future__ import annotations
 from scrapy.exceptions import IgnoreRequest
 
 from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.reasons import ReasonKind
 
 
 class RefusedUrl(FhcrawlError, IgnoreRequest):  # noqa: N818
     """A URL that came out of a feed and may not be fetched.
 
-    :param kind: as a reason of the verdict names it: `refused-url`, `private-address`, `downgrade`
+    :param kind: of the reason
     """
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: ReasonKind, message: str) -> None:
         super().__init__(message)
         self.kind = kind
 
@@ -24,7 +25,7 @@ class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
     :param wait: for how many seconds the server wants none
     """
 
-    kind = "limit"
+    kind = ReasonKind.LIMIT
 
     def __init__(self, message: str, wait: float = 0) -> None:
         super().__init__(message)

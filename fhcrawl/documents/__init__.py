@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from fhcrawl.documents.detection import read, read_any
+from fhcrawl.documents.detection import IS_LIST, read, read_any
 from fhcrawl.documents.limits import Bounds
 from fhcrawl.documents.lists import DocumentList, Listed
 from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem, Rhythm, Tombstone
 
 __all__ = [
+    "IS_LIST",
     "Bounds",
     "DocumentList",
     "Enclosure",

@@ -17,6 +17,7 @@ from fhcrawl.documents.model import FeedDocument, Problem
 from fhcrawl.documents.xml import elements, encoding, parsing
 from fhcrawl.documents.xml.parsed import Parsed
 from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -69,7 +70,7 @@ def read(
     """
     found = read_any(body, url, content_type, links, last_modified, keep_originals, most, collect)
     if isinstance(found, DocumentList):
-        raise NotAFeedError("not-a-feed", IS_LIST)
+        raise NotAFeedError(ReasonKind.NOT_A_FEED, IS_LIST)
     return found
 
 
@@ -131,7 +132,7 @@ def _read_json(
     if not jsonfeed.is_feed(found):
         listed = lists.read_index(found, url, most)
         if listed is None:
-            raise NotAFeedError("not-a-feed", "it is JSON that has no version of JSON Feed")
+            raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is JSON that has no version of JSON Feed")
         return listed
     cut: list[Problem] = []
 
@@ -181,5 +182,5 @@ def _reader_of(root: _Element) -> Callable[[Parsed, str], FeedDocument]:
     except KeyError:
         name = elements.local_name(root)
         if name.lower() == "html":
-            raise NotAFeedError("html", "it is an HTML page") from None
-        raise NotAFeedError("not-a-feed", f"it is XML whose root element is <{name}>") from None
+            raise NotAFeedError(ReasonKind.HTML, "it is an HTML page") from None
+        raise NotAFeedError(ReasonKind.NOT_A_FEED, f"it is XML whose root element is <{name}>") from None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.documents import limits
 from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -84,9 +85,9 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise NotAFeedError("not-json", f"it is cut off or not JSON ({error})") from error
+        raise NotAFeedError(ReasonKind.NOT_JSON, f"it is cut off or not JSON ({error})") from error
     except RecursionError as error:
-        raise NotAFeedError("not-json", "it is JSON with too many levels") from error
+        raise NotAFeedError(ReasonKind.NOT_JSON, "it is JSON with too many levels") from error
 
 
 # A comma in a text is none between values, but there are no more values than that.
@@ -210,7 +211,7 @@ class _Scanner:
             if self._position - match.start() > self._most.text:
                 self._has_long_text |= self._is_longer(match.start())
             if count > most:
-                raise NotAFeedError(limits.TOO_MANY_ELEMENTS, f"it has more than {most} values at once")
+                raise limits.beyond(limits.TOO_MANY_ELEMENTS, f"it has more than {most} values at once")
             if depth <= 0:
                 return count
 

@@ -9,6 +9,7 @@ from lxml import etree
 
 from fhcrawl.documents.model import Problem
 from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,6 +59,11 @@ def kind_of_fault(fault: str, otherwise: str) -> str:
     return next((kind for start, kind in LIBXML2_SAYS.items() if fault.startswith(start)), otherwise)
 
 
+def beyond(bound: str, message: str) -> NotAFeedError:
+    """The error for a document that is beyond a bound, one of `KINDS`."""
+    return NotAFeedError(ReasonKind.LIMIT, message, bound=bound)
+
+
 def check_markup(body: bytes, bounds: Bounds) -> None:
     """Check XML before a tree is made of it.
 
@@ -69,7 +75,7 @@ def check_markup(body: bytes, bounds: Bounds) -> None:
         return
     references = body.count(b"&") - sum(map(body.count, PREDEFINED)) if b"<!DOCTYPE" in body else 0
     if body.count(b"<") - body.count(b"</") + references > bounds.elements:
-        raise NotAFeedError(TOO_MANY_ELEMENTS, f"it has more than {bounds.elements} elements")
+        raise beyond(TOO_MANY_ELEMENTS, f"it has more than {bounds.elements} elements")
 
 
 def check_tree(root: _Element, bounds: Bounds) -> None:
@@ -78,7 +84,7 @@ def check_tree(root: _Element, bounds: Bounds) -> None:
     :raises NotAFeedError: if that has too many elements
     """
     if _has_more(root, most=bounds.elements):
-        raise NotAFeedError(TOO_MANY_ELEMENTS, f"it has more than {bounds.elements} elements at once")
+        raise beyond(TOO_MANY_ELEMENTS, f"it has more than {bounds.elements} elements at once")
 
 
 def may_have_more(parent: _Element, bounds: Bounds) -> bool:

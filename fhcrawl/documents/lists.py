@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.documents import limits, snapshot
-from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
     from fhcrawl.documents.json_text import Json
@@ -53,7 +52,7 @@ def read_folder(body: bytes, most: Bounds) -> DocumentList:
     """
     lines = [line for line in body.decode("ascii").splitlines() if line and not line.startswith("#")]
     if len(lines) > most.entries:
-        raise NotAFeedError(limits.TOO_MANY_DOCUMENTS, f"it names more than {most.entries} documents")
+        raise limits.beyond(limits.TOO_MANY_DOCUMENTS, f"it names more than {most.entries} documents")
     return DocumentList([Listed(line, line.partition("#")[0]) for line in lines])
 
 

@@ -14,6 +14,7 @@ from fhcrawl.documents.identifiers import WHITE_SPACE
 from fhcrawl.documents.json_text import Number
 from fhcrawl.documents.xml.elements import LONGEST_URL, resolve
 from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -64,9 +65,11 @@ def read(index: Object, url: str, most: Bounds) -> Snapshot | None:
     if snapshot_id is None or pages is None:
         return None
     if len(pages) > most.entries:
-        raise NotAFeedError(limits.TOO_MANY_DOCUMENTS, f"it names more than {most.entries} documents")
+        raise limits.beyond(limits.TOO_MANY_DOCUMENTS, f"it names more than {most.entries} documents")
     if len(snapshot_id) > LONGEST_ID:
-        raise NotAFeedError("too-large", f"the id of a snapshot has more than {LONGEST_ID} characters")
+        raise NotAFeedError(
+            ReasonKind.TOO_LARGE, f"the id of a snapshot has more than {LONGEST_ID} characters"
+        )
     return Snapshot(snapshot_id, _created_at(index), _resolved(pages, url))
 
 
@@ -131,7 +134,7 @@ def _resolved(pages: list[str], url: str) -> list[str]:
         resolved.append(resolve(page, url).partition("#")[0])
         left -= len(resolved[-1])
         if left < 0 or len(resolved[-1]) > LONGEST_URL:
-            raise NotAFeedError("too-large", "the URLs in it are too long")
+            raise NotAFeedError(ReasonKind.TOO_LARGE, "the URLs in it are too long")
     return resolved
 
 

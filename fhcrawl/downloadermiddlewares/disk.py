@@ -17,6 +17,7 @@ from fhcrawl.crawling.refusals import LimitReached
 from fhcrawl.extensions.feedexport import FeedExporter
 from fhcrawl.extensions.store import store_url
 from fhcrawl.extensions.warc import WarcExtension
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.opening import file_of
 from fhcrawl.utils.text import printable
 
@@ -40,7 +41,7 @@ MIB = 1024**2
 class DiskFull(LimitReached):
     """A request for a document that there may be no room for."""
 
-    kind = "disk-full"
+    kind = ReasonKind.DISK_FULL
 
 
 class Place(NamedTuple):

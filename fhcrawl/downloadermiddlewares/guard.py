@@ -13,6 +13,7 @@ from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, find_co
 from fhcrawl.crawling.refusals import RefusedUrl
 from fhcrawl.crawling.responses import NOWHERE
 from fhcrawl.logical_feed import Role
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils import addresses
 from fhcrawl.utils.addresses import PORTS, AllowedHosts
 
@@ -67,18 +68,18 @@ class GuardMiddleware:
         if context is not None and context.role is Role.CAPTURE:
             return
         if request.url == NOWHERE:
-            raise RefusedUrl("refused-url", "it is no URL that can be fetched")
+            raise RefusedUrl(ReasonKind.REFUSED_URL, "it is no URL that can be fetched")
         scheme = urlsplit(request.url).scheme
         if scheme == "file" and context is not None and urlsplit(context.walk.feed).scheme == "file":
             _check_folder(request.url, context.walk.feed)
         elif scheme not in PORTS:
-            raise RefusedUrl("refused-url", f"{scheme}: is not followed, only http: and https: are")
+            raise RefusedUrl(ReasonKind.REFUSED_URL, f"{scheme}: is not followed, only http: and https: are")
         else:
             self._check(request, context)
 
     def _check(self, request: Request, context: RequestContext | None) -> None:
         if addresses.has_credentials(request.url):
-            raise RefusedUrl("refused-url", "there is a user name in it")
+            raise RefusedUrl(ReasonKind.REFUSED_URL, "there is a user name in it")
         where = addresses.origin(request.url)
         if context is not None:
             _check_feed(request, context)
@@ -87,11 +88,11 @@ class GuardMiddleware:
             request.meta[key] = True
             return
         if addresses.special_name(where.host):
-            raise RefusedUrl("private-address", "it is on this machine")
+            raise RefusedUrl(ReasonKind.PRIVATE_ADDRESS, "it is on this machine")
         address = addresses.literal(where.host)
         refusal = None if address is None else self._allowed.refusal(address, where.port)
         if refusal is not None:
-            raise RefusedUrl("private-address", refusal)
+            raise RefusedUrl(ReasonKind.PRIVATE_ADDRESS, refusal)
 
     def _key(self, request: Request, context: RequestContext | None, where: Origin) -> str | None:
         """What is set in the meta of a request for a host that the user gave; None for another one."""
@@ -127,7 +128,7 @@ def _is_users(request: Request, context: RequestContext) -> bool:
 def _check_feed(request: Request, context: RequestContext) -> None:
     feed, given = context.walk.feed, given_hosts.urls(context.walk)
     if urlsplit(feed).scheme not in PORTS:
-        raise RefusedUrl("refused-url", "a feed of files may not lead to the net")
+        raise RefusedUrl(ReasonKind.REFUSED_URL, "a feed of files may not lead to the net")
     if urlsplit(request.url).scheme == "https":
         return
     host = addresses.origin(request.url).host
@@ -136,11 +137,11 @@ def _check_feed(request: Request, context: RequestContext) -> None:
     before = (feed, context.via, *request.meta.get("redirect_urls", ()))
     for url in filter(None, before):
         if urlsplit(url).scheme == "https" and addresses.origin(url).host == host:
-            raise RefusedUrl("downgrade", "it is http: on a host that was reached with https:")
+            raise RefusedUrl(ReasonKind.DOWNGRADE, "it is http: on a host that was reached with https:")
 
 
 def _check_folder(url: str, feed: str) -> None:
     start = Path(file_uri_to_path(feed)).resolve()
     folder = start if start.is_dir() else start.parent
     if not Path(file_uri_to_path(url)).resolve().is_relative_to(folder):
-        raise RefusedUrl("refused-url", "it is outside the folder of the feed")
+        raise RefusedUrl(ReasonKind.REFUSED_URL, "it is outside the folder of the feed")

@@ -20,6 +20,7 @@ from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, find_co
 from fhcrawl.crawling.refusals import RefusedUrl
 from fhcrawl.downloadermiddlewares.guard import allowed_hosts
 from fhcrawl.downloadhandlers.bounded import BoundedDownloadHandler, BoundedFactory
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.addresses import PORTS, canonical, special
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def check(allowed: AllowedHosts, host: str, port: int) -> None:
     """
     refusal = allowed.refusal(_address(host), port)
     if refusal is not None:
-        raise RefusedUrl("private-address", refusal)
+        raise RefusedUrl(ReasonKind.PRIVATE_ADDRESS, refusal)
 
 
 async def look_up(host: str, port: int, timeout: float) -> list[str]:

@@ -12,11 +12,11 @@ from scrapy import signals
 from fhcrawl.crawling import parser, responses
 from fhcrawl.crawling.context import feed_of, find_context
 from fhcrawl.crawling.parser_process import ReaderProcess
-from fhcrawl.documents import DocumentList
-from fhcrawl.documents.detection import IS_LIST
+from fhcrawl.documents import IS_LIST, DocumentList
 from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.extensions import required
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -135,7 +135,7 @@ class ReaderExtension:
         """
         found = self.read_any(response)
         if isinstance(found, DocumentList):
-            raise NotAFeedError("not-a-feed", IS_LIST)
+            raise NotAFeedError(ReasonKind.NOT_A_FEED, IS_LIST)
         return found
 
     def read_any(self, response: Response) -> FeedDocument | DocumentList:
@@ -166,8 +166,8 @@ class ReaderExtension:
     def _failed(self, error: OSError, request: Request) -> NotAFeedError:
         left = time_left(request, self._feed_seconds)
         if isinstance(error, TimeoutError) and left is not None and left <= 0:
-            return NotAFeedError(parser.LATE, time_is_over(self._feed_seconds))
-        return NotAFeedError(parser.DIED, f"the process that was to read it failed: {error}")
+            return NotAFeedError(ReasonKind.LIMIT, time_is_over(self._feed_seconds))
+        return NotAFeedError(ReasonKind.READER_DIED, f"the process that was to read it failed: {error}")
 
     async def _process(self) -> ReaderProcess | None:
         """The process, a new one if it is no more; None if there can be none."""
@@ -203,4 +203,6 @@ def _read_here(job: Job) -> FeedDocument | DocumentList:
     try:
         return parser.read(job)
     except OSError as error:
-        raise NotAFeedError(parser.DIED, f"its entries cannot be put into a file: {error}") from error
+        raise NotAFeedError(
+            ReasonKind.READER_DIED, f"its entries cannot be put into a file: {error}"
+        ) from error

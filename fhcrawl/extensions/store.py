@@ -13,6 +13,7 @@ from fhcrawl.exceptions import BegunError, LeaseError, StoreError, UnsettledErro
 from fhcrawl.exporters.delivery import recover
 from fhcrawl.extensions import required
 from fhcrawl.logical_feed.results import Loss, State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import Store
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import data_file
@@ -138,8 +139,9 @@ class StoreExtension:
                 for feed, options in feeds.items():
                     yield from self.begin_walks({feed: options})
                 return
+            loss = Loss(State.FAILED, ReasonKind.STORE_ERROR, f"is not crawled: {error}")
             for feed in feeds:
-                self.give_up(feed, Loss(State.FAILED, "store-error", f"is not crawled: {error}"), error)
+                self.give_up(feed, loss, error)
             return
         for feed in feeds:
             known = begun[feed]

@@ -20,7 +20,7 @@ from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reporting.advice import failures
 from fhcrawl.reporting.summary import Summary
-from fhcrawl.store import FEEDS_AT_ONCE, Said
+from fhcrawl.store import FEEDS_AT_ONCE, VerdictRecord
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.text import printable
 
@@ -83,14 +83,14 @@ class VerdictsExtension:
         extension = StoreExtension.of(self._crawler)
         try:
             feeds = list(extension.store.feeds.read(extension.run, urls))
-            said = [_said(feed, extension.untold.get(feed.feed)) for feed in feeds]
-            extension.store.feeds.note_verdicts(extension.run, said, self._limits, released=True)
+            records = [_verdict_record(feed, extension.untold.get(feed.feed)) for feed in feeds]
+            extension.store.feeds.note_verdicts(extension.run, records, self._limits, released=True)
         except StoreError as error:
             # The end says them.
             extension.fail(error)
             return
         extension.has_released = True
-        self._tell_all(extension, feeds, said)
+        self._tell_all(extension, feeds, records)
 
     def spider_closed(self, reason: str) -> None:
         """Count, log and store the other verdicts."""
@@ -111,25 +111,25 @@ class VerdictsExtension:
     def _tell_stored(self, extension: StoreExtension) -> None:
         feeds = extension.store.feeds.read(extension.run)
         while some := list(islice(feeds, FEEDS_AT_ONCE)):
-            said = [_said(feed, extension.untold.get(feed.feed)) for feed in some]
-            self._note(extension, said)
-            self._tell_all(extension, some, said)
+            records = [_verdict_record(feed, extension.untold.get(feed.feed)) for feed in some]
+            self._note(extension, records)
+            self._tell_all(extension, some, records)
 
-    def _tell_all(self, extension: StoreExtension, feeds: list[Feed], said: list[Said]) -> None:
+    def _tell_all(self, extension: StoreExtension, feeds: list[Feed], records: list[VerdictRecord]) -> None:
         progress = self._crawler.get_extension(ProgressExtension)
-        for feed, (url, verdict, reasons) in zip(feeds, said, strict=True):
+        for feed, (url, verdict, reasons) in zip(feeds, records, strict=True):
             extension.untold.pop(url, None)
             sentences = [f"{printable(reason.url)} {printable(reason.detail)}" for reason in reasons]
             self._tell(url, verdict, feed.entries, sentences)
             counts = None if progress is None else progress.progress.of(url)
             self._summary.add(feed, verdict, reasons, counts)
 
-    def _note(self, extension: StoreExtension, said: list[Said]) -> None:
+    def _note(self, extension: StoreExtension, records: list[VerdictRecord]) -> None:
         # A store that has failed keeps none: NULL claims nothing.
         if extension.has_failed:
             return
         try:
-            extension.store.feeds.note_verdicts(extension.run, said, self._limits)
+            extension.store.feeds.note_verdicts(extension.run, records, self._limits)
         except StoreError as error:
             extension.fail(error)
 
@@ -153,13 +153,13 @@ class VerdictsExtension:
             logger.error("%s", failure)
 
 
-def _said(feed: Feed, untold: Loss | None) -> Said:
-    """What is said of a feed, and of what the store could not be told."""
+def _verdict_record(feed: Feed, untold: Loss | None) -> VerdictRecord:
+    """Return the verdict on a feed, with a failure that the store could not be told."""
     if untold is None:
-        return Said(feed.feed, feed.verdict, feed.reasons)
+        return VerdictRecord(feed.feed, feed.verdict, feed.reasons)
     detail = f"has a document that {untold.detail}"
     reasons = [*feed.reasons, Reason(untold.kind, feed.feed, detail, now())]
-    return Said(feed.feed, Verdict.INCOMPLETE, reasons)
+    return VerdictRecord(feed.feed, Verdict.INCOMPLETE, reasons)
 
 
 def _records(lines: Iterator[str]) -> Iterator[str]:

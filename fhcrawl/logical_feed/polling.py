@@ -12,6 +12,7 @@ from urllib.request import parse_http_list
 
 from fhcrawl.documents import Rhythm
 from fhcrawl.documents.dates import elapsed, shift, utc
+from fhcrawl.reasons import Retry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 WEIGHT = 0.25
 # A feed is asked for twice in the time that it takes to change, so that the average can fall too.
 POLLS = 2
-# Reasons that no later run can do anything about, and those that only wait for one.
-NO_GAPS = ("no-history", "paged", "entries-lost")
-LEFT_OVER = ("known", "limit", "disk-full")
 LONGEST = 365 * 24 * 60 * 60  # seconds that anybody is believed
 DIGITS = 19  # of a number that are read: more are longer than LONGEST anyway
 HOURS, DAYS = 24, 7
@@ -78,7 +76,7 @@ def next_due(poll: Poll, gaps: Iterable[Reason], limits: Limits) -> str:
     """
     regular = max(poll.fresh or 0, _rhythmic(poll), _habitual(poll))
     # What is missing is looked for again when that is due, even if no news can be expected yet.
-    seconds = min([regular, *(_gap(reason, poll) for reason in gaps if reason.kind not in NO_GAPS)])
+    seconds = min([regular, *(_gap(reason, poll) for reason in gaps if reason.kind.retry is not Retry.NEVER)])
     if poll.retry_after is not None:
         seconds = max(seconds, elapsed(poll.polled, poll.retry_after))
     latest = shift(poll.polled, limits.longest)
@@ -107,7 +105,7 @@ def _habitual(poll: Poll) -> int:
 
 # What has been missing for long will be missing for long; a server that is down has time to come up.
 def _gap(reason: Reason, poll: Poll) -> int:
-    return 0 if reason.kind in LEFT_OVER else elapsed(reason.since, poll.polled) // POLLS
+    return 0 if reason.kind.retry is Retry.SOON else elapsed(reason.since, poll.polled) // POLLS
 
 
 # RSS 2.0, skipHours: "aggregators, if they support the feature, may not read the channel on hours listed in

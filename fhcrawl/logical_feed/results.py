@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.lists import Listed
     from fhcrawl.logical_feed import Link, Place, Role, Version, Winner
+    from fhcrawl.reasons import ReasonKind
 
 
 class State(str, Enum):
@@ -34,7 +35,7 @@ class Loss(NamedTuple):
     """Why a document is not processed: its state, and the reason's kind and detail."""
 
     state: State
-    kind: str
+    kind: ReasonKind
     detail: str
 
 

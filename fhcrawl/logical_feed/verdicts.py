@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from fhcrawl.logical_feed.chain import Kind
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,13 +17,12 @@ if TYPE_CHECKING:
 class Reason:
     """Why a verdict is not `complete`: what is missing, where, and since when.
 
-    :param kind: for programs: `http-404`, `timeout`, `robots-txt`, `not-well-formed`, `loop`, …
     :param url: of the document that is missing
     :param detail: for people: the rest of a sentence that begins with the URL
     :param since: ISO 8601 in UTC
     """
 
-    kind: str
+    kind: ReasonKind
     url: str
     detail: str
     since: str
@@ -52,9 +52,9 @@ def verdict(feed: str, kind: Kind | None, since: str, gaps: Iterable[Reason]) ->
     reasons = list(gaps)
     if kind is None or kind is Kind.SINGLE:
         if kind is Kind.SINGLE:
-            reasons.append(Reason("no-history", feed, SAYS_NOTHING, since))
+            reasons.append(Reason(ReasonKind.NO_HISTORY, feed, SAYS_NOTHING, since))
         return Verdict.UNKNOWN, reasons
     if kind is Kind.PAGED:
         # RFC 5005, 3: "clients SHOULD NOT present paged feeds as coherent or complete".
-        return Verdict.LOSSY, [*reasons, Reason("paged", feed, IS_PAGED, since)]
+        return Verdict.LOSSY, [*reasons, Reason(ReasonKind.PAGED, feed, IS_PAGED, since)]
     return (Verdict.INCOMPLETE if reasons else Verdict.COMPLETE), reasons

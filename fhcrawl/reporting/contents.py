@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from fhcrawl.reporting.plot import Bin
     from fhcrawl.store import Details, Document, Feed
 
-# Nothing in particular is missing of such a feed: there is nothing that anybody could do.
-NO_GAPS = ("paged", "no-history")
 # Of documents in a row of which the same is to be said, these are shown, and the others counted.
 SHOWN_BEFORE, SHOWN_AFTER = 2, 1
 MOST_STRETCHES = 40
@@ -145,14 +143,14 @@ class Overview:
 
 def section(feed: Feed, details: Details) -> Section:
     """What is shown of a feed."""
-    gaps = [reason for reason in feed.reasons if reason.kind not in NO_GAPS]
+    gaps = [reason for reason in feed.reasons if reason.kind.is_gap]
     return Section(
         anchor=f"feed-{hashlib.sha256(feed.feed.encode()).hexdigest()[:12]}",
         feed=feed,
         details=details,
         gaps=gaps[:MOST_REASONS],
         more_gaps=len(gaps[MOST_REASONS:]),
-        remarks=[reason for reason in feed.reasons if reason.kind in NO_GAPS],
+        remarks=[reason for reason in feed.reasons if not reason.kind.is_gap],
         interval=interval(details.recent),
         dated=plot.bins(details.months),
         undated=sum(n for month, n in details.months.items() if not plot.MONTH.fullmatch(month)),

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.logical_feed.results import State
-from fhcrawl.reporting.advice import advice
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting.progress import MOST_FEEDS
 from fhcrawl.utils.text import printable
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # With the same advice; the store has all of them.
 MOST_REASONS = 20
 # What a feed cannot help comes after what is missing.
-LAST = (advice("paged"), advice("no-history"))
+LAST = [kind.advice for kind in ReasonKind if not kind.is_gap]
 WIDEST_NAME = 60
 DAY, YEAR = len("2003-12-13"), len("2003")
 MORE_FEEDS = "and {} more feeds: 'scrapy feeds' lists them"
@@ -116,7 +116,7 @@ class Summary:
         for reason in reasons:
             self._note(reason.kind, f"{printable(reason.url)} {printable(reason.detail)}")
 
-    def add_unknown(self, url: str, verdict: Verdict, kind: str, detail: str) -> None:
+    def add_unknown(self, url: str, verdict: Verdict, kind: ReasonKind, detail: str) -> None:
         """A feed that the store does not know, because it failed."""
         self._add(Row(printable(url), "", "-", None, 0, None, verdict.value))
         self._note(kind, f"{printable(url)} {printable(detail)}")
@@ -127,10 +127,9 @@ class Summary:
             self._rows.append(row)
             self._titles[row.title] += 1
 
-    def _note(self, kind: str, sentence: str) -> None:
-        what = advice(kind)
-        self._numbers[what] += 1
-        noted = self._reasons.setdefault(what, [])
+    def _note(self, kind: ReasonKind, sentence: str) -> None:
+        self._numbers[kind.advice] += 1
+        noted = self._reasons.setdefault(kind.advice, [])
         if len(noted) < MOST_REASONS:
             noted.append(sentence)
 

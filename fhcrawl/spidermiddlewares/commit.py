@@ -16,6 +16,7 @@ from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed.results import DocumentResult, Loss, State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class CommitMiddleware:
                     yield output
         except StoreError as error:
             self._extension.fail(error)
-            pending.mark_failed("store-error", f"could not be read to its end ({name_of(error)})")
+            pending.mark_failed(ReasonKind.STORE_ERROR, f"could not be read to its end ({name_of(error)})")
         except BaseException as error:
             self._mark_failed(pending, response, f"could not be read to its end ({name_of(error)})")
             raise
@@ -146,10 +147,10 @@ class CommitMiddleware:
 
     def _mark_failed(self, pending: PendingDocument, response: Response, detail: str) -> None:
         """Note that a document could not be read, even if nobody knows which one it is."""
-        pending.mark_failed("error", detail)
+        pending.mark_failed(ReasonKind.ERROR, detail)
         feed = feed_of(response)
         if pending.fetch is None and feed is not None:
-            self._extension.untold[feed] = Loss(State.FAILED, "error", detail)
+            self._extension.untold[feed] = Loss(State.FAILED, ReasonKind.ERROR, detail)
 
     def find(self, response: Response) -> PendingDocument | None:
         """Return the document of a response; None if the spider has not read it."""
@@ -166,7 +167,7 @@ class CommitMiddleware:
         except Exception as error:  # noqa: BLE001 - whatever it is, no entry can go on
             self._extension.fail(error)
             detail = f"could not be compared with the store ({name_of(error)})"
-            pending.mark_failed("store-error", detail)
+            pending.mark_failed(ReasonKind.STORE_ERROR, detail)
         else:
             pending.batch.compare(stored, result.deletions)
             pending.is_compared = True
@@ -204,7 +205,7 @@ class CommitMiddleware:
     def record_unchanged(self, fetch: Fetch) -> None:
         """Note that a subscription document is what it was."""
         self._count("document", "unchanged")
-        failure = Loss(State.FAILED, "store-error", "is unchanged, which could not be stored")
+        failure = Loss(State.FAILED, ReasonKind.STORE_ERROR, "is unchanged, which could not be stored")
         result = DocumentResult(fetch)
         self._tell(self._store.documents.note_confirmation, result, failure)
         self._send(signals.document_unchanged, result=result)
@@ -268,7 +269,7 @@ class CommitMiddleware:
         logger.error("%s %s", printable(result.fetch.requested_url), detail, exc_info=exc_info)
         if isinstance(error, StoreError):
             self._extension.fail(error)
-        return result.failed(Loss(State.FAILED, "store-error", detail))
+        return result.failed(Loss(State.FAILED, ReasonKind.STORE_ERROR, detail))
 
     def _send(self, signal: object, **kwargs: Any) -> None:
         self._crawler.signals.send_catch_log(signal, spider=self._crawler.spider, **kwargs)

@@ -15,17 +15,17 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.asyncio import run_in_thread
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import parser, reading, requests, responses, subscriptions, wordpress
+from fhcrawl.crawling import reading, requests, responses, subscriptions, wordpress
 from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
-from fhcrawl.documents import DocumentList, snapshot
-from fhcrawl.documents.detection import IS_LIST
+from fhcrawl.documents import IS_LIST, DocumentList, snapshot
 from fhcrawl.exceptions import NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.logical_feed.results import DocumentResult, State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
@@ -242,7 +242,7 @@ class HistorySpider(Spider):
     def _list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Iterator[Request]:
         """Read a list of documents: yields the request for the first of them that is not processed."""
         if fetch.role is not Role.SUBSCRIPTION or "dataloss" in response.flags:
-            yield from self._not_a_feed(fetch, response, NotAFeedError("not-a-feed", IS_LIST))
+            yield from self._not_a_feed(fetch, response, NotAFeedError(ReasonKind.NOT_A_FEED, IS_LIST))
             return
         store = StoreExtension.of(self.crawler).store
         walk = context_of(response).walk
@@ -363,7 +363,7 @@ class HistorySpider(Spider):
 
     def _not_a_feed(self, fetch: Fetch, response: Response, error: NotAFeedError) -> Iterator[Request]:
         context, failure = context_of(response), reading.unread(response, error, self._most)
-        if error.kind == parser.DIED:
+        if error.kind is ReasonKind.READER_DIED:
             self._lose(fetch, failure)
             return
         url = next(filter(responses.is_fetchable, error.feeds), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fhcrawl.store.feeds import FEEDS_AT_ONCE, Details, Document, Said
+from fhcrawl.store.feeds import FEEDS_AT_ONCE, Details, Document, VerdictRecord
 from fhcrawl.store.rows import End, Feed, Step, StoredSnapshot, Subscription
 from fhcrawl.store.store import Store
 
@@ -12,9 +12,9 @@ __all__ = [
     "Document",
     "End",
     "Feed",
-    "Said",
     "Step",
     "Store",
     "StoredSnapshot",
     "Subscription",
+    "VerdictRecord",
 ]

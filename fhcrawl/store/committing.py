@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import FIRST_WALK, Role, absence
 from fhcrawl.logical_feed.results import Loss, State, has_changes, must_follow
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import lists, rows, statements, subscriptions
 
 if TYPE_CHECKING:
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
 
 
 HAVE_OLDER_PAGES = (Role.SUBSCRIPTION, Role.PAGE)
-PROCESSED = Loss(State.PROCESSED, "", "")
-UNFINISHED = Loss(State.KNOWN, State.KNOWN.value, "has not been read to its end")
-ENDS_EARLIER = Loss(State.KNOWN, State.KNOWN.value, "leads to no page any more as it did before")
+UNFINISHED = Loss(State.KNOWN, ReasonKind.KNOWN, "has not been read to its end")
+ENDS_EARLIER = Loss(State.KNOWN, ReasonKind.KNOWN, "leads to no page any more as it did before")
 
 
 class Before(NamedTuple):
@@ -88,7 +88,7 @@ class Commit:
         self._connection = connection
         self._upserts = upserts
         self._feed_id, whole, self._unlisted, ends_earlier = before
-        self._unless_lost = ENDS_EARLIER if ends_earlier else PROCESSED
+        self._unless_lost = ENDS_EARLIER if ends_earlier else None
         self._fetch, self._result, self._batch = result.fetch, result, batch
         self._stored = {**whole, **batch.stored}
 
@@ -167,7 +167,7 @@ class Commit:
     def _forget_chain(self) -> None:
         self._connection.execute(statements.FORGET_OTHERS, self._numbers())
 
-    def _write_document(self, unless_lost: Loss = PROCESSED) -> None:
+    def _write_document(self, unless_lost: Loss | None = None) -> None:
         """Write the document and its link."""
         failure = self._result.failure or unless_lost
         row = rows.document_row(self._feed_id, self._result, self._write_behind(), failure)

@@ -34,8 +34,8 @@ NOTED = ("verdict", "reasons", "changed", "change_seconds", "due", "released")
 NOTE = feeds.update().where(feeds.c.id == bindparam("b_id")).values({name: bindparam(name) for name in NOTED})
 
 
-class Said(NamedTuple):
-    """What a run says of a feed when it has finished with it."""
+class VerdictRecord(NamedTuple):
+    """The verdict on a feed at the end of its walk, as the database keeps it."""
 
     feed: str
     verdict: Verdict
@@ -147,13 +147,15 @@ class Feeds(Repository):
         beside = len(known.keys() - {document.id for document in (*chain, *snapshot)})
         return Details(row.since, months, first, last, recent, chain, snapshot, beside)
 
-    def note_verdicts(self, run: int, said: list[Said], limits: Limits, released: bool = False) -> None:
+    def note_verdicts(
+        self, run: int, records: list[VerdictRecord], limits: Limits, released: bool = False
+    ) -> None:
         """Note what a run says, for those who read the database, and when feeds are due.
 
-        :param said: of `FEEDS_AT_ONCE` feeds at most; what another run has taken over is left alone
+        :param records: of `FEEDS_AT_ONCE` feeds at most; what another run has taken over is left alone
         :param released: other crawls may have them from now on
         """
-        by_url = {one.feed: one for one in said}
+        by_url = {one.feed: one for one in records}
         of_run = select(feeds).where(is_one_of(list(by_url)), feeds.c.run == run)
         with self._database.transaction() as connection:
             rows = connection.execute(of_run.order_by(feeds.c.id).with_for_update()).all()
@@ -163,11 +165,11 @@ class Feeds(Repository):
                 connection.execute(NOTE, noted)
 
 
-def _noted(row: Row[Any], said: Said, limits: Limits) -> dict[str, object]:
-    reasons = json.dumps([dataclasses.asdict(reason) for reason in said.reasons], ensure_ascii=False)
+def _noted(row: Row[Any], record: VerdictRecord, limits: Limits) -> dict[str, object]:
+    reasons = json.dumps([dataclasses.asdict(reason) for reason in record.reasons], ensure_ascii=False)
     before = {"changed": row.changed, "change_seconds": row.change_seconds, "due": row.due}
-    planned = subscriptions.plan_row(row, said.reasons, limits)
-    return {"b_id": row.id, "verdict": said.verdict.value, "reasons": reasons, **before, **planned}
+    planned = subscriptions.plan_row(row, record.reasons, limits)
+    return {"b_id": row.id, "verdict": record.verdict.value, "reasons": reasons, **before, **planned}
 
 
 def _months(

@@ -108,8 +108,7 @@ def forget_others(connection: Executes, feed_id: int, result: DocumentResult) ->
     is_older = exists().where(others, _index.c.updated > (result.updated or ""))
     is_of_chain = documents.c.role.in_((Role.ARCHIVE.value, Role.PAGE.value))
     chain = (documents.c.feed_id == feed_id) & is_of_chain
-    state, fetch = State.KNOWN.value, result.fetch
-    unread_again = {"state": state, "reason": state, "detail": rows.NOT_FETCHED, "since": fetch.fetched}
+    unread_again = rows.UNREAD | {"since": result.fetch.fetched}
     connection.execute(documents.update().where(chain, is_older).values(unread_again))
     validators = dict.fromkeys(("etag", "last_modified", "validated_url", "body_digest"))
     connection.execute(feeds.update().where(feeds.c.id == feed_id, is_older).values(validators))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fhcrawl.logical_feed import Place, Role, Winner, captured
 from fhcrawl.logical_feed.ordering import Order
 from fhcrawl.logical_feed.results import State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.statements import CONTENT, ENTRIES_COLUMNS, FIND_DOCUMENT, ORDER, ORIGINAL, TIMES
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 JSON_FIELDS = ("authors", "categories", "enclosures")
 NOT_FETCHED = "has not been fetched yet"
+UNREAD = {"state": State.KNOWN.value, "reason": ReasonKind.KNOWN.value, "detail": NOT_FETCHED}
 EMPTY_LIST = "[]"
 # Authors and categories come again and again.
 LISTS_REMEMBERED = 1000
@@ -235,12 +237,12 @@ def _winner(claimed: Order, others: Sequence[Any], latest: str) -> Winner:
 
 
 def document_row(
-    feed_id: int, result: DocumentResult, older_key: str | None, failure: Loss
+    feed_id: int, result: DocumentResult, older_key: str | None, failure: Loss | None
 ) -> dict[str, object]:
     """The row of a document.
 
     :param older_key: names the next older document, whose number the row gets
-    :param failure: what has become of it
+    :param failure: why it does not count as processed, if it does not
     """
     fetch = result.fetch
     return {
@@ -248,7 +250,7 @@ def document_row(
         "key": fetch.key,
         "url": fetch.requested_url,
         "role": fetch.role.value,
-        "state": failure.state.value,
+        "state": State.PROCESSED.value if failure is None else failure.state.value,
         "walk": fetch.place.walk,
         "step": fetch.place.step,
         "b_feed_id": feed_id,
@@ -256,9 +258,9 @@ def document_row(
         "run": fetch.run,
         "updated": result.updated,
         "lost_entries": result.lost_entries,
-        "reason": failure.kind or None,
-        "detail": failure.detail or None,
-        "since": fetch.fetched if failure.kind else None,
+        "reason": failure and failure.kind.value,
+        "detail": failure and failure.detail,
+        "since": failure and fetch.fetched,
         "fetched": fetch.fetched,
         "moved_to": result.moved_to,
         "uncounted": result.uncounted,
@@ -268,14 +270,7 @@ def document_row(
 def unread_row(fetch: Fetch) -> dict[str, object]:
     """The part of a row that says that nobody has read the next older document."""
     place = fetch.place.before()
-    return {
-        "state": State.KNOWN.value,
-        "walk": place.walk,
-        "step": place.step,
-        "reason": State.KNOWN.value,
-        "detail": NOT_FETCHED,
-        "since": fetch.fetched,
-    }
+    return UNREAD | {"walk": place.walk, "step": place.step, "since": fetch.fetched}
 
 
 def known_document_row(feed_id: int, fetch: Fetch, key: str, url: str, role: Role) -> dict[str, object]:

@@ -9,6 +9,7 @@ from sqlalchemy import bindparam, func, select
 
 from fhcrawl.logical_feed import HAS_MOVED, Kind, Reason, Role, verdict
 from fhcrawl.logical_feed.results import State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import subscriptions
 from fhcrawl.store.rows import NOT_FETCHED, Feed
 from fhcrawl.store.schema import documents, entries, feeds
@@ -165,16 +166,16 @@ def _gaps(
     """What is missing of a feed: the end of its chain that is none, and entries that were lost."""
     for row in (*(end for end in ends if end.role != Role.PART.value), *lost_parts):
         if row.state != State.PROCESSED.value:
-            yield Reason(row.reason, row.url, row.detail, row.since)
+            yield Reason(ReasonKind(row.reason), row.url, row.detail, row.since)
     if not ends and feed.subscription_id is None:
-        yield Reason(State.KNOWN.value, feed.url, NOT_FETCHED, feed.since)
+        yield Reason(ReasonKind.KNOWN, feed.url, NOT_FETCHED, feed.since)
     elif not ends:
-        yield Reason("loop", feed.url, "has a chain that is a loop", feed.since)
+        yield Reason(ReasonKind.LOOP, feed.url, "has a chain that is a loop", feed.since)
     for row in moved[:1]:
-        yield Reason("moved", row.url, HAS_MOVED, row.fetched)
+        yield Reason(ReasonKind.MOVED, row.url, HAS_MOVED, row.fetched)
     for row in losing:
         detail = f"has entries that cannot be kept: {row.lost_entries}"
-        yield Reason("entries-lost", row.url, detail, row.fetched)
+        yield Reason(ReasonKind.ENTRIES_LOST, row.url, detail, row.fetched)
 
 
 def _left(feed: Row[Any], found: Row[Any] | None) -> Iterator[Reason]:
@@ -182,4 +183,4 @@ def _left(feed: Row[Any], found: Row[Any] | None) -> Iterator[Reason]:
     if found is not None:
         documents_are = "document more that has" if found.number == 1 else "documents more that have"
         detail = f"names {found.number:,} {documents_are} not been fetched yet"
-        yield Reason(State.KNOWN.value, found.url or feed.url, detail, found.since)
+        yield Reason(ReasonKind.KNOWN, found.url or feed.url, detail, found.since)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fhcrawl.reasons import ReasonKind
+
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
@@ -26,8 +28,7 @@ SELECT feeds.url AS feed, feeds.title, feeds.kind, feeds.verdict, feeds.reasons,
     feeds.since AS first_crawled, feeds.crawled AS last_crawled
 FROM feeds
 """
-# A paged feed, and one that says nothing of its past, have nothing in particular that is missing.
-IS_GAP = "NOT IN ('paged', 'no-history')"
+IS_GAP = f"NOT IN ({', '.join(repr(kind.value) for kind in ReasonKind if not kind.is_gap)})"
 GAPS = {
     "sqlite": f"""
 CREATE VIEW gaps AS

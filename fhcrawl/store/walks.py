@@ -12,7 +12,7 @@ from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import lists
 from fhcrawl.store.leases import IS_DELIVERED_BY_ITS_RUN
-from fhcrawl.store.rows import NOT_FETCHED, Subscription
+from fhcrawl.store.rows import UNREAD, Subscription
 from fhcrawl.store.schema import documents, feeds
 from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import MOVED, is_of, is_one_of
@@ -56,13 +56,7 @@ HAS_MOVED = documents.c.moved_to.is_not(None) & (documents.c.moved_walk == LAST_
 ASK_AGAIN = (
     documents.update()
     .where(documents.c.feed_id.in_(bindparam("in_doubt", expanding=True)), HAS_MOVED | COUNTS_OTHERWISE)
-    .values(
-        state=State.KNOWN.value,
-        reason=State.KNOWN.value,
-        detail=NOT_FETCHED,
-        since=bindparam("b_since"),
-        uncounted=None,
-    )
+    .values(UNREAD | {"since": bindparam("b_since"), "uncounted": None})
 )
 
 
@@ -103,8 +97,7 @@ class Walks(Repository):
         :raises LeaseError: if another crawl is at work on it
         """
         known = select(feeds.c.id).where(is_of(feed)).scalar_subquery()
-        state = State.KNOWN.value
-        unread = {"state": state, "reason": state, "detail": NOT_FETCHED, "since": now}
+        unread = UNREAD | {"since": now}
         with self._database.transaction() as connection:
             rows = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).all()
             for refusal in _refusals(connection, self._session.require_leases(), rows).values():

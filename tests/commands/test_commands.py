@@ -16,6 +16,7 @@ from sqlalchemy import make_url
 from fhcrawl.commands.feeds import as_table
 from fhcrawl.items import FIELDS
 from fhcrawl.logical_feed import Kind, Reason, Verdict
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import Feed, opening
 from tests.extensions.test_progress import Terminal
 from tests.feeds import E, atom
@@ -95,7 +96,7 @@ def test_feeds_on_a_terminal_are_wrapped_between_words(crawled: FeedServer, proj
 @pytest.mark.parametrize(("width", "title_line"), [(1, 1), (69, 1), (70, 2), (80, 2), (200, 1)])
 def test_feeds_on_a_terminal_keep_their_urls_whole(width: int, title_line: int) -> None:
     url = "https://example.org/" + "a-long-way/" * 10
-    reason = Reason("http-404", f"{url}gone", "is not there (404)", "2024-01-01T00:00:00Z")
+    reason = Reason(ReasonKind.HTTP_404, f"{url}gone", "is not there (404)", "2024-01-01T00:00:00Z")
     feed = Feed(
         url, "A title", Kind.ARCHIVED, Verdict.INCOMPLETE, [reason], 1, {}, None, None, None, None, None
     )

@@ -32,6 +32,7 @@ from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError
 from fhcrawl.logical_feed import Newer, Place, Role
 from fhcrawl.logical_feed.results import Loss, State
+from fhcrawl.reasons import ReasonKind
 
 URL = "https://example.org/feed"
 CONTEXT_OF_URL = RequestContext(WalkContext(URL, 1), URL, Role.SUBSCRIPTION, Place(1, 0))
@@ -41,7 +42,7 @@ maybe = st.none() | text
 number = st.integers(-(2**53), 2**53)
 roles = st.sampled_from(Role)
 places = st.builds(Place, number, number)
-losses = st.builds(Loss, st.sampled_from(State), text, text)
+losses = st.builds(Loss, st.sampled_from(State), st.builds(ReasonKind, text), text)
 options = st.builds(
     FeedOptions,
     next=maybe,

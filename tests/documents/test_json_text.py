@@ -78,7 +78,7 @@ def test_values_that_are_in_memory_at_once_are_counted(members: str) -> None:
     plain(parse(body, Bounds(elements=6)))
     with pytest.raises(NotAFeedError) as caught:
         plain(parse(body, Bounds(elements=3)))
-    assert caught.value.kind == "too-many-elements"
+    assert caught.value.bound == "too-many-elements"
 
 
 def test_items_may_be_more_than_values_at_once_and_commas_in_texts_are_none() -> None:
@@ -108,7 +108,7 @@ def test_too_many_values_take_no_memory(value: str) -> None:
         assert tracemalloc.get_traced_memory()[1] < 3 * len(body)
     finally:
         tracemalloc.stop()
-    assert caught.value.kind == "too-many-elements"
+    assert caught.value.bound == "too-many-elements"
 
 
 @pytest.mark.parametrize("field", ["content_text", "_extension"])

@@ -47,4 +47,4 @@ def test_folder_of_too_many_files_is_an_error() -> None:
     assert isinstance(read_any(body, "file:///feeds/", URI_LIST, most=most), DocumentList)
     with pytest.raises(NotAFeedError) as caught:
         read_any(body + body, "file:///feeds/", URI_LIST, most=most)
-    assert caught.value.kind == "too-many-documents"
+    assert caught.value.bound == "too-many-documents"

@@ -32,6 +32,7 @@ from fhcrawl.logical_feed import (
 )
 from fhcrawl.logical_feed.ordering import latest_time, order
 from fhcrawl.logical_feed.results import DocumentResult, Fetch, has_changes, must_follow
+from fhcrawl.reasons import ReasonKind
 
 LATEST = latest_time("2006-01-01T00:00:00Z")
 OLD, NEW = "2003-01-01T00:00:00Z", "2004-01-01T00:00:00Z"
@@ -201,7 +202,7 @@ class TestRedirects:
 
 
 class TestVerdict:
-    GAP = Reason("http-404", "/a", "is not there (404)", OLD)
+    GAP = Reason(ReasonKind.HTTP_404, "/a", "is not there (404)", OLD)
 
     @pytest.mark.parametrize(
         ("says", "expected"),

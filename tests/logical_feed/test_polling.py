@@ -12,6 +12,7 @@ from fhcrawl.documents import Rhythm
 from fhcrawl.documents.dates import elapsed, shift
 from fhcrawl.logical_feed import Reason
 from fhcrawl.logical_feed.polling import LONGEST, Limits, Poll, freshness, interval, next_due
+from fhcrawl.reasons import ReasonKind
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 # A Friday.
@@ -41,7 +42,7 @@ polls = st.builds(
 gaps = st.lists(
     st.builds(
         Reason,
-        st.sampled_from(["http-404", "timeout", "limit", "known", "no-history", "paged", "entries-lost"]),
+        st.sampled_from(ReasonKind),
         st.just("http://example.org/"),
         st.just(""),
         times,
@@ -56,7 +57,7 @@ def wait(poll: Poll, missing: list[Reason] | None = None, within: Limits = WIDE)
 
 
 def gap(kind: str, seconds_ago: int) -> Reason:
-    return Reason(kind, "http://example.org/", "", shift(NOW, -seconds_ago))
+    return Reason(ReasonKind(kind), "http://example.org/", "", shift(NOW, -seconds_ago))
 
 
 @given(polls, gaps, limits)

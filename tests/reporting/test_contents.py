@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fhcrawl.logical_feed import Kind, Reason, Verdict
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import contents
 from fhcrawl.store import Details, Document, Feed
 
@@ -98,8 +99,8 @@ def test_how_often_a_feed_changes(times: list[str], words: str | None) -> None:
 
 
 def test_overview_counts_each_feed() -> None:
-    gap = Reason("http-404", "http://x/1", "is not there (404)", NOW)
-    paged = Reason("paged", "http://x/2", "is paged", NOW)
+    gap = Reason(ReasonKind.HTTP_404, "http://x/1", "is not there (404)", NOW)
+    paged = Reason(ReasonKind.PAGED, "http://x/2", "is paged", NOW)
     overview = contents.Overview()
     for number, (verdict, reasons) in enumerate(
         [(Verdict.COMPLETE, []), (Verdict.INCOMPLETE, [gap, gap]), (Verdict.LOSSY, [paged])]

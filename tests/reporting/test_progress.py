@@ -7,9 +7,10 @@ from collections import Counter
 from fhcrawl.logical_feed import Place, Role
 from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.logical_feed.results import DocumentResult, Fetch, Loss, State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting.progress import MOST_FEEDS, WINDOW_SECONDS, Counts, Progress, Rate, line
 
-MISSING = Loss(State.MISSING, "http-404", "is not there (404)")
+MISSING = Loss(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
 
 
 def result(
@@ -64,7 +65,7 @@ def test_unchanged_feed_is_done_and_a_document() -> None:
 def test_limit_is_no_problem() -> None:
     progress = Progress(1)
     ask(progress, "a", "a1")
-    progress.lose(result("a", "a1", failure=Loss(State.KNOWN, "limit", "was left")))
+    progress.lose(result("a", "a1", failure=Loss(State.KNOWN, ReasonKind.LIMIT, "was left")))
     assert progress.problems == 0
 
 
@@ -83,7 +84,9 @@ def test_document_that_is_not_whole_is_a_problem_and_not_read() -> None:
     progress = Progress(1)
     ask(progress, "a", "a", Role.SUBSCRIPTION)
     progress.commit(
-        result("a", "a", Role.SUBSCRIPTION, Loss(State.INVALID, "loop", "links back")), CommitBatch(), 0
+        result("a", "a", Role.SUBSCRIPTION, Loss(State.INVALID, ReasonKind.LOOP, "links back")),
+        CommitBatch(),
+        0,
     )
     assert (progress.problems, progress.total.documents) == (1, 0)
 

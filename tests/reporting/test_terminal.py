@@ -15,8 +15,8 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleDimensions
 
 from fhcrawl.logical_feed import Kind, Reason, Verdict
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import terminal
-from fhcrawl.reporting.advice import advice
 from fhcrawl.reporting.progress import MOST_FEEDS, Counts, Progress, Rate
 from fhcrawl.reporting.summary import HEADINGS, MOST_REASONS, Summary
 from fhcrawl.store import Feed
@@ -54,7 +54,7 @@ def summary_of(*feeds: Feed) -> Summary:
 
 
 def reason(kind: str, url: str = "http://example.org/a", detail: str = "is not there") -> Reason:
-    return Reason(kind, url, detail, "2026-01-01T00:00:00Z")
+    return Reason(ReasonKind(kind), url, detail, "2026-01-01T00:00:00Z")
 
 
 def console(width: int, **kwargs: object) -> tuple[Console, io.StringIO]:
@@ -148,7 +148,7 @@ def test_feed_of_which_little_is_known_has_a_line() -> None:
     nothing = feed(1, None, kind=None, oldest=None, newest=None, documents={}, verdict=Verdict.UNKNOWN)
     summary = Summary()
     summary.add(nothing, Verdict.UNKNOWN, [], None)
-    summary.add_unknown("http://example.org/2", Verdict.UNKNOWN, "store-error", "is not crawled")
+    summary.add_unknown("http://example.org/2", Verdict.UNKNOWN, ReasonKind.STORE_ERROR, "is not crawled")
     shown, file = console(132)
     terminal.tell(shown, summary)
     lines = file.getvalue().splitlines()
@@ -166,9 +166,9 @@ def test_reasons_are_whole_and_have_advice() -> None:
     assert f"\n{url}0 is not there\n" in told
     assert f"{url}{MOST_REASONS} is" not in told
     assert "\nand 5 more: 'scrapy feeds' lists them\nWhat to do: " in told
-    assert " ".join(told.split()).count(f"What to do: {advice('http-404')}") == 1
+    assert " ".join(told.split()).count(f"What to do: {ReasonKind.HTTP_404.advice}") == 1
     # What is missing comes before what cannot be helped.
-    assert told.index("and 5 more") < told.index(advice("paged")[:20])
+    assert told.index("and 5 more") < told.index(ReasonKind.PAGED.advice[:20])
 
 
 def test_log_says_the_same() -> None:
@@ -182,7 +182,7 @@ def test_log_says_the_same() -> None:
     assert footer == "2 feeds: 1 complete, 1 incomplete"
     assert list(summary.reason_lines()) == [
         "http://example.org/a is not there",
-        f"  What to do: {advice('http-404')}",
+        f"  What to do: {ReasonKind.HTTP_404.advice}",
     ]
 
 
@@ -191,8 +191,8 @@ def test_advice_is_said_once_behind_all_that_it_is_for() -> None:
     gaps = [reason(kind, f"http://example.org/{name}") for kind, name in said]
     summary = summary_of(feed(1, verdict=Verdict.INCOMPLETE, reasons=gaps))
     pages = [f"http://example.org/{name} is not there" for name in "acd"]
-    pages_advice = f"What to do: {advice('html')}"
-    gone, gone_advice = "http://example.org/b is not there", f"What to do: {advice('http-404')}"
+    pages_advice = f"What to do: {ReasonKind.HTML.advice}"
+    gone, gone_advice = "http://example.org/b is not there", f"What to do: {ReasonKind.HTTP_404.advice}"
     assert list(summary.reason_lines()) == [*pages, f"  {pages_advice}", gone, f"  {gone_advice}"]
     shown, file = console(200)
     terminal.tell(shown, summary)

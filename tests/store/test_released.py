@@ -9,7 +9,7 @@ import pytest
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.logical_feed import Verdict
 from fhcrawl.logical_feed.polling import Limits
-from fhcrawl.store import Said
+from fhcrawl.store import VerdictRecord
 from tests.store.test_leases import FEED, NOW, opened, read, refuse_all_writes
 from tests.stores import begin_walk
 
@@ -40,7 +40,7 @@ def begun(store: Store, *titles: str) -> int:
 
 
 def release(store: Store, run: int) -> None:
-    store.feeds.note_verdicts(run, [Said(FEED, Verdict.COMPLETE, [])], Limits(1, 1), released=True)
+    store.feeds.note_verdicts(run, [VerdictRecord(FEED, Verdict.COMPLETE, [])], Limits(1, 1), released=True)
 
 
 def titles(store: Store, run: int, only_released: bool = False) -> list[str]:

@@ -13,6 +13,7 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Link, Place, Role, Verdict
 from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.logical_feed.results import DocumentResult, Fetch, Loss, State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import End, Step, Store
 from tests.stores import begin_walk
 
@@ -47,7 +48,7 @@ def lost(key: str, failure: Loss, step: int = -1, fetched: str = NOW) -> Documen
     return DocumentResult(fetch, failure=failure)
 
 
-GONE = Loss(State.MISSING, "http-404", "is not there (404)")
+GONE = Loss(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
 
 
 def test_runs_are_numbered(store: Store) -> None:
@@ -152,7 +153,7 @@ def test_gap_is_known_since_it_was_first_seen(store: Store) -> None:
     [feed] = store.feeds.read()
     assert feed.verdict is Verdict.INCOMPLETE
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [("http-404", NOW)]
-    late = Loss(State.FAILED, "timeout", "does not answer in time")
+    late = Loss(State.FAILED, ReasonKind.TIMEOUT, "does not answer in time")
     store.documents.note_failure(lost("a1", late, fetched=later))
     [feed] = store.feeds.read()
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [("timeout", later)]

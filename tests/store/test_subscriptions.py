@@ -10,7 +10,7 @@ from fhcrawl.documents.dates import shift
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Verdict
 from fhcrawl.logical_feed.polling import Limits
-from fhcrawl.store import Said, Store
+from fhcrawl.store import Store, VerdictRecord
 from fhcrawl.store.schema import feeds
 from fhcrawl.utils.clock import now
 from tests.stores import begin_walk
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 URL = "http://example.org/"
 THEN, DUE, BEFORE = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-01T23:59:59Z"
-COMPLETE = Said(URL, Verdict.COMPLETE, [])
+COMPLETE = VerdictRecord(URL, Verdict.COMPLETE, [])
 
 
 @pytest.fixture

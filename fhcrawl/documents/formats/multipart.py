@@ -16,6 +16,7 @@ from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.identifiers import WHITE_SPACE, identifier
 from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -77,10 +78,10 @@ def read(
         an entity's headers are too long
     """
     if not body.strip():
-        raise NotAFeedError("empty", "it is empty")
+        raise NotAFeedError(ReasonKind.EMPTY, "it is empty")
     boundary = parameter(content_type, "boundary").rstrip()
     if not boundary:
-        raise NotAFeedError("no-boundary", "it is multipart, but its Content-Type names no boundary")
+        raise NotAFeedError(ReasonKind.NO_BOUNDARY, "it is multipart, but its Content-Type names no boundary")
     spans, is_closed = _spans(body, boundary, most)
     entities = [entity for begin, end in spans if (entity := _entity(body[begin:end], url))]
     history = _history(link_header.read(links, url))
@@ -133,7 +134,7 @@ def _spans(body: bytes, boundary: str, most: int) -> tuple[list[tuple[int, int]]
             return spans, True
         begin = match.end()
     if begin is None:
-        raise NotAFeedError("no-parts", "it is multipart, but its boundary is nowhere in it")
+        raise NotAFeedError(ReasonKind.NO_PARTS, "it is multipart, but its boundary is nowhere in it")
     return spans, False
 
 
@@ -163,7 +164,7 @@ def _entity(region: bytes, url: str) -> Entity | None:
     blank_line = BLANK_LINE.search(region)
     begin, end = blank_line.span() if blank_line else (len(region), len(region))
     if begin > LONGEST_HEADERS:
-        raise NotAFeedError("too-large", "one of its parts has headers of more than 128 KiB")
+        raise NotAFeedError(ReasonKind.TOO_LARGE, "one of its parts has headers of more than 128 KiB")
     headers = _headers(region[:begin])
     body = _without_line_end(region[end:])
     return Entity(headers, _entry(headers, body, url)) if headers or body else None

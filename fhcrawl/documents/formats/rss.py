@@ -16,6 +16,7 @@ from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM
 from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -62,7 +63,7 @@ def read_rdf(parsed: Parsed, url: str) -> FeedDocument:
     for namespace in elements.RDF_NAMESPACES:
         if namespace in declared or parsed.root.find(f"{namespace}channel") is not None:
             return _read(parsed, url, namespace)
-    raise NotAFeedError("not-a-feed", "it is XML whose root element is <RDF>")
+    raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is XML whose root element is <RDF>")
 
 
 def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:

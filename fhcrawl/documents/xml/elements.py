@@ -14,6 +14,7 @@ from lxml import etree
 from fhcrawl.documents import identifiers
 from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -213,7 +214,9 @@ def relations(link: _Element) -> list[str]:
         return COMMON_RELATIONS[rel]
     names = rel.split(None, MOST_RELATIONS)
     if len(names) > MOST_RELATIONS:
-        raise NotAFeedError("too-large", f"one of its links has more than {MOST_RELATIONS} relations")
+        raise NotAFeedError(
+            ReasonKind.TOO_LARGE, f"one of its links has more than {MOST_RELATIONS} relations"
+        )
     return [IANA_RELATION.sub("", name).lower() for name in names]
 
 
@@ -226,5 +229,5 @@ def head_links(links: Iterable[_Element], base: str) -> HeadLinks:
         for relation in relations(link):
             found.add(relation, url)
         if len(found.first) > MOST_RELATIONS:
-            raise NotAFeedError("too-large", f"its links have more than {MOST_RELATIONS} relations")
+            raise NotAFeedError(ReasonKind.TOO_LARGE, f"its links have more than {MOST_RELATIONS} relations")
     return found

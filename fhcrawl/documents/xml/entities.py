@@ -10,11 +10,11 @@ from lxml import etree
 
 from fhcrawl.documents.model import Problem
 from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-UNRESOLVED = "unresolved-entities"
 PREDEFINED = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})  # XML 1.0, 4.6
 BEFORE_DOCTYPE = re.compile(rb"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 # XML 1.0, 2.8: what ends a document type declaration, and what may hold the same characters.
@@ -82,7 +82,7 @@ def resolve(body: bytes) -> Resolved:
         return Resolved(body)
     start, end = span
     if end - start > LONGEST_DOCTYPE and b"<!ENTITY" in body[start:end]:
-        raise NotAFeedError("too-large", "its document type declaration is too long")
+        raise NotAFeedError(ReasonKind.TOO_LARGE, "its document type declaration is too long")
     try:
         declared = _declared(body[start:end])
     except etree.XMLSyntaxError:
@@ -200,7 +200,7 @@ class References:
         is_markup = b"<" in content
         self._left[is_markup] -= len(content)
         if self._left[is_markup] < 0:
-            raise NotAFeedError("too-large", "its entities stand for too much")
+            raise NotAFeedError(ReasonKind.TOO_LARGE, "its entities stand for too much")
         return content
 
 
@@ -219,7 +219,7 @@ def _problems(unresolved: dict[bytes, None], has_defaults: bool) -> Iterator[Pro
         names = [f"&{name.decode(errors='replace')};" for name in list(unresolved)[:MOST_NAMED]]
         more = f" and {len(unresolved) - MOST_NAMED} more" if len(unresolved) > MOST_NAMED else ""
         detail = f"has references to entities that it does not declare itself: {', '.join(names)}{more}"
-        yield Problem(UNRESOLVED, "", detail)
+        yield Problem(ReasonKind.UNRESOLVED_ENTITIES, "", detail)
     if has_defaults:
         detail = "has a document type that gives attributes default values, which are not read"
-        yield Problem(UNRESOLVED, "", detail)
+        yield Problem(ReasonKind.UNRESOLVED_ENTITIES, "", detail)

@@ -16,6 +16,7 @@ from fhcrawl.documents.xml.encoding import Text
 from fhcrawl.documents.xml.parsed import MOST_DECLARED, Parsed, repaired
 from fhcrawl.documents.xml.recovery import mended, whole_elements
 from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +61,7 @@ def parse(body: bytes, charset: str | None, most: Bounds) -> Parsed:
     """
     source = encoding.source(body, charset)
     if not source.body:
-        raise NotAFeedError("empty", "it is empty")
+        raise NotAFeedError(ReasonKind.EMPTY, "it is empty")
     is_crowded = _check_namespaces(source.body)
     _check_attributes(source.body)
     _check_all_attributes(source.body, most)
@@ -77,13 +78,13 @@ def _parsed(source: encoding.Source, body: bytes, charset: str | None) -> Parsed
     except etree.XMLSyntaxError as error:
         root = whole_elements(resolved)
         if (root is None or local_name(root) in HTML_PARTS) and HTML_START.search(source.body, 0, 1024):
-            raise NotAFeedError("html", "it is an HTML page") from error
+            raise NotAFeedError(ReasonKind.HTML, "it is an HTML page") from error
         fault = error.msg or "it is not well-formed"
         broken = None if root is None else Parsed(root, fault, problems)
         text = Text(source.body.decode(), source.repair) if source.decoded else encoding.text(body, charset)
         parsed = mended(text, broken)
         if parsed is None:
-            raise NotAFeedError("not-xml", f"it is not XML ({fault})") from error
+            raise NotAFeedError(ReasonKind.NOT_XML, f"it is not XML ({fault})") from error
         return parsed
 
 
@@ -119,12 +120,12 @@ def _check_namespaces(body: bytes) -> bool:
     """Whether there are so many that each entry has to be looked at."""
     declared = NAMESPACE.findall(body) if len(body) > SMALL else []
     if max(map(len, declared), default=0) > LONGEST_NAMESPACE:
-        raise NotAFeedError("too-large", "the name of a namespace in it is too long")
+        raise NotAFeedError(ReasonKind.TOO_LARGE, "the name of a namespace in it is too long")
     # Those without a prefix are no more around an element than it has levels.
     if len(declared) <= MANY_NAMESPACES or body.count(b"xmlns:") <= MANY_NAMESPACES:
         return len(declared) > MOST_DECLARED
     if (most := _most_in_a_tag(body)) > MOST_NAMESPACES:
-        raise NotAFeedError("too-large", f"one of its elements declares {most} namespaces")
+        raise NotAFeedError(ReasonKind.TOO_LARGE, f"one of its elements declares {most} namespaces")
     return True
 
 
@@ -132,7 +133,7 @@ def _check_attributes(body: bytes) -> None:
     for match in LONG_TAG.finditer(body):
         if _attributes(body, *match.span()) > MOST_ATTRIBUTES:
             raise NotAFeedError(
-                "too-large", f"one of its elements has more than {MOST_ATTRIBUTES} attributes"
+                ReasonKind.TOO_LARGE, f"one of its elements has more than {MOST_ATTRIBUTES} attributes"
             )
 
 
@@ -140,7 +141,7 @@ def _check_all_attributes(body: bytes, most: Bounds) -> None:
     if body.count(b"=") <= most.elements:
         return
     if sum(_attributes(body, *match.span()) for match in TAG.finditer(body)) > most.elements:
-        raise NotAFeedError(limits.TOO_MANY_ELEMENTS, f"it has more than {most.elements} attributes")
+        raise limits.beyond(limits.TOO_MANY_ELEMENTS, f"it has more than {most.elements} attributes")
 
 
 def _attributes(body: bytes, begin: int, end: int) -> int:

@@ -1,0 +1,130 @@
+"""The kinds of reasons why a document or a feed is not complete, and what each means."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+# What to do, where a line is too short for it or several kinds need the same.
+ALLOW = "nothing, if you did not mean it; else name its host in FHCRAWL_ALLOWED_PRIVATE_HOSTS"
+BROKEN = "tell its publisher; the next run reads it again, and it counts once it is mended"
+DIED = (
+    "the next run reads it again; if memory was short, lower FHCRAWL_MAX_ELEMENTS; if time was, raise "
+    "FHCRAWL_READER_TIMEOUT"
+)
+FULL = "make room on that disk (the log says where), then run it again; the next run goes on there"
+HTTPS = "tell its publisher to link with https:; if you trust the way, give the feed with http:"
+LARGE = "if you trust it, raise the setting that it names, if that can be; else tell its publisher"
+LIMITED = "raise the setting that it names, if that can be; the next run goes on where one has stopped"
+LINKS = "tell its publisher, who knows which of the links is wrong"
+LOST = "the log says which, and why; tell its publisher; -a deltafetch_reset=1 reads all again"
+MISSING = "the next run asks again; if it stays away, ask its publisher, or look in a web archive"
+NETWORK = "the next run asks again; if it goes on, check the network and the host's name"
+NO_DTD = "tell its publisher to write the entities out: no DTD is fetched"
+NO_FEED = "check in a browser what is there; if that is no feed any more, tell its publisher"
+NOT_NEWEST = (
+    "name the feed's own address with -a feed=, not that of an archive; if its relations are backwards, "
+    "write reversed = true for it in a list of feeds (README, 'Odd publishers')"
+)
+ODD = "tell its publisher; the next run looks again"
+OLDER = "look for an older snapshot or for the feed's archives; what lies between is not there"
+OURS = "look in the log for the error and mend it; the next run reads it again"
+REFUSED = "ask its publisher for access"
+
+
+class Retry(Enum):
+    """When a feed is polled again for what is missing, even if no news can be expected."""
+
+    SOON = "as soon as the user's limits allow"
+    LATER = "once it has been missing for half as long again"
+    NEVER = "no later run can do anything about it"
+
+
+class ReasonKind(str, Enum):
+    """A kind of reason; its value is the `kind` of the database and of `scrapy feeds --json`.
+
+    `ReasonKind(value)` is never an error: other HTTP statuses and the kinds of other versions need no member.
+
+    :param advice: what to do about it: the rest of a sentence
+    :param is_gap: whether anything in particular is missing
+    """
+
+    advice: str
+    retry: Retry
+    is_gap: bool
+
+    HTTP_401 = "http-401", "it wants a password: set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN"
+    HTTP_403 = "http-403", REFUSED
+    HTTP_404 = "http-404", MISSING
+    HTTP_410 = "http-410", "it is gone for good: look in a web archive"
+    HTTP_429 = "http-429", "run it again later, with a higher DOWNLOAD_DELAY"
+    HTTP_451 = "http-451", "nothing can be done from here"
+    HTTP_5XX = "http-5xx", "its server is to blame; the next run asks again"
+    TIMEOUT = "timeout", "the next run asks again; if its server is slow, raise DOWNLOAD_TIMEOUT"
+    NO_HOST = "no-host", NETWORK
+    CONNECTION_REFUSED = "connection-refused", NETWORK
+    DOWNLOAD_ERROR = "download-error", NETWORK
+    CUT_OFF = "cut-off", "the next run asks again; if it always comes incomplete, tell its publisher"
+    ROBOTS_TXT = "robots-txt", REFUSED
+    TOO_LARGE = "too-large", LARGE
+    REDIRECTS = "redirects", ODD
+    REFUSED_URL = "refused-url", "nothing, if you did not ask for it; if you trust it, name it with -a feed="
+    PRIVATE_ADDRESS = "private-address", ALLOW
+    DOWNGRADE = "downgrade", HTTPS
+    IGNORED = "ignored", "look which middleware of yours drops it"
+    EMPTY = "empty", ODD
+    HTML = "html", NO_FEED
+    NOT_XML = "not-xml", NO_FEED
+    NOT_JSON = "not-json", NO_FEED
+    NOT_A_FEED = "not-a-feed", NO_FEED
+    NO_BOUNDARY = "no-boundary", BROKEN
+    NO_PARTS = "no-parts", BROKEN
+    NOT_WELL_FORMED = "not-well-formed", BROKEN
+    UNRESOLVED_ENTITIES = "unresolved-entities", NO_DTD
+    CONTRADICTORY_LINKS = "contradictory-links", LINKS
+    EMPTY_LINK = "empty-link", "tell its publisher: the oldest document has no such link at all"
+    LOOP = "loop", "tell its publisher, whose links lead back; what is behind the loop cannot be known"
+    REPEATS = "repeats", "nothing, if its pages end there; else tell its publisher"
+    READER_DIED = "reader-died", DIED
+    LIMIT = "limit", LIMITED, Retry.SOON
+    DISK_FULL = "disk-full", FULL, Retry.SOON
+    MOVED = "moved", "run it again: the next run sees whether the chain still leads there"
+    KNOWN = "known", "run it again: the next run goes on there", Retry.SOON
+    PIPELINE_ERROR = "pipeline-error", OURS
+    STORE_ERROR = "store-error", "make room for the store or mend it, then run again"
+    ERROR = "error", OURS
+    ENTRIES_LOST = "entries-lost", LOST, Retry.NEVER
+    NO_CURRENT = "no-current", NOT_NEWEST
+    NOT_A_SNAPSHOT = "not-a-snapshot", "leave out -a snapshot=, or give it the snapshot's index"
+    BEGINS_LATER = "begins-later", OLDER
+    PAGED = "paged", "run it often: a paged feed cannot promise more", Retry.NEVER, False
+    NO_HISTORY = "no-history", "run it often: what it shows from now on is kept", Retry.NEVER, False
+    OTHER = "other", "the next run asks again"
+
+    def __new__(cls, value: str, advice: str = "", retry: Retry = Retry.LATER, is_gap: bool = True) -> Self:
+        """Make a member, whose value is the first of these."""
+        kind = str.__new__(cls, value)
+        kind._value_, kind.advice, kind.retry, kind.is_gap = value, advice, retry, is_gap
+        return kind
+
+    __str__ = str.__str__
+
+    # RFC 9110, 15: "a client MUST understand the class of any status code, as indicated by the first digit,
+    # and treat an unrecognized status code as being equivalent to the x00 status code of that class."
+    @classmethod
+    def _missing_(cls, value: object) -> ReasonKind:
+        kind = str.__new__(cls, value)
+        vars(kind).update(vars(cls.HTTP_5XX if kind.startswith("http-5") else cls.OTHER), _value_=str(value))
+        return kind
+
+    def __reduce_ex__(self, protocol: object) -> tuple[type[ReasonKind], tuple[str]]:
+        """What pickle needs, since some versions of Python would find a member by its name."""
+        return type(self), (self.value,)
+
+    @classmethod
+    def http(cls, status: int) -> ReasonKind:
+        """Return the kind of a response that is an error."""
+        return cls(f"http-{status}")

@@ -1,0 +1,79 @@
+"""What each kind of reason means: its name, what to do about it, and when it is looked at again."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import re
+
+import pytest
+
+from fhcrawl.crawling import reading
+from fhcrawl.documents import Bounds, limits
+from fhcrawl.reasons import ReasonKind, Retry
+from tests.projects import ROOT
+
+# No document or feed has one of these: they stand for what has no member.
+STANDINS = {ReasonKind.HTTP_5XX, ReasonKind.OTHER}
+
+
+def kinds_in_readme() -> set[str]:
+    """The kinds of reasons that README.md names."""
+    readme = (ROOT / "README.md").read_text()
+    paragraph = readme.partition("Reasons (`kind` in `scrapy feeds --json`): ")[2].partition("\n\n")[0]
+    return set(re.findall("`([a-z0-9-]+)`", paragraph))
+
+
+def test_readme_names_every_kind_and_no_other() -> None:
+    named = kinds_in_readme()
+    assert "http-404" in named
+    assert named <= set(ReasonKind)
+    assert {kind for kind in ReasonKind if not kind.startswith("http-")} - STANDINS <= named
+
+
+@pytest.mark.parametrize("kind", ReasonKind)
+def test_every_kind_has_advice(kind: ReasonKind) -> None:
+    assert re.fullmatch(r"[a-z].+[^.\s]", kind.advice)
+    assert kind.is_gap or kind.retry is Retry.NEVER
+
+
+@pytest.mark.parametrize("kind", ReasonKind)
+def test_every_kind_but_a_standin_is_used(kind: ReasonKind) -> None:
+    sources = [path.read_text("utf-8") for path in (ROOT / "fhcrawl").rglob("*.py")]
+    is_used = any(re.search(rf"ReasonKind\.{kind.name}\b", source) for source in sources)
+    assert is_used or kind in STANDINS or kind.startswith("http-")
+
+
+@pytest.mark.parametrize(
+    ("name", "alike"),
+    [
+        ("http-503", ReasonKind.HTTP_5XX),
+        ("http-418", ReasonKind.OTHER),
+        ("http-404", ReasonKind.HTTP_404),
+        ("of-tomorrow", ReasonKind.OTHER),
+    ],
+)
+def test_every_name_is_a_kind(name: str, alike: ReasonKind) -> None:
+    kind = ReasonKind(name)
+    assert (kind.advice, kind.retry, kind.is_gap) == (alike.advice, alike.retry, alike.is_gap)
+    for same in (kind, copy.deepcopy(kind), pickle.loads(pickle.dumps(kind))):  # noqa: S301 - what it has just made
+        assert (same.value, str(same), f"{same}", hash(same)) == (name, name, name, hash(name))
+        assert json.dumps(same) == f'"{name}"'
+
+
+def test_status_is_a_kind() -> None:
+    assert ReasonKind.http(410) is ReasonKind.HTTP_410
+    assert ReasonKind.http(502) == "http-502"
+
+
+@pytest.mark.parametrize("bound", sorted(limits.KINDS))
+def test_what_is_beyond_a_bound_of_documents_has_its_setting_raised(bound: str) -> None:
+    loss = reading.beyond(bound, Bounds())
+    assert "FHCRAWL_MAX_" in loss.detail
+    assert loss.kind.advice.startswith("raise the setting that it names, if that can be")
+
+
+def test_advice_for_what_is_too_large_names_no_setting() -> None:
+    """Of a body that is compressed too often, say, DOWNLOAD_MAXSIZE is not to blame."""
+    assert not re.search("[A-Z]{2}", ReasonKind.TOO_LARGE.advice)
