@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError
 from fhcrawl.logical_feed import Newer, Place, Role
-from fhcrawl.logical_feed.results import Loss, State
+from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Referral:
 
     number: int
     mark: str
-    loss: Loss | None = None
+    loss: DocumentFailure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +248,9 @@ def _newer(plain: list[Any]) -> Newer:
     return Newer(*plain)
 
 
-def _loss(plain: list[str]) -> Loss:
+def _loss(plain: list[str]) -> DocumentFailure:
     state, kind, detail = plain
-    return Loss(State(state), ReasonKind(kind), detail)
+    return DocumentFailure(State(state), ReasonKind(kind), detail)
 
 
 DEFAULTS = {

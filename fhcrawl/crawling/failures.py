@@ -18,7 +18,7 @@ from twisted.internet.error import ConnectionClosed
 
 from fhcrawl.crawling.refusals import HeadersTooLarge, LimitReached, RefusedUrl, TooManyStreams
 from fhcrawl.crawling.responses import retry_after
-from fhcrawl.logical_feed.results import Loss, State
+from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.text import printable
 
@@ -40,8 +40,10 @@ STATUSES = {
 }
 TOO_LARGE = (State.REFUSED, ReasonKind.TOO_LARGE, "is larger than DOWNLOAD_MAXSIZE allows")
 NOT_ASKED = "cannot be fetched: it is said to be unchanged, which was not asked (304)"
-UNASKED = Loss(State.FAILED, ReasonKind.http(304), NOT_ASKED)
-NO_SNAPSHOT = Loss(State.INVALID, ReasonKind.NOT_A_SNAPSHOT, "is a feed, and no index of a snapshot")
+UNASKED = DocumentFailure(State.FAILED, ReasonKind.http(304), NOT_ASKED)
+NO_SNAPSHOT = DocumentFailure(
+    State.INVALID, ReasonKind.NOT_A_SNAPSHOT, "is a feed, and no index of a snapshot"
+)
 EXCEPTIONS = {
     DownloadTimeoutError: (State.FAILED, ReasonKind.TIMEOUT, "does not answer in time"),
     CannotResolveHostError: (State.FAILED, ReasonKind.NO_HOST, "is on a host that cannot be found"),
@@ -55,9 +57,9 @@ DECOMPRESSION = "exceeded DOWNLOAD_MAXSIZE"
 ROBOTS = "Forbidden by robots.txt"
 
 
-def loss_of(failure: Failure) -> Loss:
+def loss_of(failure: Failure) -> DocumentFailure:
     """Why a request came to nothing."""
-    return Loss(*_failure(failure.value))
+    return DocumentFailure(*_failure(failure.value))
 
 
 def _failure(error: BaseException | None) -> tuple[State, ReasonKind, str]:

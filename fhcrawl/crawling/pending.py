@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.items import EntryItem
 from fhcrawl.logical_feed.batches import CommitBatch
-from fhcrawl.logical_feed.results import DocumentResult, Loss, State
+from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.text import printable
 
@@ -100,17 +100,18 @@ class PendingDocument:
         if result is None and self.fetch is not None:
             result = DocumentResult(self.fetch)
         if result is not None and result.failure is None:
-            self._fail(result, Loss(State.FAILED, kind, detail))
+            self._fail(result, DocumentFailure(State.FAILED, kind, detail))
 
     def end_in_loop(self, url: str) -> None:
         """End the walk with this document, which links back to one that has been read."""
         if self.result is not None:
             result = replace(self.result, older_document=None)
             self._fail(
-                result, Loss(State.INVALID, ReasonKind.LOOP, f"links back to {url}: the chain is a loop")
+                result,
+                DocumentFailure(State.INVALID, ReasonKind.LOOP, f"links back to {url}: the chain is a loop"),
             )
 
-    def _fail(self, result: DocumentResult, failure: Loss) -> None:
+    def _fail(self, result: DocumentResult, failure: DocumentFailure) -> None:
         self.result = result.failed(failure)
         logger.warning("%s %s", printable(result.fetch.requested_url), failure.detail)
 

@@ -17,7 +17,7 @@ from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Place, Role, Version
 from fhcrawl.logical_feed.ordering import latest_time, order
 from fhcrawl.logical_feed.relations import contradiction, contradiction_behind
-from fhcrawl.logical_feed.results import DocumentResult, Loss, State
+from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import Step
 from fhcrawl.utils.text import printable
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REFERRALS = 3
-REPEATS = Loss(State.INVALID, ReasonKind.REPEATS, "is the same as the page before it: the walk ends here")
+REPEATS = DocumentFailure(
+    State.INVALID, ReasonKind.REPEATS, "is the same as the page before it: the walk ends here"
+)
 LOST_KINDS = ("no-id", "entry-lost")
 BEYOND = {
     limits.TOO_MANY: "has more than {0.entries} entries: the rest is left out, as FHCRAWL_MAX_ENTRIES asks",
@@ -53,22 +55,24 @@ BEYOND = {
 }
 
 
-def beyond(kind: str, most: Bounds) -> Loss:
+def beyond(kind: str, most: Bounds) -> DocumentFailure:
     """Why a document is lost, or a part of it, that is beyond a bound (`limits.KINDS`)."""
-    return Loss(State.REFUSED, ReasonKind.LIMIT, BEYOND[kind].format(most))
+    return DocumentFailure(State.REFUSED, ReasonKind.LIMIT, BEYOND[kind].format(most))
 
 
-def unread(response: Response, error: NotAFeedError, most: Bounds) -> Loss:
+def unread(response: Response, error: NotAFeedError, most: Bounds) -> DocumentFailure:
     """Why a document is lost that could not be read, or is none."""
     if error.bound:
         return beyond(error.bound, most)
     if error.kind is ReasonKind.LIMIT:
-        return Loss(State.KNOWN, ReasonKind.LIMIT, f"was left for a later run: {error}")
+        return DocumentFailure(State.KNOWN, ReasonKind.LIMIT, f"was left for a later run: {error}")
     if error.kind is ReasonKind.READER_DIED:
-        return Loss(State.FAILED, error.kind, f"could not be read: {error}")
+        return DocumentFailure(State.FAILED, error.kind, f"could not be read: {error}")
     if "dataloss" in response.flags:
-        return Loss(State.FAILED, ReasonKind.CUT_OFF, f"comes incomplete, and is not a feed: {error}")
-    return Loss(State.INVALID, error.kind, f"is not a feed: {error}")
+        return DocumentFailure(
+            State.FAILED, ReasonKind.CUT_OFF, f"comes incomplete, and is not a feed: {error}"
+        )
+    return DocumentFailure(State.INVALID, error.kind, f"is not a feed: {error}")
 
 
 def is_snapshot(fetch: Fetch, response: Response) -> bool:
@@ -115,7 +119,7 @@ class Elsewhere(NamedTuple):
     """
 
     url: str
-    failure: Loss | None = None
+    failure: DocumentFailure | None = None
 
 
 def elsewhere(fetch: Fetch, response: Response, document: FeedDocument, limit: int) -> Elsewhere | None:
@@ -150,14 +154,14 @@ def referral(response: Response, found: Elsewhere) -> Referral:
     return Referral(number, found.url if before is None or is_marked else before.mark, found.failure)
 
 
-def _loss_of(response: Response) -> Loss | None:
+def _loss_of(response: Response) -> DocumentFailure | None:
     # What is cut off may still be well-formed: comments, or checksums, stand at the end.
     if "dataloss" in response.flags:
-        return Loss(State.FAILED, ReasonKind.CUT_OFF, "comes incomplete, or with a wrong checksum")
+        return DocumentFailure(State.FAILED, ReasonKind.CUT_OFF, "comes incomplete, or with a wrong checksum")
     return _loss_on_the_way(response)
 
 
-def _loss_on_the_way(response: Response) -> Loss | None:
+def _loss_on_the_way(response: Response) -> DocumentFailure | None:
     """What was wrong with the documents that have led to a subscription document."""
     before = context_of(response).referral
     return None if before is None else before.loss
@@ -214,8 +218,8 @@ def read_document(fetch: Fetch, response: Response, document: FeedDocument, most
 
 
 def _older(
-    fetch: Fetch, document: FeedDocument, says: Oddities, since: str, failure: Loss | None
-) -> tuple[Link | None, Loss | None]:
+    fetch: Fetch, document: FeedDocument, says: Oddities, since: str, failure: DocumentFailure | None
+) -> tuple[Link | None, DocumentFailure | None]:
     """Return the link to the next older document, and what is wrong, if the walk ends at a snapshot.
 
     :param since: when the snapshot was made that the feed goes on from; '' for none
@@ -225,7 +229,7 @@ def _older(
         return None, failure
     if since and older is None and failure is None and logical_feed.begins_after(document, since):
         detail = f"has nothing before it, and begins after the snapshot of {since}"
-        return None, Loss(State.INVALID, ReasonKind.BEGINS_LATER, detail)
+        return None, DocumentFailure(State.INVALID, ReasonKind.BEGINS_LATER, detail)
     return older, failure
 
 
@@ -263,38 +267,42 @@ def _validators(response: Response) -> tuple[str | None, str | None, str]:
     return etag, last_modified, responses.body_digest(response, context_of(response).walk)
 
 
-def _beyond(document: FeedDocument, most: Bounds) -> Loss | None:
+def _beyond(document: FeedDocument, most: Bounds) -> DocumentFailure | None:
     return next((beyond(p.kind, most) for p in document.problems if p.kind in limits.KINDS), None)
 
 
-def _unresolved(document: FeedDocument) -> Loss | None:
+def _unresolved(document: FeedDocument) -> DocumentFailure | None:
     details = [printable(p.detail) for p in document.problems if p.kind == ReasonKind.UNRESOLVED_ENTITIES]
-    return Loss(State.INVALID, ReasonKind.UNRESOLVED_ENTITIES, " and ".join(details)) if details else None
+    return (
+        DocumentFailure(State.INVALID, ReasonKind.UNRESOLVED_ENTITIES, " and ".join(details))
+        if details
+        else None
+    )
 
 
-def _loss(fetch: Fetch, document: FeedDocument, says: Oddities) -> Loss | None:
+def _loss(fetch: Fetch, document: FeedDocument, says: Oddities) -> DocumentFailure | None:
     if document.fault is not None:
         detail = f"is cut off or not well-formed: {printable(document.fault)}"
-        return Loss(State.INVALID, ReasonKind.NOT_WELL_FORMED, detail)
+        return DocumentFailure(State.INVALID, ReasonKind.NOT_WELL_FORMED, detail)
     if fetch.role is Role.SUBSCRIPTION and not document.complete:
         own = (fetch.requested_url, fetch.url)
         current = logical_feed.subscription_link(document, says)
         is_older = current not in own if current else logical_feed.is_archive(document, own, says)
         if is_older:
             detail = "is an archive document or a page, and the newest document could not be found from it"
-            return Loss(State.INVALID, ReasonKind.NO_CURRENT, detail)
+            return DocumentFailure(State.INVALID, ReasonKind.NO_CURRENT, detail)
     # The chain of a capture is not the feed's.
     others = None if fetch.role is Role.CAPTURE else contradiction_behind(document, says)
     return _contradictory(others) if others else _unresolved(document)
 
 
-def _contradictory(links: Contradiction) -> Loss:
+def _contradictory(links: Contradiction) -> DocumentFailure:
     named = [printable(url) for url in links.others if url]
     if not named:
         detail = f"has a {links.relation} link that names no document"
-        return Loss(State.INVALID, ReasonKind.EMPTY_LINK, detail)
+        return DocumentFailure(State.INVALID, ReasonKind.EMPTY_LINK, detail)
     to = f"to {printable(links.followed or '')}, which is followed, and to {', '.join(named)}, which is not"
-    return Loss(State.INVALID, ReasonKind.CONTRADICTORY_LINKS, f"has {links.relation} links {to}")
+    return DocumentFailure(State.INVALID, ReasonKind.CONTRADICTORY_LINKS, f"has {links.relation} links {to}")
 
 
 def _versions(fetch: Fetch, document: FeedDocument, since: str) -> tuple[list[Version | None], int]:

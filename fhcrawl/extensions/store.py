@@ -12,7 +12,7 @@ from fhcrawl.crawling.under_way import UnderWay
 from fhcrawl.exceptions import BegunError, LeaseError, StoreError, UnsettledError
 from fhcrawl.exporters.delivery import recover
 from fhcrawl.extensions import required
-from fhcrawl.logical_feed.results import Loss, State
+from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import Store
 from fhcrawl.utils.clock import now
@@ -69,7 +69,7 @@ class StoreExtension:
     def __init__(self, crawler: Crawler, store: Store, run: int) -> None:
         self.store = store
         self.run = run
-        self.untold: dict[str, Loss] = {}
+        self.untold: dict[str, DocumentFailure] = {}
         self.left: set[str] = set()
         self.under_way = UnderWay()
         self.has_released = False
@@ -139,7 +139,7 @@ class StoreExtension:
                 for feed, options in feeds.items():
                     yield from self.begin_walks({feed: options})
                 return
-            loss = Loss(State.FAILED, ReasonKind.STORE_ERROR, f"is not crawled: {error}")
+            loss = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, f"is not crawled: {error}")
             for feed in feeds:
                 self.give_up(feed, loss, error)
             return
@@ -174,7 +174,7 @@ class StoreExtension:
         self._stats.inc_value(LEASED)
         logger.warning("%s is left alone: %s", printable(feed), error)
 
-    def give_up(self, feed: str, loss: Loss, error: Exception) -> None:
+    def give_up(self, feed: str, loss: DocumentFailure, error: Exception) -> None:
         """Leave a feed because the store fails; the end of the run says so."""
         self.left.add(feed)
         self.untold[feed] = loss

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed.results import DocumentResult, Loss
+    from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult
     from fhcrawl.store import Feed
 
 logger = logging.getLogger(__name__)
@@ -153,7 +153,7 @@ class VerdictsExtension:
             logger.error("%s", failure)
 
 
-def _verdict_record(feed: Feed, untold: Loss | None) -> VerdictRecord:
+def _verdict_record(feed: Feed, untold: DocumentFailure | None) -> VerdictRecord:
     """Return the verdict on a feed, with a failure that the store could not be told."""
     if untold is None:
         return VerdictRecord(feed.feed, feed.verdict, feed.reasons)

@@ -31,7 +31,7 @@ class State(str, Enum):
     INVALID = "invalid"
 
 
-class Loss(NamedTuple):
+class DocumentFailure(NamedTuple):
     """Why a document is not processed: its state, and the reason's kind and detail."""
 
     state: State
@@ -104,7 +104,7 @@ class DocumentResult:
     older_document: Link | None = None
     older_key: str | None = None
     is_left_over: bool = False
-    failure: Loss | None = None
+    failure: DocumentFailure | None = None
     validators: tuple[str | None, str | None, str] | None = None
     update_schedule: dict[str, object] | None = None
     lost_entries: int = 0
@@ -116,7 +116,7 @@ class DocumentResult:
     present: frozenset[str] | None = None
     counts: Counter[str] = field(default_factory=Counter)
 
-    def failed(self, failure: Loss) -> Self:
+    def failed(self, failure: DocumentFailure) -> Self:
         """Return the same, not processed: the next run asks for the document without conditions."""
         return replace(self, failure=failure, validators=None)
 

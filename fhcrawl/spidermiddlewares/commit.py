@@ -15,7 +15,7 @@ from fhcrawl.exceptions import FhcrawlError, LeaseError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.items import EntryVersion
-from fhcrawl.logical_feed.results import DocumentResult, Loss, State
+from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.text import printable
 
@@ -150,7 +150,7 @@ class CommitMiddleware:
         pending.mark_failed(ReasonKind.ERROR, detail)
         feed = feed_of(response)
         if pending.fetch is None and feed is not None:
-            self._extension.untold[feed] = Loss(State.FAILED, ReasonKind.ERROR, detail)
+            self._extension.untold[feed] = DocumentFailure(State.FAILED, ReasonKind.ERROR, detail)
 
     def find(self, response: Response) -> PendingDocument | None:
         """Return the document of a response; None if the spider has not read it."""
@@ -205,12 +205,16 @@ class CommitMiddleware:
     def record_unchanged(self, fetch: Fetch) -> None:
         """Note that a subscription document is what it was."""
         self._count("document", "unchanged")
-        failure = Loss(State.FAILED, ReasonKind.STORE_ERROR, "is unchanged, which could not be stored")
+        failure = DocumentFailure(
+            State.FAILED, ReasonKind.STORE_ERROR, "is unchanged, which could not be stored"
+        )
         result = DocumentResult(fetch)
         self._tell(self._store.documents.note_confirmation, result, failure)
         self._send(signals.document_unchanged, result=result)
 
-    def _tell(self, tell: Callable[[DocumentResult], None], result: DocumentResult, failure: Loss) -> None:
+    def _tell(
+        self, tell: Callable[[DocumentResult], None], result: DocumentResult, failure: DocumentFailure
+    ) -> None:
         """Tell the store something; if it cannot be told, the walk ends, and the end of the run says why."""
         try:
             tell(result)
@@ -269,7 +273,7 @@ class CommitMiddleware:
         logger.error("%s %s", printable(result.fetch.requested_url), detail, exc_info=exc_info)
         if isinstance(error, StoreError):
             self._extension.fail(error)
-        return result.failed(Loss(State.FAILED, ReasonKind.STORE_ERROR, detail))
+        return result.failed(DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, detail))
 
     def _send(self, signal: object, **kwargs: Any) -> None:
         self._crawler.signals.send_catch_log(signal, spider=self._crawler.spider, **kwargs)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.subscriptions import Listed
     from fhcrawl.documents import Bounds, FeedDocument
     from fhcrawl.items import EntryVersion
-    from fhcrawl.logical_feed.results import Fetch, Loss
+    from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.store import Subscription
     from fhcrawl.warc.captures import Captures
 
@@ -374,7 +374,7 @@ class HistorySpider(Spider):
             return
         yield from self._give_up(fetch, failure, context)
 
-    def _give_up(self, fetch: Fetch, failure: Loss, context: RequestContext) -> Iterator[Request]:
+    def _give_up(self, fetch: Fetch, failure: DocumentFailure, context: RequestContext) -> Iterator[Request]:
         """Note a loss; a subscription document may still be where the user said that it is."""
         if context.is_given:
             # What is missing is where it was last, as the store knows already.
@@ -397,7 +397,7 @@ class HistorySpider(Spider):
             return others
         return list(self._next_part(fetch, context))
 
-    def _lose(self, fetch: Fetch, failure: Loss) -> None:
+    def _lose(self, fetch: Fetch, failure: DocumentFailure) -> None:
         say = logger.info if failure.state is State.KNOWN else logger.warning
         say("%s %s", printable(fetch.requested_url), failure.detail)
         self._commits.record_failure(DocumentResult(fetch, failure=failure))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import FIRST_WALK, Role, absence
-from fhcrawl.logical_feed.results import Loss, State, has_changes, must_follow
+from fhcrawl.logical_feed.results import DocumentFailure, State, has_changes, must_follow
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import lists, rows, statements, subscriptions
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 HAVE_OLDER_PAGES = (Role.SUBSCRIPTION, Role.PAGE)
-UNFINISHED = Loss(State.KNOWN, ReasonKind.KNOWN, "has not been read to its end")
-ENDS_EARLIER = Loss(State.KNOWN, ReasonKind.KNOWN, "leads to no page any more as it did before")
+UNFINISHED = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "has not been read to its end")
+ENDS_EARLIER = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "leads to no page any more as it did before")
 
 
 class Before(NamedTuple):
@@ -167,7 +167,7 @@ class Commit:
     def _forget_chain(self) -> None:
         self._connection.execute(statements.FORGET_OTHERS, self._numbers())
 
-    def _write_document(self, unless_lost: Loss | None = None) -> None:
+    def _write_document(self, unless_lost: DocumentFailure | None = None) -> None:
         """Write the document and its link."""
         failure = self._result.failure or unless_lost
         row = rows.document_row(self._feed_id, self._result, self._write_behind(), failure)

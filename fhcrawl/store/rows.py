@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from fhcrawl.logical_feed import Kind, Reason, Verdict, Version
-    from fhcrawl.logical_feed.results import DocumentResult, Fetch, Loss
+    from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
 
 JSON_FIELDS = ("authors", "categories", "enclosures")
 NOT_FETCHED = "has not been fetched yet"
@@ -237,7 +237,7 @@ def _winner(claimed: Order, others: Sequence[Any], latest: str) -> Winner:
 
 
 def document_row(
-    feed_id: int, result: DocumentResult, older_key: str | None, failure: Loss | None
+    feed_id: int, result: DocumentResult, older_key: str | None, failure: DocumentFailure | None
 ) -> dict[str, object]:
     """The row of a document.
 

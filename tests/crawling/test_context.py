@@ -31,7 +31,7 @@ from fhcrawl.crawling.context import (
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError
 from fhcrawl.logical_feed import Newer, Place, Role
-from fhcrawl.logical_feed.results import Loss, State
+from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 
 URL = "https://example.org/feed"
@@ -42,7 +42,7 @@ maybe = st.none() | text
 number = st.integers(-(2**53), 2**53)
 roles = st.sampled_from(Role)
 places = st.builds(Place, number, number)
-losses = st.builds(Loss, st.sampled_from(State), st.builds(ReasonKind, text), text)
+losses = st.builds(DocumentFailure, st.sampled_from(State), st.builds(ReasonKind, text), text)
 options = st.builds(
     FeedOptions,
     next=maybe,

@@ -6,15 +6,19 @@ from collections import Counter
 
 from fhcrawl.logical_feed import Place, Role
 from fhcrawl.logical_feed.batches import CommitBatch
-from fhcrawl.logical_feed.results import DocumentResult, Fetch, Loss, State
+from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting.progress import MOST_FEEDS, WINDOW_SECONDS, Counts, Progress, Rate, line
 
-MISSING = Loss(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
+MISSING = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
 
 
 def result(
-    feed: str, url: str, role: Role = Role.ARCHIVE, failure: Loss | None = None, updated: str | None = None
+    feed: str,
+    url: str,
+    role: Role = Role.ARCHIVE,
+    failure: DocumentFailure | None = None,
+    updated: str | None = None,
 ) -> DocumentResult:
     fetch = Fetch(feed, url, url, url, role, Place(1, 0), "2026-01-01T00:00:00Z")
     return DocumentResult(fetch, failure=failure, updated=updated)
@@ -65,7 +69,7 @@ def test_unchanged_feed_is_done_and_a_document() -> None:
 def test_limit_is_no_problem() -> None:
     progress = Progress(1)
     ask(progress, "a", "a1")
-    progress.lose(result("a", "a1", failure=Loss(State.KNOWN, ReasonKind.LIMIT, "was left")))
+    progress.lose(result("a", "a1", failure=DocumentFailure(State.KNOWN, ReasonKind.LIMIT, "was left")))
     assert progress.problems == 0
 
 
@@ -84,7 +88,7 @@ def test_document_that_is_not_whole_is_a_problem_and_not_read() -> None:
     progress = Progress(1)
     ask(progress, "a", "a", Role.SUBSCRIPTION)
     progress.commit(
-        result("a", "a", Role.SUBSCRIPTION, Loss(State.INVALID, ReasonKind.LOOP, "links back")),
+        result("a", "a", Role.SUBSCRIPTION, DocumentFailure(State.INVALID, ReasonKind.LOOP, "links back")),
         CommitBatch(),
         0,
     )

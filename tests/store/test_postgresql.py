@@ -14,7 +14,7 @@ from fhcrawl.documents.lists import Listed
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Place, Role, Verdict
 from fhcrawl.logical_feed.batches import CommitBatch
-from fhcrawl.logical_feed.results import DocumentResult, Fetch, Loss, State
+from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import End, Store, statements
 from fhcrawl.store.statements import ORDER
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.postgresql_only("round trips, collations, lost connecti
 
 INDEX, A1, A0 = (f"http://example.org/{name}" for name in ("index", "a1", "a0"))
 NOW = "2004-01-01T00:00:00Z"
-GONE = Loss(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
+GONE = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
 # Random, since indexes are compressed.
 LONG = "".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(128))
 

@@ -12,7 +12,7 @@ import pytest
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Link, Place, Role, Verdict
 from fhcrawl.logical_feed.batches import CommitBatch
-from fhcrawl.logical_feed.results import DocumentResult, Fetch, Loss, State
+from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import End, Step, Store
 from tests.stores import begin_walk
@@ -43,12 +43,12 @@ def read(
     return DocumentResult(fetch, older_document=link, kind="archived"), CommitBatch()
 
 
-def lost(key: str, failure: Loss, step: int = -1, fetched: str = NOW) -> DocumentResult:
+def lost(key: str, failure: DocumentFailure, step: int = -1, fetched: str = NOW) -> DocumentResult:
     fetch = Fetch(FEED, key, key, key, Role.ARCHIVE, Place(1, step), fetched, run=1)
     return DocumentResult(fetch, failure=failure)
 
 
-GONE = Loss(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
+GONE = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
 
 
 def test_runs_are_numbered(store: Store) -> None:
@@ -153,7 +153,7 @@ def test_gap_is_known_since_it_was_first_seen(store: Store) -> None:
     [feed] = store.feeds.read()
     assert feed.verdict is Verdict.INCOMPLETE
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [("http-404", NOW)]
-    late = Loss(State.FAILED, ReasonKind.TIMEOUT, "does not answer in time")
+    late = DocumentFailure(State.FAILED, ReasonKind.TIMEOUT, "does not answer in time")
     store.documents.note_failure(lost("a1", late, fetched=later))
     [feed] = store.feeds.read()
     assert [(reason.kind, reason.since) for reason in feed.reasons] == [("timeout", later)]
