@@ -161,12 +161,7 @@ class HistorySpider(Spider):
             await asyncio.sleep(0)
 
     def first(self, known: Subscription, options: FeedOptions) -> Iterator[Request]:
-        """The requests that a walk begins with: the index of a snapshot, or the subscription document.
-
-        What is left of a snapshot's pages is read too.
-
-        :param options: what the user says of the feed
-        """
+        """Return the requests that a walk begins with (`requests.first`)."""
         guesses_pages = self.settings.getbool("FHCRAWL_WORDPRESS_ENABLED")
         return map(self._request, requests.first(known, options, guesses_pages))
 
@@ -215,8 +210,8 @@ class HistorySpider(Spider):
             return
         found = reading.elsewhere(fetch, response, document, self.settings.getint("FHCRAWL_MAX_ARCHIVES"))
         if found is not None:
-            shown = printable(fetch.requested_url), printable(found.url)
-            logger.info("%s is not the subscription document; looking at %s", *shown)
+            urls = map(printable, (fetch.requested_url, found.url))
+            logger.info("%s is not the subscription document; looking at %s", *urls)
             yield self._request(requests.subscription_elsewhere(fetch, response, found))
             return
         yield from self._read(fetch, response, document)
