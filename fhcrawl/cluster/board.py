@@ -58,20 +58,20 @@ class Taken(NamedTuple):
 
 
 # Keys behind the job's prefix J:
-#   members, resting   sets of workers: of the job; of those, that have nothing to do and found nothing to do
-#   hands              hash, feed to worker and the feed's options: a feed is read by one worker at a time
+#   members, idle_workers   sets of workers: all of the job; those that found nothing to do
+#   owners             hash, feed to worker and the feed's options: a feed is read by one worker at a time
 #   hosts              sorted set of the hosts that have requests, or must be waited for: from when (µs) they
 #                      may be asked; as long as one is being asked, that is when the worker counts as dead
 #   asked              hash, host to the worker that is asking it
 #   asks               hash, host to what it asks for (Retry-After)
 #   queue:HOST         list of the items that wait for a host
-#   parked:FEED        list of the items that wait for their feed, which a worker has in hand
+#   waiting_for_feed:FEED   list of the items that wait until another worker releases their feed
 #   robots:HOST        a robots.txt
 #   queued             how many items wait for hosts
 # A script is one step for all workers. It reads the clock of Redis, which is the same for all.
 COMMON = """
 local J, worker = KEYS[1], ARGV[1]
-local hands, hosts, asked, queued = J .. 'hands', J .. 'hosts', J .. 'asked', J .. 'queued'
+local owners, hosts, asked, queued = J .. 'owners', J .. 'hosts', J .. 'asked', J .. 'queued'
 
 local function now()
   local time = redis.call('TIME')
@@ -85,9 +85,9 @@ local function put(item)
   redis.call('INCR', queued)
 end
 
-local function has_in_hand(who, feed)
-  local hand = redis.call('HGET', hands, feed)
-  return hand and string.match(hand, '^[^\\n]*') == who
+local function owns(who, feed)
+  local owner = redis.call('HGET', owners, feed)
+  return owner and string.match(owner, '^[^\\n]*') == who
 end
 """
 # One that was taken for dead has no part in the job any more.
@@ -96,15 +96,15 @@ if redis.call('SISMEMBER', J .. 'members', worker) == 0 then return 0 end
 for i = 2, #ARGV do put(ARGV[i]) end
 """
 # The feed's own next items come first: its walk goes on.
-PUT_DOWN = """
+RELEASE_FEED = """
 local feed = ARGV[2]
-if not has_in_hand(worker, feed) then return 0 end
-redis.call('HDEL', hands, feed)
+if not owns(worker, feed) then return 0 end
+redis.call('HDEL', owners, feed)
 for i = 3, #ARGV do put(ARGV[i]) end
-local parked = redis.call('LPOP', J .. 'parked:' .. feed)
-while parked do
-  put(parked)
-  parked = redis.call('LPOP', J .. 'parked:' .. feed)
+local waiting = redis.call('LPOP', J .. 'waiting_for_feed:' .. feed)
+while waiting do
+  put(waiting)
+  waiting = redis.call('LPOP', J .. 'waiting_for_feed:' .. feed)
 end
 return 1
 """
@@ -121,13 +121,13 @@ while true do
   else
     redis.call('DECR', queued)
     local feed, options = string.match(item, '^([^\\n]*)\\n[^\\n]*\\n([^\\n]*)\\n')
-    if redis.call('HEXISTS', hands, feed) == 1 then
-      redis.call('RPUSH', J .. 'parked:' .. feed, item)
+    if redis.call('HEXISTS', owners, feed) == 1 then
+      redis.call('RPUSH', J .. 'waiting_for_feed:' .. feed, item)
     else
-      redis.call('HSET', hands, feed, worker .. '\\n' .. options)
+      redis.call('HSET', owners, feed, worker .. '\\n' .. options)
       redis.call('ZADD', hosts, time + microseconds, host)
       redis.call('HSET', asked, host, worker)
-      redis.call('SREM', J .. 'resting', worker)
+      redis.call('SREM', J .. 'idle_workers', worker)
       return {item, redis.call('HGET', J .. 'asks', host)}
     end
   end
@@ -155,19 +155,19 @@ redis.call('HDEL', asked, host)
 redis.call('ZADD', hosts, now() + microseconds, host)
 if asks ~= '' then redis.call('HSET', J .. 'asks', host, asks) end
 """
-PICK_UP = """
+CLAIM_FEED = """
 if redis.call('SISMEMBER', J .. 'members', worker) == 0 then return 0 end
 local feed, options = ARGV[2], ARGV[3]
-return redis.call('HSETNX', hands, feed, worker .. '\\n' .. options)
+return redis.call('HSETNX', owners, feed, worker .. '\\n' .. options)
 """
 TAKE_OVER = """
 local dead = ARGV[2]
-local feeds = redis.call('HGETALL', hands)
+local feeds = redis.call('HGETALL', owners)
 local taken = {}
 for i = 1, #feeds, 2 do
   local who, options = string.match(feeds[i + 1], '^([^\\n]*)\\n(.*)')
   if who == dead then
-    redis.call('HSET', hands, feeds[i], worker .. '\\n' .. options)
+    redis.call('HSET', owners, feeds[i], worker .. '\\n' .. options)
     taken[#taken + 1] = feeds[i]
     taken[#taken + 1] = options
   end
@@ -180,7 +180,7 @@ for i = 1, #names, 2 do
   end
 end
 redis.call('SREM', J .. 'members', dead)
-redis.call('SREM', J .. 'resting', dead)
+redis.call('SREM', J .. 'idle_workers', dead)
 return taken
 """
 # Whoever joins is a member that does not rest: the job does not end before it has begun its feeds.
@@ -197,12 +197,12 @@ return 1
 REST = """
 local key, job = KEYS[2], ARGV[2]
 if redis.call('GET', key) ~= job then return 1 end
-if tonumber(redis.call('GET', queued) or 0) > 0 or redis.call('HLEN', hands) > 0 then return 0 end
+if tonumber(redis.call('GET', queued) or 0) > 0 or redis.call('HLEN', owners) > 0 then return 0 end
 if redis.call('SISMEMBER', J .. 'members', worker) == 1 then
-  redis.call('SADD', J .. 'resting', worker)
+  redis.call('SADD', J .. 'idle_workers', worker)
 end
-if #redis.call('SDIFF', J .. 'members', J .. 'resting') > 0 then return 0 end
-for _, name in ipairs({'members', 'resting', 'hands', 'hosts', 'asked', 'asks', 'queued'}) do
+if #redis.call('SDIFF', J .. 'members', J .. 'idle_workers') > 0 then return 0 end
+for _, name in ipairs({'members', 'idle_workers', 'owners', 'hosts', 'asked', 'asks', 'queued'}) do
   redis.call('DEL', J .. name)
 end
 redis.call('DEL', key)
@@ -210,16 +210,16 @@ return 1
 """
 LEAVE = """
 redis.call('SREM', J .. 'members', worker)
-redis.call('SREM', J .. 'resting', worker)
+redis.call('SREM', J .. 'idle_workers', worker)
 """
 SCRIPTS = (
     ("put", PUT),
-    ("put_down", PUT_DOWN),
+    ("release_feed", RELEASE_FEED),
     ("take", TAKE),
     ("take_host", TAKE_HOST),
     ("keep_hosts", KEEP_HOSTS),
     ("leave_host", LEAVE_HOST),
-    ("pick_up", PICK_UP),
+    ("claim_feed", CLAIM_FEED),
     ("take_over", TAKE_OVER),
     ("join", JOIN),
     ("rest", REST),
@@ -324,16 +324,16 @@ class Board:
         taken = self._call("take", self._microseconds)
         return None if taken is None else Taken(Item.of(_text(taken[0])), _text(taken[1] or b""))
 
-    def pick_up(self, feed: str, options: dict[str, Any]) -> bool:
+    def claim_feed(self, feed: str, options: dict[str, Any]) -> bool:
         """Take a feed in hand whose walk is to begin; whether nobody had it."""
-        return bool(self._call("pick_up", feed, json.dumps(options)))
+        return bool(self._call("claim_feed", feed, json.dumps(options)))
 
-    def put_down(self, feed: str, following: Iterable[Item] = ()) -> bool:
+    def release_feed(self, feed: str, following: Iterable[Item] = ()) -> bool:
         """Let others have a feed, and its next requests wait.
 
         :return: False if another worker has it, since this one was taken for dead
         """
-        return bool(self._call("put_down", feed, *(item.line() for item in following)))
+        return bool(self._call("release_feed", feed, *(item.line() for item in following)))
 
     # -- hosts ------------------------------------------------------------------------------------
 

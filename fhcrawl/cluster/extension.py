@@ -113,7 +113,7 @@ class ClusterExtension(StoreExtension):
 
     def _pick_up(self, feed: str, options: dict[str, Any]) -> Subscription | None:
         try:
-            if self.is_over or not self.board.pick_up(feed, options):
+            if self.is_over or not self.board.claim_feed(feed, options):
                 return None
             self.beginning.add(feed)
             known = self._begin(feed, options)
@@ -129,7 +129,7 @@ class ClusterExtension(StoreExtension):
 
     def _put_down(self, feed: str) -> None:
         self.beginning.discard(feed)
-        self.board.put_down(feed)
+        self.board.release_feed(feed)
 
     def lose_board(self, error: ClusterError) -> None:
         """Stop, since Redis fails; what the job leaves, the next one reads."""
@@ -196,7 +196,7 @@ class ClusterExtension(StoreExtension):
         """Begin a walk that was lost, where the store says that it has come to."""
         self.beginning.add(feed)
         known = self._begin(feed, options)
-        if known is None and feed not in self.left:
+        if known is None and feed not in self.skipped_feeds:
             # Another worker has begun it, and answers for it.
             known = self.store.walks.read(feed)
         if known is None:

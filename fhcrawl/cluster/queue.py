@@ -66,7 +66,7 @@ class HostQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
             # Another fhcrawl has written it. The next run begins where the walk has come to.
             logger.error("A request of %s cannot be read (%r)", printable(taken.item.feed), error)
             self._board.leave_host(taken.item.host, 0, "")
-            self._board.put_down(taken.item.feed)
+            self._board.release_feed(taken.item.feed)
             return None
 
     def clear(self) -> None:

@@ -96,7 +96,7 @@ class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has 
                 at.following.append(item)
             elif item.feed in self._extension.beginning:
                 self._extension.beginning.discard(item.feed)
-                self._board.put_down(item.feed, [item])
+                self._board.release_feed(item.feed, [item])
             else:
                 self._board.put(item)
         except ClusterError as error:
@@ -143,7 +143,7 @@ class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has 
         for feed, at in list(self._under_way.items()):
             if at.request not in busy:
                 del self._under_way[feed]
-                self._board.put_down(feed, at.following)
+                self._board.release_feed(feed, at.following)
 
     def _look(self) -> None:
         """Let the engine look again, and say that the hosts that wait for an answer do."""

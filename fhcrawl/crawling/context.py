@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError
-from fhcrawl.logical_feed import Newer, Place, Role
+from fhcrawl.logical_feed import NewerPage, Place, Role
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 
@@ -42,7 +42,7 @@ FIRST_USE = "fhcrawl_first_use"
 WAS_PUBLIC = "fhcrawl_was_public"
 # How many octets a response had as it came, before it was decompressed.
 RECEIVED = "fhcrawl_received"
-# Set in a request that is made ahead: the `prefetch.Ahead` that it belongs to.
+# Set in a request that is made ahead: the `prefetch.PrefetchedRequest` that it belongs to.
 AHEAD = "fhcrawl_prefetch"
 
 
@@ -153,7 +153,7 @@ class RequestContext:
     left_over: bool = False
     page_digest: str | None = None
     guessed_from: str | None = None
-    newer: Newer | None = None
+    newer: NewerPage | None = None
     fetched: str | None = None
 
     @property
@@ -244,8 +244,8 @@ def _place(plain: list[int]) -> Place:
     return Place(*plain)
 
 
-def _newer(plain: list[Any]) -> Newer:
-    return Newer(*plain)
+def _newer(plain: list[Any]) -> NewerPage:
+    return NewerPage(*plain)
 
 
 def _loss(plain: list[str]) -> DocumentFailure:

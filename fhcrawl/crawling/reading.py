@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fhcrawl.exceptions import NotAFeedError
     from fhcrawl.logical_feed import Link
     from fhcrawl.logical_feed.ordering import Order
-    from fhcrawl.logical_feed.relations import Contradiction, Oddities
+    from fhcrawl.logical_feed.relations import Contradiction, FeedQuirks
     from fhcrawl.logical_feed.results import Fetch
 
 logger = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ def is_snapshot(fetch: Fetch, response: Response) -> bool:
 def list_result(
     fetch: Fetch, response: Response, listed: DocumentList, unread: int
 ) -> tuple[DocumentResult, Step | None]:
-    """Return what a list of documents says, and the first of them that is to be read.
+    """Return what a list of documents quirks, and the first of them that is to be read.
 
     :param unread: position of the first that is not processed
     """
@@ -128,10 +128,10 @@ def elsewhere(fetch: Fetch, response: Response, document: FeedDocument, limit: i
     :param limit: how many pages of a multipart feed are followed to the newest one; 0 is no limit
     """
     context = context_of(response)
-    own, says = (fetch.requested_url, fetch.url), responses.oddities(context.walk.options)
-    current = logical_feed.subscription_link(document, says)
+    own, quirks = (fetch.requested_url, fetch.url), responses.quirks_of(context.walk.options)
+    current = logical_feed.subscription_link(document, quirks)
     # Where a feed has moved for good may be an archive by now, and the feed have moved on from where it was.
-    if current is None and not document.complete and logical_feed.is_archive(document, own, says):
+    if current is None and not document.complete and logical_feed.is_archive(document, own, quirks):
         current = fetch.feed
     if fetch.role is not Role.SUBSCRIPTION or current is None or current in own or context.is_last:
         return None
@@ -141,7 +141,7 @@ def elsewhere(fetch: Fetch, response: Response, document: FeedDocument, limit: i
     is_far = bool(most) and number >= most
     if is_far or current == mark or not responses.is_fetchable(current):
         return None
-    others = contradiction(document, logical_feed.subscription_relation(document, says), says)
+    others = contradiction(document, logical_feed.subscription_relation(document, quirks), quirks)
     return Elsewhere(current, _contradictory(others) if others else _loss_on_the_way(response))
 
 
@@ -168,7 +168,7 @@ def _loss_on_the_way(response: Response) -> DocumentFailure | None:
 
 
 class ReadDocument(NamedTuple):
-    """What a document says, with its entries.
+    """What a document quirks, with its entries.
 
     :param versions: the version that each entry is, in document order; None for those that count for nothing
     """
@@ -181,10 +181,10 @@ class ReadDocument(NamedTuple):
 def read_document(fetch: Fetch, response: Response, document: FeedDocument, most: Bounds) -> ReadDocument:
     """Return what a document says of its feed, its entries and the way on."""
     walk = context_of(response).walk
-    says = responses.oddities(walk.options)
-    failure = _beyond(document, most) or _loss(fetch, document, says) or _loss_of(response)
+    quirks = responses.quirks_of(walk.options)
+    failure = _beyond(document, most) or _loss(fetch, document, quirks) or _loss_of(response)
     since = walk.since or "" if fetch.role is not Role.PART else ""
-    older, failure = _older(fetch, document, says, since, failure)
+    older, failure = _older(fetch, document, quirks, since, failure)
     moved_to = _moved_to(fetch, response, document)
     counts = _compare(fetch, response, document)
     if _loss_on_the_way(response):
@@ -201,7 +201,7 @@ def read_document(fetch: Fetch, response: Response, document: FeedDocument, most
     result = DocumentResult(
         fetch,
         title=document.title,
-        kind=logical_feed.kind(document, says).value,
+        kind=logical_feed.kind(document, quirks).value,
         updated=document.updated,
         moved_to=moved_to,
         older_document=older,
@@ -218,13 +218,13 @@ def read_document(fetch: Fetch, response: Response, document: FeedDocument, most
 
 
 def _older(
-    fetch: Fetch, document: FeedDocument, says: Oddities, since: str, failure: DocumentFailure | None
+    fetch: Fetch, document: FeedDocument, quirks: FeedQuirks, since: str, failure: DocumentFailure | None
 ) -> tuple[Link | None, DocumentFailure | None]:
     """Return the link to the next older document, and what is wrong, if the walk ends at a snapshot.
 
     :param since: when the snapshot was made that the feed goes on from; '' for none
     """
-    older = logical_feed.behind(document, (fetch.requested_url, fetch.url), says)
+    older = logical_feed.behind(document, (fetch.requested_url, fetch.url), quirks)
     if since and logical_feed.reaches(document, since):
         return None, failure
     if since and older is None and failure is None and logical_feed.begins_after(document, since):
@@ -234,7 +234,7 @@ def _older(
 
 
 def _moved_to(fetch: Fetch, response: Response, document: FeedDocument) -> str | None:
-    redirected = responses.asked(response).meta.get("redirect_urls")
+    redirected = responses.request_of(response).meta.get("redirect_urls")
     if fetch.role is not Role.ARCHIVE or not redirected:
         return None
     return fetch.url if logical_feed.may_be_another(document, redirected[0], fetch.url) else None
@@ -280,19 +280,19 @@ def _unresolved(document: FeedDocument) -> DocumentFailure | None:
     )
 
 
-def _loss(fetch: Fetch, document: FeedDocument, says: Oddities) -> DocumentFailure | None:
+def _loss(fetch: Fetch, document: FeedDocument, quirks: FeedQuirks) -> DocumentFailure | None:
     if document.fault is not None:
         detail = f"is cut off or not well-formed: {printable(document.fault)}"
         return DocumentFailure(State.INVALID, ReasonKind.NOT_WELL_FORMED, detail)
     if fetch.role is Role.SUBSCRIPTION and not document.complete:
         own = (fetch.requested_url, fetch.url)
-        current = logical_feed.subscription_link(document, says)
-        is_older = current not in own if current else logical_feed.is_archive(document, own, says)
+        current = logical_feed.subscription_link(document, quirks)
+        is_older = current not in own if current else logical_feed.is_archive(document, own, quirks)
         if is_older:
             detail = "is an archive document or a page, and the newest document could not be found from it"
             return DocumentFailure(State.INVALID, ReasonKind.NO_CURRENT, detail)
     # The chain of a capture is not the feed's.
-    others = None if fetch.role is Role.CAPTURE else contradiction_behind(document, says)
+    others = None if fetch.role is Role.CAPTURE else contradiction_behind(document, quirks)
     return _contradictory(others) if others else _unresolved(document)
 
 
@@ -340,7 +340,7 @@ def _deletions(fetch: Fetch, document: FeedDocument) -> list[Version]:
 
 
 # When a document was captured is known: what it says of later times never counts. A walk knows only what the
-# machine's clock says, which may be corrected.
+# machine's clock quirks, which may be corrected.
 def _version(
     fetch: Fetch, entry_id: str, claimed: Order, digest: str, original: bytes | None = None
 ) -> Version:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from fhcrawl.crawling.subscriptions import FeedOptions
-    from fhcrawl.logical_feed import Link, Newer
+    from fhcrawl.logical_feed import Link, NewerPage
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
     from fhcrawl.store import Step, Subscription
     from fhcrawl.warc.captures import Capture
@@ -131,7 +131,7 @@ def as_given(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
 
 
 def older_document(
-    result: DocumentResult, response: Response, link: Link, is_guess: bool, newer: Newer | None
+    result: DocumentResult, response: Response, link: Link, is_guess: bool, newer: NewerPage | None
 ) -> Request:
     """The request for the document that a document leads to.
 
@@ -198,7 +198,7 @@ def capture(found: Capture, walk: WalkContext) -> Request:
 def _request(context: RequestContext, meta: dict[str, Any] | None) -> Request:
     # Scrapy's duplicate filter would drop an archive that two feeds share, and end a loop silently.
     return Request(
-        **responses.aim(context.requested_url, context.walk),
+        **responses.request_target(context.requested_url, context.walk),
         meta=meta,
         dont_filter=True,
         cb_kwargs=cb_kwargs_of(context),

@@ -22,7 +22,7 @@ from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Role, polling
 from fhcrawl.logical_feed.ordering import latest_time
-from fhcrawl.logical_feed.relations import Oddities
+from fhcrawl.logical_feed.relations import FeedQuirks
 from fhcrawl.logical_feed.results import Fetch
 from fhcrawl.utils.clock import now
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 NOT_MODIFIED = 304
 PERMANENT = (301, 308)
 # The URL of requests for what is no URL that can be fetched: they are refused like others.
-NOWHERE = "nowhere://nowhere/"
+UNFETCHABLE_URL = "nowhere://nowhere/"
 VALIDATED = ("If-None-Match", "If-Modified-Since")
 
 
-def asked(response: Response) -> Request:
+def request_of(response: Response) -> Request:
     """The request of a response: after a redirect another one, but with the first's cb_kwargs and meta."""
     if response.request is None:
         raise FhcrawlError(f"A response without a request: {response.url}")
@@ -59,7 +59,7 @@ def fetch_from_request(request: Request, wait: float = 0) -> Fetch:
 
 def fetch_from_response(response: Response) -> Fetch:
     """Return what was asked for, and came."""
-    fetch = _fetch(asked(response), response.url)
+    fetch = _fetch(request_of(response), response.url)
     if fetch.role is not Role.SUBSCRIPTION:
         return fetch
     lines = [line.decode("latin-1") for line in response.headers.getlist("Cache-Control")]
@@ -109,12 +109,12 @@ def _location(request: Request, location: str, url: str) -> str:
     return location
 
 
-def oddities(options: FeedOptions) -> Oddities:
+def quirks_of(options: FeedOptions) -> FeedQuirks:
     """What the user says of the publisher."""
-    return Oddities(options.next == "archive", options.reversed)
+    return FeedQuirks(options.next == "archive", options.reversed)
 
 
-def way_of(walk: WalkContext) -> str:
+def options_key(walk: WalkContext) -> str:
     """How a feed is read, by what the user says of it; '' for what all others are read like."""
     says = {
         "next": walk.options.next,
@@ -129,9 +129,9 @@ def own_headers(walk: WalkContext, url: str) -> dict[str, str]:
     return walk.options.headers if urlsplit(url).netloc == urlsplit(walk.feed).netloc else {}
 
 
-def aim(url: str, walk: WalkContext) -> dict[str, Any]:
+def request_target(url: str, walk: WalkContext) -> dict[str, Any]:
     """The URL and the user's headers of a request for a document, as a request's arguments."""
-    fetched = url if is_fetchable(url) else NOWHERE
+    fetched = url if is_fetchable(url) else UNFETCHABLE_URL
     return {"url": fetched, "headers": own_headers(walk, fetched)}
 
 
@@ -170,7 +170,7 @@ def was_asked_whether(response: Response, body_digest: str | None) -> bool:
 
     :param body_digest: `body_digest` of what it was; None if that is not known
     """
-    return body_digest is not None and bool(conditions(asked(response)))
+    return body_digest is not None and bool(conditions(request_of(response)))
 
 
 # RFC 9111, 3.2: the header fields of a 304 response replace the stored ones. But servers send a media type
@@ -196,7 +196,7 @@ def is_unchanged(response: Response, body_digest: str) -> bool:
 
 def body_digest(response: Response, walk: WalkContext) -> str:
     """Of a subscription document's bytes, URL and headers that count, with the way in which it was read."""
-    return f"{_body_digest(response)} {way_of(walk)}".rstrip()
+    return f"{_body_digest(response)} {options_key(walk)}".rstrip()
 
 
 # The same bytes at another URL may lead elsewhere: relative references are resolved against it. And with
@@ -214,7 +214,7 @@ def _declared(response: Response) -> tuple[str, str]:
 def is_read_like(body_digest: str, walk: WalkContext) -> bool:
     """Whether a document was read as what the user says now would have it read."""
     _digest, _, way = body_digest.partition(" ")
-    return way == way_of(walk)
+    return way == options_key(walk)
 
 
 def digest(response: Response, *headers: str) -> str:

@@ -11,7 +11,7 @@ from w3lib.url import file_uri_to_path
 from fhcrawl.crawling import given_hosts
 from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, find_context
 from fhcrawl.crawling.refusals import RefusedUrl
-from fhcrawl.crawling.responses import NOWHERE
+from fhcrawl.crawling.responses import UNFETCHABLE_URL
 from fhcrawl.logical_feed import Role
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils import addresses
@@ -67,7 +67,7 @@ class GuardMiddleware:
         # No link makes one: it is in a file that the user gave.
         if context is not None and context.role is Role.CAPTURE:
             return
-        if request.url == NOWHERE:
+        if request.url == UNFETCHABLE_URL:
             raise RefusedUrl(ReasonKind.REFUSED_URL, "it is no URL that can be fetched")
         scheme = urlsplit(request.url).scheme
         if scheme == "file" and context is not None and urlsplit(context.walk.feed).scheme == "file":

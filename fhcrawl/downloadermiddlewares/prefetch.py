@@ -44,7 +44,7 @@ class Fetched(FhcrawlError, IgnoreRequest):  # noqa: N818
         self.response = response
 
 
-class Ahead:
+class PrefetchedRequest:
     """A request that nobody has asked for yet.
 
     :param task: gives its response, or None if that cannot be used
@@ -80,7 +80,7 @@ class Chain:
         self.last: Request | None = None
         self.seen: list[str] = []
         self.predicted: list[str] = []
-        self.held: dict[str, Ahead] = {}
+        self.held: dict[str, PrefetchedRequest] = {}
         self.missed = 0
         self.scheduled = ""
 
@@ -92,7 +92,7 @@ class Chain:
         del self.seen[1:-LEARNT_FROM]
         self.predicted = archive_urls.ahead(self.seen, most - self.missed)
 
-    def pass_by(self, url: str) -> list[Ahead]:
+    def discard_before(self, url: str) -> list[PrefetchedRequest]:
         """Take out what a walk that asks for a URL has passed by: all, if it leads elsewhere."""
         passed = list(self.held)
         if url in self.held:
@@ -119,7 +119,7 @@ class PrefetchMiddleware:
         self._most_of_all = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._largest = crawler.settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE")
         self._chains: dict[str, Chain] = {}
-        self._held: set[Ahead] = set()
+        self._held: set[PrefetchedRequest] = set()
         self._tasks: set[asyncio.Task[Response | None]] = set()
 
     @classmethod
@@ -145,7 +145,7 @@ class PrefetchMiddleware:
         if not _is_predictable(request) or any(key in request.meta for key in AGAIN):
             return None
         chain = self._chains.setdefault(context_of(request).walk.feed, Chain())
-        for passed in chain.pass_by(request.url):
+        for passed in chain.discard_before(request.url):
             self._miss(chain, passed)
         ahead = chain.held.pop(request.url, None)
         chain.ask(request, self._most)
@@ -162,7 +162,7 @@ class PrefetchMiddleware:
             raise Fetched(response)
         return response
 
-    async def _use(self, chain: Chain, ahead: Ahead, request: Request) -> Response | None:
+    async def _use(self, chain: Chain, ahead: PrefetchedRequest, request: Request) -> Response | None:
         # Not waited for if it is known to be another one already: its headers are complete when it is sent.
         response = await ahead.task if not ahead.is_sent or _is_same(request, ahead.request) else None
         if response is None or not _is_same(request, ahead.request):
@@ -175,7 +175,7 @@ class PrefetchMiddleware:
         response.flags.append(PREFETCHED)
         return response
 
-    def _miss(self, chain: Chain, ahead: Ahead) -> None:
+    def _miss(self, chain: Chain, ahead: PrefetchedRequest) -> None:
         self._held.discard(ahead)
         ahead.is_wanted = False
         chain.missed += 1
@@ -184,7 +184,7 @@ class PrefetchMiddleware:
         else:
             ahead.task.add_done_callback(lambda _task: self._settle(chain, ahead))
 
-    def _settle(self, chain: Chain, ahead: Ahead) -> None:
+    def _settle(self, chain: Chain, ahead: PrefetchedRequest) -> None:
         if ahead.is_sent:
             self._count("miss")
         else:
@@ -245,7 +245,7 @@ class PrefetchMiddleware:
         free = 0 if slot.delay else slot.free_transfer_slots()
         return len(slot.queue) + on_the_way <= free
 
-    def _slot_key(self, ahead: Ahead) -> str:
+    def _slot_key(self, ahead: PrefetchedRequest) -> str:
         return self._crawler.engine.downloader.get_slot_key(ahead.request)
 
     # -- the end -------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ class PrefetchMiddleware:
         chain = None if feed is None else self._chains.pop(feed, None)
         if chain is not None:
             chain.predicted = []
-            for ahead in chain.pass_by(""):
+            for ahead in chain.discard_before(""):
                 self._miss(chain, ahead)
 
 
@@ -305,17 +305,17 @@ def _is_same(one: Request, other: Request) -> bool:
     )
 
 
-def _send(ahead: Ahead) -> None:
+def _send(ahead: PrefetchedRequest) -> None:
     """:raises IgnoreRequest: if it has become needless on its way"""
     if not ahead.is_wanted:
         raise IgnoreRequest("nobody will ask for it any more")
     ahead.is_sent = True
 
 
-def _ahead_of(request: Request, url: str, distance: int) -> Ahead:
+def _ahead_of(request: Request, url: str, distance: int) -> PrefetchedRequest:
     """The request that a walk would make some documents behind another; it fails quietly, and once."""
     context = context_of(request)
-    ahead = Ahead(
+    ahead = PrefetchedRequest(
         with_context(
             request,
             replace(context, requested_url=url, documents=context.documents + distance),

@@ -101,7 +101,7 @@ class ProgressExtension:
             self._stop()
 
     def _leave(self) -> None:
-        self.progress.leave(StoreExtension.of(self._crawler).left)
+        self.progress.leave(StoreExtension.of(self._crawler).skipped_feeds)
 
     def _render(self, size: ConsoleDimensions) -> RenderableType:
         from fhcrawl.reporting.terminal import running

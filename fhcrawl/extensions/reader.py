@@ -87,7 +87,7 @@ class ReaderExtension:
 
     def begin(self, response: Response) -> None:
         """Begin to read a document that is asked for, if that has not begun."""
-        if (begun := self._task(response, responses.asked(response))) is not None:
+        if (begun := self._task(response, responses.request_of(response))) is not None:
             self._begun[response] = begun[1]
         self._downloaded.pop(response.url, None)
 

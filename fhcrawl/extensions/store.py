@@ -58,10 +58,10 @@ def open_store(settings: BaseSettings) -> Store:
 class StoreExtension:
     """Holds the store of a crawl, and the number of its run.
 
-    `untold` holds what the store should know and could not be told: losses, by feed. `left` holds the feeds
-    that this crawl has left, to another crawl or because the store fails. `is_alone` says whether no other
-    process reads documents of the same feeds. `under_way` knows which feeds are done; `has_released` says
-    whether there are any whose changes may not be exported yet.
+    `unrecorded_failures` holds the failures that could not be written to the store, by feed. `skipped_feeds`
+    holds the feeds that this crawl has left, to another crawl or because the store fails. `is_alone` says
+    whether no other process reads documents of the same feeds. `under_way` knows which feeds are done;
+    `has_released` says whether there are any whose changes may not be exported yet.
     """
 
     is_alone = True
@@ -69,8 +69,8 @@ class StoreExtension:
     def __init__(self, crawler: Crawler, store: Store, run: int) -> None:
         self.store = store
         self.run = run
-        self.untold: dict[str, DocumentFailure] = {}
-        self.left: set[str] = set()
+        self.unrecorded_failures: dict[str, DocumentFailure] = {}
+        self.skipped_feeds: set[str] = set()
         self.under_way = UnderWay()
         self.has_released = False
         self._said: set[str] = set()
@@ -168,16 +168,16 @@ class StoreExtension:
 
     def yield_to_other(self, feed: str, error: LeaseError) -> None:
         """Leave a feed to another crawl, and say so once."""
-        if feed in self.left:
+        if feed in self.skipped_feeds:
             return
-        self.left.add(feed)
+        self.skipped_feeds.add(feed)
         self._stats.inc_value(LEASED)
         logger.warning("%s is left alone: %s", printable(feed), error)
 
     def give_up(self, feed: str, loss: DocumentFailure, error: Exception) -> None:
         """Leave a feed because the store fails; the end of the run says so."""
-        self.left.add(feed)
-        self.untold[feed] = loss
+        self.skipped_feeds.add(feed)
+        self.unrecorded_failures[feed] = loss
         self.fail(error)
 
     def engine_stopped(self) -> None:

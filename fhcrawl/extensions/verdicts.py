@@ -83,7 +83,7 @@ class VerdictsExtension:
         extension = StoreExtension.of(self._crawler)
         try:
             feeds = list(extension.store.feeds.read(extension.run, urls))
-            records = [_verdict_record(feed, extension.untold.get(feed.feed)) for feed in feeds]
+            records = [_verdict_record(feed, extension.unrecorded_failures.get(feed.feed)) for feed in feeds]
             extension.store.feeds.note_verdicts(extension.run, records, self._limits, released=True)
         except StoreError as error:
             # The end says them.
@@ -102,23 +102,23 @@ class VerdictsExtension:
             self._tell_stored(extension)
         except StoreError as error:
             extension.fail(error)
-        for url, loss in extension.untold.items():
-            self._tell(url, Verdict.UNKNOWN, 0, [printable(loss.detail)])
-            self._summary.add_unknown(url, Verdict.UNKNOWN, loss.kind, loss.detail)
-        self._summary.idle = getattr(self._crawler.spider, "idle", "")
+        for url, failure in extension.unrecorded_failures.items():
+            self._tell(url, Verdict.UNKNOWN, 0, [printable(failure.detail)])
+            self._summary.add_unknown(url, Verdict.UNKNOWN, failure.kind, failure.detail)
+        self._summary.idle = getattr(self._crawler.spider, "idle_reason", "")
         self._summary.left = self._crawler.stats.get_value(LEASED, 0)
 
     def _tell_stored(self, extension: StoreExtension) -> None:
         feeds = extension.store.feeds.read(extension.run)
         while some := list(islice(feeds, FEEDS_AT_ONCE)):
-            records = [_verdict_record(feed, extension.untold.get(feed.feed)) for feed in some]
+            records = [_verdict_record(feed, extension.unrecorded_failures.get(feed.feed)) for feed in some]
             self._note(extension, records)
             self._tell_all(extension, some, records)
 
     def _tell_all(self, extension: StoreExtension, feeds: list[Feed], records: list[VerdictRecord]) -> None:
         progress = self._crawler.get_extension(ProgressExtension)
         for feed, (url, verdict, reasons) in zip(feeds, records, strict=True):
-            extension.untold.pop(url, None)
+            extension.unrecorded_failures.pop(url, None)
             sentences = [f"{printable(reason.url)} {printable(reason.detail)}" for reason in reasons]
             self._tell(url, verdict, feed.entries, sentences)
             counts = None if progress is None else progress.progress.of(url)
@@ -153,12 +153,12 @@ class VerdictsExtension:
             logger.error("%s", failure)
 
 
-def _verdict_record(feed: Feed, untold: DocumentFailure | None) -> VerdictRecord:
+def _verdict_record(feed: Feed, failure: DocumentFailure | None) -> VerdictRecord:
     """Return the verdict on a feed, with a failure that the store could not be told."""
-    if untold is None:
+    if failure is None:
         return VerdictRecord(feed.feed, feed.verdict, feed.reasons)
-    detail = f"has a document that {untold.detail}"
-    reasons = [*feed.reasons, Reason(untold.kind, feed.feed, detail, now())]
+    detail = f"has a document that {failure.detail}"
+    reasons = [*feed.reasons, Reason(failure.kind, feed.feed, detail, now())]
     return VerdictRecord(feed.feed, Verdict.INCOMPLETE, reasons)
 
 

@@ -21,7 +21,14 @@ from fhcrawl.logical_feed.chain import (
     subscription_link,
     subscription_relation,
 )
-from fhcrawl.logical_feed.continuity import Newer, as_newer, begins_after, disagreements, is_before, reaches
+from fhcrawl.logical_feed.continuity import (
+    NewerPage,
+    as_newer_page,
+    begins_after,
+    disagreements,
+    is_before,
+    reaches,
+)
 from fhcrawl.logical_feed.verdicts import HAS_MOVED, Reason, Verdict, verdict
 from fhcrawl.logical_feed.versions import (
     Outcome,
@@ -39,7 +46,7 @@ __all__ = [
     "HAS_MOVED",
     "Kind",
     "Link",
-    "Newer",
+    "NewerPage",
     "Outcome",
     "Place",
     "Reason",
@@ -48,7 +55,7 @@ __all__ = [
     "Version",
     "Winner",
     "absence",
-    "as_newer",
+    "as_newer_page",
     "begins_after",
     "behind",
     "captured",

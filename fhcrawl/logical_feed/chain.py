@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from fhcrawl.logical_feed.relations import PLAIN, Oddities, contradicted, relations
+from fhcrawl.logical_feed.relations import PLAIN, FeedQuirks, contradicted, relations
 
 if TYPE_CHECKING:
     from fhcrawl.documents import FeedDocument
@@ -83,9 +83,9 @@ class Kind(str, Enum):
     SINGLE = "single"
 
 
-def kind(document: FeedDocument, oddities: Oddities = PLAIN) -> Kind:
+def kind(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> Kind:
     """What a subscription document says of the feed's history."""
-    links = {*relations(document, oddities), *contradicted(document, oddities)}
+    links = {*relations(document, quirks), *contradicted(document, quirks)}
     # RFC 5005, 2: "the feed document it occurs in is a complete representation of the logical feed's
     # entries."
     if document.complete:
@@ -104,12 +104,12 @@ def kind_of_list(listed: DocumentList) -> Kind:
     return Kind.SINGLE if listed.prefix is None else Kind.COMPLETE
 
 
-def behind(document: FeedDocument, own: tuple[str, ...] = (), oddities: Oddities = PLAIN) -> Link | None:
+def behind(document: FeedDocument, own: tuple[str, ...] = (), quirks: FeedQuirks = PLAIN) -> Link | None:
     """The document behind this one. fh:complete wins over prev-archive, prev-archive over next.
 
     :param own: the document's URLs, before and after redirects
     """
-    links = relations(document, oddities)
+    links = relations(document, quirks)
     # RFC 5005, 1: "The semantics of a feed that combines these types is undefined by this specification."
     if document.complete:
         return None
@@ -143,15 +143,15 @@ def _path(url: str) -> tuple[str, str]:
     return parts.path.rstrip("/"), parts.query
 
 
-def subscription_link(document: FeedDocument, oddities: Oddities = PLAIN) -> str | None:
+def subscription_link(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> str | None:
     """Where the subscription document is, if this document says that it is not it."""
-    relation = subscription_relation(document, oddities)
-    return None if relation is None else relations(document, oddities).get(relation)
+    relation = subscription_relation(document, quirks)
+    return None if relation is None else relations(document, quirks).get(relation)
 
 
-def subscription_relation(document: FeedDocument, oddities: Oddities = PLAIN) -> str | None:
+def subscription_relation(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> str | None:
     """The relation of the link to the subscription document, if this document says that it is not it."""
-    links = relations(document, oddities)
+    links = relations(document, quirks)
     # RFC 5005, 4: "current - A URI that, when dereferenced, returns a feed document containing the most
     # recent entries in the feed." Publishers do not all write fh:archive; only an archive has one after it.
     if document.archive or "next-archive" in links:
@@ -163,9 +163,9 @@ def subscription_relation(document: FeedDocument, oddities: Oddities = PLAIN) ->
 
 # RFC 5005, 4: a next-archive link leads to the archive document that comes after this one. Whoever has one is
 # not the newest, whether fh:archive says so or not.
-def is_archive(document: FeedDocument, own: tuple[str, ...], oddities: Oddities = PLAIN) -> bool:
+def is_archive(document: FeedDocument, own: tuple[str, ...], quirks: FeedQuirks = PLAIN) -> bool:
     """Whether a document says that a newer one of its feed has come after it.
 
     :param own: the document's URLs, before and after redirects
     """
-    return document.archive or relations(document, oddities).get("next-archive") not in (None, *own)
+    return document.archive or relations(document, quirks).get("next-archive") not in (None, *own)

@@ -34,7 +34,7 @@ def begins_after(document: FeedDocument, since: str) -> bool:
     return all(is_before(since, time) for time in times or [document.updated or ""])
 
 
-class Newer(NamedTuple):
+class NewerPage(NamedTuple):
     """What a page of a multipart feed says to the one before it.
 
     :param urls: those that it is known by; [] if it does not say which one it has for good
@@ -47,7 +47,7 @@ class Newer(NamedTuple):
     begins: str | None
 
 
-def as_newer(document: FeedDocument, own: tuple[str, ...], role: Role) -> Newer | None:
+def as_newer_page(document: FeedDocument, own: tuple[str, ...], role: Role) -> NewerPage | None:
     """What a document says to the one before it; None if it is no page of a multipart feed."""
     if document.format != "multipart":
         return None
@@ -57,12 +57,12 @@ def as_newer(document: FeedDocument, own: tuple[str, ...], role: Role) -> Newer 
     if itself is None and role is Role.SUBSCRIPTION:
         urls = []
     times = [entry.updated for entry in document.entries if entry.updated]
-    return Newer(urls, document.updated, times[-1] if times else None)
+    return NewerPage(urls, document.updated, times[-1] if times else None)
 
 
 # Feed: "The links of neighbouring pages must agree, and must not loop. A consumer meets both faults, and
 # reports them"; "Last-Modified never decreases along the way (equal ones occur)".
-def disagreements(document: FeedDocument, own: tuple[str, ...], newer: Newer) -> Iterator[Problem]:
+def disagreements(document: FeedDocument, own: tuple[str, ...], newer: NewerPage) -> Iterator[Problem]:
     """What a page of a multipart feed says otherwise than the newer one that has led to it."""
     following, itself = document.links.get("next-archive"), document.links.get("self")
     if following is None:

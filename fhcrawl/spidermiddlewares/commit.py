@@ -72,7 +72,7 @@ class CommitMiddleware:
         pending = self._line_up(response)
         try:
             await self._take_turn(pending, response)
-            if feed_of(response) not in self._extension.left:
+            if feed_of(response) not in self._extension.skipped_feeds:
                 async for output in self._count_entries(pending, response, result):
                     yield output
         except StoreError as error:
@@ -150,7 +150,9 @@ class CommitMiddleware:
         pending.mark_failed(ReasonKind.ERROR, detail)
         feed = feed_of(response)
         if pending.fetch is None and feed is not None:
-            self._extension.untold[feed] = DocumentFailure(State.FAILED, ReasonKind.ERROR, detail)
+            self._extension.unrecorded_failures[feed] = DocumentFailure(
+                State.FAILED, ReasonKind.ERROR, detail
+            )
 
     def find(self, response: Response) -> PendingDocument | None:
         """Return the document of a response; None if the spider has not read it."""
@@ -196,7 +198,7 @@ class CommitMiddleware:
     def record_failure(self, result: DocumentResult) -> None:
         """Note a gap."""
         failure, feed = result.failure, result.fetch.feed
-        if failure is not None and feed not in self._extension.left:
+        if failure is not None and feed not in self._extension.skipped_feeds:
             if failure.state is not State.KNOWN:
                 self._count("document", failure.state.value)
             self._tell(self._store.documents.note_failure, result, failure)

@@ -13,7 +13,7 @@ from scrapy import signals as scrapy_signals
 
 from fhcrawl import signals
 from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, with_context
-from fhcrawl.crawling.responses import aim
+from fhcrawl.crawling.responses import request_target
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
@@ -198,4 +198,4 @@ def _request(request: Request, step: Step, via: str | None) -> Request:
     # What the page says that has led here is nothing to a farther one.
     newer = context.newer if context.requested_url == step.url else None
     context = replace(context, requested_url=step.url, place=step.place, via=via, newer=newer)
-    return with_context(request, context, **aim(step.url, context.walk), meta=meta)
+    return with_context(request, context, **request_target(step.url, context.walk), meta=meta)

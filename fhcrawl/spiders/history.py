@@ -79,7 +79,7 @@ class HistorySpider(Spider):
         self.warc = warc
         self._captures: Captures | None = None
         self.has_captures_left = bool(warc)  # no feed is done before they are read
-        self.idle = ""  # what is said of a crawl without feeds
+        self.idle_reason = ""  # what is said of a crawl without feeds
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -143,12 +143,12 @@ class HistorySpider(Spider):
         extension = StoreExtension.of(self.crawler)
         try:
             feeds = self.feeds
-            self.idle = "" if feeds else self._why_idle()
+            self.idle_reason = "" if feeds else self._why_idle()
         except StoreError as error:
             extension.fail(error)
             return
-        if self.idle:
-            logger.info("%s", self.idle)
+        if self.idle_reason:
+            logger.info("%s", self.idle_reason)
         if self.warc:
             await self._open_captures()
         given = ((feed, options.plain()) for feed, options in feeds.items())
@@ -229,7 +229,7 @@ class HistorySpider(Spider):
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)
         if result.older_document is not None and document.fault is None:
-            newer = logical_feed.as_newer(document, (fetch.requested_url, fetch.url), fetch.role)
+            newer = logical_feed.as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
             link = result.older_document
             yield self._request(requests.older_document(result, response, link, is_guess, newer))
         yield from reading.items(pending, read)
@@ -301,7 +301,7 @@ class HistorySpider(Spider):
         extension = StoreExtension.of(self.crawler)
         try:
             for feed in self.feeds:
-                if feed not in extension.left:
+                if feed not in extension.skipped_feeds:
                     self._want_captures(captures, feed)
         except StoreError as error:
             extension.fail(error)

@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from tests import postgresql
-from tests.chaos.world import live
+from tests.chaos.scenario import live
 from tests.databases import SERVER
 
 

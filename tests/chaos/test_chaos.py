@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.chaos.world import live
+from tests.chaos.scenario import live
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -89,7 +89,7 @@ def test_feed_is_read_by_one_worker_at_a_time(one: Board, two: Board) -> None:
     assert taken(one) == "a"
     assert taken(two) is None
     assert not two.rest()
-    one.put_down("a", [item("a", "example.com")])
+    one.release_feed("a", [item("a", "example.com")])
     assert two.queued() == 2
     assert taken(two) == "a"
 
@@ -110,7 +110,7 @@ def test_job_ends_when_no_worker_has_anything_to_do(one: Board, two: Board) -> N
     assert not two.rest()
     assert taken(two) == "a"
     assert not two.rest()
-    two.put_down("a")
+    two.release_feed("a")
     assert two.rest()
     assert one.rest()
     assert one.current() is None
@@ -120,23 +120,23 @@ def test_worker_that_works_again_rests_no_more(one: Board, two: Board) -> None:
     assert not one.rest()
     two.put(item("a"))
     assert taken(one) == "a"
-    one.put_down("a")
+    one.release_feed("a")
     assert not two.rest()
     assert one.rest()
 
 
 def test_what_a_dead_worker_had_is_taken_over(one: Board, two: Board) -> None:
     one.put(item("a"), item("b", "example.net"), item("c"))
-    assert one.pick_up("begun", {"reversed": True})
-    assert not two.pick_up("begun", {})
+    assert one.claim_feed("begun", {"reversed": True})
+    assert not two.claim_feed("begun", {})
     assert {taken(one), taken(one)} == {"a", "b"}
     assert two.take_over("one") == {"a": {"limit": 1}, "b": {"limit": 1}, "begun": {"reversed": True}}
     assert two.members() == {"two"}
     # Its hosts may be asked, but by itself.
     assert taken(two) == "c"
-    assert not one.put_down("a", [item("a")])
+    assert not one.release_feed("a", [item("a")])
     one.put(item("d", "example.com"))
-    assert not one.pick_up("e", {})
+    assert not one.claim_feed("e", {})
     assert two.queued() == 0
     two.put(item("d", "example.com"))
     assert taken(one) is None
@@ -170,7 +170,7 @@ def test_nothing_is_left_in_redis_when_a_job_has_ended(server: Redis, name: str,
     one.put(item("a"))
     one.take()
     one.leave_host("example.org", 60, "slowly")
-    one.put_down("a")
+    one.release_feed("a")
     assert one.rest()
     assert not list(server.scan_iter(f"fhcrawl:{name}*"))
 

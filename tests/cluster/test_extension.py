@@ -69,7 +69,7 @@ def test_what_a_dead_worker_has_in_its_file_counts_as_exported_before_its_feed_g
         written = delivery.close_whole(file, beside, tmp_path / "out.jsonl")
         dead.store.exports.note_files(number, [list(written)])
         os.replace(written.written, written.name)
-        dead.board.pick_up(FEED, {})
+        dead.board.claim_feed(FEED, {})
         database.execute(f"UPDATE runs SET expires = 1 WHERE id = {dead.run}")
 
         extension = ClusterExtension(get_crawler(), heir.store, heir.run, heir.board)

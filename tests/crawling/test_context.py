@@ -30,7 +30,7 @@ from fhcrawl.crawling.context import (
 )
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError
-from fhcrawl.logical_feed import Newer, Place, Role
+from fhcrawl.logical_feed import NewerPage, Place, Role
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 
@@ -87,7 +87,7 @@ contexts = st.builds(
     left_over=st.booleans(),
     page_digest=maybe,
     guessed_from=maybe,
-    newer=st.none() | st.builds(Newer, st.lists(text, max_size=2), maybe, maybe),
+    newer=st.none() | st.builds(NewerPage, st.lists(text, max_size=2), maybe, maybe),
     fetched=maybe,
 )
 WITHOUT_CONTEXT = Request("https://example.org/robots.txt", cb_kwargs={"context": "a user's"})

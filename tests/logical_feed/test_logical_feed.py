@@ -8,7 +8,7 @@ from fhcrawl.documents import Entry, FeedDocument
 from fhcrawl.logical_feed import (
     Kind,
     Link,
-    Newer,
+    NewerPage,
     Outcome,
     Place,
     Reason,
@@ -16,7 +16,7 @@ from fhcrawl.logical_feed import (
     Verdict,
     Version,
     Winner,
-    as_newer,
+    as_newer_page,
     begins_after,
     behind,
     decide,
@@ -302,9 +302,9 @@ class TestFeedBehindASnapshot:
 
 class TestNeighbours:
     OWN = ("http://example.org/1",)
-    NEWER = Newer(["http://example.org/2"], "2003-01-04T12:00:00Z", "2003-01-03T12:00:00Z")
+    NEWER = NewerPage(["http://example.org/2"], "2003-01-04T12:00:00Z", "2003-01-03T12:00:00Z")
 
-    def said(self, older: FeedDocument, newer: Newer = NEWER) -> list[str]:
+    def said(self, older: FeedDocument, newer: NewerPage = NEWER) -> list[str]:
         return [problem.kind for problem in disagreements(older, self.OWN, newer)]
 
     def test_neighbours_agree(self) -> None:
@@ -324,20 +324,20 @@ class TestNeighbours:
         links = {"next-archive": self.NEWER.urls[0]}
         assert self.said(page(4, 1, updated=4, links=links)) == ["backwards"]
         assert self.said(page(3, 1, updated=5, links=links)) == ["backwards"]
-        assert self.said(page(4, 1, updated=5, links=links), Newer(self.NEWER.urls, None, None)) == []
+        assert self.said(page(4, 1, updated=5, links=links), NewerPage(self.NEWER.urls, None, None)) == []
 
     def test_newest_page_without_self_has_no_url_for_good(self) -> None:
-        newest = as_newer(page(2, 1), self.OWN, Role.SUBSCRIPTION)
-        assert newest == Newer([], None, "2003-01-01T12:00:00Z")
+        newest = as_newer_page(page(2, 1), self.OWN, Role.SUBSCRIPTION)
+        assert newest == NewerPage([], None, "2003-01-01T12:00:00Z")
         assert self.said(page(links={"next-archive": "/x"}), newest) == []
 
     def test_other_pages_are_known_by_all_their_urls(self) -> None:
-        itself = as_newer(page(links={"self": "/self"}), self.OWN, Role.SUBSCRIPTION)
-        assert itself == Newer([*self.OWN, "/self"], None, None)
-        assert as_newer(page(), self.OWN, Role.ARCHIVE) == Newer([*self.OWN], None, None)
+        itself = as_newer_page(page(links={"self": "/self"}), self.OWN, Role.SUBSCRIPTION)
+        assert itself == NewerPage([*self.OWN, "/self"], None, None)
+        assert as_newer_page(page(), self.OWN, Role.ARCHIVE) == NewerPage([*self.OWN], None, None)
 
     def test_other_formats_have_no_such_neighbours(self) -> None:
-        assert as_newer(document(), self.OWN, Role.ARCHIVE) is None
+        assert as_newer_page(document(), self.OWN, Role.ARCHIVE) is None
 
 
 def test_sealed_page_of_a_multipart_feed_leads_to_the_next() -> None:

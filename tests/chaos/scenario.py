@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.store import Store
+from tests.chaos.crash_points import COMMIT, COMMIT_AFTER_RENAME, RENAME, Moment
 from tests.chaos.documents import Style
-from tests.chaos.forge import LOOKS, PIECE, Forge
-from tests.chaos.moments import COMMIT, COMMIT_AFTER_RENAME, RENAME, Moment
+from tests.chaos.fork_server import LOOKS, PIECE, Forge
 from tests.chaos.oracle import (
     BrokenPromise,
     Reader,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fhcrawl.store import Feed
-    from tests.chaos.forge import Forged
+    from tests.chaos.fork_server import Forged
     from tests.projects import Project
 
 ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")

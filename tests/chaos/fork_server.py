@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from tests.chaos.moments import Moment
+    from tests.chaos.crash_points import Moment
 
 # In the environment: documents come in pieces of so many entries, 0 for whole ones; and seconds between looks
 # for feeds that are done, "" for as ever, with which FHCRAWL_EXPORT_SECONDS may be a part of a second.
@@ -40,7 +40,7 @@ PRELOADED = (
     "fhcrawl.extensions.verdicts",
     "fhcrawl.spidermiddlewares.deltafetch",
     "fhcrawl.spiders.history",
-    "tests.chaos.moments",
+    "tests.chaos.crash_points",
     "psycopg",
 )
 
@@ -56,7 +56,7 @@ class Forge:
 
     def __enter__(self) -> Self:
         self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.chaos.forge"],
+            [sys.executable, "-m", "tests.chaos.fork_server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -151,7 +151,7 @@ def serve() -> None:
 def _become(order: dict[str, Any]) -> None:
     from scrapy import cmdline
 
-    from tests.chaos.moments import Moment, die_before
+    from tests.chaos.crash_points import Moment, die_before
 
     if order["moment"] is not None:
         die_before(Moment(*order["moment"]))
