@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed import Version, Winner
     from fhcrawl.logical_feed.visit import Visit
-    from fhcrawl.store.prepared import Executes
     from fhcrawl.store.upserts import Upserts
 
 
@@ -72,13 +71,13 @@ def _may_end_earlier(visit: Visit) -> bool:
 class Commit:
     """The writing of one visit.
 
-    None of the statements needs another one's result, so that they go to the database together; but for what
-    a snapshot replaces.
+    No statement needs another one's result, so that they are sent together; except those of a snapshot that
+    replaces another one.
     """
 
     def __init__(
         self,
-        connection: Executes,
+        connection: Connection,
         upserts: Upserts,
         before: Before,
         visit: Visit,

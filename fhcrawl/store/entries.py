@@ -33,24 +33,9 @@ class Entries(Repository):
         self._winners_among = statements.WinnersAmong(session.database.dialect)
 
     def compare(self, visit: Visit) -> None:
-        """Note in a visit what the store has of its entries.
-
-        In PostgreSQL, what `Documents.find` and `find_end` will be asked of the chain behind it is looked up
-        with that.
-        """
+        """Note in a visit what the store has of its entries."""
         ids = list({version.id for version in (*visit.versions, *visit.deletions)})
-        chains = self._session.chains
-        chains.forget()
-        pipeline = self._database.pipeline
-        if pipeline is None or (feed_id := self._session.remembered_id(visit.feed)) is None:
-            visit.stored = self.find_winners(visit.feed, ids, visit.latest)
-            return
-        batch = pipeline.batch()
-        self._winners_among.execute(batch, feed_id, ids)
-        chains.ask_ahead(batch, feed_id, visit)
-        winners, *found = self._database.ask(pipeline, batch)
-        visit.stored = rows.winners(winners, visit.latest)
-        chains.note(found)
+        visit.stored = self.find_winners(visit.feed, ids, visit.latest)
 
     def find_winners(self, feed: str, ids: list[str], latest: str) -> dict[str, Winner]:
         """Return the newest versions of some entries of a feed, by id, when times until `latest` count."""
