@@ -119,7 +119,7 @@ def _pipeline(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
 
 def _wait(driver: psycopg.Connection[Any], events: int) -> None:
     """Wait until the server's socket is ready; close the connection if the server is silent."""
-    with selectors.DefaultSelector() as selector:
+    with selectors.PollSelector() as selector:
         selector.register(driver, events)
         if not selector.select(ANSWER_SECONDS):
             driver.close()
