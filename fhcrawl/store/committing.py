@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Version, Winner
     from fhcrawl.logical_feed.batches import CommitBatch
     from fhcrawl.logical_feed.results import DocumentResult
-    from fhcrawl.store.prepared import Executes
     from fhcrawl.store.upserts import Upserts
 
 
@@ -71,13 +70,13 @@ def _is_last_page(result: DocumentResult) -> bool:
 class Commit:
     """The writing of one document.
 
-    None of the statements needs another one's result, so that they go to the database together; but for what
-    a snapshot replaces.
+    No statement needs another one's result, so that they are sent together; except those of a snapshot that
+    replaces another one.
     """
 
     def __init__(
         self,
-        connection: Executes,
+        connection: Connection,
         upserts: Upserts,
         before: Before,
         result: DocumentResult,

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store import schema
-from fhcrawl.store.prepared import Prepared
+from fhcrawl.store.compiled import CompiledStatement
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
@@ -37,7 +37,7 @@ def _has_feeds(connection: Connection) -> bool:
 
 
 def _copy_table(source: Connection, target: Connection, table: Table) -> int:
-    insertion = Prepared(table.insert().inline(), target.dialect)
+    insertion = CompiledStatement(table.insert().inline(), target.dialect)
     count = 0
     found = source.execution_options(yield_per=ROWS_AT_ONCE).execute(select(table))
     for rows in found.partitions():

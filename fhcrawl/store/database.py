@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -15,24 +15,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from psycopg import Error
     from sqlalchemy import URL, Connection, Dialect, Engine
 
-    from fhcrawl.store.pipeline import Batch, Row
+T = TypeVar("T")
 
 
 class Database:
     """A database with the tables of `fhcrawl.store.schema`; every method raises `StoreError` if it fails.
 
-    :param pipeline: of PostgreSQL, for transactions that are not waited for; SQLite has none
+    :param pipeline: of PostgreSQL, for transactions whose commit is not waited for; SQLite has none
     """
 
     def __init__(self, engine: Engine) -> None:
         self.dialect: Dialect = engine.dialect
-        self.pipeline = Pipeline(engine) if engine.dialect.name == schema.POSTGRESQL else None
         self._engine = engine
         self._writer = opening.writer(engine)
         self._reader = opening.reader(engine)
+        self.pipeline = Pipeline(self._reader) if engine.dialect.name == schema.POSTGRESQL else None
         self._file: tuple[int, int] | None = None
 
     @classmethod
@@ -72,7 +71,7 @@ class Database:
     def close(self) -> None:
         """Wait for all answers, and close all connections."""
         if self.pipeline is not None:
-            self.pipeline.close()
+            self.pipeline.settle()
         self._engine.dispose()
 
     # -- transactions that are waited for ---------------------------------------------------------
@@ -106,22 +105,22 @@ class Database:
 
     # -- transactions of a pipeline ---------------------------------------------------------------
 
-    def ask(self, pipeline: Pipeline, batch: Batch) -> list[list[Row]]:
-        """What the statements of a batch find."""
-        with self._sentences():
-            return pipeline.ask(batch)
+    def send(
+        self,
+        pipeline: Pipeline,
+        write: Callable[[Connection], T],
+        done: Callable[[T | Exception], None],
+    ) -> None:
+        """Send a transaction, and do not wait for its commit; the parameters are those of `Pipeline.send`."""
 
-    def send(self, pipeline: Pipeline, batch: Batch, done: Callable[[StoreError | None], None]) -> None:
-        """Send a batch that writes, and do not wait.
+        def answered(outcome: T | Exception) -> None:
+            done(_failure(outcome) if isinstance(outcome, Exception) else outcome)
 
-        :param done: is called when it is committed, or with what it has failed with; a `LeaseError` if a
-            fence did not let it through
-        """
         with self._sentences():
-            pipeline.send(batch, lambda error: done(None if error is None else _refusal(error)))
+            pipeline.send(write, answered)
 
     def settle(self) -> None:
-        """Wait until all that was sent has been answered."""
+        """Wait for the commit of the transaction that was sent last."""
         if self.pipeline is not None:
             self.pipeline.settle()
 
@@ -137,11 +136,10 @@ class Database:
 
 
 def _failure(error: Exception) -> StoreError:
-    return StoreError(f"The store failed: {opening.cause(error)}; {opening.advice(error)}")
-
-
-def _refusal(error: Error) -> StoreError:
-    """What an error is that a transaction of this run has failed with."""
-    made = LeaseError(leases.TAKEN_OVER) if leases.is_fence(error) else _failure(error)
-    made.__cause__ = error
-    return made
+    """Return the error of fhcrawl for one of the database."""
+    if leases.is_lease_error(error):
+        failure: StoreError = LeaseError(leases.TAKEN_OVER)
+    else:
+        failure = StoreError(f"The store failed: {opening.cause(error)}; {opening.advice(error)}")
+    failure.__cause__ = error
+    return failure

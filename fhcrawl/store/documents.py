@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import select
 
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.store import lists, rows, statements
-from fhcrawl.store.chains import Question, What
 from fhcrawl.store.committing import Before, Commit
 from fhcrawl.store.opening import stream
 from fhcrawl.store.rows import End, Step
@@ -20,9 +19,10 @@ from fhcrawl.store.session import Repository
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from sqlalchemy import Connection
+
     from fhcrawl.documents.lists import Listed
     from fhcrawl.logical_feed.results import DocumentResult
-    from fhcrawl.store.prepared import Executes
     from fhcrawl.store.session import Session
 
 T = TypeVar("T")
@@ -42,7 +42,8 @@ class Documents(Repository):
 
     def find(self, feed: str, key: str) -> Step | None:
         """Return a document of a feed; None if it is not known."""
-        row = self._of_chain(Question(What.DOCUMENT, feed, key))
+        with self._database.lookup() as connection:
+            row = rows.find_document(connection, self._session.find_id(connection, feed), key)
         return None if row is None else Step.of(row)
 
     def find_first_unread(self, feed: str, parts: list[Listed]) -> int:
@@ -74,20 +75,14 @@ class Documents(Repository):
         :param run: number of this crawl: a chain that comes to the subscription document read in it is a loop
         :return: None if the store does not know that document, or knows it as something else
         """
-        row = self._of_chain(Question(What.END, feed, key))
+        with self._database.lookup() as connection:
+            parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
+            row = connection.execute(statements.END_OF, parameters).first()
         if row is None:
             return None
         if row.start_role != role.value:
             return End(None, loop=True) if row.start_run == run else None
         return End.of(None if row.state is None else row)
-
-    def _of_chain(self, question: Question) -> Any:
-        """Return the row that is the answer; None if there is none."""
-        if self._session.chains.knows(question):
-            return self._session.chains.row(question)
-        with self._database.lookup() as connection:
-            feed_id = self._session.find_id(connection, question.feed)
-            return self._session.chains.execute(connection, feed_id, question).first()
 
     def read_urls(self, feed: str) -> Iterator[tuple[str, Role]]:
         """Yield the URLs and roles of the documents of a feed's chain; the subscription document first."""
@@ -169,28 +164,24 @@ class Documents(Repository):
         done: Callable[[T | Exception], None],
         is_piece: bool = False,
     ) -> None:
-        self._session.chains.forget()
+        self._database.settle()
         answer: T | Exception
         try:
             before = self._before(result, batch, is_piece)
+            leases = self._session.require_leases()
 
-            def written(connection: Executes) -> T:
+            def commit(check: Callable[[Connection, int], None], connection: Connection) -> T:
+                check(connection, before.feed_id)
                 upserts = self._session.upserts
                 return write(Commit(connection, upserts, before, result, batch, self.keeps_versions))
 
-            leases = self._session.require_leases()
             # What a snapshot replaces depends on what is in the store at the very end.
-            pipeline = self._database.pipeline
-            if pipeline is not None and result.replaces is None:
-                sending = pipeline.batch()
-                leases.fence(sending, before.feed_id)
-                sent = written(sending)
-                self._database.send(pipeline, sending, lambda error: done(sent if error is None else error))
+            if self._database.pipeline is not None and result.replaces is None:
+                self._database.send(self._database.pipeline, partial(commit, leases.assert_owner), done)
                 return
             with self._database.transaction() as connection:
-                leases.check(connection, before.feed_id)
-                answer = written(connection)
-        except Exception as error:  # noqa: BLE001 - it is for who is done
+                answer = commit(leases.check, connection)
+        except Exception as error:  # noqa: BLE001 - `done` handles it
             answer = error
         done(answer)
 

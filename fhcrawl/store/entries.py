@@ -33,23 +33,9 @@ class Entries(Repository):
         self._winners_among = statements.WinnersAmong(session.database.dialect)
 
     def compare(self, result: DocumentResult) -> dict[str, Winner]:
-        """Return the newest versions of the entries that a document holds, by id.
-
-        In PostgreSQL, what `Documents.find` and `find_end` will be asked of the chain behind it is looked up
-        with that.
-        """
+        """Return the newest versions of the entries that a document holds, by id."""
         ids = list({version.id for version in (*result.versions, *result.deletions)})
-        chains = self._session.chains
-        chains.forget()
-        pipeline = self._database.pipeline
-        if pipeline is None or (feed_id := self._session.remembered_id(result.fetch.feed)) is None:
-            return self.find_winners(result.fetch.feed, ids, result.fetch.latest)
-        batch = pipeline.batch()
-        self._winners_among.execute(batch, feed_id, ids)
-        chains.ask_ahead(batch, feed_id, result)
-        winners, *found = self._database.ask(pipeline, batch)
-        chains.note(found)
-        return rows.winners(winners, result.fetch.latest)
+        return self.find_winners(result.fetch.feed, ids, result.fetch.latest)
 
     def find_winners(self, feed: str, ids: list[str], latest: str) -> dict[str, Winner]:
         """Return the newest versions of some entries of a feed, by id, when times until `latest` count."""

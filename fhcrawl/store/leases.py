@@ -16,16 +16,13 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, case, cast, exists, extract, func, null, select
 
 from fhcrawl.exceptions import BegunError, LeaseError
-from fhcrawl.store.prepared import Prepared
+from fhcrawl.store.compiled import CompiledStatement
 from fhcrawl.store.schema import Number, changes, deliveries, feeds, runs, store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from psycopg import Error
     from sqlalchemy import ColumnElement, Connection, Dialect, Row
-
-    from fhcrawl.store.prepared import Executes
 
 NOW = cast(extract("epoch", func.now()), Number)
 SECONDS = 300
@@ -83,8 +80,8 @@ class Leases:
             is_held &= self._is_own()
         kept = case((is_held, feeds.c.run), else_=null())
         of_feed = feeds.c.id == bindparam("b_feed_id")
-        self._fence = feeds.update().where(of_feed).values(run=kept)
-        self._fence_of_delivery = feeds.update().where(of_feed, _is_of_delivering_run).values(run=null())
+        self._assert_owner = feeds.update().where(of_feed).values(run=kept)
+        self._assert_undelivered = feeds.update().where(of_feed, _is_of_delivering_run).values(run=null())
 
     @property
     def pause(self) -> float:
@@ -97,7 +94,7 @@ class Leases:
         living = NOW + self._seconds
         connection.execute(runs.insert().values(id=self._run, owner=self.owner, expires=living))
 
-    def renew(self, connection: Executes) -> None:
+    def renew(self, connection: Connection) -> None:
         """Count as living, if it is time to say so."""
         if time.monotonic() - self._renewed < self.pause:
             return
@@ -167,23 +164,25 @@ class Leases:
         connection.execute(lost.values(owner=f"lost {self.owner}", expires=0))
         connection.execute(feeds.update().where(feeds.c.run == dead).values(run=self._run))
 
-    def fence(self, connection: Executes, feed_id: int) -> None:
-        """The same without a result: PostgreSQL fails, in a way that `is_fence` knows."""
-        connection.execute(self._fence, {"b_feed_id": feed_id})
+    def assert_owner(self, connection: Connection, feed_id: int) -> None:
+        """Check the same without reading: unless it holds, the transaction fails (see `is_lease_error`)."""
+        # `feeds.run` is NOT NULL.
+        connection.execute(self._assert_owner, {"b_feed_id": feed_id})
         if self._shares:
             # A statement of its own: it sees what was committed while the first one waited for the feed.
-            connection.execute(self._fence_of_delivery, {"b_feed_id": feed_id})
+            connection.execute(self._assert_undelivered, {"b_feed_id": feed_id})
         self.renew(connection)
 
 
 @lru_cache
-def _holder(dialect: Dialect) -> Prepared:
-    return Prepared(HOLDER, dialect)
+def _holder(dialect: Dialect) -> CompiledStatement:
+    return CompiledStatement(HOLDER, dialect)
 
 
-def is_fence(error: Error) -> bool:
-    """Whether an error of PostgreSQL's is that of a fence."""
-    return (error.diag.table_name, error.diag.column_name) == (feeds.name, feeds.c.run.name)
+def is_lease_error(error: Exception) -> bool:
+    """Whether an error of PostgreSQL or SQLAlchemy comes from `Leases.assert_owner`."""
+    diag = getattr(getattr(error, "orig", error), "diag", None)
+    return diag is not None and (diag.table_name, diag.column_name) == (feeds.name, feeds.c.run.name)
 
 
 def next_number(connection: Connection) -> int:

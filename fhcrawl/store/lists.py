@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.lists import Listed
     from fhcrawl.logical_feed.results import DocumentResult
-    from fhcrawl.store.prepared import Executes
     from fhcrawl.store.upserts import Upserts
 
 _index = documents.alias("snapshot_index")
@@ -52,13 +51,13 @@ def is_part(feed_id: int) -> ColumnElement[bool]:
 
 
 # What a subscription document that was a list named is nothing to it when it is a feed by now.
-def forget_parts(connection: Executes, feed_id: int) -> None:
+def forget_parts(connection: Connection, feed_id: int) -> None:
     """Forget the documents of lists, unless a snapshot that the feed goes on from names them."""
     has_index = exists().where(_index.c.feed_id == feed_id, _index.c.role == Role.INDEX.value)
     connection.execute(documents.delete().where(is_part(feed_id), ~has_index))
 
 
-def _has_unread_parts(connection: Executes, feed_id: int) -> bool:
+def _has_unread_parts(connection: Connection, feed_id: int) -> bool:
     unread_parts = select(documents.c.id).where(is_part(feed_id), ~IS_PROCESSED)
     return connection.execute(unread_parts.limit(1)).first() is not None
 
@@ -95,7 +94,7 @@ def snapshot(connection: Connection, index: Row[Any]) -> StoredSnapshot:
     return StoredSnapshot(index.key, is_read, index.updated, unread_behind(connection, index))
 
 
-def forget_others(connection: Executes, feed_id: int, result: DocumentResult) -> None:
+def forget_others(connection: Connection, feed_id: int, result: DocumentResult) -> None:
     """Forget the indexes of other snapshots, when one has been read.
 
     If that is older than another one, the feed has to be read further back.
@@ -117,7 +116,7 @@ def forget_others(connection: Executes, feed_id: int, result: DocumentResult) ->
 
 # Snapshot: it is the whole state. A later one has another id, and so have all its entities: what is only in
 # the earlier one is no longer there. Nothing is deleted before all of the later one has been read.
-def replace(connection: Executes, feed_id: int, result: DocumentResult, kept: Upserts | None) -> int:
+def replace(connection: Connection, feed_id: int, result: DocumentResult, kept: Upserts | None) -> int:
     """Delete the entries of earlier snapshots, if all of a later one has been read; how many they were.
 
     :param kept: what they were is to be kept, and that they are deleted; None: it is not

@@ -85,17 +85,6 @@ def engine(url: URL) -> Engine:
     return engine
 
 
-def connection(engine: Engine) -> Any:
-    """A connection of PostgreSQL's driver, beside those of the engine.
-
-    Whoever has it closes it.
-    """
-    positional, named = engine.dialect.create_connect_args(engine.url)
-    connection = engine.dialect.connect(*positional, **{**_patience(engine.url), **named})
-    _configure_postgresql(connection, None)
-    return connection
-
-
 def _patience(url: URL) -> dict[str, int]:
     """How long a server is waited for that may be gone, if its URL does not say."""
     return {} if "connect_timeout" in url.query else {"connect_timeout": BUSY_SECONDS}
@@ -174,6 +163,8 @@ def immutable(url: URL) -> URL | None:
 
 
 def _configure_postgresql(connection: Any, record: Any) -> None:
+    from psycopg.types.array import ListBinaryDumper
+
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         connection.close()
@@ -190,6 +181,8 @@ def _configure_postgresql(connection: Any, record: Any) -> None:
         **dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "off"),
         **dict.fromkeys(("enable_material", "jit"), "off"),
     }
+    # As text, which is psycopg's choice, arrays take several times as long.
+    connection.adapters.register_dumper(list, ListBinaryDumper)
     with connection.cursor() as cursor:
         statements = (f"SET {name} = '{value}'" for name, value in settings.items())
         # In one round trip.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from fhcrawl.exceptions import StoreError
-from fhcrawl.store.chains import Chains
 from fhcrawl.store.schema import feeds
 from fhcrawl.store.statements import is_of
 from fhcrawl.store.upserts import Upserts
@@ -33,12 +32,7 @@ class Session:
         self.leases: Leases | None = None
         self._feed_ids: dict[str, int] = {}
 
-    # Their statements take longer to build than a look at the store, as before a crawl.
-    @cached_property
-    def chains(self) -> Chains:
-        """Rows of chains, some of them read ahead."""
-        return Chains(self.database.dialect)
-
+    # They take longer to build than a lookup, as before a crawl.
     @cached_property
     def upserts(self) -> Upserts:
         """Statements that insert rows or update them."""

@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import State
-from fhcrawl.store.prepared import Prepared
+from fhcrawl.store.compiled import CompiledStatement
 from fhcrawl.store.schema import (
     POSTGRESQL,
     SQLITE,
@@ -42,9 +42,7 @@ from fhcrawl.store.schema import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import ColumnElement, Dialect
-
-    from fhcrawl.store.prepared import Executes
+    from sqlalchemy import ColumnElement, Connection, Dialect
 
 DATABASES = (SQLITE, POSTGRESQL)
 # One for each number of ids.
@@ -316,20 +314,20 @@ class WinnersAmong:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
-        self._prepared = lru_cache(STATEMENTS_REMEMBERED)(self._of)
+        self._compiled = lru_cache(STATEMENTS_REMEMBERED)(self._of)
 
-    def execute(self, connection: Executes, feed_id: int, ids: list[str]) -> Any:
+    def execute(self, connection: Connection, feed_id: int, ids: list[str]) -> Any:
         """Execute it."""
         if self._dialect.name == SQLITE:
             numbered = {f"id_{number}": entry_id for number, entry_id in enumerate(ids)}
-            return self._prepared(len(ids)).execute(connection, {"feed_id": feed_id, **numbered})
-        return self._prepared(1).execute(connection, {"feed_id": feed_id, "ids": ids})
+            return self._compiled(len(ids)).execute(connection, {"feed_id": feed_id, **numbered})
+        return self._compiled(1).execute(connection, {"feed_id": feed_id, "ids": ids})
 
-    def _of(self, number: int) -> Prepared:
+    def _of(self, number: int) -> CompiledStatement:
         if self._dialect.name != SQLITE:
-            return Prepared(among(WINNERS, "ids", self._dialect), self._dialect)
+            return CompiledStatement(among(WINNERS, "ids", self._dialect), self._dialect)
         ids = entries.c.id.in_([bindparam(f"id_{n}", type_=Text()) for n in range(number)])
-        return Prepared(WINNERS.where(ids), self._dialect)
+        return CompiledStatement(WINNERS.where(ids), self._dialect)
 
 
 CHAIN_ENDS = chain_ends(documents.c.id == bindparam("start"))

@@ -9,7 +9,7 @@ from sqlalchemy import ARRAY, Integer, LargeBinary, Select, Text, bindparam, cas
 
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import State
-from fhcrawl.store.prepared import Prepared, Unnested
+from fhcrawl.store.compiled import ArrayInsert, CompiledStatement
 from fhcrawl.store.schema import (
     POSTGRESQL,
     Keyed,
@@ -47,7 +47,7 @@ class Upserts:
         # The other database's dialect is large, and need not be loaded.
         insert = import_module(f"sqlalchemy.dialects.{dialect.name}").insert
         many = self._many if dialect.name == POSTGRESQL else self._one
-        rows = Unnested if dialect.name == POSTGRESQL else Prepared
+        rows = ArrayInsert if dialect.name == POSTGRESQL else CompiledStatement
         entry = self._overwrite(many(insert(entries)), entries.c.id, entries.c.feed_id)
         self.entry = rows(entry, dialect, entries.columns.keys())
         # What changes again while it is delivered is not what is delivered.
@@ -57,10 +57,10 @@ class Upserts:
         self.change = rows(change, dialect, changes.columns.keys())
         self.feed = insert(feeds).on_conflict_do_nothing(index_elements=(Keyed(feeds.c.url),))
         known_document = self._known_document(insert(documents).inline())
-        self.known_document = Prepared(known_document, dialect, UNREAD_COLUMNS)
+        self.known_document = CompiledStatement(known_document, dialect, UNREAD_COLUMNS)
         part = insert(documents).inline().values(behind_id=number_of("b_behind_key"))
-        self.part = Prepared(self._known_document(part, "url", "behind_id"), dialect, UNREAD_COLUMNS)
-        self.document = Prepared(self._document(insert(documents).inline()), dialect, READ_COLUMNS)
+        self.part = CompiledStatement(self._known_document(part, "url", "behind_id"), dialect, UNREAD_COLUMNS)
+        self.document = CompiledStatement(self._document(insert(documents).inline()), dialect, READ_COLUMNS)
         self._version = insert(versions).inline()
         kept = many(self._version).on_conflict_do_nothing(index_elements=VERSION_KEY)
         self.version = rows(kept, dialect, versions.columns.keys())

@@ -1,167 +1,224 @@
-"""Batches of statements for PostgreSQL, and their answers."""
+"""Transactions that are sent to PostgreSQL, and their results."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from psycopg import DataError, OperationalError
+from psycopg import DatabaseError, OperationalError
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from fhcrawl.store import opening
 from fhcrawl.store import pipeline as pipelines
-from fhcrawl.store.pipeline import STATEMENTS_REMEMBERED, Pipeline, Wire
+from fhcrawl.store.pipeline import Pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from psycopg import Error
+    from sqlalchemy import Connection, Engine
 
-    from fhcrawl.store.pipeline import Batch
     from tests.databases import Database
 
 pytestmark = pytest.mark.postgresql_only("pipelines")
 
 TEXTS = ["", "a", "NULL", '"quoted"', "back\\slash", "{1,2}", "two\nlines", "für 雪 🙂", None]
+OTHER = 9
 
 
 @pytest.fixture
-def pipeline(database: Database) -> Iterator[Pipeline]:
+def engine(database: Database) -> Iterator[Engine]:
     database.execute("CREATE TABLE kept (id INTEGER PRIMARY KEY, word TEXT)")
-    engine = opening.engine(opening.parsed(database.url))
-    pipeline = Pipeline(engine)
-    yield pipeline
-    pipeline.close()
+    engine = opening.reader(opening.engine(opening.parsed(database.url)))
+    yield engine
     engine.dispose()
 
 
-def keep(pipeline: Pipeline, *ids: int) -> Batch:
-    """An insertion of each."""
-    batch = pipeline.batch()
-    for number in ids:
-        batch.exec_driver_sql("INSERT INTO kept VALUES (%s, '100 %%')", (number,))
-    return batch
+@pytest.fixture
+def pipeline(engine: Engine) -> Iterator[Pipeline]:
+    pipeline = Pipeline(engine)
+    yield pipeline
+    pipeline.settle()
 
 
-def kept(pipeline: Pipeline) -> list[int]:
-    """What is there, as what is sent next sees it."""
-    batch = pipeline.batch()
-    batch.execute(text("SELECT id FROM kept WHERE word = :word ORDER BY id"), {"word": "100 %"})
-    [rows] = pipeline.ask(batch)
-    return [row.id for row in rows]  # type: ignore[attr-defined]
+class RefusedError(Exception):
+    """What a writer raises."""
 
 
-def test_batch_that_fails_is_undone_and_those_around_it_are_not(pipeline: Pipeline) -> None:
-    answers: list[Error | None] = []
-    for ids in ((1, 2), (3, 1), (4,)):
-        pipeline.send(keep(pipeline, *ids), answers.append)
-    assert kept(pipeline) == [1, 2, 4]
-    assert [answer and answer.sqlstate for answer in answers] == [None, "23505", None]
+def keep(*ids: int) -> Callable[[Connection], int]:
+    """Insert each, and return how many they are."""
+
+    def write(connection: Connection) -> int:
+        for number in ids:
+            connection.exec_driver_sql("INSERT INTO kept VALUES (%s, '100 %%')", (number,))
+        return len(ids)
+
+    return write
 
 
-def test_answers_come_while_the_event_loop_runs(pipeline: Pipeline) -> None:
+def send(pipeline: Pipeline, write: Callable[[Connection], Any], answered: Callable[[Any], None]) -> None:
+    """Send a transaction; give `answered` an error that is known at once, too."""
+    try:
+        pipeline.send(write, answered)
+    except (DatabaseError, DBAPIError) as error:
+        answered(error)
+
+
+def kept(engine: Engine) -> list[int]:
+    """What is committed."""
+    with engine.connect() as connection:
+        found = text("SELECT id FROM kept WHERE word = :word ORDER BY id")
+        return list(connection.scalars(found, {"word": "100 %"}))
+
+
+def test_transaction_that_fails_is_undone_and_those_around_it_are_not(
+    engine: Engine, pipeline: Pipeline
+) -> None:
+    answers: list[object] = []
+    for ids in ((1, 2), (3, 1, 4), (5,)):
+        send(pipeline, keep(*ids), answers.append)
+    pipeline.settle()
+    assert kept(engine) == [1, 2, 5]
+    assert (answers[0], answers[2]) == (2, 1)
+    assert "UniqueViolation" in repr(answers[1])
+
+
+def test_error_of_the_writer_undoes_the_transaction(engine: Engine, pipeline: Pipeline) -> None:
+    def write(connection: Connection) -> None:
+        keep(1)(connection)
+        raise RefusedError
+
+    answers: list[object] = []
+    with pytest.raises(RefusedError):
+        pipeline.send(write, answers.append)
+    assert answers == []
+    pipeline.send(keep(2), answers.append)
+    pipeline.settle()
+    assert kept(engine) == [2]
+
+
+def test_transaction_is_committed_without_a_wait(database: Database, pipeline: Pipeline) -> None:
+    pipeline.send(keep(1), lambda answer: None)
+    deadline = time.monotonic() + 60
+    while database.rows("SELECT id FROM kept") != [(1,)]:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_answers_come_while_the_event_loop_runs(engine: Engine, pipeline: Pipeline) -> None:
     async def wait() -> object:
         answer = asyncio.get_running_loop().create_future()
-        pipeline.send(keep(pipeline, 1), answer.set_result)
+        send(pipeline, keep(1), answer.set_result)
         return await asyncio.wait_for(answer, 60)
 
     # Each time in another loop.
-    assert asyncio.run(wait()) is None
-    assert asyncio.run(wait()).sqlstate == "23505"  # type: ignore[attr-defined]
-    assert kept(pipeline) == [1]
+    assert asyncio.run(wait()) == 1
+    assert "UniqueViolation" in repr(asyncio.run(wait()))
+    assert kept(engine) == [1]
 
 
-def test_who_is_answered_may_send_and_ask(pipeline: Pipeline) -> None:
-    found: list[object] = []
+def test_answer_that_the_loop_did_not_wait_for_comes_later(engine: Engine, pipeline: Pipeline) -> None:
+    async def send() -> None:
+        pipeline.send(keep(1), answers.append)
 
-    def again(error: Error | None) -> None:
-        pipeline.send(keep(pipeline, 2), found.append)
-        found.append(kept(pipeline))
-
-    pipeline.send(keep(pipeline, 1), again)
+    answers: list[object] = []
+    asyncio.run(send())
+    assert answers == []
     pipeline.settle()
-    assert found == [None, [1, 2]]
+    assert answers == [1]
 
 
-def test_statements_may_be_more_than_are_remembered(pipeline: Pipeline) -> None:
-    for _ in range(2):
-        batch = pipeline.batch()
-        for number in range(STATEMENTS_REMEMBERED + 10):
-            batch.exec_driver_sql(f"SELECT {number} + %s::INTEGER AS number", (1,))
-        found = pipeline.ask(batch)
-        assert [rows[0][0] for rows in found] == list(range(1, STATEMENTS_REMEMBERED + 11))
+def test_who_is_answered_may_send(engine: Engine, pipeline: Pipeline) -> None:
+    def again(answer: int | Exception) -> None:
+        answers.append(kept(engine))
+        pipeline.send(keep(2), answers.append)
+        pipeline.settle()
+
+    answers: list[object] = []
+    pipeline.send(keep(1), again)
+    pipeline.settle()
+    assert answers == [[1], 1]
+    assert kept(engine) == [1, 2]
 
 
-def test_statement_that_cannot_be_prepared_can_be_later(pipeline: Pipeline, database: Database) -> None:
-    answers: list[str | None] = []
+def test_transaction_may_be_larger_than_what_the_network_takes_at_once(
+    engine: Engine, pipeline: Pipeline
+) -> None:
+    def write(connection: Connection) -> None:
+        for number in range(8):
+            connection.exec_driver_sql("INSERT INTO kept VALUES (%s, %s)", (number, "x" * 4_000_000))
 
-    def count() -> None:
-        batch = keep(pipeline, 1)
-        batch.exec_driver_sql("INSERT INTO later VALUES (%s)", (1,))
-        pipeline.send(batch, lambda error: answers.append(None if error is None else error.sqlstate))
+    answers: list[object] = []
+    pipeline.send(write, answers.append)
+    pipeline.settle()
+    assert answers == [None]
 
-    count()
-    assert kept(pipeline) == []
+
+def test_statement_that_cannot_be_prepared_can_be_later(
+    database: Database, engine: Engine, pipeline: Pipeline
+) -> None:
+    def write(connection: Connection) -> None:
+        keep(1)(connection)
+        connection.exec_driver_sql("INSERT INTO later VALUES (%s)", (1,))
+
+    answers: list[object] = []
+    send(pipeline, write, answers.append)
+    pipeline.settle()
+    assert kept(engine) == []
     database.execute("CREATE TABLE later (id INTEGER)")
-    count()
-    assert kept(pipeline) == [1]
-    assert answers == ["42P01", None]
+    pipeline.send(write, answers.append)
+    pipeline.settle()
+    assert kept(engine) == [1]
+    assert ["later" in str(answer) for answer in answers] == [True, False]
 
 
-def test_lists_and_strings_come_as_they_are(pipeline: Pipeline) -> None:
-    batch = pipeline.batch()
+def test_lists_and_strings_come_as_they_are(engine: Engine) -> None:
     numbers = [*range(len(TEXTS) - 1), None]
-    batch.exec_driver_sql(
-        "SELECT unnest(%s::TEXT[]), unnest(%s::INTEGER[]), unnest(%s::TEXT[]), %s::TEXT, true",
-        (TEXTS, numbers, [None] * len(TEXTS), TEXTS[7]),
-    )
-    [rows] = pipeline.ask(batch)
+    with engine.connect() as connection:
+        rows = connection.exec_driver_sql(
+            "SELECT unnest(%s::TEXT[]), unnest(%s::INTEGER[]), unnest(%s::TEXT[]), %s::TEXT, true",
+            (TEXTS, numbers, [None] * len(TEXTS), TEXTS[7]),
+        ).all()
     assert [tuple(row) for row in rows] == [
         (word, number, None, TEXTS[7], True) for word, number in zip(TEXTS, numbers, strict=True)
     ]
 
 
 @pytest.mark.parametrize("value", ["a\0b", ["a", "a\0b"]])
-def test_nothing_is_sent_of_what_cannot_be_said(pipeline: Pipeline, value: object) -> None:
-    batch = keep(pipeline, 1)
-    batch.exec_driver_sql("SELECT %s::TEXT", (value,))
-    with pytest.raises(DataError, match="NUL"):
-        pipeline.send(batch, lambda error: None)
-    assert kept(pipeline) == []
+def test_string_with_nul_fails_its_transaction(engine: Engine, pipeline: Pipeline, value: object) -> None:
+    def write(connection: Connection) -> None:
+        keep(1)(connection)
+        connection.exec_driver_sql("SELECT %s::TEXT", (value,))
 
-
-def test_loop_looks_for_no_answer_when_none_is_to_come(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*args: object) -> int:
-        monkeypatch.undo()
-        raise OperationalError("the connection is lost")
-
-    async def send() -> bool:
-        monkeypatch.setattr(Wire, "send", fail)
-        # What is asked then goes over a new connection, which the loop would look at for ever.
-        pipeline.send(keep(pipeline, 1), lambda error: found.append(kept(pipeline)))
-        return pipeline._loop is not None
-
-    found: list[object] = []
-    assert not asyncio.run(send())
-    assert found == [[]]
+    answers: list[object] = []
+    send(pipeline, write, answers.append)
+    pipeline.settle()
+    assert isinstance(answers[0], Exception)
+    assert kept(engine) == []
 
 
 def test_server_that_is_silent_is_not_waited_for_for_ever(
-    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    batch = pipeline.batch()
-    batch.exec_driver_sql("SELECT pg_backend_pid() AS pid", ())
-    [[(pid,)]] = pipeline.ask(batch)
+    def write(connection: Connection) -> None:
+        keep(1)(connection)
+        os.kill(pids[0], signal.SIGSTOP)
+
+    with engine.connect() as connection:
+        pids = connection.exec_driver_sql("SELECT pg_backend_pid()").scalars().all()
     monkeypatch.setattr(pipelines, "ANSWER_SECONDS", 1)
-    os.kill(pid, signal.SIGSTOP)
+    answers: list[object] = []
     try:
-        with pytest.raises(OperationalError, match="silent for 1 seconds"):
-            kept(pipeline)
+        pipeline.send(write, answers.append)
+        pipeline.settle()
     finally:
-        os.kill(pid, signal.SIGCONT)
-    assert kept(pipeline) == []
+        os.kill(pids[0], signal.SIGCONT)
+    assert isinstance(answers[0], OperationalError)
+    assert "silent for 1 seconds" in str(answers[0])
+    pipeline.send(keep(2), answers.append)
+    pipeline.settle()
+    assert answers[1:] == [1]

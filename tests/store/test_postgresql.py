@@ -71,30 +71,25 @@ class TestRoundTrips:
     """How often the database is waited for."""
 
     @pytest.mark.parametrize("entries", [1, 300])
-    @pytest.mark.parametrize("rel", ["prev-archive", "next"])
-    def test_document_takes_one(self, server: FeedServer, project: Project, rel: str, entries: int) -> None:
-        """What the store has of its entries and of the chain behind it, and the commit of the one before it.
-
-        The answer to a commit does not come before the next document's entries are asked for.
-        """
+    @pytest.mark.parametrize(("rel", "most"), [("prev-archive", 3), ("next", 4)])
+    def test_document_takes_few(
+        self, server: FeedServer, project: Project, rel: str, most: int, entries: int
+    ) -> None:
+        """What the store has of its entries, of the chain behind it and of a page; its commit."""
         names = ["/index", *(f"/{number}" for number in range(8, 0, -1))]
         for name, behind in zip(names, [*names[1:], None], strict=True):
             some = [E(f"{name} {number}") for number in range(entries)]
             server.serve(name, atom(some, links={rel: behind} if behind else None))
-        trips: list[int] = []
+        trips: dict[str, int] = {}
         with wire_to(project.database.url) as (wire, url):
 
             def count(path: str) -> None:
-                if path == "/7":
-                    wire.hold()
-                elif path == "/2":
-                    trips.append(wire.release())
+                trips[path] = wire.trips
 
             server.on_request = count
             settings = {"FHCRAWL_PREFETCH": 0}
             run = project.crawl(server.url("/index"), settings=settings, FHCRAWL_STORE_URL=url)
-        # Of the documents from 7 to 3: each was asked for when the one before it had been looked up.
-        assert trips == [5]
+        assert trips["/2"] - trips["/7"] <= 5 * most
         assert len(run.items) == len(names) * entries
         assert run.stats["fhcrawl/document/processed"] == len(names)
 
@@ -216,7 +211,7 @@ def test_character_that_postgresql_does_not_know_loses_one_document(database: Da
     store = Store.open(database.url)
     [feed] = store.feeds.read()
     assert [(reason.kind, reason.url) for reason in feed.reasons] == [("store-error", A1)]
-    assert "NUL" in feed.reasons[0].detail
+    assert "0x00" in feed.reasons[0].detail
     store.close()
 
 

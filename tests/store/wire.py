@@ -14,46 +14,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # https://www.postgresql.org/docs/current/protocol-message-formats.html
-PARSE, BIND, QUERY, SYNC = b"P", b"B", b"Q", b"S"
-HEAD = 5
-WRITES = (b"INSERT", b"UPDATE", b"DELETE")
-PATIENCE_SECONDS = 20
+BIND, QUERY, SYNC = b"B", b"Q", b"S"
 
 
 class Wire:
     """Passes on what clients at `port` say to a server and back.
 
-    :param before: trips when `hold` was called
-    :param trips: round trips so far: what was asked up to each synchronization point, but for statements that
-        were only prepared
-    :param holds: while this is set, answers wait until something is asked that does not only write, and who
-        waits for one before has no luck; then only what is asked counts as a trip
+    :param trips: round trips so far: synchronization points with statements before them
     """
 
     def __init__(self, server: tuple[str, int]) -> None:
         self.trips = 0
-        self.before = 0
-        self.holds = False
-        self._statements: dict[bytes, bytes] = {}
-        self._asked: list[bytes] = []
-        self._may_answer = threading.Event()
-        self._may_answer.set()
+        self._has_asked = False
         self._server = server
         self._ends: list[socket.socket] = []
         self._listening: socket.socket | None = None
         self.port = 0
         self.mend()
-
-    def hold(self) -> None:
-        """Hold answers from now on, and remember how many trips there were."""
-        self.holds = True
-        self.before = self.trips
-
-    def release(self) -> int:
-        """Hold no more; how many trips there were since."""
-        self.holds = False
-        self._may_answer.set()
-        return self.trips - self.before
 
     def mend(self) -> None:
         """Accept connections."""
@@ -96,34 +73,20 @@ class Wire:
             while True:
                 kind = _exactly(client, 1)
                 message = _message(client, kind)
-                self._note(kind, message)
+                self._note(kind)
                 server.sendall(message)
         _close(client, server)
 
-    def _note(self, kind: bytes, message: bytes) -> None:
-        if kind == PARSE:
-            name, statement, *_ = message[HEAD:].split(b"\0", 2)
-            self._statements[name] = statement
-        elif kind == BIND:
-            _portal, name, *_ = message[HEAD:].split(b"\0", 2)
-            self._asked.append(self._statements[name])
-        elif kind == QUERY or (kind == SYNC and self._asked):
-            self._note_end(self._asked)
-            self._asked = []
-
-    def _note_end(self, asked: list[bytes]) -> None:
-        if self.holds and asked and all(statement.startswith(WRITES) for statement in asked):
-            self._may_answer.clear()
-        else:
+    def _note(self, kind: bytes) -> None:
+        if kind == BIND:
+            self._has_asked = True
+        elif kind == QUERY or (kind == SYNC and self._has_asked):
             self.trips += 1
-            self._may_answer.set()
+            self._has_asked = False
 
     def _answers(self, server: socket.socket, client: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while part := server.recv(1 << 16):
-                if not self._may_answer.wait(PATIENCE_SECONDS):
-                    self.release()
-                    break
                 client.sendall(part)
         _close(client, server)
 
