@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed.results import DocumentResult
 
-ROLES = (Role.ARCHIVE, Role.PAGE)
 PREFETCHED = "prefetched"
 AGAIN = ("retry_times", "redirect_times")
 OF_THE_DOWNLOAD = ("download_slot", "download_latency", RECEIVED)
@@ -283,10 +282,11 @@ class PrefetchMiddleware:
                 self._miss(chain, ahead)
 
 
-# Behind a page that is a guess itself, there may be none.
+# Entries move on to later pages while pages are read. One that comes before the page in front of it, which
+# may have to be asked for again, lacks what has moved on to it since.
 def _is_predictable(request: Request) -> bool:
     context = find_context(request)
-    return context is not None and context.role in ROLES and context.guessed_from is None
+    return context is not None and context.role is Role.ARCHIVE
 
 
 def _is_usable(response: Response) -> bool:

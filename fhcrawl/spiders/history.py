@@ -253,15 +253,15 @@ class HistorySpider(Spider):
 
     def parse_part(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Read a document that a list names: yields the request for the next one, then its entries."""
-        fetch, context = responses.fetch_from_response(response), context_of(response)
-        following = list(self._next_part(fetch, context))
+        fetch = responses.fetch_from_response(response)
         try:
             document = reading.snapshot_page(fetch, self._documents.read(response))
         except NotAFeedError as error:
             self._lose(fetch, reading.unread(response, error, self._most))
-            yield from following
+            yield from self._next_part(fetch, context_of(response))
             return
         read = reading.read_document(fetch, response, document, self._most)
+        following = list(self._next_part(fetch, context_of(response)))  # with the octets counted by now
         result = read.result if following else replace(read.result, replaces=snapshot.prefix_of(fetch.key))
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)

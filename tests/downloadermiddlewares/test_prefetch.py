@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -211,6 +212,30 @@ def test_failure_ahead_is_thrown_away(server: FeedServer, project: Project, fail
     assert prefetched(run) == (4, 1)
     assert run.stats["fhcrawl/feed/complete"] == 1
     assert run.warnings() == []
+
+
+def test_entries_that_move_on_to_later_pages_are_not_missed(server: FeedServer, project: Project) -> None:
+    ids = [str(number) for number in range(20, 0, -1)]
+
+    def publish(*new: str) -> None:
+        ids[:0] = new
+        for number in range(1, (len(ids) + 1) // 2 + 1):
+            entries = [E(name) for name in ids[2 * number - 2 : 2 * number]]
+            following = {"next": server.url(f"/?page={number + 1}")} if 2 * number < len(ids) else {}
+            server.serve(f"/?page={number}", atom(entries, links=following), delay=0.02)
+
+    def on_request(path: str) -> None:
+        if path == "/?page=5":
+            server.answers[path] = replace(server.answers[path], status=200)
+        if path == "/?page=6" and len(ids) == 20:
+            publish("21")
+
+    publish()
+    server.answers["/?page=5"].status = 503
+    server.on_request = on_request
+    run = project.crawl(server.url("/?page=1"))
+    assert {str(number) for number in range(1, 21)} - run.changes.keys() == set()
+    assert prefetched(run) == (0, 0)
 
 
 def test_archives_that_robots_txt_forbids_are_not_fetched_ahead(server: FeedServer, project: Project) -> None:
