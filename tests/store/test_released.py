@@ -77,7 +77,7 @@ def test_feed_that_a_run_has_finished_with_is_another_ones(
 def test_run_writes_nothing_more_to_a_feed_that_it_has_finished_with(one: Store) -> None:
     run = begun(one, "a")
     release(one, run)
-    refuse_all_writes(one, run, "has finished with it")
+    refuse_all_writes(one, run)
     answers: list[int | Exception] = []
     one.documents.send(*read(run, "b"), answers.append)
     one.settle()
