@@ -7,7 +7,9 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import webencodings
 from w3lib.encoding import read_bom, resolve_encoding, to_unicode
+from webencodings.labels import LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,70 +31,16 @@ NO_START = re.compile(rb"(?:[\x80-\xc1\xf5-\xff]+|[\xc2-\xf4](?![\x80-\xbf])){0,
 # Encoding Standard, index-windows-1252: what Python's table lacks is the control of the same number.
 WINDOWS_1252_TABLE = "".join(bytes([byte]).decode(WINDOWS_1252, "ignore") or chr(byte) for byte in range(256))
 
+
+def _python_name(label: str) -> str | None:
+    """Python's name of an encoding, by its label in the Encoding Standard, or by its name in Python."""
+    known = webencodings.lookup(label)
+    return resolve_encoding(label if known is None else known.codec_info.name)
+
+
 # The encodings of the Encoding Standard (https://encoding.spec.whatwg.org/#names-and-labels), as Python
 # calls them. Python knows more that are no encodings of documents, and some of them dangerous ones.
-KNOWN = frozenset(
-    [
-        "utf-8",
-        "cp866",
-        "iso8859-2",
-        "iso8859-3",
-        "iso8859-4",
-        "iso8859-5",
-        "iso8859-6",
-        "iso8859-7",
-        "iso8859-8",
-        "iso8859-10",
-        "iso8859-13",
-        "iso8859-14",
-        "iso8859-15",
-        "iso8859-16",
-        "koi8-r",
-        "koi8-u",
-        "mac-roman",
-        "mac-cyrillic",
-        "cp874",
-        "cp1250",
-        "cp1251",
-        "cp1252",
-        "cp1253",
-        "cp1254",
-        "cp1255",
-        "cp1256",
-        "cp1257",
-        "cp1258",
-        "gb18030",
-        "big5hkscs",
-        "euc_jp",
-        "iso2022_jp",
-        "cp932",
-        "cp949",
-    ]
-)
-# Labels of the Encoding Standard that Python does not know.
-LABELS = {
-    label: encoding
-    for encoding, labels in {
-        "utf-8": "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8",
-        "iso8859-2": "iso88592",
-        "iso8859-7": "sun_eu_greek",
-        "iso8859-8": "visual logical iso-8859-8-e iso-8859-8-i csiso88598e csiso88598i",
-        "iso8859-15": "latin-9 csisolatin9",
-        "koi8-r": "koi koi8",
-        "koi8-u": "koi8-ru",
-        "mac-roman": "mac csmacintosh x-mac-roman",
-        "mac-cyrillic": "x-mac-cyrillic x-mac-ukrainian",
-        "cp874": "dos-874",
-        "cp1250": "x-cp1250",
-        "cp1251": "x-cp1251",
-        "cp1252": "iso88591 x-cp1252",
-        "gb18030": "csgb2312 gb_2312 x-gbk",
-        "big5hkscs": "cn-big5 x-x-big5",
-        "euc_jp": "cseucpkdfmtjapanese x-euc-jp",
-        "cp949": "cseuckr csksc56011987 iso-ir-149 ks_c_5601-1989 ksc_5601 windows-949",
-    }.items()
-    for label in labels.split()
-}
+KNOWN = frozenset(map(_python_name, LABELS.values())) - {"utf-16-le", "utf-16-be"}
 
 
 class Source(NamedTuple):
@@ -170,7 +118,7 @@ def resolve(label: str) -> str | None:
     label = label.strip().lower()
     if not label.isascii() or "\0" in label:
         return None
-    encoding = LABELS.get(label) or resolve_encoding(label)
+    encoding = _python_name(label)
     return encoding if encoding in KNOWN else None
 
 
