@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from lxml.etree import XMLSyntaxError
 
 from fhcrawl.documents import json_text, limits, link_header, lists
-from fhcrawl.documents.formats import atom, atom03, jsonfeed, multipart, rss
+from fhcrawl.documents.formats import XML_FORMATS, jsonfeed, multipart
 from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.limits import Bounds
 from fhcrawl.documents.lists import DocumentList
 from fhcrawl.documents.model import FeedDocument, Problem
 from fhcrawl.documents.xml import elements, encoding, parsing
+from fhcrawl.documents.xml.layout import layout_of
 from fhcrawl.documents.xml.parsed import Parsed
 from fhcrawl.exceptions import NotAFeedError
 
@@ -30,12 +31,8 @@ if TYPE_CHECKING:
 # RFC 6838, 4.2: type and subtype have no more than 127 characters each.
 LONGEST_MEDIA_TYPE = 255
 IS_LIST = "it is a list of documents"
-FORMATS = {
-    atom.ROOT: atom.read,
-    atom03.ROOT: atom03.read,
-    rss.RDF_ROOT: rss.read_rdf,
-    **dict.fromkeys(rss.ROOTS, rss.read),
-}
+READERS = {place.around[-1]: form.read for form in XML_FORMATS for place in form.places}
+LAYOUT = layout_of(place for form in XML_FORMATS for place in form.places)
 
 
 def declared(content_type: str | None) -> tuple[str, str]:
@@ -119,10 +116,10 @@ def _read(
     # A large document is read without its whole tree, if that can be done.
     if len(body) >= parsing.LARGE:
         with suppress(XMLSyntaxError):
-            if (parsed := parsing.begin(body, charset, most)) is not None:
+            if (parsed := parsing.begin(body, charset, most, LAYOUT)) is not None:
                 return _read_parsed(parsed, *asked)
     limits.check_markup(body, most)
-    return _read_parsed(parsing.parse(body, charset, most), *asked)
+    return _read_parsed(parsing.parse(body, charset, most, LAYOUT), *asked)
 
 
 def _read_json(
@@ -160,7 +157,7 @@ def _read_parsed(
         return collect(limits.within(whole, octets, most, cut))
 
     kept = originals if keep_originals else None
-    parsed = Parsed(*parsed[:4], kept, most, beyond, collect_within, parsed.is_crowded)
+    parsed = Parsed(*parsed[:4], kept, most, beyond, collect_within, parsed.is_crowded, LAYOUT)
     document = _reader_of(parsed.root)(parsed, url)
     document.problems[:0] = [*parsed.problems, *beyond]
     if document.fault and (kind := limits.kind_of_fault(document.fault, "")):
@@ -177,7 +174,7 @@ def _with_originals(entries: Iterable[Entry], originals: deque[bytes]) -> Iterat
 
 def _reader_of(root: _Element) -> Callable[[Parsed, str], FeedDocument]:
     try:
-        return FORMATS[root.tag]
+        return READERS[root.tag]
     except KeyError:
         name = elements.local_name(root)
         if name.lower() == "html":

@@ -39,6 +39,16 @@ MOST_SHARED_AUTHORS = 100
 LONGEST_SHARED_AUTHORS = 2000  # characters
 
 
+def fill(entry: Entry, element: _Element, base: str, fields: dict[str, Fill]) -> list[_Element]:
+    """Read the children of an entry's element; return those to look at again when all have been read."""
+    again: list[_Element] = []
+    for child in element:
+        read = fields.get(child.tag)
+        if read is not None and read(entry, child, base):
+            again.append(child)
+    return again
+
+
 def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure:
     """An enclosure; a length (in octets) that is not a number says nothing."""
     digits = (length or "").strip()

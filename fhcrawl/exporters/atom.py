@@ -30,7 +30,7 @@ _BEGIN, _END = f'<atom:content xmlns:atom="{ATOM[1:-1]}" xmlns=""', "</atom:cont
 
 def read(entry: _Element) -> Entry:
     """Read an atom:entry."""
-    return atom.read_entry(entry, "", [], 1)
+    return atom.read_entry(entry, "", atom.VOCABULARY, [], 1)
 
 
 def says(child: _Element, name: str) -> bool:

@@ -5,19 +5,21 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import history, misplaced, modules, tombstones, update_schedule
-from fhcrawl.documents.dates import utc
-from fhcrawl.documents.model import Entry, FeedDocument, Problem
+from fhcrawl.documents import head, modules
+from fhcrawl.documents.head import Vocabulary
+from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.modules import enclosure, person
 from fhcrawl.documents.pieces import change
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, XHTML
+from fhcrawl.documents.xml.layout import Place, XmlFormat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lxml.etree import _Element
 
+    from fhcrawl.documents.model import FeedDocument
     from fhcrawl.documents.modules import Fill
     from fhcrawl.documents.xml.elements import Head
     from fhcrawl.documents.xml.parsed import Parsed
@@ -33,67 +35,50 @@ STANDS_IN = "{urn:x-fhcrawl:export}stands-in"
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
     """Read an atom:feed element."""
+    return read_feed(parsed, url, VOCABULARY)
+
+
+def read_feed(parsed: Parsed, url: str, vocabulary: Vocabulary) -> FeedDocument:
+    """Read a feed element of a version of Atom."""
     feed = parsed.root
     base = elements.base_of(feed, url)
     problems: list[Problem] = []
-    head: Head = {}
+    children: Head = {}
     entries = parsed.collect(
-        read_entry(entry, base, problems, number)
-        for number, entry in enumerate(parsed.entries(feed, ENTRY, head), 1)
+        read_entry(entry, base, vocabulary, problems, number)
+        for number, entry in enumerate(parsed.entries(feed, f"{vocabulary.namespace}entry", children), 1)
     )
-    # RFC 4287, 4.2.1: the feed's authors apply to an entry without authors, of its own or of its source.
-    if authors := modules.shared(persons(head.get(AUTHOR, ()))):
+    # RFC 4287, 4.2.1, and Atom 0.3, atom:author: the feed's authors apply to an entry without authors, of its
+    # own or of its source.
+    if authors := modules.shared(persons(children.get(f"{vocabulary.namespace}author", ()))):
         change(entries, partial(_give_authors, authors))
-    problems.extend(misplaced.in_head(head, parsed.most))
-    said = history.read(head, base)
-    return FeedDocument(
-        format="atom",
-        title=elements.line_of(head, f"{ATOM}title"),
-        updated=utc(elements.line_of(head, f"{ATOM}updated") or ""),
-        links=said.links,
-        other_links=said.other_links,
-        archive=said.archive,
-        complete=said.complete,
-        entries=entries,
-        problems=problems,
-        fault=parsed.fault,
-        tombstones=tombstones.read(head.get(tombstones.DELETED_ENTRY, ()), problems, parsed.most),
-        incremental=said.incremental,
-        rhythm=update_schedule.read(head, ATOM),
-    )
+    return head.read(parsed, children, base, vocabulary, entries, problems)
 
 
 def _give_authors(authors: list[str], entry: Entry) -> None:
     entry.authors = entry.authors or list(authors)
 
 
-def read_entry(element: _Element, base: str, problems: list[Problem], number: int) -> Entry:
-    """Read an atom:entry element; what is wrong with it is added to `problems`."""
+def read_entry(
+    element: _Element, base: str, vocabulary: Vocabulary, problems: list[Problem], number: int
+) -> Entry:
+    """Read an entry element; what is wrong with it is added to `problems`."""
     base = elements.base_of(element, base)
     entry = Entry()
-    again: list[_Element] = []
-    for child in element:
-        fill = FIELDS.get(child.tag)
-        if fill is not None and fill(entry, child, base):
-            again.append(child)
+    again = modules.fill(entry, element, base, vocabulary.fields)
     # RFC 4287, 4.2.1: the authors of atom:source apply to an entry without authors.
     if not entry.authors and (source := elements.first(element, f"{ATOM}source")) is not None:
         entry.authors = persons(source.iterchildren(AUTHOR))
     name = entry.id or entry.title or f"entry {number}"
-    if entry.id is None or entry.title is None:
-        _check(entry, element, problems, name)
-    if again:
-        modules.finish_media(entry, again, base)
-        problems.extend(modules.unreadable_dates(entry, name, again, modules.DATES))
-    return entry
-
-
-def _check(entry: Entry, element: _Element, problems: list[Problem], name: str) -> None:
-    # RFC 4287, 4.1.2: "atom:entry elements MUST contain exactly one" atom:id, atom:title, atom:updated.
+    # RFC 4287, 4.1.2, and Atom 0.3, atom:entry: they "MUST contain exactly one" atom:id, and atom:title.
     if entry.id is None:
         problems.append(Problem("no-id", name, "it has no atom:id"))
-    if entry.title is None and element.find(f"{ATOM}title") is None:
+    if entry.title is None and element.find(f"{vocabulary.namespace}title") is None:
         problems.append(Problem("no-title", name, "it has no atom:title"))
+    if again:
+        modules.finish_media(entry, again, base)
+        problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
+    return entry
 
 
 def persons(authors: Iterable[_Element]) -> list[str]:
@@ -126,7 +111,8 @@ def _updated(entry: Entry, element: _Element, base: str) -> bool:
     return not elements.has_attribute(element, STANDS_IN) and modules.updated(entry, element, base)
 
 
-def _author(entry: Entry, element: _Element, base: str) -> None:
+def author(entry: Entry, element: _Element, base: str) -> None:
+    """One author more."""
     if name := person(element):
         entry.authors.append(name)
 
@@ -178,8 +164,10 @@ FIELDS: dict[str, Fill] = {
     f"{ATOM}link": _link,
     f"{ATOM}published": modules.published,
     f"{ATOM}updated": _updated,
-    AUTHOR: _author,
+    AUTHOR: author,
     f"{ATOM}category": _category,
     f"{ATOM}summary": _summary,
     f"{ATOM}content": _content,
 }
+VOCABULARY = Vocabulary("atom", ATOM, FIELDS, modules.DATES, (f"{ATOM}updated",))
+FORMAT = XmlFormat(read, (Place(ENTRY, (ROOT,), is_streamed=True),))

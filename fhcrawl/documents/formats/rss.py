@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from fhcrawl.documents import history, misplaced, modules, tombstones, update_schedule
+from fhcrawl.documents import head, modules
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats import atom
+from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.identifiers import identifier
-from fhcrawl.documents.model import Entry, FeedDocument, Problem
-from fhcrawl.documents.tombstones import DELETED_ENTRY
+from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM
+from fhcrawl.documents.xml.layout import Place, XmlFormat
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
+    from fhcrawl.documents.model import FeedDocument
     from fhcrawl.documents.modules import Fill
     from fhcrawl.documents.xml.elements import Head
     from fhcrawl.documents.xml.parsed import Parsed
@@ -30,18 +32,6 @@ RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 RDF_ROOT = f"{RDF}RDF"
 ABOUT = f"{RDF}about"
 ATOM_CONTENT = f"{ATOM}content"
-ROOTS = tuple(f"{namespace}rss" for namespace in elements.RSS_NAMESPACES)
-
-
-class Vocabulary(NamedTuple):
-    """RSS's own names in one namespace: what reads an item's children, and which of them are dates.
-
-    :param update_times: what a channel has its update time in, the best first
-    """
-
-    fields: dict[str, Fill]
-    dates: dict[str, tuple[str, str]]
-    update_times: tuple[str, ...]
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
@@ -71,11 +61,12 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     around = elements.base_of(root, url)
     base = elements.base_of(channel, around)
     problems: list[Problem] = []
-    head: Head = {}
+    children: Head = {}
     vocabulary = VOCABULARIES[namespace]
     # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel; some of RSS 2.0 are too.
     items = chain(
-        parsed.entries(channel, f"{namespace}item", head), _items_outside(parsed, channel, f"{namespace}item")
+        parsed.entries(channel, f"{namespace}item", children),
+        _items_outside(parsed, channel, f"{namespace}item"),
     )
 
     def base_around(item: _Element) -> str:
@@ -88,25 +79,7 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
         read_item(item, base_around(item), vocabulary, problems, number)
         for number, item in enumerate(items, 1)
     )
-    problems.extend(misplaced.in_head(head, parsed.most))
-    problems.extend(misplaced.at_root(root, f"{namespace}item", parsed.most))
-    said = history.read(head, base)
-    deleted = [*head.get(DELETED_ENTRY, ()), *[child for child in root if child.tag == DELETED_ENTRY]]
-    return FeedDocument(
-        format="rss",
-        title=elements.line_of(head, f"{namespace}title"),
-        updated=_update_time(head, vocabulary),
-        links=said.links,
-        other_links=said.other_links,
-        archive=said.archive,
-        complete=said.complete,
-        entries=entries,
-        problems=problems,
-        fault=fault,
-        tombstones=tombstones.read(deleted, problems, parsed.most),
-        incremental=said.incremental,
-        rhythm=update_schedule.read(head, namespace),
-    )
+    return head.read(parsed._replace(fault=fault), children, base, vocabulary, entries, problems, root)
 
 
 def _items_outside(parsed: Parsed, channel: _Element, tag: str) -> Iterator[_Element]:
@@ -118,28 +91,13 @@ def _items_outside(parsed: Parsed, channel: _Element, tag: str) -> Iterator[_Ele
             yield from whole.entries(other, tag, {})
 
 
-# RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if
-# present"; draft-nottingham-atompub-feed-history-08 said pubDate, which feeds without the other have.
-# RSS 1.0 has neither, and Dublin Core's date instead.
-def _update_time(head: Head, vocabulary: Vocabulary) -> str | None:
-    for tag in vocabulary.update_times:
-        if tag in head and (time := utc(elements.line_of(head, tag) or "")):
-            return time
-    return None
-
-
 def read_item(
     element: _Element, base: str, vocabulary: Vocabulary, problems: list[Problem], number: int
 ) -> Entry:
     """Read an item; what is wrong with it is added to `problems`."""
     base = elements.base_of(element, base)
-    fields = vocabulary.fields
     entry = Entry()
-    again: list[_Element] = []
-    for child in element:
-        fill = fields.get(child.tag)
-        if fill is not None and fill(entry, child, base):
-            again.append(child)
+    again = modules.fill(entry, element, base, vocabulary.fields)
     # RSS 1.0, 5.5: rdf:about identifies the item, and should be the same as its link.
     if entry.id is None and (about := _about(element)):
         entry.id = about
@@ -220,8 +178,13 @@ FIELDS: dict[str, Fill] = {
     "category": _category,
     "enclosure": _enclosure,
 }
+# RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if
+# present"; draft-nottingham-atompub-feed-history-08 said pubDate, which feeds without the other have.
+# RSS 1.0 has neither, and Dublin Core's date instead.
 VOCABULARIES = {
     namespace: Vocabulary(
+        "rss",
+        namespace,
         {
             **{namespace + name: fill for name, fill in FIELDS.items()},
             **modules.FIELDS,
@@ -230,10 +193,18 @@ VOCABULARIES = {
         {f"{namespace}pubDate": ("published", "pubDate"), **modules.DATES},
         (
             f"{ATOM}updated",
-            f"{namespace}lastBuildDate",
-            f"{namespace}pubDate",
+            *(f"{namespace}{name}" for name in ("lastBuildDate", "pubDate")),
             *(f"{dc}date" for dc in modules.DC),
         ),
     )
     for namespace in (*elements.RSS_NAMESPACES, *elements.RDF_NAMESPACES)
 }
+FORMAT = XmlFormat(
+    read,
+    tuple(
+        Place(f"{ns}item", (f"{ns}channel", f"{ns}rss"), is_streamed=True) for ns in elements.RSS_NAMESPACES
+    ),
+)
+RDF_FORMAT = XmlFormat(
+    read_rdf, tuple(Place(f"{ns}item", (f"{ns}channel", RDF_ROOT)) for ns in elements.RDF_NAMESPACES)
+)

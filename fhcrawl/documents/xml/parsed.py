@@ -12,6 +12,7 @@ from fhcrawl.documents import limits
 from fhcrawl.documents.limits import Bounds
 from fhcrawl.documents.model import Problem
 from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG, base_of, inherited, with_own_namespaces
+from fhcrawl.documents.xml.layout import Layout, layout_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,6 +33,9 @@ MOST_DECLARED = 10_000
 MOST_AROUND = 256
 
 
+NO_LAYOUT = layout_of(())
+
+
 class Parsed(NamedTuple):
     """A document's root element.
 
@@ -45,6 +49,7 @@ class Parsed(NamedTuple):
     :param beyond: gets what `entries` leaves out because it is beyond that
     :param collect: keeps what the entries that were asked for are read into, while they come
     :param is_crowded: an entry may have too many namespaces
+    :param layout: where entries of all formats stand
     """
 
     root: _Element
@@ -56,6 +61,7 @@ class Parsed(NamedTuple):
     beyond: list[Problem] | None = None
     collect: Collect = list
     is_crowded: bool = False
+    layout: Layout = NO_LAYOUT
 
     def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
         """The children of an element that are entries; a large document's are gone when the next one comes.

@@ -11,7 +11,7 @@ from lxml import etree
 
 from fhcrawl.documents import limits
 from fhcrawl.documents.xml import encoding, entities, parsers
-from fhcrawl.documents.xml.elements import ATOM, RSS_NAMESPACES, first, has_document_type, local_name, remove
+from fhcrawl.documents.xml.elements import first, has_document_type, local_name, remove
 from fhcrawl.documents.xml.encoding import Text
 from fhcrawl.documents.xml.parsed import MOST_DECLARED, Parsed, repaired
 from fhcrawl.documents.xml.recovery import mended, whole_elements
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.limits import Bounds
+    from fhcrawl.documents.xml.layout import Layout
 
 HTML_START = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 HTML_PARTS = frozenset({"html", "head", "body", "HTML", "HEAD", "BODY"})
@@ -41,14 +42,9 @@ LONG_TAG = re.compile(rb"<[^<!?][^<]{%d,}" % (5 * MOST_ATTRIBUTES))
 TAG = re.compile(rb"<[^<!?/][^<]*")
 # A document of more bytes is read while it is parsed, in pieces of so many.
 LARGE = 1024**2
-# Where the entries of such a document stand: their tag, and those of the elements around them.
-PLACES = {
-    f"{ATOM}entry": [f"{ATOM}feed"],
-    **{f"{namespace}item": [f"{namespace}channel", f"{namespace}rss"] for namespace in RSS_NAMESPACES},
-}
 
 
-def parse(body: bytes, charset: str | None, most: Bounds) -> Parsed:
+def parse(body: bytes, charset: str | None, most: Bounds, layout: Layout) -> Parsed:
     """Parse a document; nothing is fetched.
 
     What is not well-formed is repaired, or loses the entry that it stands in. Where that does not give a
@@ -64,30 +60,30 @@ def parse(body: bytes, charset: str | None, most: Bounds) -> Parsed:
     is_crowded = _check_namespaces(source.body)
     _check_attributes(source.body)
     _check_all_attributes(source.body, most)
-    parsed = _parsed(source, body, charset)
+    parsed = _parsed(source, body, charset, layout)
     # A document type can declare namespaces too, for elements that do not say so.
     return parsed._replace(is_crowded=True) if is_crowded or has_document_type(parsed.root) else parsed
 
 
-def _parsed(source: encoding.Source, body: bytes, charset: str | None) -> Parsed:
+def _parsed(source: encoding.Source, body: bytes, charset: str | None, layout: Layout) -> Parsed:
     resolved, unresolved = entities.resolve(source.body)
     problems = (*repaired([source.repair]), *unresolved)
     try:
         return Parsed(parsers.strictly(resolved), None, problems)
     except etree.XMLSyntaxError as error:
-        root = whole_elements(resolved)
+        root = whole_elements(resolved, layout)
         if (root is None or local_name(root) in HTML_PARTS) and HTML_START.search(source.body, 0, 1024):
             raise NotAFeedError("html", "it is an HTML page") from error
         fault = error.msg or "it is not well-formed"
         broken = None if root is None else Parsed(root, fault, problems)
         text = Text(source.body.decode(), source.repair) if source.decoded else encoding.text(body, charset)
-        parsed = mended(text, broken)
+        parsed = mended(text, broken, layout)
         if parsed is None:
             raise NotAFeedError("not-xml", f"it is not XML ({fault})") from error
         return parsed
 
 
-def begin(body: bytes, charset: str | None, most: Bounds) -> Parsed | None:
+def begin(body: bytes, charset: str | None, most: Bounds, layout: Layout) -> Parsed | None:
     """Begin to parse a large document; None if it has to be parsed as a whole.
 
     :param charset: the charset parameter of the Content-Type header
@@ -102,11 +98,11 @@ def begin(body: bytes, charset: str | None, most: Bounds) -> Parsed | None:
     # Entities: see broken.py.
     if b"<!DOCTYPE" in piece:
         return None
-    events = ("start", "end")
-    parser = etree.XMLPullParser(events=events, tag=list(PLACES), **parsers.options())  # type: ignore[arg-type]
+    events, tags = ("start", "end"), [path[0] for path in layout.streamed]
+    parser = etree.XMLPullParser(events=events, tag=tags, **parsers.options())  # type: ignore[arg-type]
     parser.feed(piece)
     _event, entry = next(parsers.events(parser), (None, None))
-    if entry is None or not _is_in_place(entry) or has_document_type(entry):
+    if entry is None or not _is_in_place(entry, layout) or has_document_type(entry):
         return None
     root = entry.getroottree().getroot()
     coming = _coming(parser, source.body, entry, most)
@@ -162,9 +158,9 @@ def _most_in(tag_and_text: bytes) -> int:
     return tag_and_text.count(b"xmlns:", 0, next(ends, None))
 
 
-def _is_in_place(entry: _Element) -> bool:
+def _is_in_place(entry: _Element, layout: Layout) -> bool:
     around = list(entry.iterancestors())
-    if [element.tag for element in around] != PLACES[entry.tag]:
+    if (entry.tag, *(element.tag for element in around)) not in layout.streamed:
         return False
     # Of several channels, the first one is the feed.
     return all(first(outer, inner.tag) is inner for inner, outer in pairwise(around))

@@ -11,23 +11,21 @@ from lxml import etree
 from fhcrawl.documents import limits
 from fhcrawl.documents.model import Problem
 from fhcrawl.documents.xml import entities, parsers, repair
-from fhcrawl.documents.xml.elements import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, remove
+from fhcrawl.documents.xml.elements import remove
 from fhcrawl.documents.xml.parsed import Parsed, repaired
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.xml.encoding import Text
+    from fhcrawl.documents.xml.layout import Layout
 
 LONGEST_PROLOG = 65_536
 # How many times as much as the document may be parsed to find its broken entries.
 MOST_PARSED_AGAIN = 20
-CONTAINERS = frozenset(
-    {"rss", f"{ATOM}feed", *(f"{namespace}channel" for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES))}
-)
 
 
-def mended(text: Text, broken: Parsed | None) -> Parsed | None:
+def mended(text: Text, broken: Parsed | None, layout: Layout) -> Parsed | None:
     """A document that is not well-formed: whole after repairs, or as much of it as can be had.
 
     :param broken: what could be had of it as it came
@@ -45,18 +43,18 @@ def mended(text: Text, broken: Parsed | None) -> Parsed | None:
             repairs.append("names that are no qualified names are kept")
             problems = (*repaired([text.repair, *repairs]), *unresolved)
             return Parsed(etree.fromstring(body, parsers.new(recover=True)), None, problems)
-        root = whole_elements(body)
+        root = whole_elements(body, layout)
         fault = error.msg or "it is not well-formed"
-    if whole := _without_broken_entries(again, problems):
+    if whole := _without_broken_entries(again, problems, layout):
         return whole
     if root is None or (broken is not None and not _says_more(root, problems, broken)):
         return broken
     return Parsed(root, fault, problems)
 
 
-def _without_broken_entries(text: str, problems: tuple[Problem, ...]) -> Parsed | None:
+def _without_broken_entries(text: str, problems: tuple[Problem, ...], layout: Layout) -> Parsed | None:
     """A document without the entries that are not well-formed by themselves; None if that does not help."""
-    parts = repair.entries(text)
+    parts = repair.entries(text, layout)
     if parts is None:
         return None
     try:
@@ -111,7 +109,7 @@ def _says_more(root: _Element, problems: tuple[Problem, ...], broken: Parsed) ->
     return size > broken_size or (size == broken_size and problems != broken.problems)
 
 
-def whole_elements(body: bytes) -> _Element | None:
+def whole_elements(body: bytes, layout: Layout) -> _Element | None:
     """The tree up to the fault, without the element that it cuts; None if no element has begun."""
     parser = etree.XMLPullParser(events=("start", "end"), **parsers.options())  # type: ignore[arg-type]
     root: _Element | None = None
@@ -126,7 +124,7 @@ def whole_elements(body: bytes) -> _Element | None:
             _follow(parser, unfinished)
         parser.close()
     _follow(parser, unfinished)
-    _prune(unfinished)
+    _prune(unfinished, layout)
     return root
 
 
@@ -155,11 +153,11 @@ def _declares_markup(root: _Element) -> bool:
     )
 
 
-def _prune(unfinished: list[_Element]) -> None:
+def _prune(unfinished: list[_Element], layout: Layout) -> None:
     """Remove the outermost element that has no end and is no container."""
     for number, element in enumerate(unfinished):
         parent = element.getparent()
-        if parent is not None and element.tag not in CONTAINERS:
+        if parent is not None and element.tag not in layout.containers:
             del unfinished[number + 1 :]
             remove(element, parent)
             return

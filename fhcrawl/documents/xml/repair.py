@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from fhcrawl.documents.xml.layout import Layout
+
 # XML 1.0, 2.4: in these an ampersand is no markup. One without an end reaches to the end.
 DOCUMENT_TYPE = r"<!DOCTYPE[^\[>]*(?:>|\[.*?(?:\]\s*>|\Z)|\Z)"
 NO_MARKUP = rf"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|{DOCUMENT_TYPE}"
@@ -209,10 +211,10 @@ class Entries(NamedTuple):
     spans: list[tuple[int, int]]
 
 
-def entries(text: str) -> Entries | None:
+def entries(text: str, layout: Layout) -> Entries | None:
     """Take a document apart; None if not every entry has a start tag and an end tag, or if it has none."""
     # An entity of its own could hold anything, the end of an entry too.
-    if declares_entities(text) or (spans := _spans(text)) is None:
+    if declares_entities(text) or (spans := _spans(text, layout)) is None:
         return None
     starts = [0, *(end for _start, end in spans)]
     ends = [*(start for start, _end in spans), len(text)]
@@ -230,10 +232,11 @@ def without(text: str, spans: list[tuple[int, int]], is_broken: Callable[[int], 
     return "".join([*kept, text[position:]])
 
 
-def _spans(text: str) -> list[tuple[int, int]] | None:
+def _spans(text: str, layout: Layout) -> list[tuple[int, int]] | None:
     root = next((match["tag"] for match in TAG.finditer(text) if match["tag"]), "")
     prefix, _colon, name = re.split(r"[\s/]", root, maxsplit=1)[0].rpartition(":")
-    entry = (f"{prefix}:entry" if prefix else "entry") if name == "feed" else "item"
+    entry, has_prefix = layout.names.get(name, ("item", False))
+    entry = f"{prefix}:{entry}" if prefix and has_prefix else entry
     found: list[tuple[int, int]] = []
     depth = begun = 0
     for step, start, end in _entry_tags(text, entry):
