@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
+from fhcrawl import documents
 from fhcrawl.crawling import parser
 from fhcrawl.documents import FeedDocument
 
@@ -18,6 +19,11 @@ def feed_of(found: FeedDocument | DocumentList) -> FeedDocument:
     """What was read, which is a feed."""
     assert isinstance(found, FeedDocument)
     return found
+
+
+def read(body: bytes, url: str, *args: Any, **options: Any) -> FeedDocument:
+    """Read a document that is a feed; the parameters are those of `documents.read`."""
+    return documents.as_feed(documents.read(body, url, *args, **options))
 
 
 def read_feed(job: Job) -> FeedDocument:

@@ -11,7 +11,7 @@ from fhcrawl import logical_feed
 from fhcrawl.crawling import parser, responses
 from fhcrawl.crawling.context import Referral, context_of
 from fhcrawl.documents import Bounds, limits, snapshot
-from fhcrawl.documents.pieces import InPieces, pieces
+from fhcrawl.documents.entry_batches import EntryBatches, batches_of
 from fhcrawl.documents.xml import entities
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Place, Role, Version
@@ -257,7 +257,7 @@ def _versions(visit: Visit, document: FeedDocument, since: str) -> Iterator[Vers
 
     What comes in pieces is too much to be kept: it has no original.
     """
-    is_whole = not isinstance(document.entries, InPieces)
+    is_whole = not isinstance(document.entries, EntryBatches)
     for position, entry in enumerate(document.entries):
         visit.inherited += _inherited(entry)
         entry_id = logical_feed.identity(entry, document)
@@ -305,7 +305,7 @@ def _items(
     visit: Visit, document: FeedDocument, versions: Iterable[Version | None]
 ) -> Iterator[EntryVersion]:
     numbered = iter(versions)
-    for piece in pieces(document.entries):
+    for piece in batches_of(document.entries):
         visit.pieces += 1
         # Where a piece ends, no version may be taken: they come second.
         for entry, version in zip(piece, numbered, strict=False):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fhcrawl.documents.detection import read, read_any
+from fhcrawl.documents.detection import read
 from fhcrawl.documents.limits import Bounds
-from fhcrawl.documents.lists import DocumentList, Listed
+from fhcrawl.documents.lists import DocumentList, Listed, as_feed
 from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem, Rhythm, Tombstone
 
 __all__ = [
@@ -17,6 +17,6 @@ __all__ = [
     "Problem",
     "Rhythm",
     "Tombstone",
+    "as_feed",
     "read",
-    "read_any",
 ]

@@ -78,7 +78,7 @@ def read(
         entries=entries,
         problems=problems,
         fault=parsed.fault,
-        tombstones=tombstones.read(deleted, problems, parsed.most),
+        tombstones=tombstones.read(deleted, problems, parsed.bounds),
         incremental=links.incremental,
         rhythm=update_schedule.read(head, namespace),
     )
@@ -88,7 +88,7 @@ def read(
 def _misplaced(children: Iterable[_Element], parsed: Parsed) -> Iterator[Problem]:
     """A problem for each entry of another format than the document, as many as there may be entries."""
     misplaced = (child for child in children if child.tag in parsed.layout.entries)
-    for number, _entry in enumerate(islice(misplaced, parsed.most.entries), 1):
+    for number, _entry in enumerate(islice(misplaced, parsed.bounds.entries), 1):
         yield Problem("entry-lost", f"foreign entry {number}", MISPLACED)
 
 

@@ -55,7 +55,7 @@ class Json(NamedTuple):
 _decoder = JSONDecoder(parse_int=Number, parse_float=Number)
 
 
-def parse(body: bytes, most: Bounds) -> Json:
+def parse(body: bytes, bounds: Bounds) -> Json:
     """Parse a JSON document that begins with a brace.
 
     Items of a large document are decoded when they are asked for, and may raise the same errors.
@@ -68,12 +68,12 @@ def parse(body: bytes, most: Bounds) -> Json:
         # differ in them.
         encoding = json.detect_encoding(body)
         text = body.decode(encoding, "surrogateescape" if encoding.startswith("utf-8") else "surrogatepass")
-        if len(text) >= LARGE or _may_have_more(text, most):
-            return _Scanner(text, most).read()
+        if len(text) >= LARGE or _may_have_more(text, bounds):
+            return _Scanner(text, bounds).read()
         found = _decoder.decode(text)
     members: Object = found if isinstance(found, dict) else {}
     items = members.pop(ITEMS) if isinstance(members.get(ITEMS), list) else None
-    return Json(members, items if items is None else islice(items, most.entries + 1))
+    return Json(members, items if items is None else islice(items, bounds.entries + 1))
 
 
 @contextmanager
@@ -87,21 +87,21 @@ def _errors() -> Iterator[None]:
 
 
 # A comma in a text is none between values, but there are no more values than that.
-def _may_have_more(text: str, most: Bounds) -> bool:
-    if len(text) // SHORTEST_VALUE <= most.elements:
+def _may_have_more(text: str, bounds: Bounds) -> bool:
+    if len(text) // SHORTEST_VALUE <= bounds.elements:
         return False
-    return text.count(",") + text.count("[") + text.count("{") >= most.elements
+    return text.count(",") + text.count("[") + text.count("{") >= bounds.elements
 
 
 class _Scanner:
     """Finds the values of a text before it decodes them. `ValueError`: it is not JSON."""
 
-    def __init__(self, text: str, most: Bounds) -> None:
+    def __init__(self, text: str, bounds: Bounds) -> None:
         self._text = text
-        self._most = most
+        self._bounds = bounds
         self._position = 0
         # Values outside of the items.
-        self._left = most.elements
+        self._left = bounds.elements
         self._has_long_text = False
 
     def read(self) -> Json:
@@ -162,11 +162,11 @@ class _Scanner:
         while self._has_more("]", is_first):
             is_first = False
             self._next()
-            if len(begins) > self._most.entries:
+            if len(begins) > self._bounds.entries:
                 self._pass_value(sys.maxsize, depth=1)
                 break
             begin, self._has_long_text = self._position, False
-            self._pass_value(self._most.elements)
+            self._pass_value(self._bounds.elements)
             begins.append(None if self._has_long_text else begin)
         return begins
 
@@ -200,7 +200,7 @@ class _Scanner:
                 depth += first in BEGIN
             if first == '"' and match.end() == match.start() + 1:
                 _, self._position = scanstring(self._text, self._position, True)
-            if self._position - match.start() > self._most.text:
+            if self._position - match.start() > self._bounds.text:
                 self._has_long_text |= self._is_longer(match.start())
             if count > most:
                 raise NotAFeedError(limits.TOO_MANY_ELEMENTS, f"it has more than {most} values at once")
@@ -211,4 +211,4 @@ class _Scanner:
     def _is_longer(self, begin: int) -> bool:
         """Whether what was passed is longer than a text may be, whatever is escaped in it."""
         escapes = self._text.count("\\", begin, self._position)
-        return 2 * (self._position - begin) - 11 * escapes > 2 * self._most.text + 4
+        return 2 * (self._position - begin) - 11 * escapes > 2 * self._bounds.text + 4

@@ -11,8 +11,10 @@ from fhcrawl.exceptions import NotAFeedError
 if TYPE_CHECKING:
     from fhcrawl.documents.json_text import Json
     from fhcrawl.documents.limits import Bounds
+    from fhcrawl.documents.model import FeedDocument
 
 URI_LIST = "text/uri-list"
+IS_LIST = "it is a list of documents"
 
 
 class Listed(NamedTuple):
@@ -46,25 +48,35 @@ def is_folder(url: str, content_type: str | None) -> bool:
 
 # RFC 2483, 5: a URI a line; lines that begin with # are comments. The fragments say what the files are at
 # the moment: a file that has changed is another document.
-def read_folder(body: bytes, most: Bounds) -> DocumentList:
+def read_folder(body: bytes, bounds: Bounds) -> DocumentList:
     """Read the list of what is in a folder.
 
     :raises NotAFeedError: if it names more documents than it may
     """
     lines = [line for line in body.decode("ascii").splitlines() if line and not line.startswith("#")]
-    if len(lines) > most.entries:
-        raise NotAFeedError(limits.TOO_MANY_DOCUMENTS, f"it names more than {most.entries} documents")
+    if len(lines) > bounds.entries:
+        raise NotAFeedError(limits.TOO_MANY_DOCUMENTS, f"it names more than {bounds.entries} documents")
     return DocumentList([Listed(line, line.partition("#")[0]) for line in lines])
 
 
-def read_index(found: Json, url: str, most: Bounds) -> DocumentList | None:
+def read_index(found: Json, url: str, bounds: Bounds) -> DocumentList | None:
     """Read a snapshot's index; None if the document is none.
 
     :param url: where it came from
     :raises NotAFeedError: if it names more pages than it may, or its id or their URLs are too long
     """
-    index = snapshot.read(found.members, url, most)
+    index = snapshot.read(found.members, url, bounds)
     if index is None:
         return None
     pages = [Listed(snapshot.page_key(index, number), page) for number, page in enumerate(index.pages)]
     return DocumentList(pages, index.created_at, index.prefix)
+
+
+def as_feed(found: FeedDocument | DocumentList) -> FeedDocument:
+    """Return a feed document.
+
+    :raises NotAFeedError: if it is a list of documents
+    """
+    if isinstance(found, DocumentList):
+        raise NotAFeedError("not-a-feed", IS_LIST)
+    return found

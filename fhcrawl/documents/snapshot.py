@@ -53,7 +53,7 @@ class Snapshot:
         return f"{NAMESPACE}{quote(self.id, safe=':')}:"
 
 
-def read(index: Object, url: str, most: Bounds) -> Snapshot | None:
+def read(index: Object, url: str, bounds: Bounds) -> Snapshot | None:
     """Read a snapshot's index; None if it is JSON of another kind.
 
     :param url: where it came from; relative URLs of pages are resolved against it
@@ -63,8 +63,8 @@ def read(index: Object, url: str, most: Bounds) -> Snapshot | None:
     pages = _pages(index)
     if snapshot_id is None or pages is None:
         return None
-    if len(pages) > most.entries:
-        raise NotAFeedError(limits.TOO_MANY_DOCUMENTS, f"it names more than {most.entries} documents")
+    if len(pages) > bounds.entries:
+        raise NotAFeedError(limits.TOO_MANY_DOCUMENTS, f"it names more than {bounds.entries} documents")
     if len(snapshot_id) > LONGEST_ID:
         raise NotAFeedError("too-large", f"the id of a snapshot has more than {LONGEST_ID} characters")
     return Snapshot(snapshot_id, _created_at(index), _resolved(pages, url))

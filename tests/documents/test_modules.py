@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.documents import Entry, FeedDocument, read
+from tests.feeds import read
+
+if TYPE_CHECKING:
+    from fhcrawl.documents import Entry, FeedDocument
 
 LOCATION = "http://feeds.example/dir/feed"
 NAMESPACES = (

@@ -14,10 +14,10 @@ import pytest
 from lxml import etree
 
 from fhcrawl.crawling.parser import Job
-from fhcrawl.documents import Bounds, FeedDocument, html, link_header, read
+from fhcrawl.documents import Bounds, FeedDocument, html, link_header
 from fhcrawl.documents.xml import elements, encoding
 from fhcrawl.exceptions import NotAFeedError
-from tests.feeds import read_feed
+from tests.feeds import read, read_feed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

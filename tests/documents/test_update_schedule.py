@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fhcrawl.documents import Rhythm, read
-from tests.feeds import E, atom, rss
+from fhcrawl.documents import Rhythm
+from tests.feeds import E, atom, read, rss
 
 SY = ' xmlns:sy="http://purl.org/rss/1.0/modules/syndication/"'
 DAY = 86400

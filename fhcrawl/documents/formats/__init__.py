@@ -1,6 +1,6 @@
-"""Readers of feed formats, one module each, and the registry of the XML formats among them."""
+"""Readers of feed formats, one module each, and the registry that `documents.detection` chooses from."""
 
-from fhcrawl.documents.formats import atom, atom03, rss
+from fhcrawl.documents.formats import atom, atom03, jsonfeed, rss
 
 XML_FORMATS = (
     atom.FORMAT,
@@ -8,3 +8,4 @@ XML_FORMATS = (
     rss.FORMAT,
     rss.RDF_FORMAT,
 )
+JSON_FORMATS = (jsonfeed.read,)

@@ -6,10 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fhcrawl.documents import head, modules
+from fhcrawl.documents.entry_batches import change_entries
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.modules import enclosure, person
-from fhcrawl.documents.pieces import change
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, XHTML
 from fhcrawl.documents.xml.layout import Place, XmlFormat
@@ -44,14 +44,14 @@ def read_feed(parsed: Parsed, url: str, vocabulary: Vocabulary) -> FeedDocument:
     base = elements.base_of(feed, url)
     problems: list[Problem] = []
     children: Head = {}
-    entries = parsed.collect(
+    entries = parsed.entry_sink(
         read_entry(entry, base, vocabulary, problems, number)
         for number, entry in enumerate(parsed.entries(feed, f"{vocabulary.namespace}entry", children), 1)
     )
     # RFC 4287, 4.2.1, and Atom 0.3, atom:author: the feed's authors apply to an entry without authors, of its
     # own or of its source.
     if authors := modules.shared(persons(children.get(f"{vocabulary.namespace}author", ()))):
-        change(entries, partial(_give_authors, authors))
+        change_entries(entries, partial(_give_authors, authors))
     return head.read(parsed, children, base, vocabulary, entries, problems)
 
 

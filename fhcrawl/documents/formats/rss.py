@@ -75,7 +75,7 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
             return base
         return around if place is root else elements.base_of(place, around)
 
-    entries = parsed.collect(
+    entries = parsed.entry_sink(
         read_item(item, base_around(item), vocabulary, problems, number)
         for number, item in enumerate(items, 1)
     )
@@ -84,7 +84,7 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
 
 def _items_outside(parsed: Parsed, channel: _Element, tag: str) -> Iterator[_Element]:
     """The items beside the channel, and those of other elements beside it, like a second channel."""
-    whole = parsed._replace(coming=None)
+    whole = parsed._replace(streamed_entries=None)
     yield from whole.entries(parsed.root, tag, {})
     for other in parsed.root:
         if other is not channel and other.tag != tag:

@@ -15,14 +15,13 @@ from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG, base_of, inherite
 from fhcrawl.documents.xml.layout import Layout, layout_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.model import Entry
+    from fhcrawl.documents.entry_batches import EntrySink
     from fhcrawl.documents.xml.elements import Head
 
-    Collect = Callable[[Iterable[Entry]], Sequence[Entry]]
 
 # Each original repeats the namespaces that are declared around it; of more, or more characters, only those it
 # uses.
@@ -41,13 +40,13 @@ class Parsed(NamedTuple):
 
     :param fault: why the document ends before its end; None if it does not
     :param problems: what had to be repaired or left out to read it
-    :param coming: the entries of a document that is still being parsed: what stands behind the first one
-        is not there before the last one has been asked for
+    :param streamed_entries: the entries of a document that is still being parsed; the elements behind the
+        first one are parsed when the last one is taken
     :param originals: the entries that were asked for, each as XML that stands by itself, in UTF-8; None if
         they are not to be kept
-    :param most: what the document may hold
+    :param bounds: what the document may hold
     :param beyond: gets what `entries` leaves out because it is beyond that
-    :param collect: keeps what the entries that were asked for are read into, while they come
+    :param entry_sink: takes what the entries that were asked for are read into, while they come
     :param is_crowded: an entry may have too many namespaces
     :param layout: where entries of all formats stand
     """
@@ -55,11 +54,11 @@ class Parsed(NamedTuple):
     root: _Element
     fault: str | None
     problems: tuple[Problem, ...] = ()
-    coming: Iterator[_Element] | None = None
+    streamed_entries: Iterator[_Element] | None = None
     originals: deque[bytes] | None = None
-    most: Bounds = Bounds()
+    bounds: Bounds = Bounds()
     beyond: list[Problem] | None = None
-    collect: Collect = list
+    entry_sink: EntrySink = list
     is_crowded: bool = False
     layout: Layout = NO_LAYOUT
 
@@ -72,7 +71,7 @@ class Parsed(NamedTuple):
         :raises lxml.etree.XMLSyntaxError: if the document is still being parsed, and is not well-formed
         """
         found = self._entries(parent, tag, head)
-        if self.coming is not None or limits.may_have_more(parent, self.most):
+        if self.streamed_entries is not None or limits.may_have_more(parent, self.bounds):
             found = self._within_bounds(found)
         if self.is_crowded:
             found = self._with_few_namespaces(found, len(parent.nsmap))
@@ -80,9 +79,9 @@ class Parsed(NamedTuple):
 
     def _within_bounds(self, coming: Iterator[_Element]) -> Iterator[_Element]:
         deep: list[Problem] = []
-        for number, entry in enumerate(islice(coming, self.most.entries + 1), 1):
-            if limits.is_deeper(entry, self.most):
-                detail = f"it has more than {self.most.depth} levels of elements and is left out"
+        for number, entry in enumerate(islice(coming, self.bounds.entries + 1), 1):
+            if limits.is_deeper(entry, self.bounds):
+                detail = f"it has more than {self.bounds.depth} levels of elements and is left out"
                 deep.append(Problem(limits.TOO_DEEP, f"entry {number}", detail))
             else:
                 yield entry
@@ -90,7 +89,7 @@ class Parsed(NamedTuple):
         is_last = not deque(coming, maxlen=1)
         if self.beyond is not None:
             # If none is left out among them, whoever takes them sees that they are too many.
-            self.beyond.extend(deep if is_last or not deep else [*deep, limits.too_many(self.most)])
+            self.beyond.extend(deep if is_last or not deep else [*deep, limits.too_many(self.bounds)])
 
     def _with_few_namespaces(self, entries: Iterator[_Element], around: int) -> Iterator[_Element]:
         for number, entry in enumerate(entries, 1):
@@ -101,12 +100,12 @@ class Parsed(NamedTuple):
                 self.beyond.append(Problem("entry-lost", f"entry {number}", detail))
 
     def _entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
-        if self.coming is not None:
-            yield from self.coming
+        if self.streamed_entries is not None:
+            yield from self.streamed_entries
         for child in parent:
             if child.tag != tag:
                 head.setdefault(child.tag, []).append(child)
-            elif self.coming is None:
+            elif self.streamed_entries is None:
                 yield child
 
 

@@ -44,7 +44,7 @@ TAG = re.compile(rb"<[^<!?/][^<]*")
 LARGE = 1024**2
 
 
-def parse(body: bytes, charset: str | None, most: Bounds, layout: Layout) -> Parsed:
+def parse(body: bytes, charset: str | None, bounds: Bounds, layout: Layout) -> Parsed:
     """Parse a document; nothing is fetched.
 
     What is not well-formed is repaired, or loses the entry that it stands in. Where that does not give a
@@ -59,7 +59,7 @@ def parse(body: bytes, charset: str | None, most: Bounds, layout: Layout) -> Par
         raise NotAFeedError("empty", "it is empty")
     is_crowded = _check_namespaces(source.body)
     _check_attributes(source.body)
-    _check_all_attributes(source.body, most)
+    _check_all_attributes(source.body, bounds)
     parsed = _parsed(source, body, charset, layout)
     # A document type can declare namespaces too, for elements that do not say so.
     return parsed._replace(is_crowded=True) if is_crowded or has_document_type(parsed.root) else parsed
@@ -83,7 +83,7 @@ def _parsed(source: encoding.Source, body: bytes, charset: str | None, layout: L
         return parsed
 
 
-def begin(body: bytes, charset: str | None, most: Bounds, layout: Layout) -> Parsed | None:
+def begin(body: bytes, charset: str | None, bounds: Bounds, layout: Layout) -> Parsed | None:
     """Begin to parse a large document; None if it has to be parsed as a whole.
 
     :param charset: the charset parameter of the Content-Type header
@@ -105,7 +105,7 @@ def begin(body: bytes, charset: str | None, most: Bounds, layout: Layout) -> Par
     if entry is None or not _is_in_place(entry, layout) or has_document_type(entry):
         return None
     root = entry.getroottree().getroot()
-    coming = _coming(parser, source.body, entry, most)
+    coming = _coming(parser, source.body, entry, bounds)
     return Parsed(root, None, repaired([source.repair]), coming, is_crowded=is_crowded)
 
 
@@ -132,11 +132,11 @@ def _check_attributes(body: bytes) -> None:
             )
 
 
-def _check_all_attributes(body: bytes, most: Bounds) -> None:
-    if body.count(b"=") <= most.elements:
+def _check_all_attributes(body: bytes, bounds: Bounds) -> None:
+    if body.count(b"=") <= bounds.elements:
         return
-    if sum(_attributes(body, *match.span()) for match in TAG.finditer(body)) > most.elements:
-        raise NotAFeedError(limits.TOO_MANY_ELEMENTS, f"it has more than {most.elements} attributes")
+    if sum(_attributes(body, *match.span()) for match in TAG.finditer(body)) > bounds.elements:
+        raise NotAFeedError(limits.TOO_MANY_ELEMENTS, f"it has more than {bounds.elements} attributes")
 
 
 def _attributes(body: bytes, begin: int, end: int) -> int:
@@ -167,10 +167,10 @@ def _is_in_place(entry: _Element, layout: Layout) -> bool:
 
 
 # An element can go when the next one is whole: to the text behind the last one, libxml2 still adds.
-def _coming(parser: etree.XMLPullParser, body: bytes, entry: _Element, most: Bounds) -> Iterator[_Element]:
+def _coming(parser: etree.XMLPullParser, body: bytes, entry: _Element, bounds: Bounds) -> Iterator[_Element]:
     tag, parent = entry.tag, next(entry.iterancestors())
     before: _Element | None = None
-    for event, element in _remaining(parser, body, parent, most):
+    for event, element in _remaining(parser, body, parent, bounds):
         if event == "end" and element.tag == tag and element.getparent() is parent:
             if before is not None:
                 remove(before, parent)
@@ -179,14 +179,14 @@ def _coming(parser: etree.XMLPullParser, body: bytes, entry: _Element, most: Bou
 
 
 def _remaining(
-    parser: etree.XMLPullParser, body: bytes, parent: _Element, most: Bounds
+    parser: etree.XMLPullParser, body: bytes, parent: _Element, bounds: Bounds
 ) -> Iterator[tuple[str, _Element]]:
     yield from _taken(parser)
     root = parent.getroottree().getroot()
     for position in range(parsers.PIECE, len(body), parsers.PIECE):
         parser.feed(body[position : position + parsers.PIECE])
         yield from _taken(parser)
-        limits.check_tree(root, most)
+        limits.check_tree(root, bounds)
     parser.close()
 
 

@@ -10,7 +10,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
-from fhcrawl.documents import read
 from fhcrawl.documents.xml.repair import repair
 from fhcrawl.exceptions import NotAFeedError
 from tests.documents.xml.test_repair import (
@@ -25,6 +24,7 @@ from tests.documents.xml.test_repair import (
     read_atom,
     read_feed,
 )
+from tests.feeds import read
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,8 @@ import codecs
 
 import pytest
 
-from fhcrawl.documents import Bounds, FeedDocument, read
+from fhcrawl.documents import Bounds, FeedDocument
+from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed"
 ATOM = "http://www.w3.org/2005/Atom"
@@ -14,10 +15,10 @@ def read_atom(
     inside: str,
     attributes: str = "",
     doctype: str = "",
-    most: Bounds = Bounds(),  # noqa: B008 - immutable
+    bounds: Bounds = Bounds(),  # noqa: B008 - immutable
 ) -> FeedDocument:
     body = f'{doctype}<feed xmlns="{ATOM}" {attributes}>{inside}</feed>'.encode()
-    return read(body, LOCATION, most=most)
+    return read(body, LOCATION, bounds=bounds)
 
 
 def titled(title: str) -> str:

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import codecs
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from webencodings.labels import LABELS
 
-from fhcrawl.documents import FeedDocument, read
 from fhcrawl.documents.xml import encoding
+from tests.feeds import read
+
+if TYPE_CHECKING:
+    from fhcrawl.documents import FeedDocument
 
 LOCATION = "http://feeds.example/feed"
 ATOM = "http://www.w3.org/2005/Atom"

@@ -3,13 +3,15 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fhcrawl.documents import FeedDocument, read
 from fhcrawl.documents.xml.repair import repair
-from tests.feeds import said
+from tests.feeds import read, said
+
+if TYPE_CHECKING:
+    from fhcrawl.documents import FeedDocument
 
 DATA = Path(__file__).parents[2] / "data"
 BROKEN = sorted(path for path in (DATA / "repaired").iterdir() if path.suffix != ".json")
