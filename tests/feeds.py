@@ -108,8 +108,8 @@ def _element(name: str, text: str | None) -> str:
 def said(document: FeedDocument) -> dict[str, Any]:
     """What a document says, as the expectations in tests/data have it: without originals and digests."""
     fields = asdict(document)
-    if fields["rhythm"] is None:
-        del fields["rhythm"]
+    if fields["update_schedule"] is None:
+        del fields["update_schedule"]
     if not fields["other_links"]:
         del fields["other_links"]
     for entry in fields["entries"]:

@@ -204,7 +204,7 @@ def _bound(visit: Visit, document: FeedDocument, since: str) -> None:
 
 
 def _fill_subscription(visit: Visit, response: Response, document: FeedDocument) -> None:
-    visit.rhythm = None if document.rhythm is None else asdict(document.rhythm)
+    visit.rhythm = None if document.update_schedule is None else asdict(document.update_schedule)
     if visit.loss is None:
         visit.validators = _validators(response)
     # RFC 5005, 2; a document that is not whole and valid deletes nothing.

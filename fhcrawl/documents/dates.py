@@ -1,4 +1,4 @@
-"""Times of feeds, as ISO 8601 in UTC ending in `Z`; strings, because feeds have more digits than datetime."""
+"""Parses times of feeds into ISO 8601 in UTC ending in `Z`: strings keep more digits than datetime."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ ZONES = {
     for name in names.split()
 }
 
-# A weekday, in any language, says nothing that the date does not: right or wrong, it is not read.
+# A weekday, in any language, is skipped: the date is enough.
 WEEKDAY = re.compile(r"(?:[^\W\d_]+(?:[ -][^\W\d_]+)?)?\.?\s*,|[^\W\d_]+\.?(?=\s)")
 COMMENT = re.compile(r"\([^()]*\)")  # RFC 5322, 3.2.2
 
@@ -94,14 +94,14 @@ ORDINAL = re.compile(
 )
 # RFC 5322, 3.3 and 4.3; RFC 850, 2.1.4 has hyphens in the date.
 MAIL = re.compile(rf"{DAY}[\s,-]*{MONTH}[\s,-]*(?P<year>\d{{2,4}})\b{AFTER}", re.ASCII)
-# ISO C's asctime, and what Americans write.
+# ISO C's asctime, and the American order.
 ASCTIME = re.compile(rf"{MONTH}\s+{DAY}\s+{TIME}(?:\s*{ZONE})?\s+(?P<year>\d{{4}})$", re.ASCII)
 AMERICAN = re.compile(rf"{MONTH}\s+{DAY}[\s,]+(?P<year>\d{{4}}){AFTER}", re.ASCII)
 NUMBERS = (EXTENDED, ORDINAL, BASIC)
 NAMES = (MAIL, ASCTIME, AMERICAN)
 OFFSET = re.compile(r"([+-])([01]?\d|2[0-3])(?::?([0-5]\d))?(?![\d:])", re.ASCII)
 LONGEST = 100
-# What nearly every feed writes, which is worth a look of its own: the rest costs twice the time.
+# The forms of nearly every feed, tried first: the other patterns take twice the time.
 USUAL_TIME = r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)"
 USUAL_ZONE = r"([+-])([01]\d|2[0-3]):?([0-5]\d)"
 USUAL_EXTENDED = re.compile(
@@ -114,10 +114,10 @@ USUAL_MAIL = re.compile(
 
 
 def utc(text: str) -> str | None:
-    """A time of RFC 3339 (RFC 4287, 3.3), of RFC 822 (RSS 2.0), or of what is written in their place.
+    """Parse a time of RFC 3339 (RFC 4287, 3.3), of RFC 822 (RSS 2.0), or of a similar form.
 
-    Where a text can be read in two ways (03/04/05), or in none, it is None. Fractions of a second are kept
-    as they are. A time without a zone is taken as UTC, and what a date leaves open as its first moment.
+    Returns None if a text is ambiguous (03/04/05) or no time. Fractions of a second are kept. A time without
+    a zone is taken as UTC, and an incomplete date as its first moment.
     """
     text = text.strip()
     try:
@@ -200,7 +200,7 @@ def _date(parts: dict[str, str]) -> datetime:
 
 
 def _offset(zone: str, strict: bool) -> timedelta | None:
-    """How much a zone is before UTC; None if it is none."""
+    """Return how much a zone is ahead of UTC; None if it is no zone."""
     if not zone:
         return timedelta()
     number = zone if zone[0] in "+-" else ZONES.get(zone.upper()) or zone
@@ -214,12 +214,12 @@ def _offset(zone: str, strict: bool) -> timedelta | None:
 
 
 def shift(time: str, seconds: float) -> str:
-    """A time of this module's form, moved by a number of seconds."""
+    """Return a time of this module's form, moved by a number of seconds."""
     moved = datetime.fromisoformat(time.rstrip("Z")) + timedelta(seconds=seconds)
     return f"{moved.isoformat()}Z"
 
 
 def elapsed(earlier: str, later: str) -> int:
-    """How many whole seconds lie between two times of this module's form; below 0 if the first is later."""
+    """Return the whole seconds between two times of this module's form; negative if the first is later."""
     begin, end = (datetime.fromisoformat(time.rstrip("Z").partition(".")[0]) for time in (earlier, later))
     return round((end - begin).total_seconds())

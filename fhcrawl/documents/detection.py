@@ -1,4 +1,4 @@
-"""Chooses the format of a feed document by its root element, or by the brace that begins JSON."""
+"""Reads a document in the format that its media type, its root element or its first brace tells."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ LAYOUT = layout_of(place for form in XML_FORMATS for place in form.places)
 
 
 def declared(content_type: str | None) -> tuple[str, str]:
-    """Media type and charset of a Content-Type header, each in one spelling, without white space and ';'.
+    """Return the media type and the charset of a Content-Type header, without white space and ';'.
 
-    :return: '' for what it does not say; a charset that is not known counts as none
+    :return: '' for a missing one; an unknown charset counts as missing
     """
     media_type = (content_type or "").partition(";")[0].lower()
     charset = encoding.resolve(multipart.parameter(content_type, "charset"))
@@ -45,12 +45,12 @@ def declared(content_type: str | None) -> tuple[str, str]:
 
 
 def boundary(content_type: str | None) -> str:
-    """What separates the parts of a multipart document; '' for another one, or if it is not said."""
+    """Return the boundary of a multipart document; '' if it has none, or is no multipart document."""
     return multipart.parameter(content_type, "boundary") if multipart.is_multipart(content_type) else ""
 
 
 class _Options(NamedTuple):
-    """How a document is to be read: the parameters of `read`, and the size of the body in octets."""
+    """Parameters of `read`, and the size of the body in octets."""
 
     url: str
     octets: int
@@ -76,9 +76,9 @@ def read(
     """Read a feed document, or a list of documents.
 
     :param body: the bytes of the response
-    :param url: where they came from; relative references are resolved against it
-    :param content_type: the Content-Type header, as it came; only its parameters are believed, and that it is
-        multipart or, of a `file:` URL, a list
+    :param url: its URL; relative references are resolved against it
+    :param content_type: the Content-Type header; of its media type, only multipart and, for a `file:` URL,
+        the type of lists is used
     :param links: the values of the Link headers; the document's own links come first
     :param last_modified: the Last-Modified header: the update time of a multipart page
     :param keep_originals: keep the XML or JSON of each entry; those of multipart have all in fields
@@ -121,7 +121,7 @@ def _read_xml(body: bytes, content_type: str | None, options: _Options) -> FeedD
     # A large document is read without its whole tree, if possible.
     if len(body) >= parsing.LARGE:
         with suppress(XMLSyntaxError):
-            if (parsed := parsing.begin(body, charset, options.bounds, LAYOUT)) is not None:
+            if (parsed := parsing.begin_stream(body, charset, options.bounds, LAYOUT)) is not None:
                 return _read_parsed(parsed, options)
     limits.check_markup(body, options.bounds)
     return _read_parsed(parsing.parse(body, charset, options.bounds, LAYOUT), options)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.model import Entry
-    from fhcrawl.documents.modules import Fill
+    from fhcrawl.documents.modules import FieldReader
     from fhcrawl.documents.xml.elements import Head
     from fhcrawl.documents.xml.parsed import Parsed
 
@@ -38,7 +38,7 @@ class Vocabulary(NamedTuple):
 
     format: str
     namespace: str
-    fields: dict[str, Fill]
+    fields: dict[str, FieldReader]
     dates: dict[str, tuple[str, str]]
     update_times: tuple[str, ...]
     link: str = history.LINK
@@ -80,7 +80,7 @@ def read(
         fault=parsed.fault,
         tombstones=tombstones.read(deleted, problems, parsed.bounds),
         incremental=links.incremental,
-        rhythm=update_schedule.read(head, namespace),
+        update_schedule=update_schedule.read(head, namespace),
     )
 
 

@@ -17,10 +17,10 @@ URI_LIST = "text/uri-list"
 IS_LIST = "it is a list of documents"
 
 
-class Listed(NamedTuple):
+class ListedDocument(NamedTuple):
     """A document of a list.
 
-    :param key: what names it: another one if it has changed since the list was last read
+    :param key: names the document; a document that has changed has another key
     """
 
     key: str
@@ -29,38 +29,38 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DocumentList:
-    """A list of documents, which are one feed.
+    """A list of documents that form one feed.
 
-    :param documents: in the order in which they are to be read, the newest first
-    :param created_at: when a snapshot was made, ISO 8601 in UTC; None for none that can be read
-    :param prefix: what the ids of a snapshot's entities begin with; None for a folder
+    :param documents: in the order in which to read them, the newest first
+    :param created_at: when a snapshot was made, ISO 8601 in UTC; None if unknown
+    :param prefix: the beginning of the ids of a snapshot's entities; None for a folder
     """
 
-    documents: list[Listed]
+    documents: list[ListedDocument]
     created_at: str | None = None
     prefix: str | None = None
 
 
 def is_folder(url: str, content_type: str | None) -> bool:
-    """Whether a document is the list of what is in a folder."""
+    """Whether a document is the list of the files of a folder."""
     return content_type == URI_LIST and url.startswith("file:")
 
 
-# RFC 2483, 5: a URI a line; lines that begin with # are comments. The fragments say what the files are at
-# the moment: a file that has changed is another document.
+# RFC 2483, 5: one URI per line; lines that begin with # are comments. A fragment identifies the state of a
+# file: a file that has changed is another document.
 def read_folder(body: bytes, bounds: Bounds) -> DocumentList:
-    """Read the list of what is in a folder.
+    """Read the list of the files of a folder.
 
     :raises NotAFeedError: if it names more documents than it may
     """
     lines = [line for line in body.decode("ascii").splitlines() if line and not line.startswith("#")]
     if len(lines) > bounds.entries:
         raise NotAFeedError(limits.TOO_MANY_DOCUMENTS, f"it names more than {bounds.entries} documents")
-    return DocumentList([Listed(line, line.partition("#")[0]) for line in lines])
+    return DocumentList([ListedDocument(line, line.partition("#")[0]) for line in lines])
 
 
 def read_index(found: Json, url: str, bounds: Bounds) -> DocumentList | None:
-    """Read a snapshot's index; None if the document is none.
+    """Read a snapshot's index; return None if the document is another one.
 
     :param url: where it came from
     :raises NotAFeedError: if it names more pages than it may, or its id or their URLs are too long
@@ -68,7 +68,9 @@ def read_index(found: Json, url: str, bounds: Bounds) -> DocumentList | None:
     index = snapshot.read(found.members, url, bounds)
     if index is None:
         return None
-    pages = [Listed(snapshot.page_key(index, number), page) for number, page in enumerate(index.pages)]
+    pages = [
+        ListedDocument(snapshot.page_key(index, number), page) for number, page in enumerate(index.pages)
+    ]
     return DocumentList(pages, index.created_at, index.prefix)
 
 

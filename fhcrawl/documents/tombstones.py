@@ -1,4 +1,4 @@
-"""Deleted entries (RFC 6721), in Atom and, by the same element, in RSS."""
+"""Reads deleted entries (RFC 6721) of Atom and RSS."""
 
 from __future__ import annotations
 

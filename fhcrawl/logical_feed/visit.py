@@ -13,7 +13,7 @@ from fhcrawl.logical_feed.ordering import latest_time
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fhcrawl.documents.lists import Listed
+    from fhcrawl.documents.lists import ListedDocument
     from fhcrawl.logical_feed import Link, Place, Role, Version
 
 
@@ -60,7 +60,7 @@ class Visit:
     :param validators: ETag, Last-Modified and body digest of a subscription document
     :param fresh: for how many seconds the server calls a subscription document fresh
     :param retry_after: before which the server wants no request, ISO 8601 in UTC
-    :param rhythm: when a subscription document says that it changes: a `documents.Rhythm`, as plain values
+    :param rhythm: the `documents.UpdateSchedule` of a subscription document, as plain values
     :param versions: what it holds, in document order; without originals if it comes in pieces
     :param deletions: what its tombstones say
     :param uncounted: the earliest time in it that does not count yet, comparable; None if all count
@@ -116,7 +116,7 @@ class Visit:
     written: dict[str, Version] = field(default_factory=dict)
     superseded: dict[tuple[str, str], tuple[Version, dict[str, object]]] = field(default_factory=dict)
     confirmed: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
-    parts: list[Listed] | None = None
+    parts: list[ListedDocument] | None = None
     replaces: str | None = None
     present: frozenset[str] | None = None
     settle: Callable[[Version, object, Exception | None], None] = lambda *args: None

@@ -19,7 +19,7 @@ from fhcrawl.store.session import Repository
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fhcrawl.documents.lists import Listed
+    from fhcrawl.documents.lists import ListedDocument
     from fhcrawl.logical_feed.visit import Visit
     from fhcrawl.store.prepared import Executes
     from fhcrawl.store.session import Session
@@ -44,7 +44,7 @@ class Documents(Repository):
         row = self._of_chain(Question(What.DOCUMENT, feed, key))
         return None if row is None else Step.of(row)
 
-    def find_first_unread(self, feed: str, parts: list[Listed]) -> int:
+    def find_first_unread(self, feed: str, parts: list[ListedDocument]) -> int:
         """Return the position of the first part of a list that is not processed; if none is, their number."""
         with self._database.lookup() as connection:
             feed_id = self._session.find_id(connection, feed)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.documents.lists import Listed
+from fhcrawl.documents.lists import ListedDocument
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Place, Role, Verdict
 from fhcrawl.logical_feed.visit import Loss, State, Visit
@@ -120,7 +120,7 @@ class TestRoundTrips:
         visit = Visit(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, Place(1, 0), NOW)
         store.documents.commit(visit)
         for names in ("abc", "bd"):
-            visit.parts = [Listed(name, f"http://example.org/{name}") for name in names]
+            visit.parts = [ListedDocument(name, f"http://example.org/{name}") for name in names]
             before = wire.trips
             store.documents.commit(visit)
             assert wire.trips - before == 2

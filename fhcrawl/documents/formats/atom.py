@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.model import FeedDocument
-    from fhcrawl.documents.modules import Fill
+    from fhcrawl.documents.modules import FieldReader
     from fhcrawl.documents.xml.elements import Head
     from fhcrawl.documents.xml.parsed import Parsed
 
@@ -28,9 +28,9 @@ ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
 AUTHOR = f"{ATOM}author"
 PLAIN = ("text", "html")
-# An attribute of what `scrapy export` has written only because RFC 4287 asks for it: it says where that comes
-# from, and that the entry itself has none.
-STANDS_IN = "{urn:x-fhcrawl:export}stands-in"
+# Marks elements that `scrapy export` writes only because RFC 4287 requires them, and that the entry
+# lacks; its value names the source of the content.
+PLACEHOLDER = "{urn:x-fhcrawl:export}stands-in"
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
@@ -62,7 +62,7 @@ def _give_authors(authors: list[str], entry: Entry) -> None:
 def read_entry(
     element: _Element, base: str, vocabulary: Vocabulary, problems: list[Problem], number: int
 ) -> Entry:
-    """Read an entry element; what is wrong with it is added to `problems`."""
+    """Read an entry element; its faults are added to `problems`."""
     base = elements.base_of(element, base)
     entry = Entry()
     again = modules.fill(entry, element, base, vocabulary.fields)
@@ -82,7 +82,7 @@ def read_entry(
 
 
 def persons(authors: Iterable[_Element]) -> list[str]:
-    """The names of authors."""
+    """Return the names of authors."""
     return [name for author in authors if (name := person(author))]
 
 
@@ -100,7 +100,7 @@ def _link(entry: Entry, element: _Element, base: str) -> None:
     if not href or not href.strip():
         return
     rels = elements.relations(element)
-    if "alternate" in rels and entry.link is None and not elements.has_attribute(element, STANDS_IN):
+    if "alternate" in rels and entry.link is None and not elements.has_attribute(element, PLACEHOLDER):
         entry.link = elements.target(element, href, base)
     elif "enclosure" in rels:
         url = elements.target(element, href, base)
@@ -108,11 +108,11 @@ def _link(entry: Entry, element: _Element, base: str) -> None:
 
 
 def _updated(entry: Entry, element: _Element, base: str) -> bool:
-    return not elements.has_attribute(element, STANDS_IN) and modules.updated(entry, element, base)
+    return not elements.has_attribute(element, PLACEHOLDER) and modules.updated(entry, element, base)
 
 
 def author(entry: Entry, element: _Element, base: str) -> None:
-    """One author more."""
+    """Add an author."""
     if name := person(element):
         entry.authors.append(name)
 
@@ -157,7 +157,7 @@ def _content(entry: Entry, element: _Element, base: str) -> None:
     entry.content_type = media_type if entry.content is not None else None
 
 
-FIELDS: dict[str, Fill] = {
+FIELDS: dict[str, FieldReader] = {
     **modules.MEDIA_FIELDS,
     f"{ATOM}id": _id,
     f"{ATOM}title": _title,

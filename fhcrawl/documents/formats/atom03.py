@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.model import Entry, FeedDocument
-    from fhcrawl.documents.modules import Fill
+    from fhcrawl.documents.modules import FieldReader
     from fhcrawl.documents.xml.parsed import Parsed
 
 OLD = elements.OLD_ATOM
@@ -81,7 +81,7 @@ def _construct(element: _Element) -> tuple[str | None, str | None]:
 
 
 def _decoded(element: _Element) -> str | None:
-    """The text of an element with the mode base64; None if it is something else than text."""
+    """Return the decoded text of an element with the mode base64; None if it is not text."""
     try:
         text = base64.b64decode("".join((elements.text(element) or "").split()), validate=True).decode()
     except (binascii.Error, ValueError):
@@ -89,7 +89,7 @@ def _decoded(element: _Element) -> str | None:
     return None if NO_TEXT.search(text) else text
 
 
-FIELDS: dict[str, Fill] = {
+FIELDS: dict[str, FieldReader] = {
     **modules.MEDIA_FIELDS,
     **{f"{dc}subject": modules.subject for dc in modules.DC},
     f"{OLD}id": atom.FIELDS[f"{ATOM}id"],

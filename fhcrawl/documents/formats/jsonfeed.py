@@ -72,14 +72,14 @@ def _entries(
             continue
         item = given if isinstance(given, dict) else {}
         entry = read_item(item, url, authors, problems, number)
-        # One with a text that is too long is left out.
+        # An entry with a text that is too long will be left out.
         if keep_originals and limits.longest(entry) <= bounds.text:
             entry.original = _clean(json.dumps(item, ensure_ascii=False)).encode()
         yield entry
 
 
-# JSON Feed 1.1, next_url: the URL of a feed with the next items, so that this one is paged. Programs that
-# write what they have of each property write null, an empty string or false for none.
+# JSON Feed 1.1, next_url: the URL of a feed with the next items: this one is paged. Some programs write null,
+# an empty string or false for a missing property.
 def _links(feed: Object, url: str) -> HeadLinks:
     found = HeadLinks()
     for name, relation in LINKS.items():
@@ -90,7 +90,7 @@ def _links(feed: Object, url: str) -> HeadLinks:
 
 
 def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Problem], number: int) -> Entry:
-    """Read an item; what is wrong with it is added to `problems`."""
+    """Read an item; its faults are added to `problems`."""
     # JSON Feed 1.1, url and external_url: the permalink, and the page elsewhere that the item is about.
     link = _line(item, "url") or _line(item, "external_url")
     content, content_type = _content(item)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.model import FeedDocument
-    from fhcrawl.documents.modules import Fill
+    from fhcrawl.documents.modules import FieldReader
     from fhcrawl.documents.xml.elements import Head
     from fhcrawl.documents.xml.parsed import Parsed
 
@@ -35,7 +35,7 @@ ATOM_CONTENT = f"{ATOM}content"
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
-    """Read an rss element; one without a channel is an empty feed that is not whole."""
+    """Read an rss element; one without a channel is an empty feed with a fault."""
     return _read(parsed, url, parsed.root.tag[: -len("rss")])
 
 
@@ -83,7 +83,7 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
 
 
 def _items_outside(parsed: Parsed, channel: _Element, tag: str) -> Iterator[_Element]:
-    """The items beside the channel, and those of other elements beside it, like a second channel."""
+    """Yield the items beside the channel, and in other elements beside it, like a second channel."""
     whole = parsed._replace(streamed_entries=None)
     yield from whole.entries(parsed.root, tag, {})
     for other in parsed.root:
@@ -94,7 +94,7 @@ def _items_outside(parsed: Parsed, channel: _Element, tag: str) -> Iterator[_Ele
 def read_item(
     element: _Element, base: str, vocabulary: Vocabulary, problems: list[Problem], number: int
 ) -> Entry:
-    """Read an item; what is wrong with it is added to `problems`."""
+    """Read an item; its faults are added to `problems`."""
     base = elements.base_of(element, base)
     entry = Entry()
     again = modules.fill(entry, element, base, vocabulary.fields)
@@ -137,7 +137,7 @@ def _title(entry: Entry, element: _Element, base: str) -> None:
 
 
 def _link(entry: Entry, element: _Element, base: str) -> None:
-    # It is the id where there is no guid.
+    # The link is the id of an item without a guid.
     if entry.link is None and (link := elements.identifier(element)):
         entry.link = elements.target(element, link, base)
 
@@ -162,13 +162,13 @@ def _enclosure(entry: Entry, element: _Element, base: str) -> None:
         entry.enclosures.append(modules.enclosure(url, element.get("type"), element.get("length")))
 
 
-# Content that is no HTML has no element in RSS; content:encoded wins, wherever it stands.
+# RSS has no element for content that is not HTML. content:encoded wins, in any order.
 def _atom_content(entry: Entry, element: _Element, base: str) -> None:
     if entry.content is None:
         atom.FIELDS[ATOM_CONTENT](entry, element, base)
 
 
-FIELDS: dict[str, Fill] = {
+FIELDS: dict[str, FieldReader] = {
     "guid": _guid,
     "title": _title,
     "link": _link,
