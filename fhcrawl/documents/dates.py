@@ -8,26 +8,13 @@ from datetime import datetime, timedelta
 LEAP_SECOND = 60  # RFC 3339, 5.6; RFC 5322, 3.3
 CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$", re.ASCII)
 
+MONTH_NAMES = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "jan january",
-            "feb february",
-            "mar march",
-            "apr april",
-            "may",
-            "jun june",
-            "jul july",
-            "aug august",
-            "sep sept september",
-            "oct october",
-            "nov november",
-            "dec december",
-        ),
-        1,
-    )
-    for name in names.split()
+    **{form: number for number, name in enumerate(MONTH_NAMES, 1) for form in (name, name[:3])},
+    "sept": 9,
 }
 
 # Names of zones that mean one offset, in hours and minutes as RFC 5322 writes them. EST to PDT are its
@@ -104,10 +91,7 @@ LONGEST = 100
 # The forms of nearly every feed, tried first: the other patterns take twice the time.
 USUAL_TIME = r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)"
 USUAL_ZONE = r"([+-])([01]\d|2[0-3]):?([0-5]\d)"
-USUAL_EXTENDED = re.compile(
-    rf"(\d{{4}})-(\d\d)-(\d\d)T{USUAL_TIME}(\.\d+)?(?:Z|{USUAL_ZONE})$",
-    re.ASCII,
-)
+USUAL_EXTENDED = re.compile(rf"(\d{{4}})-(\d\d)-(\d\d)T{USUAL_TIME}(\.\d+)?(?:Z|{USUAL_ZONE})$", re.ASCII)
 USUAL_MAIL = re.compile(
     rf"[A-Z][a-z][a-z], (\d\d?) ([A-Z][a-z][a-z]) (\d{{4}}) {USUAL_TIME} (?:GMT|{USUAL_ZONE})$", re.ASCII
 )

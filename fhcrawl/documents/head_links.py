@@ -11,9 +11,7 @@ from w3lib.url import safe_url_string
 
 # The relations that a walk uses (RFC 5005, 3 and 4): two URLs of one of them contradict each other. Of other
 # relations (alternate, self, …) a document may have any number of links.
-HISTORY = frozenset(
-    {"prev-archive", "next-archive", "current", "next", "previous", "prev", "first", "last"},
-)
+HISTORY = frozenset({"prev-archive", "next-archive", "current", "next", "previous", "prev", "first", "last"})
 MOST_OTHERS = 10
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 ESCAPED = re.compile("%[0-9A-Fa-f]{2}")

@@ -288,11 +288,7 @@ TOKENS = st.sampled_from(
         ),
     ]
 )
-EDIT = st.tuples(
-    st.integers(0, 4000),
-    st.integers(0, 40),
-    st.one_of(TOKENS, st.binary(max_size=8)),
-)
+EDIT = st.tuples(st.integers(0, 4000), st.integers(0, 40), st.one_of(TOKENS, st.binary(max_size=8)))
 ATTRIBUTE_PARTS = st.sampled_from(
     [
         "http://",

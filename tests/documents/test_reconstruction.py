@@ -8,18 +8,7 @@ from xml.sax.saxutils import quoteattr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhcrawl.logical_feed import (
-    Kind,
-    Outcome,
-    Place,
-    Version,
-    Winner,
-    behind,
-    decide,
-    digest,
-    identity,
-    kind,
-)
+from fhcrawl.logical_feed import Kind, Outcome, Place, Version, Winner, behind, decide, digest, identity, kind
 from fhcrawl.logical_feed.ordering import latest_time, order
 from tests.feeds import read
 

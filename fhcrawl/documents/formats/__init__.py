@@ -2,10 +2,5 @@
 
 from fhcrawl.documents.formats import atom, atom03, jsonfeed, rss
 
-XML_FORMATS = (
-    atom.FORMAT,
-    atom03.FORMAT,
-    rss.FORMAT,
-    rss.RDF_FORMAT,
-)
+XML_FORMATS = (atom.FORMAT, atom03.FORMAT, rss.FORMAT, rss.RDF_FORMAT)
 JSON_FORMATS = (jsonfeed.read,)

@@ -42,11 +42,7 @@ def test_document_that_says_nothing_is_utf_8_without_a_header() -> None:
 
 @pytest.mark.parametrize(
     ("mark", "encoding"),
-    [
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-    ],
+    [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")],
 )
 def test_byte_order_mark_wins_over_the_header(mark: bytes, encoding: str) -> None:
     assert (
