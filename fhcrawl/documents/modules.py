@@ -79,6 +79,12 @@ def published(entry: Entry, element: _Element, base: str) -> bool:
     return entry.published is None
 
 
+def own_published(entry: Entry, element: _Element, base: str) -> bool:
+    """Read a time of publication in the format's own element, which replaces another one."""
+    entry.published = utc(element.text or "") or entry.published
+    return entry.published is None
+
+
 # RFC 5005, B: "The update time of an entry is not defined by RSS 2.0", unless another vocabulary gives it.
 def updated(entry: Entry, element: _Element, base: str) -> bool:
     """Read an update time, unless the entry has one."""
@@ -100,7 +106,8 @@ def subject(entry: Entry, element: _Element, base: str) -> bool:
     return True
 
 
-def _title(entry: Entry, element: _Element, base: str) -> None:
+def title(entry: Entry, element: _Element, base: str) -> None:
+    """Read a title, unless the entry has one."""
     entry.title = entry.title or elements.line(element)
 
 
@@ -136,7 +143,7 @@ FIELDS: dict[str, FieldReader] = {
     **{dc + name: fill for dc in DC for name, fill in (("date", published), ("creator", author))},
     **{f"{dc}subject": subject for dc in DC},
     **{f"{itunes}author": _later for itunes in ITUNES},
-    **{f"{itunes}title": _title for itunes in ITUNES},
+    **{f"{itunes}title": title for itunes in ITUNES},
     **{f"{itunes}summary": _summary for itunes in ITUNES},
     **MEDIA_FIELDS,
 }

@@ -91,10 +91,6 @@ def _id(entry: Entry, element: _Element, base: str) -> None:
         entry.id = elements.identifier(element)
 
 
-def _title(entry: Entry, element: _Element, base: str) -> None:
-    entry.title = entry.title or elements.line(element)
-
-
 def _link(entry: Entry, element: _Element, base: str) -> None:
     href = element.get("href")
     if not href or not href.strip():
@@ -160,7 +156,7 @@ def _content(entry: Entry, element: _Element, base: str) -> None:
 FIELDS: dict[str, FieldReader] = {
     **modules.MEDIA_FIELDS,
     f"{ATOM}id": _id,
-    f"{ATOM}title": _title,
+    f"{ATOM}title": modules.title,
     f"{ATOM}link": _link,
     f"{ATOM}published": modules.published,
     f"{ATOM}updated": _updated,

@@ -8,7 +8,6 @@ import re
 from typing import TYPE_CHECKING
 
 from fhcrawl.documents import modules
-from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats import atom
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.xml import elements
@@ -41,12 +40,6 @@ def _line(element: _Element) -> str | None:
         return elements.line(element)
     decoded = _decoded(element)
     return decoded.strip() or None if decoded is not None else None
-
-
-# Atom 0.3: atom:issued is when the entry was published, atom:created when it was made.
-def _issued(entry: Entry, element: _Element, base: str) -> bool:
-    entry.published = utc(element.text or "") or entry.published
-    return entry.published is None
 
 
 def _summary(entry: Entry, element: _Element, base: str) -> None:
@@ -95,7 +88,8 @@ FIELDS: dict[str, FieldReader] = {
     f"{OLD}id": atom.FIELDS[f"{ATOM}id"],
     f"{OLD}title": _title,
     f"{OLD}link": atom.FIELDS[f"{ATOM}link"],
-    f"{OLD}issued": _issued,
+    # Atom 0.3: atom:issued is when the entry was published, atom:created when it was made.
+    f"{OLD}issued": modules.own_published,
     f"{OLD}created": modules.published,
     f"{OLD}modified": modules.updated,
     f"{OLD}author": atom.author,

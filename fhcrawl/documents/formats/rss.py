@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from fhcrawl.documents import head, modules
-from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats import atom
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.identifiers import identifier
@@ -146,11 +145,6 @@ def _description(entry: Entry, element: _Element, base: str) -> None:
     entry.summary = elements.text(element) or entry.summary
 
 
-def _published(entry: Entry, element: _Element, base: str) -> bool:
-    entry.published = utc(element.text or "") or entry.published
-    return entry.published is None
-
-
 def _category(entry: Entry, element: _Element, base: str) -> None:
     if term := elements.line(element):
         entry.categories.append(term)
@@ -173,7 +167,7 @@ FIELDS: dict[str, FieldReader] = {
     "title": _title,
     "link": _link,
     "description": _description,
-    "pubDate": _published,
+    "pubDate": modules.own_published,
     "author": modules.author,
     "category": _category,
     "enclosure": _enclosure,
