@@ -29,6 +29,7 @@ class Vocabulary(NamedTuple):
 
     :param format: as in FeedDocument
     :param namespace: of the format's own elements, in braces
+    :param entry: the tag of entries
     :param fields: what reads the children of an entry, by their tags
     :param dates: which of these are dates, as for `modules.unreadable_dates`
     :param update_times: the tags of elements with the update time of the document, the best first
@@ -38,6 +39,7 @@ class Vocabulary(NamedTuple):
 
     format: str
     namespace: str
+    entry: str
     fields: dict[str, FieldReader]
     dates: dict[str, tuple[str, str]]
     update_times: tuple[str, ...]
@@ -63,7 +65,7 @@ def read(
     """
     namespace = vocabulary.namespace
     problems.extend(_misplaced((child for tag in head for child in head[tag]), parsed))
-    problems.extend(_misplaced((child for child in beside if child.tag != f"{namespace}item"), parsed))
+    problems.extend(_misplaced((child for child in beside if child.tag != vocabulary.entry), parsed))
     links = history.read(head, base, vocabulary.link)
     titles = head.get(f"{namespace}title")
     deleted = chain(head.get(DELETED_ENTRY, ()), (child for child in beside if child.tag == DELETED_ENTRY))

@@ -46,7 +46,7 @@ def read_feed(parsed: Parsed, url: str, vocabulary: Vocabulary) -> FeedDocument:
     children: Head = {}
     entries = parsed.entry_sink(
         read_entry(entry, base, vocabulary, problems, number)
-        for number, entry in enumerate(parsed.entries(feed, f"{vocabulary.namespace}entry", children), 1)
+        for number, entry in enumerate(parsed.entries(feed, vocabulary.entry, children), 1)
     )
     # RFC 4287, 4.2.1, and Atom 0.3, atom:author: the feed's authors apply to an entry without authors, of its
     # own or of its source.
@@ -165,5 +165,5 @@ FIELDS: dict[str, FieldReader] = {
     f"{ATOM}summary": _summary,
     f"{ATOM}content": _content,
 }
-VOCABULARY = Vocabulary("atom", ATOM, FIELDS, modules.DATES, (f"{ATOM}updated",))
+VOCABULARY = Vocabulary("atom", ATOM, ENTRY, FIELDS, modules.DATES, (f"{ATOM}updated",))
 FORMAT = XmlFormat(read, (Place(ENTRY, (ROOT,), is_streamed=True),))

@@ -101,5 +101,5 @@ DATES = {
     f"{OLD}created": ("published", "atom:created"),
     f"{OLD}modified": ("updated", "atom:modified"),
 }
-VOCABULARY = Vocabulary("atom", OLD, FIELDS, DATES, (f"{OLD}modified",), f"{OLD}link", _line)
-FORMAT = XmlFormat(read, (Place(f"{OLD}entry", (f"{OLD}feed",)),))
+VOCABULARY = Vocabulary("atom", OLD, f"{OLD}entry", FIELDS, DATES, (f"{OLD}modified",), f"{OLD}link", _line)
+FORMAT = XmlFormat(read, (Place(VOCABULARY.entry, (f"{OLD}feed",)),))

@@ -64,8 +64,8 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     vocabulary = VOCABULARIES[namespace]
     # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel; some of RSS 2.0 are too.
     items = chain(
-        parsed.entries(channel, f"{namespace}item", children),
-        _items_outside(parsed, channel, f"{namespace}item"),
+        parsed.entries(channel, vocabulary.entry, children),
+        _items_outside(parsed, channel, vocabulary.entry),
     )
 
     def base_around(item: _Element) -> str:
@@ -179,6 +179,7 @@ VOCABULARIES = {
     namespace: Vocabulary(
         "rss",
         namespace,
+        f"{namespace}item",
         {
             **{namespace + name: fill for name, fill in FIELDS.items()},
             **modules.FIELDS,

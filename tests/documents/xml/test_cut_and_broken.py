@@ -12,18 +12,8 @@ from lxml import etree
 
 from fhcrawl.documents.xml.repair import repair
 from fhcrawl.exceptions import NotAFeedError
-from tests.documents.xml.test_repair import (
-    ATOM,
-    BROKEN,
-    LOCATION,
-    SOUND,
-    entry,
-    ids,
-    kinds,
-    name_of,
-    read_atom,
-    read_feed,
-)
+from tests.documents.test_detection import name_of, read_feed
+from tests.documents.xml.test_repair import ATOM, BROKEN, LOCATION, SOUND, entry, ids, kinds, read_atom
 from tests.feeds import read
 
 if TYPE_CHECKING:
