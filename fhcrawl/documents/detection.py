@@ -35,7 +35,7 @@ LAYOUT = layout_of(place for form in XML_FORMATS for place in form.places)
 
 
 def declared(content_type: str | None) -> tuple[str, str]:
-    """Return the media type and the charset of a Content-Type header, without white space and ';'.
+    """Return the media type and the charset of a Content-Type header, in lower case without white space.
 
     :return: '' for a missing one; an unknown charset counts as missing
     """
@@ -59,7 +59,7 @@ class _Options(NamedTuple):
     entry_sink: EntrySink
 
     def within(self, entries: Iterable[Entry], beyond: list[Problem]) -> Sequence[Entry]:
-        """Pass the entries that are within the bounds to the sink; add the others to `beyond`."""
+        """Pass the entries that are within the bounds to the sink; add a problem for others to `beyond`."""
         return self.entry_sink(limits.within(entries, self.octets, self.bounds, beyond))
 
 

@@ -1,4 +1,4 @@
-"""What the head section of a document says, by one rule for all XML formats."""
+"""Reads the head section of a document, by one rule for all XML formats."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def read(
 
 # RFC 4287, 6.3: foreign markup is no error. But an entry that stands where entries stand is meant as one.
 def _misplaced(children: Iterable[_Element], parsed: Parsed) -> Iterator[Problem]:
-    """A problem for each entry of another format than the document, as many as there may be entries."""
+    """Yield a problem for each entry of another format than the document, within the bounds."""
     misplaced = (child for child in children if child.tag in parsed.layout.entries)
     for number, _entry in enumerate(islice(misplaced, parsed.bounds.entries), 1):
         yield Problem("entry-lost", f"foreign entry {number}", MISPLACED)

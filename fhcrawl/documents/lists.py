@@ -1,4 +1,4 @@
-"""Documents that list a feed's documents: the index of a snapshot, the content of a folder."""
+"""Reads lists of the documents of a feed: the index of a snapshot, the files of a folder."""
 
 from __future__ import annotations
 

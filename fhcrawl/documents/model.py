@@ -1,4 +1,4 @@
-"""What one feed document says, whatever its format: plain values."""
+"""Plain values that the readers of all formats return."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Enclosure(TypedDict):
 
 @dataclass(slots=True)
 class Entry:
-    """One appearance of an entry in one document. Strings are as the feed has them; nothing is ever ''.
+    """An entry as one document has it. Strings are unchanged, and never ''.
 
     Times are ISO 8601 in UTC ending in `Z`. `id` is None if the entry has none. `original` is the element or
     the JSON object of the entry, in UTF-8; None if it is not kept. `digest` is the result of
@@ -72,7 +72,7 @@ class Tombstone(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UpdateSchedule:
-    """When a feed changes, as one of its documents says.
+    """When a feed changes, according to one of its documents.
 
     :param ttl: minutes for which the document can be cached (RSS 2.0)
     :param period: seconds from one update to the next (RSS 1.0's syndication module)
