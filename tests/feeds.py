@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
+from fhcrawl import documents
 from fhcrawl.crawling import parser
 from fhcrawl.documents import FeedDocument
 
@@ -18,6 +19,11 @@ def feed_of(found: FeedDocument | DocumentList) -> FeedDocument:
     """What was read, which is a feed."""
     assert isinstance(found, FeedDocument)
     return found
+
+
+def read(body: bytes, url: str, *args: Any, **options: Any) -> FeedDocument:
+    """Read a document that is a feed; the parameters are those of `documents.read`."""
+    return documents.as_feed(documents.read(body, url, *args, **options))
 
 
 def read_feed(job: Job) -> FeedDocument:
@@ -102,8 +108,8 @@ def _element(name: str, text: str | None) -> str:
 def said(document: FeedDocument) -> dict[str, Any]:
     """What a document says, as the expectations in tests/data have it: without originals and digests."""
     fields = asdict(document)
-    if fields["rhythm"] is None:
-        del fields["rhythm"]
+    if fields["update_schedule"] is None:
+        del fields["update_schedule"]
     if not fields["other_links"]:
         del fields["other_links"]
     for entry in fields["entries"]:

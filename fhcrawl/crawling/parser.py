@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fhcrawl import documents, logical_feed
 from fhcrawl.crawling import spool
+from fhcrawl.documents.entry_batches import change_entries
 from fhcrawl.documents.html import feed_links
-from fhcrawl.documents.pieces import change
 from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
@@ -49,9 +49,9 @@ def read(job: Job) -> FeedDocument | DocumentList:
     :raises NotAFeedError: if it is neither; the error of an HTML page names the page's feeds
     :raises OSError: if it is large, and there is no room for its entries
     """
-    collect = spool.collect if len(job.body) >= spool.LARGE else list
+    entry_sink = spool.collect if len(job.body) >= spool.LARGE else list
     try:
-        document = documents.read_any(*job, collect=collect)
+        document = documents.read(*job, entry_sink=entry_sink)
     except NotAFeedError as error:
         if error.kind is ReasonKind.HTML:
             error.feeds = [without_credentials(url) for url in feed_links(job.body, job.url)]
@@ -65,7 +65,7 @@ def read(job: Job) -> FeedDocument | DocumentList:
         urls = dict.fromkeys(without_credentials(url)[: LONGEST_URL + 1] for url in others)
         others[:] = [url for url in urls if url != document.links.get(name)]
     document.problems = list(map(_shortened, document.problems))
-    change(document.entries, _digest)
+    change_entries(document.entries, _digest)
     return document
 
 

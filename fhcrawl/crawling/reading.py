@@ -12,7 +12,7 @@ from fhcrawl import logical_feed
 from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import Referral, context_of
 from fhcrawl.documents import Bounds, limits, snapshot
-from fhcrawl.documents.pieces import InPieces, pieces
+from fhcrawl.documents.entry_batches import EntryBatches, batches_of
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Place, Role, Version
 from fhcrawl.logical_feed.ordering import latest_time, order
@@ -168,7 +168,7 @@ def _loss_on_the_way(response: Response) -> DocumentFailure | None:
 
 
 class ReadDocument(NamedTuple):
-    """What a document quirks, with its entries.
+    """What a document says, with its entries.
 
     :param versions: the version that each entry is, in document order; None for those that count for nothing
     """
@@ -256,7 +256,7 @@ def _of_subscription(result: DocumentResult, response: Response, document: FeedD
     is_state = document.complete and not result.lost_entries and not mended and result.failure is None
     return replace(
         result,
-        update_schedule=None if document.rhythm is None else asdict(document.rhythm),
+        update_schedule=None if document.update_schedule is None else asdict(document.update_schedule),
         validators=_validators(response) if result.failure is None else None,
         present=frozenset(version.id for version in result.versions) if is_state else None,
     )
@@ -310,7 +310,7 @@ def _versions(fetch: Fetch, document: FeedDocument, since: str) -> tuple[list[Ve
 
     What comes in pieces is too much to be kept: it has no original.
     """
-    is_whole = not isinstance(document.entries, InPieces)
+    is_whole = not isinstance(document.entries, EntryBatches)
     versions: list[Version | None] = []
     inherited = 0
     for position, entry in enumerate(document.entries):
@@ -340,7 +340,7 @@ def _deletions(fetch: Fetch, document: FeedDocument) -> list[Version]:
 
 
 # When a document was captured is known: what it says of later times never counts. A walk knows only what the
-# machine's clock quirks, which may be corrected.
+# machine's clock says, which may be corrected.
 def _version(
     fetch: Fetch, entry_id: str, claimed: Order, digest: str, original: bytes | None = None
 ) -> Version:
@@ -360,7 +360,7 @@ def _uncounted(fetch: Fetch, versions: Iterable[Version]) -> str | None:
 def items(pending: PendingDocument, read: ReadDocument) -> Iterator[EntryVersion]:
     """The entries of a document that is being committed."""
     numbered = iter(read.versions)
-    for piece in pieces(read.document.entries):
+    for piece in batches_of(read.document.entries):
         pending.batch.pieces += 1
         # Where a piece ends, no version may be taken: they come second.
         for entry, version in zip(piece, numbered, strict=False):

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import IO, TYPE_CHECKING
 
 from fhcrawl.documents import Entry
-from fhcrawl.documents.pieces import InPieces
+from fhcrawl.documents.entry_batches import EntryBatches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ BUFFER = 1 << 18  # octets
 FIELDS_OF = attrgetter(*Entry.__dataclass_fields__)
 
 
-def collect(entries: Iterable[Entry]) -> InPieces:
+def collect(entries: Iterable[Entry]) -> EntryBatches:
     """Put entries into a file without a name while they come.
 
     :raises OSError: if it cannot be written
@@ -69,9 +69,9 @@ def _new_file() -> IO[bytes]:
     return tempfile.TemporaryFile()
 
 
-def _owned(file: IO[bytes], number: int) -> InPieces:
+def _owned(file: IO[bytes], number: int) -> EntryBatches:
     """The entries that a file begins with; it is closed when nobody has them any more."""
-    entries = InPieces(lambda: _read(file, 0, number), number)
+    entries = EntryBatches(lambda: _read(file, 0, number), number)
     weakref.finalize(entries, file.close)
     return entries
 

@@ -1,23 +1,22 @@
-"""What one feed document says: bytes in, FeedDocument out; no Scrapy, no I/O, no clock."""
+"""Reads feed documents: bytes in, FeedDocument out; no Scrapy, no I/O, no clock."""
 
 from __future__ import annotations
 
-from fhcrawl.documents.detection import IS_LIST, read, read_any
+from fhcrawl.documents.detection import read
 from fhcrawl.documents.limits import Bounds
-from fhcrawl.documents.lists import DocumentList, Listed
-from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem, Rhythm, Tombstone
+from fhcrawl.documents.lists import DocumentList, ListedDocument, as_feed
+from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem, Tombstone, UpdateSchedule
 
 __all__ = [
-    "IS_LIST",
     "Bounds",
     "DocumentList",
     "Enclosure",
     "Entry",
     "FeedDocument",
-    "Listed",
+    "ListedDocument",
     "Problem",
-    "Rhythm",
     "Tombstone",
+    "UpdateSchedule",
+    "as_feed",
     "read",
-    "read_any",
 ]

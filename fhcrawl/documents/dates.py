@@ -1,4 +1,4 @@
-"""Times of feeds, as ISO 8601 in UTC ending in `Z`; strings, because feeds have more digits than datetime."""
+"""Parses times of feeds into ISO 8601 in UTC ending in `Z`: strings keep more digits than datetime."""
 
 from __future__ import annotations
 
@@ -8,26 +8,13 @@ from datetime import datetime, timedelta
 LEAP_SECOND = 60  # RFC 3339, 5.6; RFC 5322, 3.3
 CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$", re.ASCII)
 
+MONTH_NAMES = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "jan january",
-            "feb february",
-            "mar march",
-            "apr april",
-            "may",
-            "jun june",
-            "jul july",
-            "aug august",
-            "sep sept september",
-            "oct october",
-            "nov november",
-            "dec december",
-        ),
-        1,
-    )
-    for name in names.split()
+    **{form: number for number, name in enumerate(MONTH_NAMES, 1) for form in (name, name[:3])},
+    "sept": 9,
 }
 
 # Names of zones that mean one offset, in hours and minutes as RFC 5322 writes them. EST to PDT are its
@@ -64,7 +51,7 @@ ZONES = {
     for name in names.split()
 }
 
-# A weekday, in any language, says nothing that the date does not: right or wrong, it is not read.
+# A weekday, in any language, is skipped: the date is enough.
 WEEKDAY = re.compile(r"(?:[^\W\d_]+(?:[ -][^\W\d_]+)?)?\.?\s*,|[^\W\d_]+\.?(?=\s)")
 COMMENT = re.compile(r"\([^()]*\)")  # RFC 5322, 3.2.2
 
@@ -94,30 +81,27 @@ ORDINAL = re.compile(
 )
 # RFC 5322, 3.3 and 4.3; RFC 850, 2.1.4 has hyphens in the date.
 MAIL = re.compile(rf"{DAY}[\s,-]*{MONTH}[\s,-]*(?P<year>\d{{2,4}})\b{AFTER}", re.ASCII)
-# ISO C's asctime, and what Americans write.
+# ISO C's asctime, and the American order.
 ASCTIME = re.compile(rf"{MONTH}\s+{DAY}\s+{TIME}(?:\s*{ZONE})?\s+(?P<year>\d{{4}})$", re.ASCII)
 AMERICAN = re.compile(rf"{MONTH}\s+{DAY}[\s,]+(?P<year>\d{{4}}){AFTER}", re.ASCII)
 NUMBERS = (EXTENDED, ORDINAL, BASIC)
 NAMES = (MAIL, ASCTIME, AMERICAN)
 OFFSET = re.compile(r"([+-])([01]?\d|2[0-3])(?::?([0-5]\d))?(?![\d:])", re.ASCII)
 LONGEST = 100
-# What nearly every feed writes, which is worth a look of its own: the rest costs twice the time.
+# The forms of nearly every feed, tried first: the other patterns take twice the time.
 USUAL_TIME = r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)"
 USUAL_ZONE = r"([+-])([01]\d|2[0-3]):?([0-5]\d)"
-USUAL_EXTENDED = re.compile(
-    rf"(\d{{4}})-(\d\d)-(\d\d)T{USUAL_TIME}(\.\d+)?(?:Z|{USUAL_ZONE})$",
-    re.ASCII,
-)
+USUAL_EXTENDED = re.compile(rf"(\d{{4}})-(\d\d)-(\d\d)T{USUAL_TIME}(\.\d+)?(?:Z|{USUAL_ZONE})$", re.ASCII)
 USUAL_MAIL = re.compile(
     rf"[A-Z][a-z][a-z], (\d\d?) ([A-Z][a-z][a-z]) (\d{{4}}) {USUAL_TIME} (?:GMT|{USUAL_ZONE})$", re.ASCII
 )
 
 
 def utc(text: str) -> str | None:
-    """A time of RFC 3339 (RFC 4287, 3.3), of RFC 822 (RSS 2.0), or of what is written in their place.
+    """Parse a time of RFC 3339 (RFC 4287, 3.3), of RFC 822 (RSS 2.0), or of a similar form.
 
-    Where a text can be read in two ways (03/04/05), or in none, it is None. Fractions of a second are kept
-    as they are. A time without a zone is taken as UTC, and what a date leaves open as its first moment.
+    Returns None if a text is ambiguous (03/04/05) or no time. Fractions of a second are kept. A time without
+    a zone is taken as UTC, and an incomplete date as its first moment.
     """
     text = text.strip()
     try:
@@ -200,7 +184,7 @@ def _date(parts: dict[str, str]) -> datetime:
 
 
 def _offset(zone: str, strict: bool) -> timedelta | None:
-    """How much a zone is before UTC; None if it is none."""
+    """Return how much a zone is ahead of UTC; None if it is no zone."""
     if not zone:
         return timedelta()
     number = zone if zone[0] in "+-" else ZONES.get(zone.upper()) or zone
@@ -214,12 +198,12 @@ def _offset(zone: str, strict: bool) -> timedelta | None:
 
 
 def shift(time: str, seconds: float) -> str:
-    """A time of this module's form, moved by a number of seconds."""
+    """Return a time of this module's form, moved by a number of seconds."""
     moved = datetime.fromisoformat(time.rstrip("Z")) + timedelta(seconds=seconds)
     return f"{moved.isoformat()}Z"
 
 
 def elapsed(earlier: str, later: str) -> int:
-    """How many whole seconds lie between two times of this module's form; below 0 if the first is later."""
+    """Return the whole seconds between two times of this module's form; negative if the first is later."""
     begin, end = (datetime.fromisoformat(time.rstrip("Z").partition(".")[0]) for time in (earlier, later))
     return round((end - begin).total_seconds())

@@ -1,21 +1,21 @@
-"""Chooses the format of a feed document by its root element, or by the brace that begins JSON."""
+"""Reads a document in the format that its media type, its root element or its first brace tells."""
 
 from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from lxml.etree import XMLSyntaxError
 
 from fhcrawl.documents import json_text, limits, link_header, lists
-from fhcrawl.documents.formats import atom, atom03, jsonfeed, multipart, rss
+from fhcrawl.documents.formats import JSON_FORMATS, XML_FORMATS, jsonfeed, multipart
 from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.limits import Bounds
-from fhcrawl.documents.lists import DocumentList
 from fhcrawl.documents.model import FeedDocument, Problem
 from fhcrawl.documents.xml import elements, encoding, parsing
-from fhcrawl.documents.xml.parsed import Parsed
+from fhcrawl.documents.xml.layout import layout_of
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
@@ -24,25 +24,21 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.json_text import Json
+    from fhcrawl.documents.entry_batches import EntrySink
+    from fhcrawl.documents.lists import DocumentList
     from fhcrawl.documents.model import Entry
-    from fhcrawl.documents.xml.parsed import Collect
+    from fhcrawl.documents.xml.parsed import Parsed
 
 # RFC 6838, 4.2: type and subtype have no more than 127 characters each.
 LONGEST_MEDIA_TYPE = 255
-IS_LIST = "it is a list of documents"
-FORMATS = {
-    atom.ROOT: atom.read,
-    atom03.ROOT: atom03.read,
-    rss.RDF_ROOT: rss.read_rdf,
-    **dict.fromkeys(rss.ROOTS, rss.read),
-}
+READERS = {place.around[-1]: form.read for form in XML_FORMATS for place in form.places}
+LAYOUT = layout_of(place for form in XML_FORMATS for place in form.places)
 
 
 def declared(content_type: str | None) -> tuple[str, str]:
-    """Media type and charset of a Content-Type header, each in one spelling, without white space and ';'.
+    """Return the media type and the charset of a Content-Type header, in lower case without white space.
 
-    :return: '' for what it does not say; a charset that is not known counts as none
+    :return: '' for a missing one; an unknown charset counts as missing
     """
     media_type = (content_type or "").partition(";")[0].lower()
     charset = encoding.resolve(multipart.parameter(content_type, "charset"))
@@ -50,8 +46,22 @@ def declared(content_type: str | None) -> tuple[str, str]:
 
 
 def boundary(content_type: str | None) -> str:
-    """What separates the parts of a multipart document; '' for another one, or if it is not said."""
+    """Return the boundary of a multipart document; '' if it has none, or is no multipart document."""
     return multipart.parameter(content_type, "boundary") if multipart.is_multipart(content_type) else ""
+
+
+class _Options(NamedTuple):
+    """Parameters of `read`, and the size of the body in octets."""
+
+    url: str
+    octets: int
+    keep_originals: bool
+    bounds: Bounds
+    entry_sink: EntrySink
+
+    def within(self, entries: Iterable[Entry], beyond: list[Problem]) -> Sequence[Entry]:
+        """Pass the entries that are within the bounds to the sink; add a problem for others to `beyond`."""
+        return self.entry_sink(limits.within(entries, self.octets, self.bounds, beyond))
 
 
 def read(
@@ -61,112 +71,79 @@ def read(
     links: Sequence[str] = (),
     last_modified: str | None = None,
     keep_originals: bool = False,
-    most: Bounds = Bounds(),  # noqa: B008 - a plain, immutable value
-    collect: Collect = list,
-) -> FeedDocument:
-    """Read a feed document; the parameters and errors are those of `read_any`.
-
-    :raises NotAFeedError: also if it is a list of documents
-    """
-    found = read_any(body, url, content_type, links, last_modified, keep_originals, most, collect)
-    if isinstance(found, DocumentList):
-        raise NotAFeedError(ReasonKind.NOT_A_FEED, IS_LIST)
-    return found
-
-
-def read_any(
-    body: bytes,
-    url: str,
-    content_type: str | None = None,
-    links: Sequence[str] = (),
-    last_modified: str | None = None,
-    keep_originals: bool = False,
-    most: Bounds = Bounds(),  # noqa: B008 - a plain, immutable value
-    collect: Collect = list,
+    bounds: Bounds = Bounds(),  # noqa: B008 - a plain, immutable value
+    entry_sink: EntrySink = list,
 ) -> FeedDocument | DocumentList:
     """Read a feed document, or a list of documents.
 
     :param body: the bytes of the response
-    :param url: where they came from; relative references are resolved against it
-    :param content_type: the Content-Type header, as it came; only its parameters are believed, and that it is
-        multipart or, of a `file:` URL, a list
+    :param url: its URL; relative references are resolved against it
+    :param content_type: the Content-Type header; of its media type, only multipart and, for a `file:` URL,
+        the type of lists is used
     :param links: the values of the Link headers; the document's own links come first
     :param last_modified: the Last-Modified header: the update time of a multipart page
-    :param keep_originals: entries are to know their own XML or JSON; those of multipart have all in fields
-    :param most: what the document may hold; what is beyond is left out, with a problem of `limits.KINDS`
-    :param collect: keeps the entries while they are read
+    :param keep_originals: keep the XML or JSON of each entry; those of multipart have all in fields
+    :param bounds: what the document may hold; the rest is left out, with a problem of `limits.KINDS`
+    :param entry_sink: takes the entries while they are read, and returns them as a sequence
     :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or XML or JSON of another kind;
         if it has too many elements or values, or if it is a list of too many documents
     """
     if lists.is_folder(url, content_type):
-        return lists.read_folder(body, most)
+        return lists.read_folder(body, bounds)
+    options = _Options(url, len(body), keep_originals, bounds, entry_sink)
     if multipart.is_multipart(content_type):
-        document = multipart.read(body, url, content_type, links, last_modified, most.entries)
-        return _cut(document, len(body), most)
-    found = _read(body, url, content_type, keep_originals, most, collect)
+        document = multipart.read(body, url, content_type, links, last_modified, bounds.entries)
+        document.entries = options._replace(entry_sink=list).within(document.entries, document.problems)
+        return document
+    found = _read_json(body, options) if jsonfeed.is_json(body) else _read_xml(body, content_type, options)
     if links and isinstance(found, FeedDocument):
         # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
         HeadLinks(found.links, found.other_links).update(link_header.read(links, url))
     return found
 
 
-def _read(
-    body: bytes, url: str, content_type: str | None, keep_originals: bool, most: Bounds, collect: Collect
-) -> FeedDocument | DocumentList:
-    asked = url, len(body), keep_originals, most, collect
-    if jsonfeed.is_json(body):
-        return _read_json(json_text.parse(body, most), *asked)
+def _read_json(body: bytes, options: _Options) -> FeedDocument | DocumentList:
+    found = json_text.parse(body, options.bounds)
+    beyond: list[Problem] = []
+    sink = partial(options.within, beyond=beyond)
+    for read_format in JSON_FORMATS:
+        document = read_format(found, options.url, options.keep_originals, options.bounds, sink)
+        if document is not None:
+            document.problems += beyond
+            return document
+    listed = lists.read_index(found, options.url, options.bounds)
+    if listed is None:
+        raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is JSON that has no version of JSON Feed")
+    return listed
+
+
+def _read_xml(body: bytes, content_type: str | None, options: _Options) -> FeedDocument:
     charset = multipart.parameter(content_type, "charset") or None
-    # A large document is read without its whole tree, if that can be done.
+    # A large document is read without its whole tree, if possible.
     if len(body) >= parsing.LARGE:
         with suppress(XMLSyntaxError):
-            if (parsed := parsing.begin(body, charset, most)) is not None:
-                return _read_parsed(parsed, *asked)
-    limits.check_markup(body, most)
-    return _read_parsed(parsing.parse(body, charset, most), *asked)
+            if (parsed := parsing.begin_stream(body, charset, options.bounds, LAYOUT)) is not None:
+                return _read_parsed(parsed, options)
+    limits.check_markup(body, options.bounds)
+    return _read_parsed(parsing.parse(body, charset, options.bounds, LAYOUT), options)
 
 
-def _read_json(
-    found: Json, url: str, octets: int, keep_originals: bool, most: Bounds, collect: Collect
-) -> FeedDocument | DocumentList:
-    if not jsonfeed.is_feed(found):
-        listed = lists.read_index(found, url, most)
-        if listed is None:
-            raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is JSON that has no version of JSON Feed")
-        return listed
-    cut: list[Problem] = []
-
-    def collect_within(entries: Iterable[Entry]) -> Sequence[Entry]:
-        return collect(limits.within(entries, octets, most, cut))
-
-    document = jsonfeed.read(found, url, keep_originals, most, collect_within)
-    document.problems += cut
-    return document
-
-
-def _cut(document: FeedDocument, octets: int, most: Bounds) -> FeedDocument:
-    document.entries = list(limits.within(document.entries, octets, most, document.problems))
-    return document
-
-
-def _read_parsed(
-    parsed: Parsed, url: str, octets: int, keep_originals: bool, most: Bounds, collect: Collect
-) -> FeedDocument:
-    originals: deque[bytes] = deque()
+def _read_parsed(parsed: Parsed, options: _Options) -> FeedDocument:
+    originals: deque[bytes] | None = deque() if options.keep_originals else None
+    left_out: list[Problem] = []
     beyond: list[Problem] = []
-    cut: list[Problem] = []
 
-    def collect_within(entries: Iterable[Entry]) -> Sequence[Entry]:
-        whole = _with_originals(entries, originals) if keep_originals else entries
-        return collect(limits.within(whole, octets, most, cut))
+    def sink(entries: Iterable[Entry]) -> Sequence[Entry]:
+        return options.within(entries if originals is None else _with_originals(entries, originals), beyond)
 
-    kept = originals if keep_originals else None
-    parsed = Parsed(*parsed[:4], kept, most, beyond, collect_within, parsed.is_crowded)
-    document = _reader_of(parsed.root)(parsed, url)
-    document.problems[:0] = [*parsed.problems, *beyond]
+    parsed = parsed._replace(
+        originals=originals, bounds=options.bounds, beyond=left_out, entry_sink=sink, layout=LAYOUT
+    )
+    document = _reader_of(parsed.root)(parsed, options.url)
+    document.problems[:0] = [*parsed.problems, *left_out]
     if document.fault and (kind := limits.kind_of_fault(document.fault, "")):
         document.problems.append(Problem(kind, "", document.fault))
-    document.problems += cut
+    document.problems += beyond
     return document
 
 
@@ -178,7 +155,7 @@ def _with_originals(entries: Iterable[Entry], originals: deque[bytes]) -> Iterat
 
 def _reader_of(root: _Element) -> Callable[[Parsed, str], FeedDocument]:
     try:
-        return FORMATS[root.tag]
+        return READERS[root.tag]
     except KeyError:
         name = elements.local_name(root)
         if name.lower() == "html":

@@ -1,4 +1,4 @@
-"""The links of a head section and of Link headers: the first of each relation, and what contradicts it."""
+"""Links of a head section and of Link headers: the first of each relation, and contradicting ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from urllib.parse import urlsplit
 
 from w3lib.url import safe_url_string
 
-# The relations that a walk follows, or decides by (RFC 5005, 3 and 4): there, two URLs contradict each other.
-# Of other relations (alternate, self, …) a document may have any number of links.
-HISTORY = frozenset(
-    {"prev-archive", "next-archive", "current", "next", "previous", "prev", "first", "last"},
-)
-MOST_OTHERS = 10  # more say nothing new
+# The relations that a walk uses (RFC 5005, 3 and 4): two URLs of one of them contradict each other. Of other
+# relations (alternate, self, …) a document may have any number of links.
+HISTORY = frozenset({"prev-archive", "next-archive", "current", "next", "previous", "prev", "first", "last"})
+MOST_OTHERS = 10
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 ESCAPED = re.compile("%[0-9A-Fa-f]{2}")
 UNRESERVED = re.compile("[A-Za-z0-9._~-]")  # RFC 3986, 2.3
@@ -25,8 +23,7 @@ class HeadLinks:
     """The links of a document.
 
     :param first: absolute URLs by short relation, the first of each
-    :param others: by the relations of HISTORY, the URLs of other resources than the first's; '' for a link
-        without one
+    :param others: the URLs of other resources, by relations of HISTORY; '' for a link without a URL
     """
 
     first: dict[str, str] = field(default_factory=dict)
@@ -48,7 +45,7 @@ class HeadLinks:
             self.others[relation] = [*others, url]
 
     def update(self, links: HeadLinks) -> None:
-        """Add the links of another place, which come second."""
+        """Add links that rank behind the present ones."""
         for relation, url in links.first.items():
             self.add(relation, url)
         for relation, others in links.others.items():
@@ -60,7 +57,7 @@ class HeadLinks:
 # scheme, or a slash more, it is another one.
 @lru_cache(maxsize=16)
 def _spelling(url: str) -> str:
-    """A URL in one spelling for all: without its default port, and with nothing escaped in vain."""
+    """Normalise a URL: no default port, no needless escapes."""
     try:
         parts = urlsplit(safe_url_string(url))
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a head section says of the feed's history: RFC 5005's elements and those of its drafts."""
+"""Reads the elements of RFC 5005 and of its drafts in a head section."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def read(head: Head, base: str, link: str = LINK) -> History:
     # 04 is false or true.
     flags = {_flag(head[tag][0]) for tag in FLAGS if tag in head}
     incremental = True in flags
-    for before in _before(head.get(PREV, ()), base, links, incremental):
-        links.add("prev-archive", before)
+    for older in _older_urls(head.get(PREV, ()), base, links, incremental):
+        links.add("prev-archive", older)
     return History(
         links.first,
         links.others,
         archive=ARCHIVE in head,
-        # A document that contradicts itself is not complete: that would delete entries.
+        # A document that contradicts itself does not count as complete, because that deletes entries.
         complete=COMPLETE in head or (False in flags and not incremental),
         incremental=incremental,
     )
@@ -64,7 +64,7 @@ def _flag(element: _Element) -> bool | None:
 
 # Draft 00, 4: "The value of the "prev" link relation's href attribute MUST be a URI indicating the location
 # of the previous representation of the feed". Elsewhere it is the paging relation (RFC 5005, 3).
-def _before(prev: Iterable[_Element], base: str, links: HeadLinks, incremental: bool) -> Iterator[str]:
+def _older_urls(prev: Iterable[_Element], base: str, links: HeadLinks, incremental: bool) -> Iterator[str]:
     for element in prev:
         reference = elements.line(element)
         yield elements.target(element, reference, base).partition("#")[0] if reference else ""

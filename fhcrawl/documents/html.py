@@ -1,4 +1,4 @@
-"""What an HTML page says of the feeds that belong to it."""
+"""Finds the feeds that an HTML page links to."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ FEED_TYPES = frozenset(
 )
 
 
-# A page of links takes many times its size in memory; what names its feeds stands in its head.
+# Octets. A page takes many times its size in memory, and the links to feeds stand in its head.
 LONGEST_HEAD = 1024**2
-# The first of them that can be fetched is the feed.
+# Only the first one that can be fetched is used.
 MOST_FEEDS = 100
 
 
 # HTML, 4.6.6.1 (link type 'alternate'): "If the keyword is used with the type attribute set to the value
 # application/rss+xml or the value application/atom+xml, it indicates that the referenced document is a feed".
 def feed_links(body: bytes, url: str) -> list[str]:
-    """Absolute URLs of the first feeds that a page names, in its order.
+    """Return the absolute URLs of the first feeds that a page links to, in document order.
 
     :param url: where the page came from; relative references are resolved against its base element, or this
     """
@@ -47,23 +47,23 @@ def feed_links(body: bytes, url: str) -> list[str]:
     return [resolve(link["href"], base) for link in links if len(link["href"]) <= LONGEST_URL]
 
 
-# In a tree, libxml2 goes through all attributes of an element to add one more.
+# No tree is built: there, libxml2 searches all attributes of an element for each one that it adds.
 class _Head:
-    """What a parser finds of links: the first base element's href, the attributes of link elements."""
+    """A parser target that collects the href of the first base element, and the attributes of links."""
 
     def __init__(self) -> None:
         self.base: str | None = None
         self.links: list[dict[str, str]] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """An element begins."""
+        """Handle a start tag."""
         if tag == "link":
             self.links.append(dict(attributes))
         elif tag == "base" and self.base is None:
             self.base = attributes.get("href") or ""
 
     def close(self) -> None:
-        """The document has ended."""
+        """Handle the end of the document."""
 
 
 def _is_feed(link: dict[str, str]) -> bool:

@@ -1,20 +1,20 @@
-"""Ids of entries: what is around them is no part of them, and characters that cannot be stored stay apart."""
+"""Normalises ids of entries: strips white space and escapes characters that cannot be stored."""
 
 from __future__ import annotations
 
 import re
 
-# XML 1.0, 2.3: S; RFC 8259, 2 has the same. Whatever Python calls white space besides may be part of an id.
+# XML 1.0, 2.3: S; RFC 8259, 2 has the same. Other white space may be part of an id.
 WHITE_SPACE = " \t\r\n"
-# XML 1.0, 2.2 allows none of them; databases and UTF-8 do not either.
+# Characters that XML 1.0, 2.2, databases and UTF-8 do not allow.
 NO_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def identifier(value: str | None) -> str | None:
-    """An id as it is stored: without XML's white space around it; None if it is nothing but white space.
+    """Return an id as it is stored: without XML's white space around it; None if nothing is left.
 
-    Characters that cannot be stored, each as U+FFFD and its number in braces, stay apart from each other.
-    Such an id stays as it is when it is exported and read again.
+    A character that cannot be stored becomes U+FFFD and its number in braces, so that different ids stay
+    different. Such an id does not change when it is exported and read again.
     """
     if value is None or value.isspace():
         return None

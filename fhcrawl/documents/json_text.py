@@ -1,4 +1,4 @@
-"""JSON of feeds and of lists of documents, parsed within bounds: the items of large documents one by one."""
+"""Parses JSON within bounds; the items of large documents are decoded one by one."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ SPACE = re.compile(r"[ \t\n\r]*")
 BEGIN, END = frozenset("[{"), frozenset("]}")
 
 
-# In place of an item with a text that is too long to be decoded.
+# Stands for an item with a text that is too long to be decoded.
 LONG = object()
 
 
 class Number(str):
-    """A number as it is written."""
+    """The digits of a number as they are written."""
 
     __slots__ = ()
 
@@ -45,9 +45,9 @@ class Number(str):
 class Json(NamedTuple):
     """A JSON object.
 
-    :param members: all of them, but for `items` if that is an array
-    :param items: what that holds, at most one more than there may be entries; LONG for one with a text that
-        is too long; None if it is no array
+    :param members: all members except for `items` if that is an array
+    :param items: the elements of `items`, at most one more than there may be entries; LONG for one with a
+        text that is too long; None if `items` is no array
     :param lost: how many an earlier `items` holds, which is not read
     """
 
@@ -59,7 +59,7 @@ class Json(NamedTuple):
 _decoder = JSONDecoder(parse_int=Number, parse_float=Number)
 
 
-def parse(body: bytes, most: Bounds) -> Json:
+def parse(body: bytes, bounds: Bounds) -> Json:
     """Parse a JSON document that begins with a brace.
 
     Items of a large document are decoded when they are asked for, and may raise the same errors.
@@ -68,16 +68,16 @@ def parse(body: bytes, most: Bounds) -> Json:
         would be in memory at once than may be
     """
     with _errors():
-        # RFC 8259, 8.1: JSON is UTF-8; browsers read bytes that are not as U+FFFD. So do we in texts; ids may
-        # differ in them.
+        # RFC 8259, 8.1: JSON is UTF-8; browsers replace other bytes by U+FFFD. So do we in texts, but not in
+        # ids, which may differ in these bytes only.
         encoding = json.detect_encoding(body)
         text = body.decode(encoding, "surrogateescape" if encoding.startswith("utf-8") else "surrogatepass")
-        if len(text) >= LARGE or text.count(QUOTED_ITEMS) > 1 or _may_have_more(text, most):
-            return _Scanner(text, most).read()
+        if len(text) >= LARGE or text.count(QUOTED_ITEMS) > 1 or _may_have_more(text, bounds):
+            return _Scanner(text, bounds).read()
         found = _decoder.decode(text)
     members: Object = found if isinstance(found, dict) else {}
     items = members.pop(ITEMS) if isinstance(members.get(ITEMS), list) else None
-    return Json(members, items if items is None else islice(items, most.entries + 1))
+    return Json(members, items if items is None else islice(items, bounds.entries + 1))
 
 
 @contextmanager
@@ -90,22 +90,22 @@ def _errors() -> Iterator[None]:
         raise NotAFeedError(ReasonKind.NOT_JSON, "it is JSON with too many levels") from error
 
 
-# A comma in a text is none between values, but there are no more values than that.
-def _may_have_more(text: str, most: Bounds) -> bool:
-    if len(text) // SHORTEST_VALUE <= most.elements:
+# Commas in texts are counted too: this is an upper bound of the number of values.
+def _may_have_more(text: str, bounds: Bounds) -> bool:
+    if len(text) // SHORTEST_VALUE <= bounds.elements:
         return False
-    return text.count(",") + text.count("[") + text.count("{") >= most.elements
+    return text.count(",") + text.count("[") + text.count("{") >= bounds.elements
 
 
 class _Scanner:
-    """Finds the values of a text before it decodes them. `ValueError`: it is not JSON."""
+    """Finds the values of a text before decoding them; raises ValueError if it is not JSON."""
 
-    def __init__(self, text: str, most: Bounds) -> None:
+    def __init__(self, text: str, bounds: Bounds) -> None:
         self._text = text
-        self._most = most
+        self._bounds = bounds
         self._position = 0
-        # Values outside of the items.
-        self._left = most.elements
+        # The number of values that may still come outside of the items.
+        self._left = bounds.elements
         self._has_long_text = False
 
     def read(self) -> Json:
@@ -130,7 +130,7 @@ class _Scanner:
         return Json(members, None if begins is None else self._items(begins), lost)
 
     def _next(self) -> str:
-        """The next character that is no white space; '' at the end."""
+        """Skip white space; return the next character, '' at the end."""
         match = SPACE.match(self._text, self._position)
         self._position = match.end() if match else self._position
         return self._text[self._position : self._position + 1]
@@ -141,7 +141,7 @@ class _Scanner:
         self._position += 1
 
     def _has_more(self, end: str, is_first: bool) -> bool:
-        """Pass what is before another value; or the end of an array or object, if there is none."""
+        """Skip the comma before the next value, or the end of the array or object."""
         if self._next() == end:
             self._position += 1
             return False
@@ -163,18 +163,18 @@ class _Scanner:
         return self._decoded(begin)
 
     def _begins(self) -> list[int | None]:
-        """Where items begin, as many as are to be read; None for one with a text that is too long."""
+        """Return the positions of the items to be read; None for an item with a text that is too long."""
         begins: list[int | None] = []
         self._expect("[")
         is_first = True
         while self._has_more("]", is_first):
             is_first = False
             self._next()
-            if len(begins) > self._most.entries:
+            if len(begins) > self._bounds.entries:
                 self._pass_value(sys.maxsize, depth=1)
                 break
             begin, self._has_long_text = self._position, False
-            self._pass_value(self._most.elements)
+            self._pass_value(self._bounds.elements)
             begins.append(None if self._has_long_text else begin)
         return begins
 
@@ -188,11 +188,11 @@ class _Scanner:
         value, self._position = _decoder.raw_decode(self._text, begin)
         return value
 
-    def _pass_value(self, most: int, depth: int = 0) -> int:
-        """Pass a value; how many are in it, with itself.
+    def _pass_value(self, max_values: int, depth: int = 0) -> int:
+        """Skip a value; return the number of values in it, itself included.
 
-        :param depth: pass what is left of so many arrays and objects too, without a look at commas and colons
-        :raises NotAFeedError: if they are more than they may be
+        :param depth: number of open arrays and objects to skip too, without a check of their commas
+        :raises NotAFeedError: if they are more than `max_values`
         """
         count = 0
         while True:
@@ -208,15 +208,16 @@ class _Scanner:
                 depth += first in BEGIN
             if first == '"' and match.end() == match.start() + 1:
                 _, self._position = scanstring(self._text, self._position, True)
-            if self._position - match.start() > self._most.text:
+            if self._position - match.start() > self._bounds.text:
                 self._has_long_text |= self._is_longer(match.start())
-            if count > most:
-                raise limits.beyond(limits.TOO_MANY_ELEMENTS, f"it has more than {most} values at once")
+            if count > max_values:
+                detail = f"it has more than {max_values} values at once"
+                raise limits.beyond(limits.TOO_MANY_ELEMENTS, detail)
             if depth <= 0:
                 return count
 
     # RFC 8259, 7: a character takes six characters with one backslash at most, or twelve with two.
     def _is_longer(self, begin: int) -> bool:
-        """Whether what was passed is longer than a text may be, whatever is escaped in it."""
+        """Whether a skipped text is longer than allowed, whatever is escaped in it."""
         escapes = self._text.count("\\", begin, self._position)
-        return 2 * (self._position - begin) - 11 * escapes > 2 * self._most.text + 4
+        return 2 * (self._position - begin) - 11 * escapes > 2 * self._bounds.text + 4

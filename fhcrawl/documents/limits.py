@@ -1,4 +1,4 @@
-"""How much one document may hold; what is beyond it is left out, and said."""
+"""Bounds of a document: what exceeds them is left out, and reported as a problem."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_ELEMENTS = "too-deep", "too-long", "too-many", "too-many-elements"
 TOO_MANY_DOCUMENTS = "too-many-documents"  # of a list
-# The kinds of problems that are such a bound.
+# The kinds of problems that report an exceeded bound.
 KINDS = frozenset({TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_DOCUMENTS, TOO_MANY_ELEMENTS})
-# libxml2 has these of its own (XML_ERR_RESOURCE_LIMIT): a Bounds can only say less.
+# The limits of libxml2 (XML_ERR_RESOURCE_LIMIT): Bounds can only be lower.
 PARSER_DEPTH, PARSER_TEXT = 256, 10_000_000
 SHORTEST_MARKUP = len(b"&a;")
 PREDEFINED = (b"&amp;", b"&lt;", b"&gt;", b"&quot;", b"&apos;", b"&#")
@@ -32,15 +32,15 @@ SHORTEST_ENTRY = len(b"{},")  # of JSON
 LONGEST_PER_OCTET = 2
 LIBXML2_SAYS = {"Excessive depth in document": TOO_DEEP, "Resource limit exceeded": TOO_LONG}
 
-_has_more = etree.XPath("count(descendant::*) > $most or count(descendant::*/@*) > $most")
+_has_more = etree.XPath("count(descendant::*) > $max or count(descendant::*/@*) > $max")
 
 
 class Bounds(NamedTuple):
     """The bounds of one document.
 
-    :param entries: how many; and how many tombstones, and documents of a list
-    :param elements: how many (in JSON, values) that have to be in memory at once: of an entry, or of a
-        document in one piece
+    :param entries: number of entries, of tombstones, and of documents of a list
+    :param elements: number of elements (in JSON, values) that are in memory at once: of an entry, or of a
+        document that is not read in pieces
     :param depth: levels of elements in XML, at most PARSER_DEPTH
     :param text: characters of one field of an entry, at most PARSER_TEXT
     """
@@ -55,7 +55,7 @@ NONE = Bounds(sys.maxsize - 1, sys.maxsize, PARSER_DEPTH, PARSER_TEXT)
 
 
 def kind_of_fault(fault: str, otherwise: str) -> str:
-    """The kind of problem that a parser's message means."""
+    """Return the kind of problem for a message of the parser."""
     return next((kind for start, kind in LIBXML2_SAYS.items() if fault.startswith(start)), otherwise)
 
 
@@ -65,12 +65,12 @@ def beyond(bound: str, message: str) -> NotAFeedError:
 
 
 def check_markup(body: bytes, bounds: Bounds) -> None:
-    """Check XML before a tree is made of it.
+    """Check XML before it is parsed.
 
     :raises NotAFeedError: if it has too many elements
     """
-    # Each element takes some hundred bytes of memory, however short its tag is; so does each reference to an
-    # entity that a document type may declare.
+    # An element takes some hundred bytes of memory, however short its tag is, and so does a reference to an
+    # entity that a document type declares.
     if len(body) // SHORTEST_MARKUP <= bounds.elements:
         return
     references = body.count(b"&") - sum(map(body.count, PREDEFINED)) if b"<!DOCTYPE" in body else 0
@@ -79,21 +79,21 @@ def check_markup(body: bytes, bounds: Bounds) -> None:
 
 
 def check_tree(root: _Element, bounds: Bounds) -> None:
-    """Check what is in memory of a document that is read in pieces.
+    """Check the elements that are in memory of a document that is read in pieces.
 
-    :raises NotAFeedError: if that has too many elements
+    :raises NotAFeedError: if they are too many
     """
-    if _has_more(root, most=bounds.elements):
+    if _has_more(root, max=bounds.elements):
         raise beyond(TOO_MANY_ELEMENTS, f"it has more than {bounds.elements} elements at once")
 
 
 def may_have_more(parent: _Element, bounds: Bounds) -> bool:
-    """Whether there may be an element in another one that has too many levels, or that is one too many."""
+    """Whether an element may have too many children, or children with too many levels."""
     return bounds.depth < PARSER_DEPTH or len(parent) > bounds.entries
 
 
 def is_deeper(root: _Element, bounds: Bounds) -> bool:
-    """Whether an element has too many levels, its own and those around it among them."""
+    """Whether an element has too many levels, counted from the root."""
     if bounds.depth >= PARSER_DEPTH:
         return False
     around = sum(1 for _ in root.iterancestors())
@@ -101,11 +101,11 @@ def is_deeper(root: _Element, bounds: Bounds) -> bool:
 
 
 def within(entries: Iterable[Entry], octets: int, bounds: Bounds, beyond: list[Problem]) -> Iterable[Entry]:
-    """Those of a document's entries that are within the bounds.
+    """Yield the entries of a document that are within the bounds.
 
     :param entries: at most one more than there may be
     :param octets: the size of the document
-    :param beyond: gets what is left out
+    :param beyond: receives a problem for each entry that is left out
     """
     may_be_long = octets * LONGEST_PER_OCTET > bounds.text
     if may_be_long or octets // SHORTEST_ENTRY > bounds.entries:
@@ -126,12 +126,12 @@ def _within(
 
 
 def too_many(bounds: Bounds) -> Problem:
-    """That a document has more entries, or tombstones, than it may have."""
+    """Return the problem of a document with too many entries or tombstones."""
     return Problem(TOO_MANY, "", f"it has more than {bounds.entries} entries")
 
 
 def too_long(number: int, bounds: Bounds) -> Problem:
-    """That an entry has a text that is too long.
+    """Return the problem of an entry with a text that is too long.
 
     :param number: of the entry in its document, from 1
     """
@@ -140,6 +140,6 @@ def too_long(number: int, bounds: Bounds) -> Problem:
 
 
 def longest(entry: Entry) -> int:
-    """How long the longest text of an entry is."""
+    """Return the length of the longest text of an entry."""
     texts = (entry.content, entry.summary, entry.title, entry.id, entry.link, *entry.authors)
     return max(map(len, filter(None, (*texts, *entry.categories))), default=0)

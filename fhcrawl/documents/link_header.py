@@ -1,4 +1,4 @@
-"""Link headers of HTTP responses (RFC 8288), and of the parts of a multipart page."""
+"""Parses Link headers (RFC 8288) of responses and of the parts of multipart pages."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 
 
 def read(values: Iterable[str], url: str) -> HeadLinks:
-    """The links of Link headers.
+    """Read the links of Link headers.
 
-    Fragments are dropped: two URLs that differ in nothing else name one document.
+    Fragments are dropped: URLs that differ only in them name one document.
 
     :param values: of the Link headers, in the order of the response; each may hold several links
     :param url: of the response; relative targets are resolved against it
@@ -40,13 +40,13 @@ def read(values: Iterable[str], url: str) -> HeadLinks:
 
 
 def links(values: Iterable[str], url: str) -> Iterator[tuple[str, str]]:
-    """Every relation of Link headers with its absolute target, fragment and all, in their order."""
+    """Yield each relation of Link headers with its absolute target, fragment included, in document order."""
     found = _links(values, url)
     return ((relation, target) for relations, target in found if target for relation in relations)
 
 
 def _links(values: Iterable[str], url: str) -> Iterator[tuple[list[str], str]]:
-    """The relations and the absolute target of each link; '' for one without a target."""
+    """Yield the relations and the absolute target of each link; '' for a link without a target."""
     base = url.partition("#")[0]
     for value in values:
         for target, parameters in _link_values(value):
@@ -62,7 +62,7 @@ def _links(values: Iterable[str], url: str) -> Iterator[tuple[list[str], str]]:
             yield [IANA_RELATION.sub("", name).lower() for name in names], absolute
 
 
-# RFC 8288, B.2. Where that gives up at the first link that is none, this goes on behind the next comma.
+# RFC 8288, B.2, which stops at the first malformed link; this continues behind the next comma.
 def _link_values(value: str) -> Iterator[tuple[str | None, dict[str, str]]]:
     position = _next_link(value, 0)
     while position < len(value):
@@ -79,7 +79,7 @@ def _next_link(value: str, position: int) -> int:
 
 
 def _parameters(value: str, position: int) -> tuple[dict[str, str], int]:
-    """The parameters from a position on, by name in lower case, and the position behind them."""
+    """Return the parameters at a position, by name in lower case, and the position behind them."""
     parameters: dict[str, str] = {}
     while match := PARAMETER.match(value, position):
         name, quoted, plain = match.groups()

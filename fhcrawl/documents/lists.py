@@ -1,4 +1,4 @@
-"""Documents that list a feed's documents: the index of a snapshot, the content of a folder."""
+"""Reads lists of the documents of a feed: the index of a snapshot, the files of a folder."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.documents import limits, snapshot
+from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from fhcrawl.documents.json_text import Json
     from fhcrawl.documents.limits import Bounds
+    from fhcrawl.documents.model import FeedDocument
 
 URI_LIST = "text/uri-list"
+IS_LIST = "it is a list of documents"
 
 
-class Listed(NamedTuple):
+class ListedDocument(NamedTuple):
     """A document of a list.
 
-    :param key: what names it: another one if it has changed since the list was last read
+    :param key: names the document; a document that has changed has another key
     """
 
     key: str
@@ -26,44 +30,56 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DocumentList:
-    """A list of documents, which are one feed.
+    """A list of documents that form one feed.
 
-    :param documents: in the order in which they are to be read, the newest first
-    :param created_at: when a snapshot was made, ISO 8601 in UTC; None for none that can be read
-    :param prefix: what the ids of a snapshot's entities begin with; None for a folder
+    :param documents: in the order in which to read them, the newest first
+    :param created_at: when a snapshot was made, ISO 8601 in UTC; None if unknown
+    :param prefix: the beginning of the ids of a snapshot's entities; None for a folder
     """
 
-    documents: list[Listed]
+    documents: list[ListedDocument]
     created_at: str | None = None
     prefix: str | None = None
 
 
 def is_folder(url: str, content_type: str | None) -> bool:
-    """Whether a document is the list of what is in a folder."""
+    """Whether a document is the list of the files of a folder."""
     return content_type == URI_LIST and url.startswith("file:")
 
 
-# RFC 2483, 5: a URI a line; lines that begin with # are comments. The fragments say what the files are at
-# the moment: a file that has changed is another document.
-def read_folder(body: bytes, most: Bounds) -> DocumentList:
-    """Read the list of what is in a folder.
+# RFC 2483, 5: one URI per line; lines that begin with # are comments. A fragment identifies the state of a
+# file: a file that has changed is another document.
+def read_folder(body: bytes, bounds: Bounds) -> DocumentList:
+    """Read the list of the files of a folder.
 
     :raises NotAFeedError: if it names more documents than it may
     """
     lines = [line for line in body.decode("ascii").splitlines() if line and not line.startswith("#")]
-    if len(lines) > most.entries:
-        raise limits.beyond(limits.TOO_MANY_DOCUMENTS, f"it names more than {most.entries} documents")
-    return DocumentList([Listed(line, line.partition("#")[0]) for line in lines])
+    if len(lines) > bounds.entries:
+        raise limits.beyond(limits.TOO_MANY_DOCUMENTS, f"it names more than {bounds.entries} documents")
+    return DocumentList([ListedDocument(line, line.partition("#")[0]) for line in lines])
 
 
-def read_index(found: Json, url: str, most: Bounds) -> DocumentList | None:
-    """Read a snapshot's index; None if the document is none.
+def read_index(found: Json, url: str, bounds: Bounds) -> DocumentList | None:
+    """Read a snapshot's index; return None if the document is another one.
 
     :param url: where it came from
     :raises NotAFeedError: if it names more pages than it may, or its id or their URLs are too long
     """
-    index = snapshot.read(found.members, url, most)
+    index = snapshot.read(found.members, url, bounds)
     if index is None:
         return None
-    pages = [Listed(snapshot.page_key(index, number), page) for number, page in enumerate(index.pages)]
+    pages = [
+        ListedDocument(snapshot.page_key(index, number), page) for number, page in enumerate(index.pages)
+    ]
     return DocumentList(pages, index.created_at, index.prefix)
+
+
+def as_feed(found: FeedDocument | DocumentList) -> FeedDocument:
+    """Return a feed document.
+
+    :raises NotAFeedError: if it is a list of documents
+    """
+    if isinstance(found, DocumentList):
+        raise NotAFeedError(ReasonKind.NOT_A_FEED, IS_LIST)
+    return found

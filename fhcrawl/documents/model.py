@@ -1,4 +1,4 @@
-"""What one feed document says, whatever its format: plain values."""
+"""Plain values that the readers of all formats return."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ class Enclosure(TypedDict):
 
 @dataclass(slots=True)
 class Entry:
-    """One appearance of an entry in one document. Strings are as the feed has them; nothing is ever ''.
+    """An entry as one document has it. Strings are unchanged, and never ''.
 
-    Times are ISO 8601 in UTC ending in `Z`. `id` is None where the format allows an entry without. `original`
-    is all that the document says of the entry: its element, or its JSON object, in UTF-8, which nobody
-    decodes on its way to the store; None if it is not kept. `digest` is `logical_feed.digest`'s, as soon as
-    somebody has asked for it.
+    Times are ISO 8601 in UTC ending in `Z`. `id` is None if the entry has none. `original` is the element or
+    the JSON object of the entry, in UTF-8; None if it is not kept. `digest` is the result of
+    `logical_feed.digest`, once that has been computed.
     """
 
     id: str | None = None
@@ -45,13 +44,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with one entry, which never loses another one; or something that has been mended.
+    """A fault of an entry or of the document, or a repair; a fault of one entry never loses another one.
 
     :param kind: `no-id`, `no-title`, `unreadable-date`, `entry-lost` (it is not read); of a
         tombstone `no-ref`; of an event `no-operation`, `backwards`; of the document `repaired`, `disagrees`
-        (with the page after it), `backwards`,
-        `unresolved-entities`; of what is beyond a bound `too-deep`, `too-long`, `too-many`
-    :param entry: what the entry can be called: its id, title or position; '' for the document
+        (with the page after it), `backwards`, `unresolved-entities`; of what exceeds a bound `too-deep`,
+        `too-long`, `too-many`
+    :param entry: the id, title or position of the entry; '' for the document
     :param detail: a sentence
     """
 
@@ -72,14 +71,14 @@ class Tombstone(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
-    """What a document says of when its feed changes.
+class UpdateSchedule:
+    """When a feed changes, according to one of its documents.
 
-    :param ttl: minutes for which it can be kept (RSS 2.0)
+    :param ttl: minutes for which the document can be cached (RSS 2.0)
     :param period: seconds from one update to the next (RSS 1.0's syndication module)
     :param base: the time of one of these updates, ISO 8601 in UTC, without fractions
-    :param skip_hours: of the day in UTC, 0 to 23, at which it should not be asked for
-    :param skip_days: of the week, 0 is Monday, on which it should not be asked for
+    :param skip_hours: hours of the day in UTC, 0 to 23, without requests
+    :param skip_days: days of the week, 0 is Monday, without requests
     """
 
     ttl: int | None = None
@@ -93,8 +92,8 @@ class Rhythm:
 class FeedDocument:
     """A feed document.
 
-    Drafts and other formats have other words for the same: their readers say `complete` for
-    fh:stateful 0, `prev-archive` for a `prev` link that means it, and so on.
+    The readers translate the terms of drafts and of other formats: `complete` is also fh:stateful 0,
+    `prev-archive` also a `prev` link with that meaning.
 
     :param format: `atom`, `rss`, `json` or `multipart`
     :param title: the feed's title
@@ -102,16 +101,16 @@ class FeedDocument:
     :param links: absolute URLs of the head section's links, by short relation; the first of each
     :param archive: fh:archive is in the head section
     :param complete: fh:complete is in the head section
-    :param entries: in document order; after a `fault`, those that were whole before it. Those of a large
-        document may come in pieces (see `pieces`)
-    :param problems: what is wrong with single entries
-    :param fault: why the document is not whole and well-formed, in words; None if it is
+    :param entries: in document order; after a `fault`, those that were complete before it. Those of a large
+        document may be EntryBatches
+    :param problems: faults and repairs, those of the document first
+    :param fault: why the document is not complete and well-formed, as a sentence; None if it is
     :param tombstones: of entries that have been deleted
-    :param incremental: it says that it is one of an archived feed's documents, as RFC 5005's drafts do
-        (fh:stateful 1, fh:incremental true); without a `prev-archive` link it is the oldest of them
-    :param rhythm: when the feed changes; None if it does not say
-    :param other_links: of the relations that a walk follows, the URLs that contradict `links`; '' for a link
-        that names no document
+    :param incremental: the document belongs to an archived feed, as RFC 5005's drafts declare it (fh:stateful
+        1, fh:incremental true); without a `prev-archive` link it is the oldest of the feed
+    :param update_schedule: when the feed changes; None if the document does not say
+    :param other_links: the URLs that contradict `links`, by relations that a walk follows; '' for a link
+        without a URL
     """
 
     format: str
@@ -125,5 +124,5 @@ class FeedDocument:
     fault: str | None
     tombstones: list[Tombstone] = field(default_factory=list)
     incremental: bool = False
-    rhythm: Rhythm | None = None
+    update_schedule: UpdateSchedule | None = None
     other_links: dict[str, list[str]] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Vocabularies that extend entries: Dublin Core, Media RSS, iTunes, RSS 1.0's content module, Atom in RSS.
 
-A function of `FIELDS` reads one child of an entry into it. Where it returns True, `finish` looks at that
-child again when all the others have been read.
+A function of `FIELDS` reads one child of an entry into it. If it returns True, `finish` gets that child when
+all the others have been read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.model import Entry
 
-    Fill = Callable[[Entry, _Element, str], bool | None]
+    FieldReader = Callable[[Entry, _Element, str], bool | None]
 
 NAME = f"{ATOM}name"
 CONTENT = "{http://purl.org/rss/1.0/modules/content/}"
@@ -33,21 +33,31 @@ ITUNES = (
     "{http://www.itunes.com/DTDs/Podcast-1.0.dtd}",
     "{http://www.itunes.com/DTDs/PodCast-1.0.dtd}",
 )
-LONGEST_LENGTH = 19  # digits; more are no file
-# Of a feed's authors, which each entry without authors has: more of them would multiply the document.
+LONGEST_LENGTH = 19  # digits
+# Authors of a feed that entries without authors share: more of them would multiply the document.
 MOST_SHARED_AUTHORS = 100
 LONGEST_SHARED_AUTHORS = 2000  # characters
 
 
+def fill(entry: Entry, element: _Element, base: str, fields: dict[str, FieldReader]) -> list[_Element]:
+    """Read the children of an entry's element; return those to look at again when all have been read."""
+    again: list[_Element] = []
+    for child in element:
+        read = fields.get(child.tag)
+        if read is not None and read(entry, child, base):
+            again.append(child)
+    return again
+
+
 def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure:
-    """An enclosure; a length (in octets) that is not a number says nothing."""
+    """Return an enclosure; a length (in octets) that is not a number becomes None."""
     digits = (length or "").strip()
     known = digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_LENGTH
     return Enclosure(url=url, type=media_type or None, length=int(digits) if known else None)
 
 
 def person(author: _Element) -> str | None:
-    """What a Person construct (RFC 4287, 3.2; Atom 0.3, 3.2) is called: its name, else e-mail, else URI."""
+    """Return the name of a Person construct (RFC 4287, 3.2; Atom 0.3, 3.2), else its e-mail or its URI."""
     # Nearly every author is a name and nothing else.
     if len(author) == 1 and author[0].tag == NAME:
         return elements.line(author[0])
@@ -58,39 +68,46 @@ def person(author: _Element) -> str | None:
 
 
 def shared(authors: list[str]) -> list[str]:
-    """A feed's authors as its entries have them: the first ones; none where their names are too long."""
+    """Return the first authors of a feed, for its entries; none if their names are too long."""
     first = authors[:MOST_SHARED_AUTHORS]
     return first if sum(map(len, first)) <= LONGEST_SHARED_AUTHORS else []
 
 
 def published(entry: Entry, element: _Element, base: str) -> bool:
-    """A time of publication, where there is none yet."""
+    """Read a time of publication, unless the entry has one."""
     entry.published = entry.published or utc(element.text or "")
+    return entry.published is None
+
+
+def own_published(entry: Entry, element: _Element, base: str) -> bool:
+    """Read a time of publication in the format's own element, which replaces another one."""
+    entry.published = utc(element.text or "") or entry.published
     return entry.published is None
 
 
 # RFC 5005, B: "The update time of an entry is not defined by RSS 2.0", unless another vocabulary gives it.
 def updated(entry: Entry, element: _Element, base: str) -> bool:
-    """An update time, where there is none yet."""
+    """Read an update time, unless the entry has one."""
     entry.updated = entry.updated or utc(element.text or "")
     return entry.updated is None
 
 
 def author(entry: Entry, element: _Element, base: str) -> bool:
-    """One author more."""
+    """Add an author."""
     if name := elements.line(element):
         entry.authors.append(name)
     return len(entry.authors) > 1
 
 
 def subject(entry: Entry, element: _Element, base: str) -> bool:
-    """One category more."""
+    """Add a category."""
     if term := elements.line(element):
         entry.categories.append(term)
     return True
 
 
-def _title(entry: Entry, element: _Element, base: str) -> None:
+def title(entry: Entry, element: _Element, base: str) -> None:
+    """Read a title, unless the entry has one."""
     entry.title = entry.title or elements.line(element)
 
 
@@ -109,9 +126,11 @@ def _later(entry: Entry, element: _Element, base: str) -> bool:
 
 
 MEDIA_CONTENTS = tuple(f"{media}content" for media in MEDIA)
-MEDIA_FIELDS: dict[str, Fill] = {media + name: _later for media in MEDIA for name in ("content", "group")}
-# itunes:keywords are for the search of one directory, and no categories of the entry.
-FIELDS: dict[str, Fill] = {
+MEDIA_FIELDS: dict[str, FieldReader] = {
+    media + name: _later for media in MEDIA for name in ("content", "group")
+}
+# itunes:keywords are search terms of one directory, not categories of the entry.
+FIELDS: dict[str, FieldReader] = {
     f"{CONTENT}encoded": _encoded,
     f"{ATOM}author": _later,
     f"{ATOM}updated": updated,
@@ -124,11 +143,11 @@ FIELDS: dict[str, Fill] = {
     **{dc + name: fill for dc in DC for name, fill in (("date", published), ("creator", author))},
     **{f"{dc}subject": subject for dc in DC},
     **{f"{itunes}author": _later for itunes in ITUNES},
-    **{f"{itunes}title": _title for itunes in ITUNES},
+    **{f"{itunes}title": title for itunes in ITUNES},
     **{f"{itunes}summary": _summary for itunes in ITUNES},
     **MEDIA_FIELDS,
 }
-# What each date is for, and what a problem calls it.
+# The field that each date fills, and its name in problems.
 DATES = {
     f"{ATOM}published": ("published", "atom:published"),
     f"{ATOM}updated": ("updated", "atom:updated"),
@@ -145,16 +164,16 @@ OTHER_AUTHORS: dict[str, Callable[[_Element], str | None]] = {
 
 
 def finish(entry: Entry, children: Iterable[_Element], base: str) -> None:
-    """Look again at the children that asked for it, when all of an RSS item's have been read."""
+    """Complete an RSS item with the children for which a FieldReader returned True."""
     others = (OTHER_AUTHORS[child.tag](child) for child in children if child.tag in OTHER_AUTHORS)
-    # Publishers say the same in RSS's own words and in Dublin Core's.
+    # Publishers give the same in RSS's own elements and in Dublin Core's.
     entry.authors = list(dict.fromkeys(entry.authors or filter(None, others)))
     entry.categories = list(dict.fromkeys(entry.categories))
     finish_media(entry, children, base)
 
 
 def finish_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
-    """Add the media among some children of an entry to its enclosures, each URL once."""
+    """Add the media among children of an entry to its enclosures, each URL once."""
     media = [child for child in children if child.tag in MEDIA_FIELDS]
     known = {enclosure["url"] for enclosure in entry.enclosures} if media else set()
     for content, around in _media_contents(media, base):
@@ -179,11 +198,11 @@ def _media_contents(media: Iterable[_Element], base: str) -> Iterator[tuple[_Ele
 def unreadable_dates(
     entry: Entry, name: str, children: Iterable[_Element], dates: dict[str, tuple[str, str]]
 ) -> Iterator[Problem]:
-    """A problem for each date that cannot be read where no other one stands in.
+    """Yield a problem for each unreadable date, unless another element filled its field.
 
-    :param name: what the entry is called
-    :param children: of the entry; those that are no dates are passed over
-    :param dates: for each date's tag, what it is for (`published` or `updated`), and what it is called
+    :param name: names the entry in problems
+    :param children: of the entry; those that are no dates are skipped
+    :param dates: the field (`published` or `updated`) and the name of each date, by its tag
     """
     for child in children:
         if child.tag in dates:

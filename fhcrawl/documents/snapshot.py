@@ -1,4 +1,4 @@
-"""Snapshots (datareplication.io, 'Snapshot'), and those of the 2015 draft that came before it."""
+"""Reads indexes of snapshots (datareplication.io, 'Snapshot'), and those of its draft of 2015."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents.model import FeedDocument
 
 NAMESPACE = "urn:snapshot:"
-# What a snapshot's entities need not have.
+# Problems of feeds that are none in a snapshot.
 NO_PROBLEMS = ("no-id", "no-operation")
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -36,11 +36,11 @@ LONGEST_LIST = 32 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot's index.
+    """The index of a snapshot.
 
     :param id: of the snapshot; never ''
-    :param created_at: ISO 8601 in UTC; None if the index gives no time that can be read. A feed is read from
-        entities at or after it.
+    :param created_at: ISO 8601 in UTC; None if the index has no readable time. A feed is read from entities
+        at or after it.
     :param pages: absolute URLs, in the order of the index
     """
 
@@ -50,12 +50,12 @@ class Snapshot:
 
     @property
     def prefix(self) -> str:
-        """What the ids of all its entities begin with; those of another snapshot do not."""
+        """The beginning of the ids of all its entities, and of no other snapshot's."""
         return f"{NAMESPACE}{quote(self.id, safe=':')}:"
 
 
-def read(index: Object, url: str, most: Bounds) -> Snapshot | None:
-    """Read a snapshot's index; None if it is JSON of another kind.
+def read(index: Object, url: str, bounds: Bounds) -> Snapshot | None:
+    """Read the index of a snapshot; return None if it is JSON of another kind.
 
     :param url: where it came from; relative URLs of pages are resolved against it
     :raises NotAFeedError: if it names more pages than it may, or its id or their URLs are too long
@@ -64,8 +64,8 @@ def read(index: Object, url: str, most: Bounds) -> Snapshot | None:
     pages = _pages(index)
     if snapshot_id is None or pages is None:
         return None
-    if len(pages) > most.entries:
-        raise limits.beyond(limits.TOO_MANY_DOCUMENTS, f"it names more than {most.entries} documents")
+    if len(pages) > bounds.entries:
+        raise limits.beyond(limits.TOO_MANY_DOCUMENTS, f"it names more than {bounds.entries} documents")
     if len(snapshot_id) > LONGEST_ID:
         raise NotAFeedError(
             ReasonKind.TOO_LARGE, f"the id of a snapshot has more than {LONGEST_ID} characters"
@@ -75,7 +75,7 @@ def read(index: Object, url: str, most: Bounds) -> Snapshot | None:
 
 # Only the index's id and the two positions name such an entity: the URL of a page may change.
 def page_key(snapshot: Snapshot, position: int) -> str:
-    """What names a page, whatever its URL.
+    """Return a key for a page that does not depend on its URL.
 
     :param position: in the index's list, from 0
     """
@@ -83,7 +83,7 @@ def page_key(snapshot: Snapshot, position: int) -> str:
 
 
 def entry_id(key: str, position: int) -> str:
-    """The identity of an entity that has none: the next snapshot gives it another one.
+    """Return an id for an entity without one; it is different in the next snapshot.
 
     :param key: of its page
     :param position: in its page, from 0, in the order of the page
@@ -92,13 +92,13 @@ def entry_id(key: str, position: int) -> str:
 
 
 def prefix_of(key: str) -> str | None:
-    """What the ids of all entities of a page's snapshot begin with; None if the key is no such page's."""
+    """Return the beginning of the ids of a page's snapshot; None if the key is not of a snapshot's page."""
     return key[: key.rindex(":") + 1] if key.startswith(NAMESPACE) else None
 
 
 # Snapshot: "Its pages' entities have no Content-ID and no operation"; and no page leads to another.
 def page(document: FeedDocument, key: str) -> FeedDocument:
-    """A page of a snapshot, whose entities without an identity have one."""
+    """Return the page of a snapshot, with ids for entities without one."""
     # FeedDocument has the entities in the order of the page reversed.
     entries = list(document.entries)
     for position, entry in enumerate(reversed(entries)):

@@ -1,4 +1,4 @@
-"""Deleted entries (RFC 6721), in Atom and, by the same element, in RSS."""
+"""Reads deleted entries (RFC 6721) of Atom and RSS."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ DELETED_ENTRY = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
 
 
 # RFC 6721, 3: an at:deleted-entry must have a ref and a when; the links inside it are not the feed's.
-def read(elements: Iterable[_Element], problems: list[Problem], most: Bounds) -> list[Tombstone]:
+def read(elements: Iterable[_Element], problems: list[Problem], bounds: Bounds) -> list[Tombstone]:
     """Read at:deleted-entry elements, as many as there may be entries; faults are added to `problems`."""
     found: list[Tombstone] = []
     for number, element in enumerate(elements, 1):
-        if number > most.entries:
-            problems.append(limits.too_many(most))
+        if number > bounds.entries:
+            problems.append(limits.too_many(bounds))
             break
         ref = identifier(element.get("ref"))
         if ref is None:

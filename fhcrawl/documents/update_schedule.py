@@ -1,4 +1,4 @@
-"""What a head section says of when its feed changes: RSS's own words, and RSS 1.0's syndication module."""
+"""Reads when a feed changes: elements of RSS 2.0, and of RSS 1.0's syndication module."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.model import Rhythm
+from fhcrawl.documents.model import UpdateSchedule
 from fhcrawl.documents.xml import elements
 
 if TYPE_CHECKING:
@@ -21,26 +21,26 @@ DAY = 24 * HOUR
 # Syndication module, updatePeriod: "Acceptable values are: hourly, daily, weekly, monthly, yearly."
 PERIODS = {"hourly": HOUR, "daily": DAY, "weekly": 7 * DAY, "monthly": 30 * DAY, "yearly": 365 * DAY}
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-LONGEST_NUMBER = 9  # digits; more are a mistake
-NOTHING = Rhythm()
+LONGEST_NUMBER = 9  # digits
+EMPTY = UpdateSchedule()
 
 
-def read(head: Head, namespace: str) -> Rhythm | None:
-    """Read the children of a head section; None if it says nothing.
+def read(head: Head, namespace: str) -> UpdateSchedule | None:
+    """Read the children of a head section; return None if there is no schedule.
 
-    :param namespace: of RSS's own names
+    :param namespace: of RSS's own elements
     """
     if head.keys().isdisjoint(_names(namespace)):
         return None
     period = _period(head)
-    rhythm = Rhythm(
+    schedule = UpdateSchedule(
         ttl=_number(elements.line_of(head, f"{namespace}ttl")),
         period=period,
         base=None if period is None else _base(head),
         skip_hours=sorted(set(_hours(head, namespace))),
         skip_days=sorted(set(_days(head, namespace))),
     )
-    return None if rhythm == NOTHING else rhythm
+    return None if schedule == EMPTY else schedule
 
 
 @cache
@@ -72,7 +72,7 @@ def _base(head: Head) -> str | None:
     return None if base is None else f"{base.rstrip('Z').partition('.')[0]}Z"
 
 
-# RSS 2.0, skipHours: "a number between 0 and 23, representing a time in GMT". Those who count from 1 have 24.
+# RSS 2.0, skipHours: "a number between 0 and 23, representing a time in GMT". Some count from 1 to 24.
 def _hours(head: Head, namespace: str) -> Iterator[int]:
     for text in _children(head, f"{namespace}skipHours", "hour"):
         if text.isascii() and text.isdecimal() and len(text) <= len("24") and int(text) <= 24:  # noqa: PLR2004

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents.formats.atom import STANDS_IN
+from fhcrawl.documents.formats.atom import PLACEHOLDER
 from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, XML_BASE
@@ -180,7 +180,7 @@ class ArchiveSet:
         own = _copy(element)
         # They say where the entry came from, which may change from crawl to crawl.
         own.attrib.pop(XML_BASE, "")
-        for child in [child for child in own if child.get(STANDS_IN) is not None]:
+        for child in [child for child in own if child.get(PLACEHOLDER) is not None]:
             own.remove(child)
         digest = hashlib.blake2b(digest_size=16)
         digest.update(json.dumps([getattr(entry, name) for name in READ_AGAIN]).encode())

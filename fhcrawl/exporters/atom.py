@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 from fhcrawl.documents.formats import atom
-from fhcrawl.documents.formats.atom import ENTRY, STANDS_IN
+from fhcrawl.documents.formats.atom import ENTRY, PLACEHOLDER
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, XHTML
 from fhcrawl.exporters.entries import EntryFormat, leaf, verbatim
@@ -30,7 +30,7 @@ _BEGIN, _END = f'<atom:content xmlns:atom="{ATOM[1:-1]}" xmlns=""', "</atom:cont
 
 def read(entry: _Element) -> Entry:
     """Read an atom:entry."""
-    return atom.read_entry(entry, "", [], 1)
+    return atom.read_entry(entry, "", atom.VOCABULARY, [], 1)
 
 
 def says(child: _Element, name: str) -> bool:
@@ -53,20 +53,20 @@ def complete(entry: _Element, fields: Fields) -> None:
     _put_date(entry, "updated", fields["updated"])
     if entry.find(f"{ATOM}updated") is None:
         time = leaf(f"{ATOM}updated", fields["published"] or UNKNOWN_TIME)
-        time.set(STANDS_IN, "published" if fields["published"] else "nothing")
+        time.set(PLACEHOLDER, "published" if fields["published"] else "nothing")
         entry.append(time)
     if entry.find(f"{ATOM}title") is None:
         entry.append(leaf(f"{ATOM}title"))
     if entry.find(f"{ATOM}content") is None and not any(says(child, "link") for child in entry):
         link = leaf(f"{ATOM}link", rel="alternate", href=fields["document"] or fields["feed"])
-        link.set(STANDS_IN, "document")
+        link.set(PLACEHOLDER, "document")
         entry.append(link)
 
 
 def _put_date(entry: _Element, name: str, value: str | None) -> None:
     """Leave a date that can be read and is in the form of RFC 3339 as it is."""
     tag = f"{ATOM}{name}"
-    dates = [date for date in entry.iterchildren(tag) if date.get(STANDS_IN) is None]
+    dates = [date for date in entry.iterchildren(tag) if date.get(PLACEHOLDER) is None]
     if not dates or (value and len(dates) == 1 and DATE.fullmatch((dates[0].text or "").strip())):
         return
     for date in dates:

@@ -24,7 +24,7 @@ TOMBSTONES = DELETED_ENTRY[1:].partition("}")[0]
 PREFIXES: dict[str, str] = {
     "fh": FH[1:-1],
     "at": TOMBSTONES,
-    "fx": atom_reader.STANDS_IN[1:].partition("}")[0],
+    "fx": atom_reader.PLACEHOLDER[1:].partition("}")[0],
 }
 
 

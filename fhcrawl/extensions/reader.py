@@ -12,7 +12,7 @@ from scrapy import signals
 from fhcrawl.crawling import parser, responses
 from fhcrawl.crawling.context import feed_of, find_context
 from fhcrawl.crawling.parser_process import ReaderProcess
-from fhcrawl.documents import IS_LIST, DocumentList
+from fhcrawl.documents import as_feed
 from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.extensions import required
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.crawling.parser import Job
-    from fhcrawl.documents import FeedDocument
+    from fhcrawl.documents import DocumentList, FeedDocument
 
     Task = asyncio.Task[FeedDocument | DocumentList]
 
@@ -133,10 +133,7 @@ class ReaderExtension:
 
         :raises NotAFeedError: if it is none, or if it cannot be read
         """
-        found = self.read_any(response)
-        if isinstance(found, DocumentList):
-            raise NotAFeedError(ReasonKind.NOT_A_FEED, IS_LIST)
-        return found
+        return as_feed(self.read_any(response))
 
     def read_any(self, response: Response) -> FeedDocument | DocumentList:
         """The feed document of a response, or the list of documents.

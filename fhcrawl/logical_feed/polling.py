@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.request import parse_http_list
 
-from fhcrawl.documents import Rhythm
+from fhcrawl.documents import UpdateSchedule
 from fhcrawl.documents.dates import elapsed, shift, utc
 from fhcrawl.reasons import Retry
 
@@ -41,7 +41,7 @@ class Poll(NamedTuple):
     :param polled: when its subscription document was last asked for
     :param fresh: for how many seconds from then its server calls that fresh; None if it does not say
     :param retry_after: before which its server wants no request
-    :param rhythm: what the document says
+    :param update_schedule: what the document says
     :param changed: when the feed was last found to have changed
     :param interval: seconds between two such times on average; None if there were not two
     """
@@ -49,7 +49,7 @@ class Poll(NamedTuple):
     polled: str
     fresh: int | None = None
     retry_after: str | None = None
-    rhythm: Rhythm = Rhythm()
+    update_schedule: UpdateSchedule = UpdateSchedule()
     changed: str | None = None
     interval: int | None = None
 
@@ -74,26 +74,26 @@ def next_due(poll: Poll, gaps: Iterable[Reason], limits: Limits) -> str:
 
     :param gaps: the reasons why the feed is not complete
     """
-    regular = max(poll.fresh or 0, _rhythmic(poll), _habitual(poll))
+    regular = max(poll.fresh or 0, _scheduled_interval(poll), _habitual(poll))
     # What is missing is looked for again when that is due, even if no news can be expected yet.
     seconds = min([regular, *(_gap(reason, poll) for reason in gaps if reason.kind.retry is not Retry.NEVER)])
     if poll.retry_after is not None:
         seconds = max(seconds, elapsed(poll.polled, poll.retry_after))
     latest = shift(poll.polled, limits.longest)
     due = shift(poll.polled, min(max(seconds, limits.shortest), limits.longest))
-    return min(_not_skipped(due, poll.rhythm, latest), latest)
+    return min(_not_skipped(due, poll.update_schedule, latest), latest)
 
 
 # RSS 2.0, ttl: "It's a number of minutes that indicates how long a channel can be cached before refreshing
 # from the source."
-def _rhythmic(poll: Poll) -> int:
-    rhythm = poll.rhythm
-    period = rhythm.period or 0
+def _scheduled_interval(poll: Poll) -> int:
+    update_schedule = poll.update_schedule
+    period = update_schedule.period or 0
     # Syndication module, updateBase: "Defines a base date to be used in concert with updatePeriod and
     # updateFrequency to calculate the publishing schedule."
-    if rhythm.period is not None and rhythm.base is not None:
-        period -= elapsed(rhythm.base, poll.polled) % rhythm.period
-    return max((rhythm.ttl or 0) * 60, period)
+    if update_schedule.period is not None and update_schedule.base is not None:
+        period -= elapsed(update_schedule.base, poll.polled) % update_schedule.period
+    return max((update_schedule.ttl or 0) * 60, period)
 
 
 def _habitual(poll: Poll) -> int:
@@ -111,11 +111,11 @@ def _gap(reason: Reason, poll: Poll) -> int:
 # RSS 2.0, skipHours: "aggregators, if they support the feature, may not read the channel on hours listed in
 # the skipHours element"; skipDays: "Aggregators may not read the channel during days listed in the skipDays
 # element."
-def _not_skipped(due: str, rhythm: Rhythm, latest: str) -> str:
-    if len(rhythm.skip_hours) == HOURS or len(rhythm.skip_days) == DAYS:
+def _not_skipped(due: str, update_schedule: UpdateSchedule, latest: str) -> str:
+    if len(update_schedule.skip_hours) == HOURS or len(update_schedule.skip_days) == DAYS:
         return due
     moment = datetime.fromisoformat(due.rstrip("Z"))
-    while moment.hour in rhythm.skip_hours or moment.weekday() in rhythm.skip_days:
+    while moment.hour in update_schedule.skip_hours or moment.weekday() in update_schedule.skip_days:
         moment = moment.replace(minute=0, second=0) + timedelta(hours=1)
     return f"{moment.isoformat()}Z"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from fhcrawl.documents.lists import Listed
+    from fhcrawl.documents.lists import ListedDocument
     from fhcrawl.logical_feed import Link, Place, Role, Version, Winner
     from fhcrawl.reasons import ReasonKind
 
@@ -111,7 +111,7 @@ class DocumentResult:
     versions: list[Version] = field(default_factory=list)
     deletions: list[Version] = field(default_factory=list)
     uncounted: str | None = None
-    parts: list[Listed] | None = None
+    parts: list[ListedDocument] | None = None
     replaces: str | None = None
     present: frozenset[str] | None = None
     counts: Counter[str] = field(default_factory=Counter)

@@ -19,7 +19,8 @@ from fhcrawl.crawling import reading, requests, responses, subscriptions, wordpr
 from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
-from fhcrawl.documents import IS_LIST, DocumentList, snapshot
+from fhcrawl.documents import DocumentList, snapshot
+from fhcrawl.documents.lists import IS_LIST
 from fhcrawl.exceptions import NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension

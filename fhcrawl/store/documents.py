@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from fhcrawl.documents.lists import Listed
+    from fhcrawl.documents.lists import ListedDocument
     from fhcrawl.logical_feed.results import DocumentResult
     from fhcrawl.store.session import Session
 
@@ -46,7 +46,7 @@ class Documents(Repository):
             row = rows.find_document(connection, self._session.find_id(connection, feed), key)
         return None if row is None else Step.of(row)
 
-    def find_first_unread(self, feed: str, parts: list[Listed]) -> int:
+    def find_first_unread(self, feed: str, parts: list[ListedDocument]) -> int:
         """Return the position of the first part of a list that is not processed; if none is, their number."""
         with self._database.lookup() as connection:
             feed_id = self._session.find_id(connection, feed)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row
 
-    from fhcrawl.documents.lists import Listed
+    from fhcrawl.documents.lists import ListedDocument
     from fhcrawl.logical_feed.results import DocumentResult
     from fhcrawl.store.upserts import Upserts
 
@@ -38,7 +38,7 @@ def part_rows(feed_id: int, result: DocumentResult) -> Iterator[dict[str, object
         behind = key
 
 
-def unlisted(connection: Connection, feed_id: int, parts: list[Listed]) -> list[int]:
+def unlisted(connection: Connection, feed_id: int, parts: list[ListedDocument]) -> list[int]:
     """The numbers of the documents that a feed's list named, and names no more."""
     listed = {part.key for part in parts}
     named = select(documents.c.id, documents.c.key).where(is_part(feed_id))
@@ -78,7 +78,7 @@ def unread_behind(connection: Connection, row: Row[Any]) -> Step | None:
     return unread(connection, connection.execute(behind).first())
 
 
-def first_unread(connection: Connection, feed_id: int, parts: list[Listed]) -> int:
+def first_unread(connection: Connection, feed_id: int, parts: list[ListedDocument]) -> int:
     """The position of the first part that is not processed; how many they are, if none is."""
     processed = select(documents.c.key).where(is_part(feed_id), IS_PROCESSED)
     read = set(connection.scalars(processed))

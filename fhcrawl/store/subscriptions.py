@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import case, exists, func, null, select
 
-from fhcrawl.documents import Rhythm
+from fhcrawl.documents import UpdateSchedule
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.polling import Poll, interval
@@ -161,5 +161,5 @@ def _poll(row: Row[Any]) -> Poll:
     changed, average = row.changed, row.change_seconds
     if row.news is not None and row.news != changed:
         changed, average = row.news, interval(changed, average, row.news)
-    rhythm = Rhythm(**json.loads(row.rhythm)) if row.rhythm else Rhythm()
+    rhythm = UpdateSchedule(**json.loads(row.rhythm)) if row.rhythm else UpdateSchedule()
     return Poll(row.polled, row.fresh_seconds, row.retry_after, rhythm, changed, average)

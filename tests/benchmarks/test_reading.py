@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.documents import read
 from fhcrawl.documents.xml import parsing
 from tests.benchmarks.chain import Chain
 from tests.benchmarks.measuring import ROOT
 from tests.benchmarks.reading import FORMATS, URL, rss
+from tests.feeds import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,8 @@ from lxml import etree
 from pyarrow import parquet
 
 from fhcrawl.crawling import subscriptions
-from fhcrawl.documents import read
 from fhcrawl.items import FIELDS
-from tests.feeds import E, atom, rss, tombstone
+from tests.feeds import E, atom, read, rss, tombstone
 from tests.projects import read_export
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from fhcrawl import documents, logical_feed
 from fhcrawl.crawling import parser, spool
 from fhcrawl.crawling.parser import Job
 from fhcrawl.documents import Bounds, Entry
-from fhcrawl.documents.pieces import InPieces, pieces
+from fhcrawl.documents.entry_batches import EntryBatches, batches_of
 from tests.feeds import E, atom, feed_of, read_feed, rss
 from tests.spooling import in_pieces
 
@@ -28,7 +28,7 @@ def job(body: str, most: Bounds | None = None) -> Job:
 
 
 def sizes(entries: Sequence[Entry]) -> list[int]:
-    return [len(piece) for piece in pieces(entries)]
+    return [len(piece) for piece in batches_of(entries)]
 
 
 def sent(document: documents.FeedDocument) -> documents.FeedDocument:
@@ -62,7 +62,7 @@ def test_entries_in_pieces_are_those_in_memory(body: str) -> None:
     whole = read_feed(job(body))
     with in_pieces(700):
         found = read_feed(job(body))
-        assert isinstance(found.entries, InPieces)
+        assert isinstance(found.entries, EntryBatches)
         assert [list(found.entries), list(sent(found).entries)] == [whole.entries] * 2
         assert len(found.entries) == len(whole.entries)
         found.entries = whole.entries

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fhcrawl.documents import FeedDocument, read
+from fhcrawl.documents import FeedDocument
 from fhcrawl.exceptions import NotAFeedError
-from tests.feeds import said
+from tests.feeds import read, said
 
 DATA = Path(__file__).parent.parent / "data" / "documents"
 FEEDS = sorted(path for path in DATA.iterdir() if path.suffix != ".json")
@@ -288,11 +288,7 @@ TOKENS = st.sampled_from(
         ),
     ]
 )
-EDIT = st.tuples(
-    st.integers(0, 4000),
-    st.integers(0, 40),
-    st.one_of(TOKENS, st.binary(max_size=8)),
-)
+EDIT = st.tuples(st.integers(0, 4000), st.integers(0, 40), st.one_of(TOKENS, st.binary(max_size=8)))
 ATTRIBUTE_PARTS = st.sampled_from(
     [
         "http://",

@@ -6,12 +6,15 @@ import calendar
 import re
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import feedparser
 import pytest
 
-from fhcrawl.documents import Entry, FeedDocument, read
+from tests.feeds import read
+
+if TYPE_CHECKING:
+    from fhcrawl.documents import Entry, FeedDocument
 
 DATA = Path(__file__).parent.parent / "data"
 FEEDS = sorted(

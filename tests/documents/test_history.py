@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fhcrawl.documents import FeedDocument, read
+from fhcrawl.documents import FeedDocument
 from fhcrawl.logical_feed import Kind, Link, Role, behind, kind
+from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed"
 FH = 'xmlns:fh="http://purl.org/syndication/history/1.0" xmlns:atom="http://www.w3.org/2005/Atom"'

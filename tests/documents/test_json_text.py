@@ -8,9 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fhcrawl.documents import Bounds, json_text, read
+from fhcrawl.documents import Bounds, json_text
 from fhcrawl.documents.json_text import Json, parse
 from fhcrawl.exceptions import NotAFeedError
+from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed.json"
 FEED = '{"version":"https://jsonfeed.org/version/1.1",'
@@ -86,14 +87,14 @@ def test_items_may_be_more_than_values_at_once_and_commas_in_texts_are_none() ->
     body = (
         FEED + '"items":[' + ",".join(json.dumps({"id": str(n), "summary": text}) for n in range(20)) + "]}"
     )
-    document = read(body.encode(), LOCATION, most=Bounds(elements=10))
+    document = read(body.encode(), LOCATION, bounds=Bounds(elements=10))
     assert [entry.id for entry in document.entries] == [str(n) for n in range(20)]
     assert {entry.summary for entry in document.entries} == {text}
     assert document.problems == []
 
 
 def test_what_stands_behind_too_many_items_is_read() -> None:
-    document = read((FEED + '"items":[1,2,3,4],"title":"t"}').encode(), LOCATION, most=Bounds(2, 3))
+    document = read((FEED + '"items":[1,2,3,4],"title":"t"}').encode(), LOCATION, bounds=Bounds(2, 3))
     assert document.title == "t"
     assert [problem.kind for problem in document.problems] == ["no-id", "no-id", "no-id", "too-many"]
 
@@ -115,7 +116,7 @@ def test_too_many_values_take_no_memory(value: str) -> None:
 def test_item_with_a_text_that_is_too_long_is_left_out_without_being_decoded(field: str) -> None:
     items = [{"id": "1"}, {"id": "2", field: "\N{GRINNING FACE}" + "x" * json_text.LARGE}, {"id": "3"}]
     body = (FEED + '"items":' + json.dumps(items) + "}").encode()
-    document = read(body, LOCATION, keep_originals=True, most=Bounds(text=1000))
+    document = read(body, LOCATION, keep_originals=True, bounds=Bounds(text=1000))
     assert [entry.id for entry in document.entries] == ["1", "3"]
     assert [(problem.kind, problem.entry) for problem in document.problems] == [("too-long", "entry 2")]
 
@@ -124,5 +125,5 @@ def test_item_with_a_text_that_is_too_long_is_left_out_without_being_decoded(fie
 def test_length_of_a_text_is_that_of_its_characters_and_not_of_their_escapes(character: str) -> None:
     items = [{"id": "1", "content_text": character * 999 + "."}]
     body = (FEED + '"items":' + json.dumps(items) + " " * json_text.LARGE + "}").encode()
-    document = read(body, LOCATION, most=Bounds(text=1000))
+    document = read(body, LOCATION, bounds=Bounds(text=1000))
     assert [entry.id for entry in document.entries] == ["1"]

@@ -4,9 +4,10 @@ import tracemalloc
 
 import pytest
 
-from fhcrawl.documents import Bounds, read
+from fhcrawl.documents import Bounds
 from fhcrawl.exceptions import NotAFeedError
 from tests.documents.test_proportion import LOCATION, SOUND, feed
+from tests.feeds import read
 
 
 @pytest.mark.parametrize("more", ["", " " * 2**20], ids=["whole", "in pieces"])
@@ -23,9 +24,9 @@ def test_element_with_many_attributes_is_refused(more: str) -> None:
 def test_attributes_of_a_document_in_one_piece_are_counted_and_those_in_texts_are_none() -> None:
     entry = "<entry><id a='b' c='d=>'>a=b</id></entry>"
     body = feed(entry * 20)
-    assert len(read(body, LOCATION, most=Bounds(elements=61)).entries) == 20
+    assert len(read(body, LOCATION, bounds=Bounds(elements=61)).entries) == 20
     with pytest.raises(NotAFeedError, match="more than 60 attributes"):
-        read(body, LOCATION, most=Bounds(elements=60))
+        read(body, LOCATION, bounds=Bounds(elements=60))
 
 
 def test_references_to_entities_count_as_elements() -> None:
@@ -33,9 +34,9 @@ def test_references_to_entities_count_as_elements() -> None:
         return feed(f"<title>{'&a;&lt;' * count}</title>", before='<!DOCTYPE feed [<!ENTITY a "b">]>')
 
     most = Bounds(elements=104)
-    assert read(document(100), LOCATION, most=most).fault is None
+    assert read(document(100), LOCATION, bounds=most).fault is None
     with pytest.raises(NotAFeedError, match="more than 104 elements"):
-        read(document(101), LOCATION, most=most)
+        read(document(101), LOCATION, bounds=most)
 
 
 def test_links_with_too_many_relations_are_refused() -> None:
@@ -52,7 +53,7 @@ def test_tombstones_are_as_many_as_entries(where: str) -> None:
     body = feed(
         f"<at:deleted-entry ref='a'/>{where}" * 3, "xmlns:at='http://purl.org/atompub/tombstones/1.0'"
     )
-    document = read(body, LOCATION, most=Bounds(entries=2))
+    document = read(body, LOCATION, bounds=Bounds(entries=2))
     assert len(document.tombstones) == 2
     assert [problem.kind for problem in document.problems if problem.kind == "too-many"] == ["too-many"]
 
@@ -71,7 +72,7 @@ def test_parts_beyond_the_bound_take_no_memory() -> None:
     body = b"--b\r\n\r\n\r\n" * 50_000 + b"--b--"
     tracemalloc.start()
     try:
-        document = read(body, LOCATION, "multipart/mixed; boundary=b", most=Bounds(entries=10))
+        document = read(body, LOCATION, "multipart/mixed; boundary=b", bounds=Bounds(entries=10))
         assert tracemalloc.get_traced_memory()[1] < len(body)
     finally:
         tracemalloc.stop()

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fhcrawl.documents import Bounds, DocumentList, FeedDocument, read, read_any
+from fhcrawl import documents
+from fhcrawl.documents import Bounds, DocumentList, FeedDocument
 from fhcrawl.documents.lists import URI_LIST
 from fhcrawl.exceptions import NotAFeedError
 
@@ -17,7 +18,7 @@ LOCATION = "https://feeds.example/snapshots/latest"
 
 
 def read_file(path: Path, location: str) -> DocumentList | FeedDocument:
-    return read_any(path.read_bytes(), location, TYPES[path.suffix])
+    return documents.read(path.read_bytes(), location, TYPES[path.suffix])
 
 
 @pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
@@ -39,12 +40,14 @@ def test_list_of_uris_is_a_folders_or_none() -> None:
 
 def test_list_is_no_feed() -> None:
     with pytest.raises(NotAFeedError, match="a list of documents"):
-        read(next(path for path in LISTS if path.suffix == ".index").read_bytes(), LOCATION)
+        documents.as_feed(
+            documents.read(next(path for path in LISTS if path.suffix == ".index").read_bytes(), LOCATION)
+        )
 
 
 def test_folder_of_too_many_files_is_an_error() -> None:
     body, most = b"file:///feeds/a\r\n" * 3, Bounds(entries=3)
-    assert isinstance(read_any(body, "file:///feeds/", URI_LIST, most=most), DocumentList)
+    assert isinstance(documents.read(body, "file:///feeds/", URI_LIST, bounds=most), DocumentList)
     with pytest.raises(NotAFeedError) as caught:
-        read_any(body + body, "file:///feeds/", URI_LIST, most=most)
+        documents.read(body + body, "file:///feeds/", URI_LIST, bounds=most)
     assert caught.value.bound == "too-many-documents"

@@ -6,25 +6,10 @@ import time
 
 import pytest
 
-from fhcrawl.documents import Entry, FeedDocument, read
+from tests.documents.formats.test_rss import LOCATION, NAMESPACES, read_item, read_rss
+from tests.feeds import read
 
-LOCATION = "http://feeds.example/dir/feed"
-NAMESPACES = (
-    'xmlns:atom="http://www.w3.org/2005/Atom" xmlns:dc="http://purl.org/dc/elements/1.1/" '
-    'xmlns:old="http://purl.org/dc/elements/1.0/" xmlns:dcterms="http://purl.org/dc/terms/" '
-    'xmlns:media="http://search.yahoo.com/mrss/" xmlns:itunes="http://www.itunes.com/DTDs/Podcast-1.0.dtd" '
-    'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
-)
 RDF = 'xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"'
-
-
-def read_rss(inside: str) -> FeedDocument:
-    return read(f"<rss {NAMESPACES}><channel>{inside}</channel></rss>".encode(), LOCATION)
-
-
-def read_item(inside: str) -> Entry:
-    (item,) = read_rss(f"<item>{inside}</item>").entries
-    return item
 
 
 @pytest.mark.parametrize(

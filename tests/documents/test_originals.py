@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from lxml import etree
 
-from fhcrawl.documents import read
 from tests.documents.test_detection import FEEDS, LOCATION, XML_FEEDS, name_of
+from tests.feeds import read
 
 if TYPE_CHECKING:
     from pathlib import Path

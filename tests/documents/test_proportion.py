@@ -14,19 +14,16 @@ import pytest
 from lxml import etree
 
 from fhcrawl.crawling.parser import Job
-from fhcrawl.documents import Bounds, FeedDocument, html, link_header, read
+from fhcrawl.documents import Bounds, FeedDocument, html, link_header
 from fhcrawl.documents.xml import elements, encoding
 from fhcrawl.exceptions import NotAFeedError
-from tests.feeds import read_feed
+from tests.feeds import read, read_feed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-pytestmark = [
-    pytest.mark.timeout(60),
-    pytest.mark.full_lane("measures what documents of some MB cost"),
-]
+pytestmark = [pytest.mark.timeout(60), pytest.mark.full_lane("measures what documents of some MB cost")]
 
 LOCATION = "http://feeds.example/dir/feed"
 ATOM = "http://www.w3.org/2005/Atom"

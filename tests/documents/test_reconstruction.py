@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhcrawl.documents import FeedDocument, read
-from fhcrawl.logical_feed import (
-    Kind,
-    Outcome,
-    Place,
-    Version,
-    Winner,
-    behind,
-    decide,
-    digest,
-    identity,
-    kind,
-)
+from fhcrawl.logical_feed import Kind, Outcome, Place, Version, Winner, behind, decide, digest, identity, kind
 from fhcrawl.logical_feed.ordering import latest_time, order
+from tests.feeds import read
+
+if TYPE_CHECKING:
+    from fhcrawl.documents import FeedDocument
 
 FH = 'xmlns:fh="http://purl.org/syndication/history/1.0"'
 LATEST = latest_time("2020-01-01T00:00:00Z")

@@ -41,10 +41,7 @@ def test_index_is_read() -> None:
 
 
 def test_index_of_the_2015_draft_is_read_from_when_it_was_started() -> None:
-    pages = [
-        "https://feeds.example/snapshot/2015-06-23T00:36:45.885Z/0",
-        "https://feeds.example/snapshots/1",
-    ]
+    pages = ["https://feeds.example/snapshot/2015-06-23T00:36:45.885Z/0", "https://feeds.example/snapshots/1"]
     assert read_json(DRAFT) == Snapshot("2015-06-23T00:36:45.885Z", "2015-06-23T00:36:45.885Z", pages)
 
 

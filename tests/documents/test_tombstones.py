@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from fhcrawl.documents import FeedDocument, Tombstone, read
+from fhcrawl.documents import FeedDocument, Tombstone
+from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed"
 AT = 'xmlns:at="http://purl.org/atompub/tombstones/1.0"'

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from fhcrawl.documents import Rhythm, read
-from tests.feeds import E, atom, rss
+from fhcrawl.documents import UpdateSchedule
+from tests.feeds import E, atom, read, rss
 
 SY = ' xmlns:sy="http://purl.org/rss/1.0/modules/syndication/"'
 DAY = 86400
 
 
-def rhythm(head: str) -> Rhythm | None:
-    return read(rss([E("1")], head=head).encode(), "http://example.org/").rhythm
+def update_schedule(head: str) -> UpdateSchedule | None:
+    return read(rss([E("1")], head=head).encode(), "http://example.org/").update_schedule
 
 
-def syndication(**elements: str) -> Rhythm | None:
-    return rhythm("".join(f"<sy:{name}{SY}>{text}</sy:{name}>" for name, text in elements.items()))
+def syndication(**elements: str) -> UpdateSchedule | None:
+    return update_schedule("".join(f"<sy:{name}{SY}>{text}</sy:{name}>" for name, text in elements.items()))
 
 
 @pytest.mark.parametrize("document", [atom([E("1")]), rss([E("1")]), '{"version": "1.1", "items": []}'])
 def test_most_feeds_say_nothing(document: str) -> None:
     document = document.replace('"1.1"', '"https://jsonfeed.org/version/1.1"')
-    assert read(document.encode(), "http://example.org/").rhythm is None
+    assert read(document.encode(), "http://example.org/").update_schedule is None
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_most_feeds_say_nothing(document: str) -> None:
     [("60", 60), (" 5\n", 5), ("0", None), ("-5", None), ("soon", None), ("9" * 10, None), ("٣", None)],
 )
 def test_ttl_is_a_number_of_minutes(text: str, minutes: int | None) -> None:
-    found = rhythm(f"<ttl>{text}</ttl>")
+    found = update_schedule(f"<ttl>{text}</ttl>")
     assert (found and found.ttl) == minutes
 
 
@@ -63,4 +63,4 @@ def test_period_is_divided_by_the_frequency(said: dict[str, str], seconds: int |
     ],
 )
 def test_base_is_a_time_without_fractions(text: str, base: str | None) -> None:
-    assert syndication(updateBase=text) == Rhythm(period=DAY, base=base)
+    assert syndication(updateBase=text) == UpdateSchedule(period=DAY, base=base)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from fhcrawl.documents import read
 from fhcrawl.exporters import documents, entries
 from fhcrawl.exporters.documents import FORMATS, Head
 from fhcrawl.items import FIELDS
+from tests.feeds import read
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import feedparser
 import pytest
 
-from fhcrawl.documents import read
 from fhcrawl.exporters.documents import FORMATS
 from fhcrawl.exporters.feeds import Wanted, write_archives
 from fhcrawl.store import Store
 from tests.documents.test_detection import FEEDS, LOCATION
+from tests.feeds import read
 from tests.projects import read_export
 
 if TYPE_CHECKING:

@@ -56,12 +56,12 @@ def changed_readers(project: Project, statements: str) -> str:
         "from pathlib import Path\n"
         "if sys.orig_argv[-3:-1] == ['-m', 'fhcrawl.crawling.parser']:\n"
         "    from fhcrawl import documents\n"
-        "    read = documents.read_any\n"
+        "    read = documents.read\n"
         "    def changed(body, *args, **kwargs):\n"
         "        if b'MARKED' in body:\n"
         f"            {statements}\n"
         "        return read(body, *args, **kwargs)\n"
-        "    documents.read_any = changed\n",
+        "    documents.read = changed\n",
     )
 
 

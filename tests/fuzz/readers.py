@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fhcrawl.crawling.subscriptions import from_file
-from fhcrawl.documents import Bounds, FeedDocument, dates, html, json_text, link_header, read, snapshot
+from fhcrawl.documents import Bounds, FeedDocument, dates, html, json_text, link_header, snapshot
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
+from tests.feeds import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable

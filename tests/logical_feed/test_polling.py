@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fhcrawl.documents import Rhythm
+from fhcrawl.documents import UpdateSchedule
 from fhcrawl.documents.dates import elapsed, shift
 from fhcrawl.logical_feed import Reason
 from fhcrawl.logical_feed.polling import LONGEST, Limits, Poll, freshness, interval, next_due
@@ -22,8 +22,8 @@ WIDE = Limits(0, 30 * DAY)
 seconds = st.integers(0, 40 * DAY)
 times = seconds.map(lambda before: shift(NOW, -before))
 limits = st.tuples(st.integers(0, 2 * DAY), seconds).map(lambda two: Limits(min(two), max(two)))
-rhythms = st.builds(
-    Rhythm,
+update_schedules = st.builds(
+    UpdateSchedule,
     ttl=st.none() | st.integers(1, 10**9),
     period=st.none() | st.integers(1, 366 * DAY),
     base=st.none() | st.integers(-(10**9), 10**9).map(lambda away: shift(NOW, away)),
@@ -35,7 +35,7 @@ polls = st.builds(
     polled=st.just(NOW),
     fresh=st.none() | st.integers(0, LONGEST),
     retry_after=st.none() | seconds.map(lambda later: shift(NOW, later)),
-    rhythm=rhythms,
+    update_schedule=update_schedules,
     changed=st.none() | times,
     interval=st.none() | seconds,
 )
@@ -78,11 +78,11 @@ def test_due_waits_for_the_server_as_long_as_the_limits_let_it(
 def test_due_is_at_no_time_to_be_skipped_unless_the_limits_end_first(
     poll: Poll, missing: list[Reason], within: Limits
 ) -> None:
-    rhythm = poll.rhythm
-    assume(len(rhythm.skip_hours) < 24 and len(rhythm.skip_days) < 7)
+    update_schedule = poll.update_schedule
+    assume(len(update_schedule.skip_hours) < 24 and len(update_schedule.skip_days) < 7)
     due = next_due(poll, missing, within)
     # Asked again from there, with nothing else to wait for, it is due at once.
-    at_due = Poll(due, rhythm=replace(rhythm, ttl=None, period=None, base=None))
+    at_due = Poll(due, update_schedule=replace(update_schedule, ttl=None, period=None, base=None))
     assert wait(at_due) == 0 or elapsed(NOW, due) == within.longest
 
 
@@ -147,20 +147,23 @@ def test_quiet_feed_is_asked_for_ever_more_rarely() -> None:
     [
         (Poll(NOW), 0),
         (Poll(NOW, fresh=600), 600),
-        (Poll(NOW, rhythm=Rhythm(ttl=60)), HOUR),
-        (Poll(NOW, fresh=600, rhythm=Rhythm(ttl=60)), HOUR),
-        (Poll(NOW, rhythm=Rhythm(period=DAY)), DAY),
+        (Poll(NOW, update_schedule=UpdateSchedule(ttl=60)), HOUR),
+        (Poll(NOW, fresh=600, update_schedule=UpdateSchedule(ttl=60)), HOUR),
+        (Poll(NOW, update_schedule=UpdateSchedule(period=DAY)), DAY),
         # At noon the next day, and with a base that is still to come at 12:40.
-        (Poll(NOW, rhythm=Rhythm(period=DAY, base="2000-01-01T12:00:00Z")), DAY - 34 * MINUTE - 56),
-        (Poll(NOW, rhythm=Rhythm(period=HOUR, base="2030-01-01T00:40:00Z")), 5 * MINUTE + 4),
+        (
+            Poll(NOW, update_schedule=UpdateSchedule(period=DAY, base="2000-01-01T12:00:00Z")),
+            DAY - 34 * MINUTE - 56,
+        ),
+        (Poll(NOW, update_schedule=UpdateSchedule(period=HOUR, base="2030-01-01T00:40:00Z")), 5 * MINUTE + 4),
         (Poll(NOW, changed=shift(NOW, -HOUR)), HOUR // 2),
         (Poll(NOW, changed=shift(NOW, -HOUR), interval=4 * HOUR), 2 * HOUR),
         (Poll(NOW, changed=shift(NOW, -4 * HOUR), interval=HOUR), 2 * HOUR),
         (Poll(NOW, retry_after=shift(NOW, 7)), 7),
-        (Poll(NOW, rhythm=Rhythm(skip_hours=[12, 13])), HOUR + 25 * MINUTE + 4),
-        (Poll(NOW, rhythm=Rhythm(skip_days=[4, 5])), 35 * HOUR + 25 * MINUTE + 4),
-        (Poll(NOW, rhythm=Rhythm(skip_hours=list(range(24)))), 0),
-        (Poll(NOW, rhythm=Rhythm(skip_days=list(range(7)))), 0),
+        (Poll(NOW, update_schedule=UpdateSchedule(skip_hours=[12, 13])), HOUR + 25 * MINUTE + 4),
+        (Poll(NOW, update_schedule=UpdateSchedule(skip_days=[4, 5])), 35 * HOUR + 25 * MINUTE + 4),
+        (Poll(NOW, update_schedule=UpdateSchedule(skip_hours=list(range(24)))), 0),
+        (Poll(NOW, update_schedule=UpdateSchedule(skip_days=list(range(7)))), 0),
     ],
 )
 def test_what_is_said_and_known(poll: Poll, seconds: int) -> None:

@@ -18,7 +18,7 @@ NEVER = {"etag": None, "last_modified": None, "body_digest": None, "verdict": No
 
 
 def many_feeds(project: Project, count: int, archives: int = 12, long_chain: int = 2000) -> None:
-    """Fill a store with feeds of all kinds.
+    """FieldReader a store with feeds of all kinds.
 
     Of seven feeds, one has a gap, one is paged, one says nothing of its past, and one was never read. The
     first has a long chain with two gaps' worth of lost entries, and a title that would like to be markup.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.documents.lists import Listed
+from fhcrawl.documents.lists import ListedDocument
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import Place, Role, Verdict
 from fhcrawl.logical_feed.batches import CommitBatch
@@ -116,7 +116,7 @@ class TestRoundTrips:
         fetch = Fetch(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, Place(1, 0), NOW)
         store.documents.commit(DocumentResult(fetch), CommitBatch())
         for names in ("abc", "bd"):
-            parts = [Listed(name, f"http://example.org/{name}") for name in names]
+            parts = [ListedDocument(name, f"http://example.org/{name}") for name in names]
             before = wire.trips
             store.documents.commit(DocumentResult(fetch, parts=parts), CommitBatch())
             assert wire.trips - before == 2

@@ -5,20 +5,22 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import history, misplaced, modules, tombstones, update_schedule
-from fhcrawl.documents.dates import utc
-from fhcrawl.documents.model import Entry, FeedDocument, Problem
+from fhcrawl.documents import head, modules
+from fhcrawl.documents.entry_batches import change_entries
+from fhcrawl.documents.head import Vocabulary
+from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.modules import enclosure, person
-from fhcrawl.documents.pieces import change
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, XHTML
+from fhcrawl.documents.xml.layout import Place, XmlFormat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.modules import Fill
+    from fhcrawl.documents.model import FeedDocument
+    from fhcrawl.documents.modules import FieldReader
     from fhcrawl.documents.xml.elements import Head
     from fhcrawl.documents.xml.parsed import Parsed
 
@@ -26,78 +28,61 @@ ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
 AUTHOR = f"{ATOM}author"
 PLAIN = ("text", "html")
-# An attribute of what `scrapy export` has written only because RFC 4287 asks for it: it says where that comes
-# from, and that the entry itself has none.
-STANDS_IN = "{urn:x-fhcrawl:export}stands-in"
+# Marks elements that `scrapy export` writes only because RFC 4287 requires them, and that the entry
+# lacks; its value names the source of the content.
+PLACEHOLDER = "{urn:x-fhcrawl:export}stands-in"
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
     """Read an atom:feed element."""
+    return read_feed(parsed, url, VOCABULARY)
+
+
+def read_feed(parsed: Parsed, url: str, vocabulary: Vocabulary) -> FeedDocument:
+    """Read a feed element of a version of Atom."""
     feed = parsed.root
     base = elements.base_of(feed, url)
     problems: list[Problem] = []
-    head: Head = {}
-    entries = parsed.collect(
-        read_entry(entry, base, problems, number)
-        for number, entry in enumerate(parsed.entries(feed, ENTRY, head), 1)
+    children: Head = {}
+    entries = parsed.entry_sink(
+        read_entry(entry, base, vocabulary, problems, number)
+        for number, entry in enumerate(parsed.entries(feed, vocabulary.entry, children), 1)
     )
-    # RFC 4287, 4.2.1: the feed's authors apply to an entry without authors, of its own or of its source.
-    if authors := modules.shared(persons(head.get(AUTHOR, ()))):
-        change(entries, partial(_give_authors, authors))
-    problems.extend(misplaced.in_head(head, parsed.most))
-    said = history.read(head, base)
-    return FeedDocument(
-        format="atom",
-        title=elements.line_of(head, f"{ATOM}title"),
-        updated=utc(elements.line_of(head, f"{ATOM}updated") or ""),
-        links=said.links,
-        other_links=said.other_links,
-        archive=said.archive,
-        complete=said.complete,
-        entries=entries,
-        problems=problems,
-        fault=parsed.fault,
-        tombstones=tombstones.read(head.get(tombstones.DELETED_ENTRY, ()), problems, parsed.most),
-        incremental=said.incremental,
-        rhythm=update_schedule.read(head, ATOM),
-    )
+    # RFC 4287, 4.2.1, and Atom 0.3, atom:author: the feed's authors apply to an entry without authors, of its
+    # own or of its source.
+    if authors := modules.shared(persons(children.get(f"{vocabulary.namespace}author", ()))):
+        change_entries(entries, partial(_give_authors, authors))
+    return head.read(parsed, children, base, vocabulary, entries, problems)
 
 
 def _give_authors(authors: list[str], entry: Entry) -> None:
     entry.authors = entry.authors or list(authors)
 
 
-def read_entry(element: _Element, base: str, problems: list[Problem], number: int) -> Entry:
-    """Read an atom:entry element; what is wrong with it is added to `problems`."""
+def read_entry(
+    element: _Element, base: str, vocabulary: Vocabulary, problems: list[Problem], number: int
+) -> Entry:
+    """Read an entry element; its faults are added to `problems`."""
     base = elements.base_of(element, base)
     entry = Entry()
-    again: list[_Element] = []
-    for child in element:
-        fill = FIELDS.get(child.tag)
-        if fill is not None and fill(entry, child, base):
-            again.append(child)
+    again = modules.fill(entry, element, base, vocabulary.fields)
     # RFC 4287, 4.2.1: the authors of atom:source apply to an entry without authors.
     if not entry.authors and (source := elements.first(element, f"{ATOM}source")) is not None:
         entry.authors = persons(source.iterchildren(AUTHOR))
     name = entry.id or entry.title or f"entry {number}"
-    if entry.id is None or entry.title is None:
-        _check(entry, element, problems, name)
+    # RFC 4287, 4.1.2, and Atom 0.3, atom:entry: they "MUST contain exactly one" atom:id, and atom:title.
+    if entry.id is None:
+        problems.append(Problem("no-id", name, "it has no atom:id"))
+    if entry.title is None and element.find(f"{vocabulary.namespace}title") is None:
+        problems.append(Problem("no-title", name, "it has no atom:title"))
     if again:
         modules.finish_media(entry, again, base)
-        problems.extend(modules.unreadable_dates(entry, name, again, modules.DATES))
+        problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
     return entry
 
 
-def _check(entry: Entry, element: _Element, problems: list[Problem], name: str) -> None:
-    # RFC 4287, 4.1.2: "atom:entry elements MUST contain exactly one" atom:id, atom:title, atom:updated.
-    if entry.id is None:
-        problems.append(Problem("no-id", name, "it has no atom:id"))
-    if entry.title is None and element.find(f"{ATOM}title") is None:
-        problems.append(Problem("no-title", name, "it has no atom:title"))
-
-
 def persons(authors: Iterable[_Element]) -> list[str]:
-    """The names of authors."""
+    """Return the names of authors."""
     return [name for author in authors if (name := person(author))]
 
 
@@ -106,16 +91,12 @@ def _id(entry: Entry, element: _Element, base: str) -> None:
         entry.id = elements.identifier(element)
 
 
-def _title(entry: Entry, element: _Element, base: str) -> None:
-    entry.title = entry.title or elements.line(element)
-
-
 def _link(entry: Entry, element: _Element, base: str) -> None:
     href = element.get("href")
     if not href or not href.strip():
         return
     rels = elements.relations(element)
-    if "alternate" in rels and entry.link is None and not elements.has_attribute(element, STANDS_IN):
+    if "alternate" in rels and entry.link is None and not elements.has_attribute(element, PLACEHOLDER):
         entry.link = elements.target(element, href, base)
     elif "enclosure" in rels:
         url = elements.target(element, href, base)
@@ -123,10 +104,11 @@ def _link(entry: Entry, element: _Element, base: str) -> None:
 
 
 def _updated(entry: Entry, element: _Element, base: str) -> bool:
-    return not elements.has_attribute(element, STANDS_IN) and modules.updated(entry, element, base)
+    return not elements.has_attribute(element, PLACEHOLDER) and modules.updated(entry, element, base)
 
 
-def _author(entry: Entry, element: _Element, base: str) -> None:
+def author(entry: Entry, element: _Element, base: str) -> None:
+    """Add an author."""
     if name := person(element):
         entry.authors.append(name)
 
@@ -171,15 +153,17 @@ def _content(entry: Entry, element: _Element, base: str) -> None:
     entry.content_type = media_type if entry.content is not None else None
 
 
-FIELDS: dict[str, Fill] = {
+FIELDS: dict[str, FieldReader] = {
     **modules.MEDIA_FIELDS,
     f"{ATOM}id": _id,
-    f"{ATOM}title": _title,
+    f"{ATOM}title": modules.title,
     f"{ATOM}link": _link,
     f"{ATOM}published": modules.published,
     f"{ATOM}updated": _updated,
-    AUTHOR: _author,
+    AUTHOR: author,
     f"{ATOM}category": _category,
     f"{ATOM}summary": _summary,
     f"{ATOM}content": _content,
 }
+VOCABULARY = Vocabulary("atom", ATOM, ENTRY, FIELDS, modules.DATES, (f"{ATOM}updated",))
+FORMAT = XmlFormat(read, (Place(ENTRY, (ROOT,), is_streamed=True),))

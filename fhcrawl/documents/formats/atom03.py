@@ -7,76 +7,28 @@ import binascii
 import re
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import history, misplaced, modules, tombstones
-from fhcrawl.documents.dates import utc
+from fhcrawl.documents import modules
 from fhcrawl.documents.formats import atom
-from fhcrawl.documents.model import Entry, FeedDocument, Problem
+from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM
+from fhcrawl.documents.xml.layout import Place, XmlFormat
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-    from fhcrawl.documents.modules import Fill
-    from fhcrawl.documents.xml.elements import Head
+    from fhcrawl.documents.model import Entry, FeedDocument
+    from fhcrawl.documents.modules import FieldReader
     from fhcrawl.documents.xml.parsed import Parsed
 
 OLD = elements.OLD_ATOM
-ROOT = f"{OLD}feed"
 NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 SHORT_TYPES = {"text/plain": "text", "text/html": "html", "application/xhtml+xml": "xhtml"}
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
     """Read a feed element of Atom 0.3; its tagline, like RFC 4287's subtitle, has no field here."""
-    feed = parsed.root
-    base = elements.base_of(feed, url)
-    problems: list[Problem] = []
-    head: Head = {}
-    found = list(parsed.entries(feed, f"{OLD}entry", head))
-    problems.extend(misplaced.in_head(head, parsed.most))
-    said = history.read(head, base, f"{OLD}link")
-    authors = modules.shared(atom.persons(head.get(f"{OLD}author", ())))
-    return FeedDocument(
-        format="atom",
-        title=_line(head[f"{OLD}title"][0]) if f"{OLD}title" in head else None,
-        updated=utc(elements.line_of(head, f"{OLD}modified") or ""),
-        links=said.links,
-        other_links=said.other_links,
-        archive=said.archive,
-        complete=said.complete,
-        entries=parsed.collect(
-            read_entry(element, base, authors, problems, number) for number, element in enumerate(found, 1)
-        ),
-        problems=problems,
-        fault=parsed.fault,
-        tombstones=tombstones.read(head.get(tombstones.DELETED_ENTRY, ()), problems, parsed.most),
-        incremental=said.incremental,
-    )
-
-
-def read_entry(
-    element: _Element, base: str, feed_authors: list[str], problems: list[Problem], number: int
-) -> Entry:
-    """Read an entry element; what is wrong with it is added to `problems`."""
-    base = elements.base_of(element, base)
-    entry = Entry()
-    again: list[_Element] = []
-    for child in element:
-        fill = FIELDS.get(child.tag)
-        if fill is not None and fill(entry, child, base):
-            again.append(child)
-    # Atom 0.3, atom:author: an entry without one has the feed's.
-    entry.authors = entry.authors or list(feed_authors)
-    name = entry.id or entry.title or f"entry {number}"
-    # Atom 0.3, atom:entry: entries contain exactly one id and one title.
-    if entry.id is None:
-        problems.append(Problem("no-id", name, "it has no atom:id"))
-    if entry.title is None and element.find(f"{OLD}title") is None:
-        problems.append(Problem("no-title", name, "it has no atom:title"))
-    modules.finish_media(entry, again, base)
-    problems.extend(modules.unreadable_dates(entry, name, again, DATES))
-    return entry
+    return atom.read_feed(parsed, url, VOCABULARY)
 
 
 def _title(entry: Entry, element: _Element, base: str) -> None:
@@ -88,17 +40,6 @@ def _line(element: _Element) -> str | None:
         return elements.line(element)
     decoded = _decoded(element)
     return decoded.strip() or None if decoded is not None else None
-
-
-def _author(entry: Entry, element: _Element, base: str) -> None:
-    if name := modules.person(element):
-        entry.authors.append(name)
-
-
-# Atom 0.3: atom:issued is when the entry was published, atom:created when it was made.
-def _issued(entry: Entry, element: _Element, base: str) -> bool:
-    entry.published = utc(element.text or "") or entry.published
-    return entry.published is None
 
 
 def _summary(entry: Entry, element: _Element, base: str) -> None:
@@ -133,7 +74,7 @@ def _construct(element: _Element) -> tuple[str | None, str | None]:
 
 
 def _decoded(element: _Element) -> str | None:
-    """The text of an element with the mode base64; None if it is something else than text."""
+    """Return the decoded text of an element with the mode base64; None if it is not text."""
     try:
         text = base64.b64decode("".join((elements.text(element) or "").split()), validate=True).decode()
     except (binascii.Error, ValueError):
@@ -141,16 +82,17 @@ def _decoded(element: _Element) -> str | None:
     return None if NO_TEXT.search(text) else text
 
 
-FIELDS: dict[str, Fill] = {
+FIELDS: dict[str, FieldReader] = {
     **modules.MEDIA_FIELDS,
     **{f"{dc}subject": modules.subject for dc in modules.DC},
     f"{OLD}id": atom.FIELDS[f"{ATOM}id"],
     f"{OLD}title": _title,
     f"{OLD}link": atom.FIELDS[f"{ATOM}link"],
-    f"{OLD}issued": _issued,
+    # Atom 0.3: atom:issued is when the entry was published, atom:created when it was made.
+    f"{OLD}issued": modules.own_published,
     f"{OLD}created": modules.published,
     f"{OLD}modified": modules.updated,
-    f"{OLD}author": _author,
+    f"{OLD}author": atom.author,
     f"{OLD}summary": _summary,
     f"{OLD}content": _content,
 }
@@ -159,3 +101,5 @@ DATES = {
     f"{OLD}created": ("published", "atom:created"),
     f"{OLD}modified": ("updated", "atom:modified"),
 }
+VOCABULARY = Vocabulary("atom", OLD, f"{OLD}entry", FIELDS, DATES, (f"{OLD}modified",), f"{OLD}link", _line)
+FORMAT = XmlFormat(read, (Place(VOCABULARY.entry, (f"{OLD}feed",)),))

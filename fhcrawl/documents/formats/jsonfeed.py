@@ -18,9 +18,9 @@ from fhcrawl.documents.xml import elements
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fhcrawl.documents.entry_batches import EntrySink
     from fhcrawl.documents.json_text import Json, Object
     from fhcrawl.documents.limits import Bounds
-    from fhcrawl.documents.xml.parsed import Collect
 
 START = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\x00]*\{")
 VERSION = re.compile(r"https?://(?:www\.)?jsonfeed\.org/version/", re.IGNORECASE)
@@ -32,20 +32,19 @@ def is_json(body: bytes) -> bool:
     return START.match(body) is not None
 
 
-def is_feed(found: Json) -> bool:
-    """Whether a JSON document is a JSON Feed."""
-    # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
-    return VERSION.match(_string(found.members, "version") or "") is not None
+def read(
+    found: Json, url: str, keep_originals: bool, bounds: Bounds, entry_sink: EntrySink
+) -> FeedDocument | None:
+    """Read a JSON Feed, one without items as an empty feed with a fault; None if it is JSON of another kind.
 
-
-def read(found: Json, url: str, keep_originals: bool, most: Bounds, collect: Collect) -> FeedDocument:
-    """Read a JSON Feed; one without items is an empty feed that is not whole.
-
-    :param keep_originals: entries are to know their own JSON; numbers are strings in it
-    :param most: what it may hold
-    :param collect: keeps the entries while they are read
+    :param keep_originals: keep the JSON of each entry; numbers are strings in it
+    :param bounds: what the document may hold
+    :param entry_sink: takes the entries while they are read
     :raises NotAFeedError: `not-json` if an item is broken
     """
+    # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
+    if not VERSION.match(_string(found.members, "version") or ""):
+        return None
     feed = found.members
     links = _links(feed, url)
     problems: list[Problem] = []
@@ -60,30 +59,30 @@ def read(found: Json, url: str, keep_originals: bool, most: Bounds, collect: Col
         other_links=links.others,
         archive=False,
         complete=False,
-        entries=collect(_entries(found, url, keep_originals, most, problems)),
+        entries=entry_sink(_entries(found, url, keep_originals, bounds, problems)),
         problems=problems,
         fault=None if found.items is not None else "it has no items",
     )
 
 
 def _entries(
-    found: Json, url: str, keep_originals: bool, most: Bounds, problems: list[Problem]
+    found: Json, url: str, keep_originals: bool, bounds: Bounds, problems: list[Problem]
 ) -> Iterator[Entry]:
     authors = shared(_authors(found.members))
     for number, given in enumerate(found.items or (), 1):
         if given is LONG:
-            problems.append(limits.too_long(number, most))
+            problems.append(limits.too_long(number, bounds))
             continue
         item = given if isinstance(given, dict) else {}
         entry = read_item(item, url, authors, problems, number)
-        # One with a text that is too long is left out.
-        if keep_originals and limits.longest(entry) <= most.text:
+        # An entry with a text that is too long will be left out.
+        if keep_originals and limits.longest(entry) <= bounds.text:
             entry.original = _clean(json.dumps(item, ensure_ascii=False)).encode()
         yield entry
 
 
-# JSON Feed 1.1, next_url: the URL of a feed with the next items, so that this one is paged. Programs that
-# write what they have of each property write null, an empty string or false for none.
+# JSON Feed 1.1, next_url: the URL of a feed with the next items: this one is paged. Some programs write null,
+# an empty string or false for a missing property.
 def _links(feed: Object, url: str) -> HeadLinks:
     found = HeadLinks()
     for name, relation in LINKS.items():
@@ -94,7 +93,7 @@ def _links(feed: Object, url: str) -> HeadLinks:
 
 
 def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Problem], number: int) -> Entry:
-    """Read an item; what is wrong with it is added to `problems`."""
+    """Read an item; its faults are added to `problems`."""
     # JSON Feed 1.1, url and external_url: the permalink, and the page elsewhere that the item is about.
     link = _line(item, "url") or _line(item, "external_url")
     content, content_type = _content(item)

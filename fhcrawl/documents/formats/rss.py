@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from itertools import chain, islice, repeat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from fhcrawl.documents import history, misplaced, modules, tombstones, update_schedule
-from fhcrawl.documents.dates import utc
+from fhcrawl.documents import head, misplaced, modules
 from fhcrawl.documents.formats import atom
+from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.identifiers import identifier
-from fhcrawl.documents.model import Entry, FeedDocument, Problem
-from fhcrawl.documents.tombstones import DELETED_ENTRY
+from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM
+from fhcrawl.documents.xml.layout import Place, XmlFormat
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.modules import Fill
+    from fhcrawl.documents.model import FeedDocument
+    from fhcrawl.documents.modules import FieldReader
     from fhcrawl.documents.xml.elements import Head
     from fhcrawl.documents.xml.parsed import Parsed
 
@@ -31,26 +32,12 @@ RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 RDF_ROOT = f"{RDF}RDF"
 ABOUT = f"{RDF}about"
 ATOM_CONTENT = f"{ATOM}content"
-ROOTS = tuple(f"{namespace}rss" for namespace in elements.RSS_NAMESPACES)
 # Elements that items may stand in, beside the channel and the root: each costs a look at all around it.
 MOST_PLACES = 1000
 
 
-class Vocabulary(NamedTuple):
-    """RSS's own names in one namespace: what reads an item's children, and which of them are dates.
-
-    :param item: the tag of items
-    :param update_times: what a channel has its update time in, the best first
-    """
-
-    item: str
-    fields: dict[str, Fill]
-    dates: dict[str, tuple[str, str]]
-    update_times: tuple[str, ...]
-
-
 def read(parsed: Parsed, url: str) -> FeedDocument:
-    """Read an rss element; one without a channel is an empty feed that is not whole."""
+    """Read an rss element; one without a channel is an empty feed with a fault."""
     return _read(parsed, url, parsed.root.tag[: -len("rss")])
 
 
@@ -76,37 +63,20 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     around = elements.base_of(root, url)
     base = elements.base_of(channel, around)
     problems: list[Problem] = []
-    head: Head = {}
+    children: Head = {}
     vocabulary = VOCABULARIES[namespace]
     beside: Head = {}
     # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel; some of RSS 2.0 are too.
     items = chain(
-        zip(parsed.entries(channel, vocabulary.item, head), repeat(base), strict=False),
-        _items_elsewhere(parsed, channel, (head, beside), url, vocabulary.item, problems),
+        zip(parsed.entries(channel, vocabulary.entry, children), repeat(base), strict=False),
+        _items_elsewhere(parsed, channel, (children, beside), url, vocabulary.entry, problems),
     )
-    entries = parsed.collect(
+    entries = parsed.entry_sink(
         read_item(item, around, vocabulary, problems, number)
         for number, (item, around) in enumerate(items, 1)
     )
-    for section in (head, beside):
-        problems.extend(misplaced.around(section, vocabulary.item, parsed.most))
-    said = history.read(head, base)
-    deleted = [*head.get(DELETED_ENTRY, ()), *beside.get(DELETED_ENTRY, ())]
-    return FeedDocument(
-        format="rss",
-        title=elements.line_of(head, f"{namespace}title"),
-        updated=_update_time(head, vocabulary),
-        links=said.links,
-        other_links=said.other_links,
-        archive=said.archive,
-        complete=said.complete,
-        entries=entries,
-        problems=problems,
-        fault=fault,
-        tombstones=tombstones.read(deleted, problems, parsed.most),
-        incremental=said.incremental,
-        rhythm=update_schedule.read(head, namespace),
-    )
+    parsed = parsed._replace(fault=fault)
+    return head.read(parsed, children, base, vocabulary, entries, problems, beside)
 
 
 def _items_elsewhere(
@@ -117,28 +87,30 @@ def _items_elsewhere(
     tag: str,
     problems: list[Problem],
 ) -> Iterator[tuple[_Element, str]]:
-    """The items beside the channel, and those inside other elements, like a second channel, with their bases.
+    """Yield the items beside the channel, and those inside other elements, with the base URLs around them.
 
     :param sections: the channel's other children, and what else is beside it, which is added
     :param url: the base URL of the document
     """
-    whole, beside = parsed._replace(coming=None), sections[1]
+    whole, beside = parsed._replace(streamed_entries=None), sections[1]
     around = elements.base_of(parsed.root, url)
     yield from zip(whole.entries(parsed.root, tag, beside), repeat(around), strict=False)
     if channel in beside.get(channel.tag, ()):
         beside[channel.tag].remove(channel)
-    others = [child for section in sections for children in section.values() for child in children]
+    others = (child for section in sections for children in section.values() for child in children)
+    found = (item for other in others for item in misplaced.inside(other, parsed.layout.entries))
+    places = _places((item for item in found if item.tag == tag), problems)
     within = (
         zip(whole.entries(place, tag, {}), repeat(elements.base_inside(place, url)), strict=False)
-        for place in _places(others, tag, problems)
+        for place in places
     )
-    yield from islice(chain.from_iterable(within), parsed.most.entries + 1)
+    yield from islice(chain.from_iterable(within), parsed.bounds.entries + 1)
 
 
-def _places(others: Iterable[_Element], tag: str, problems: list[Problem]) -> Iterable[_Element]:
-    """The elements with items as children, among some elements and inside them."""
+def _places(items: Iterable[_Element], problems: list[Problem]) -> Iterable[_Element]:
+    """Return the elements that items are children of."""
     places: dict[_Element, None] = {}
-    for item in (item for other in others for item in misplaced.inside(other) if item.tag == tag):
+    for item in items:
         if (place := item.getparent()) is None or place in places:
             continue
         if len(places) >= MOST_PLACES:
@@ -149,28 +121,13 @@ def _places(others: Iterable[_Element], tag: str, problems: list[Problem]) -> It
     return places
 
 
-# RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if
-# present"; draft-nottingham-atompub-feed-history-08 said pubDate, which feeds without the other have.
-# RSS 1.0 has neither, and Dublin Core's date instead.
-def _update_time(head: Head, vocabulary: Vocabulary) -> str | None:
-    for tag in vocabulary.update_times:
-        if tag in head and (time := utc(elements.line_of(head, tag) or "")):
-            return time
-    return None
-
-
 def read_item(
     element: _Element, base: str, vocabulary: Vocabulary, problems: list[Problem], number: int
 ) -> Entry:
-    """Read an item; what is wrong with it is added to `problems`."""
+    """Read an item; its faults are added to `problems`."""
     base = elements.base_of(element, base)
-    fields = vocabulary.fields
     entry = Entry()
-    again: list[_Element] = []
-    for child in element:
-        fill = fields.get(child.tag)
-        if fill is not None and fill(entry, child, base):
-            again.append(child)
+    again = modules.fill(entry, element, base, vocabulary.fields)
     # RSS 1.0, 5.5: rdf:about identifies the item, and should be the same as its link.
     if entry.id is None and (about := _about(element)):
         entry.id = about
@@ -180,7 +137,7 @@ def read_item(
         modules.finish(entry, again, base)
         name = entry.id or entry.link or entry.title or f"item {number}"
         problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
-        problems.extend(misplaced.in_entry(again, vocabulary.item, name))
+        problems.extend(misplaced.in_entry(again, vocabulary.entry, name))
     # RSS 2.0: "All elements of an item are optional, however at least one of title or description
     # must be present."
     if not (entry.id or entry.link or entry.title or entry.summary):
@@ -211,18 +168,13 @@ def _title(entry: Entry, element: _Element, base: str) -> None:
 
 
 def _link(entry: Entry, element: _Element, base: str) -> None:
-    # It is the id where there is no guid.
+    # The link is the id of an item without a guid.
     if entry.link is None and (link := elements.identifier(element)):
         entry.link = elements.target(element, link, base)
 
 
 def _description(entry: Entry, element: _Element, base: str) -> None:
     entry.summary = elements.text(element) or entry.summary
-
-
-def _published(entry: Entry, element: _Element, base: str) -> bool:
-    entry.published = utc(element.text or "") or entry.published
-    return entry.published is None
 
 
 def _category(entry: Entry, element: _Element, base: str) -> None:
@@ -240,25 +192,30 @@ def _enclosure(entry: Entry, element: _Element, base: str) -> None:
         entry.enclosures.append(modules.enclosure(url, element.get("type"), element.get("length")))
 
 
-# Content that is no HTML has no element in RSS; content:encoded wins, wherever it stands.
+# RSS has no element for content that is not HTML. content:encoded wins, in any order.
 def _atom_content(entry: Entry, element: _Element, base: str) -> None:
     if entry.content is None:
         atom.FIELDS[ATOM_CONTENT](entry, element, base)
 
 
-FIELDS: dict[str, Fill] = {
+FIELDS: dict[str, FieldReader] = {
     "item": _item,
     "guid": _guid,
     "title": _title,
     "link": _link,
     "description": _description,
-    "pubDate": _published,
+    "pubDate": modules.own_published,
     "author": modules.author,
     "category": _category,
     "enclosure": _enclosure,
 }
+# RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if
+# present"; draft-nottingham-atompub-feed-history-08 said pubDate, which feeds without the other have.
+# RSS 1.0 has neither, and Dublin Core's date instead.
 VOCABULARIES = {
     namespace: Vocabulary(
+        "rss",
+        namespace,
         f"{namespace}item",
         {
             **{namespace + name: fill for name, fill in FIELDS.items()},
@@ -268,10 +225,19 @@ VOCABULARIES = {
         {f"{namespace}pubDate": ("published", "pubDate"), **modules.DATES},
         (
             f"{ATOM}updated",
-            f"{namespace}lastBuildDate",
-            f"{namespace}pubDate",
+            *(f"{namespace}{name}" for name in ("lastBuildDate", "pubDate")),
             *(f"{dc}date" for dc in modules.DC),
         ),
+        has_entries_anywhere=True,
     )
     for namespace in (*elements.RSS_NAMESPACES, *elements.RDF_NAMESPACES)
 }
+FORMAT = XmlFormat(
+    read,
+    tuple(
+        Place(f"{ns}item", (f"{ns}channel", f"{ns}rss"), is_streamed=True) for ns in elements.RSS_NAMESPACES
+    ),
+)
+RDF_FORMAT = XmlFormat(
+    read_rdf, tuple(Place(f"{ns}item", (f"{ns}channel", RDF_ROOT)) for ns in elements.RDF_NAMESPACES)
+)

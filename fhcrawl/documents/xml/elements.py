@@ -1,4 +1,4 @@
-"""Elements as feeds need them: names, text, markup, base URLs, links."""
+"""Reads names, text, markup, base URLs and links of elements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 OLD_ATOM = "{http://purl.org/atom/ns#}"  # Atom 0.3
 FH = "{http://purl.org/syndication/history/1.0}"
 XHTML = "{http://www.w3.org/1999/xhtml}"
-# RSS 0.91, 0.92 and 2.0 have no namespace; some feeds give them one all the same.
+# RSS 0.91, 0.92 and 2.0 have no namespace; some feeds use one of these.
 RSS_NAMESPACES = (
     "",
     "{http://backend.userland.com/rss2}",
@@ -37,7 +37,7 @@ RSS_NAMESPACES = (
     "{http://backend.userland.com/rss092}",
     "{http://blogs.law.harvard.edu/tech/rss}",
 )
-# RSS 1.0; RSS 0.90, which Netscape moved once.
+# RSS 1.0, and the two namespaces of RSS 0.90.
 RDF_NAMESPACES = (
     "{http://purl.org/rss/1.0/}",
     "{http://my.netscape.com/rdf/simple/0.9/}",
@@ -59,57 +59,57 @@ COMMON_RELATIONS = {
     )
 }
 ABSOLUTE = ("http://", "https://")
-# Of a base URL. References to a longer one would make a document many times its own size.
+# Characters of a base URL: resolved references repeat it.
 LONGEST_BASE = 2083
-# Of all links of a document.
+# Relations of all links of a document.
 MOST_RELATIONS = 50_000
-# No server takes a longer one.
+# Characters; no server accepts more.
 LONGEST_URL = 10_000
-# Of the path of a base URL: each reference goes through all of them.
+# Segments of the path of a base URL: resolving a reference takes time for each.
 MOST_SEGMENTS = 100
 LONGEST_LANGUAGE = 100
 
 
-# lxml looks again for the namespace of each element that it moves out of a tree, in a list that grows with
-# each of them. What nobody has in hand is freed, and not moved.
+# For each element that lxml moves out of a tree, it searches a growing list of namespaces. Elements without a
+# reference from Python are freed instead of moved.
 def remove(element: _Element, parent: _Element) -> None:
-    """Remove a child from its parent, and free what is in it: nobody may have anything of that in hand."""
+    """Remove a child from its parent and free its descendants, to which there must be no references."""
     element.clear()
     parent.remove(element)
 
 
 def local_name(element: _Element) -> str:
-    """The element's name without its namespace."""
+    """Return the name of an element without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
-# Whoever asks for the declarations themselves gets a copy, for which libxml2 looks at each again for each.
+# `docinfo.internalDTD` is not used: it is a copy, which takes quadratic time.
 def has_document_type(element: _Element) -> bool:
     """Whether the document of an element has a document type declaration."""
     return bool(element.getroottree().docinfo.doctype)  # type: ignore[attr-defined]
 
 
 def first(element: _Element, tag: str) -> _Element | None:
-    """The first child with a tag; `find` is for paths, and takes twice the time."""
+    """Return the first child with a tag; `find` takes twice the time."""
     return next(element.iterchildren(tag), None)
 
 
-# Where there is a document type, libxml2 looks for a default of one that is not there, among all pairs of
-# namespaces around it.
+# With a document type, `get` makes libxml2 search all pairs of namespaces in scope for the default value of a
+# missing attribute.
 def has_attribute(element: _Element, name: str) -> bool:
-    """Whether an element has an attribute with a namespace; `get` takes long where it has not."""
+    """Whether an element has an attribute with a namespace; `get` is slow if it has not."""
     names = element.keys()
     return name in names
 
 
 def text(element: _Element) -> str | None:
-    """All text inside an element, exactly; None if there is nothing but white space."""
+    """Return all text inside an element, unchanged; None if it is only white space."""
     value = element.text if not len(element) else "".join(_texts(element))
     return value if value and not value.isspace() else None
 
 
 def _texts(element: _Element) -> Iterator[str]:
-    # One generator in another would hand each text up through all levels. Comments are not in the tree.
+    # Recursive generators would pass each text through all levels. There are no comments in the tree.
     for event, child in etree.iterwalk(element, events=("start", "end")):
         if event == "end":
             yield (child.tail or "") if child is not element else ""
@@ -118,23 +118,23 @@ def _texts(element: _Element) -> Iterator[str]:
 
 
 def line(element: _Element) -> str | None:
-    """The text of an element that holds one line (a title, a name, an id), without white space around it."""
+    """Return the text of an element that holds one line (a title, a name), stripped."""
     value = element.text if not len(element) else "".join(_texts(element))
     return (value.strip() or None) if value else None
 
 
 def identifier(element: _Element) -> str | None:
-    """The id that is the text of an element."""
+    """Return the text of an element as an id."""
     return identifiers.identifier(element.text if not len(element) else "".join(_texts(element)))
 
 
 def line_of(head: Head, tag: str) -> str | None:
-    """The text of the first child of a head section with a tag, as one line."""
+    """Return the stripped text of the first child of a head section with a tag."""
     return line(head[tag][0]) if tag in head else None
 
 
 def markup(element: _Element) -> str | None:
-    """What an element contains, as serialised markup; None if it is empty.
+    """Return the content of an element as serialised markup; None if it is empty.
 
     XHTML elements lose their prefix and namespace, so that the markup can be read as HTML too.
     """
@@ -149,9 +149,8 @@ def _serialised(child: _Element) -> str:
     return with_own_namespaces(child, with_tail=True)
 
 
-# A copy can declare the namespaces that it uses, wherever the feed declared them.
 def with_own_namespaces(element: _Element, with_tail: bool = False) -> str:
-    """An element serialised, with no other namespaces than it uses."""
+    """Serialise an element, with only the namespaces that it uses."""
     own = copy.deepcopy(element)
     if isinstance(own.tag, str):
         etree.cleanup_namespaces(own)
@@ -159,23 +158,22 @@ def with_own_namespaces(element: _Element, with_tail: bool = False) -> str:
 
 
 def base_of(element: _Element, base: str) -> str:
-    """The base URL inside an element (RFC 4287, 2; XML Base), given the one around it."""
+    """Return the base URL inside an element (RFC 4287, 2; XML Base), given the one around it."""
     own = element.get(XML_BASE)
     return resolve(own, base) if own else base
 
 
 def base_inside(element: _Element, url: str) -> str:
-    """The base URL inside an element, given that of its document."""
-    return reduce(
-        lambda base, around: base_of(around, base), (*reversed([*element.iterancestors()]), element), url
-    )
+    """Return the base URL inside an element, given that of its document."""
+    path = (*reversed([*element.iterancestors()]), element)
+    return reduce(lambda base, around: base_of(around, base), path, url)
 
 
-# RFC 4287, 2: both hold for what is inside the element too.
+# RFC 4287, 2: both apply to the descendants of the element too.
 def inherited(element: _Element) -> tuple[str, str]:
-    """What xml:base (as far as the document says it) and xml:lang are inside an element; '' for nothing.
+    """Return xml:base (resolved as far as the document allows) and xml:lang inside an element.
 
-    What is too long for each entry to repeat it is nothing.
+    Either is '' if there is none, or if it is too long to be repeated in each entry.
     """
     base = language = ""
     for around in (*reversed([*element.iterancestors()]), element):
@@ -185,7 +183,7 @@ def inherited(element: _Element) -> tuple[str, str]:
 
 
 def resolve(reference: str, base: str) -> str:
-    """An absolute URL; a reference that cannot be resolved stays what it is."""
+    """Resolve a reference; one that cannot be resolved is returned as it is."""
     reference = reference.strip(identifiers.WHITE_SPACE)
     if reference.startswith(ABSOLUTE) or len(base) > LONGEST_BASE or base.count("/") > MOST_SEGMENTS:
         return reference
@@ -196,16 +194,16 @@ def resolve(reference: str, base: str) -> str:
 
 
 def target(element: _Element, reference: str, base: str) -> str:
-    """The absolute URL of a reference on an element, given the base URL around it."""
+    """Resolve a reference on an element, given the base URL around it."""
     reference = reference.strip(identifiers.WHITE_SPACE)
-    # Most references are absolute, and nothing has to be asked then.
+    # Most references are absolute and need no base URL.
     return reference if reference.startswith(ABSOLUTE) else resolve(reference, base_of(element, base))
 
 
 def relations(link: _Element) -> list[str]:
-    """The short names of a link's relations, in lower case.
+    """Return the short names of the relations of a link, in lower case.
 
-    :raises NotAFeedError: if they are more than any link has
+    :raises NotAFeedError: if there are more than MOST_RELATIONS
     """
     # RFC 4287, 4.2.7.2: "If the 'rel' attribute is not present, the link element MUST be
     # interpreted as if the link relation type is 'alternate'."
@@ -221,7 +219,7 @@ def relations(link: _Element) -> list[str]:
 
 
 def head_links(links: Iterable[_Element], base: str) -> HeadLinks:
-    """Links by relation, without fragments: URLs that differ in nothing else name one document."""
+    """Return links by relation, without fragments: URLs that differ only in them name one document."""
     found = HeadLinks()
     for link in links:
         href = (link.get("href") or "").strip()

@@ -1,4 +1,4 @@
-"""In which encoding a document is (RFC 7303, 3), and the document in UTF-8."""
+"""Detects the encoding of a document (RFC 7303, 3), and decodes it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import webencodings
 from w3lib.encoding import read_bom, resolve_encoding, to_unicode
+from webencodings.labels import LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,91 +18,37 @@ UTF_8 = "utf-8"
 WINDOWS_1252 = "cp1252"
 DECLARATION = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']\s*([\w.:-]+)\s*["']""")
 LONGEST_DECLARATION = 1024
-# What nearly every feed begins with, which is worth a look of its own.
+# The beginning of nearly every feed, checked first.
 USUAL_DECLARATION = re.compile(rb"""<\?xml version=["']1\.0["'] encoding=["'](?:utf|UTF)-8["']""")
 UTF_16 = (
     (re.compile(rb"(?:[ \t\r\n]\0)*<\0"), "utf-16-le"),
     (re.compile(rb"(?:\0[ \t\r\n])*\0<"), "utf-16-be"),
 )
 SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
-# Bytes of which no character of UTF-8 begins (RFC 3629, 4). Many of them are read at once, but not all: each
-# repetition takes 100 bytes and more.
+# Bytes that begin no character of UTF-8 (RFC 3629, 4). The number of repetitions is limited: each takes 100
+# bytes of memory and more.
 NO_START = re.compile(rb"(?:[\x80-\xc1\xf5-\xff]+|[\xc2-\xf4](?![\x80-\xbf])){0,1000}")
-# Encoding Standard, index-windows-1252: what Python's table lacks is the control of the same number.
+# Encoding Standard, index-windows-1252: bytes that Python's table lacks are the controls of the same number.
 WINDOWS_1252_TABLE = "".join(bytes([byte]).decode(WINDOWS_1252, "ignore") or chr(byte) for byte in range(256))
 
+
+def _python_name(label: str) -> str | None:
+    """Return Python's name of an encoding, by its label in the Encoding Standard or another name."""
+    known = webencodings.lookup(label)
+    return resolve_encoding(label if known is None else known.codec_info.name)
+
+
 # The encodings of the Encoding Standard (https://encoding.spec.whatwg.org/#names-and-labels), as Python
-# calls them. Python knows more that are no encodings of documents, and some of them dangerous ones.
-KNOWN = frozenset(
-    [
-        "utf-8",
-        "cp866",
-        "iso8859-2",
-        "iso8859-3",
-        "iso8859-4",
-        "iso8859-5",
-        "iso8859-6",
-        "iso8859-7",
-        "iso8859-8",
-        "iso8859-10",
-        "iso8859-13",
-        "iso8859-14",
-        "iso8859-15",
-        "iso8859-16",
-        "koi8-r",
-        "koi8-u",
-        "mac-roman",
-        "mac-cyrillic",
-        "cp874",
-        "cp1250",
-        "cp1251",
-        "cp1252",
-        "cp1253",
-        "cp1254",
-        "cp1255",
-        "cp1256",
-        "cp1257",
-        "cp1258",
-        "gb18030",
-        "big5hkscs",
-        "euc_jp",
-        "iso2022_jp",
-        "cp932",
-        "cp949",
-    ]
-)
-# Labels of the Encoding Standard that Python does not know.
-LABELS = {
-    label: encoding
-    for encoding, labels in {
-        "utf-8": "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8",
-        "iso8859-2": "iso88592",
-        "iso8859-7": "sun_eu_greek",
-        "iso8859-8": "visual logical iso-8859-8-e iso-8859-8-i csiso88598e csiso88598i",
-        "iso8859-15": "latin-9 csisolatin9",
-        "koi8-r": "koi koi8",
-        "koi8-u": "koi8-ru",
-        "mac-roman": "mac csmacintosh x-mac-roman",
-        "mac-cyrillic": "x-mac-cyrillic x-mac-ukrainian",
-        "cp874": "dos-874",
-        "cp1250": "x-cp1250",
-        "cp1251": "x-cp1251",
-        "cp1252": "iso88591 x-cp1252",
-        "gb18030": "csgb2312 gb_2312 x-gbk",
-        "big5hkscs": "cn-big5 x-x-big5",
-        "euc_jp": "cseucpkdfmtjapanese x-euc-jp",
-        "cp949": "cseuckr csksc56011987 iso-ir-149 ks_c_5601-1989 ksc_5601 windows-949",
-    }.items()
-    for label in labels.split()
-}
+# calls them. Python has other codecs that are no encodings of documents, some of them dangerous.
+KNOWN = frozenset(map(_python_name, LABELS.values())) - {"utf-16-le", "utf-16-be"}
 
 
 class Source(NamedTuple):
     """The bytes of a document for the parser: UTF-8, without a byte order mark.
 
-    :param body: where they have not been decoded, UTF-8 is only what they are claimed to be
-    :param decoded: they have been decoded and encoded again
-    :param repair: what had to be done to them, as a sentence; None for nothing
+    :param body: the bytes; unless they have been decoded, UTF-8 is only the declared encoding
+    :param decoded: the bytes have been decoded and encoded again
+    :param repair: how they were repaired, as a sentence; None if they were not
     """
 
     body: bytes
@@ -109,14 +57,14 @@ class Source(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A document as text, and what had to be done to its bytes, as a sentence (None for nothing)."""
+    """A document as text, and how its bytes were repaired, as a sentence (None if they were not)."""
 
     text: str
     repair: str | None = None
 
 
 def source(body: bytes, charset: str | None) -> Source:
-    """A document for the parser; one that is claimed to be UTF-8, or nothing, is not looked through.
+    """Return a document for the parser; one that is declared as UTF-8, or not at all, is not decoded.
 
     :param charset: the charset parameter of the Content-Type header
     """
@@ -124,7 +72,7 @@ def source(body: bytes, charset: str | None) -> Source:
         return Source(body)
     if body.startswith(codecs.BOM_UTF8):
         return Source(body[len(codecs.BOM_UTF8) :].lstrip())
-    if _wide(body) is None and next(_candidates(body, charset)) == UTF_8:
+    if _detect_wide(body) is None and next(_candidates(body, charset)) == UTF_8:
         return Source(body.lstrip())
     decoded = text(body, charset)
     return Source(decoded.text.encode(UTF_8, "replace"), True, decoded.repair)
@@ -133,8 +81,8 @@ def source(body: bytes, charset: str | None) -> Source:
 # RFC 7303, 3: "a BOM (Section 3.3) is authoritative if it is present in an XML MIME entity". Without one
 # the parameter is, and without that "the XML encoding declaration" (3.2).
 def text(body: bytes, charset: str | None) -> Text:
-    """The text of a document, in the first of the encodings claimed that can decode it."""
-    if wide := _wide(body):
+    """Return the text of a document, decoded by the first of the declared encodings that fits."""
+    if wide := _detect_wide(body):
         encoding, start = wide
         decoded = Text(body[start:].decode(encoding, "replace"))
     else:
@@ -146,9 +94,9 @@ def text(body: bytes, charset: str | None) -> Text:
 
 def _text(body: bytes, candidates: list[str]) -> Text:
     for candidate in dict.fromkeys(candidates):
-        if (decoded := _strictly(body, candidate)) is not None:
+        if (decoded := _decode_strict(body, candidate)) is not None:
             return Text(decoded)
-    return _leniently(body, candidates[0])
+    return _decode_lenient(body, candidates[0])
 
 
 # RFC 7303, 3, and the Encoding Standard, 4.2: labels as browsers read them. RFC 7303, 3.2: UTF-8 at last.
@@ -163,21 +111,22 @@ def _candidates(body: bytes, charset: str | None) -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def resolve(label: str) -> str | None:
-    """Python's name of an encoding, by its label in the Encoding Standard; None if that has none.
+    """Return Python's name of an encoding, by its label in the Encoding Standard; None if that has none.
 
-    UTF-16 is none either: what it is can be seen. By that standard latin-1 and us-ascii are windows-1252.
+    Also None for UTF-16, which is detected from the bytes. In that standard, latin-1 and us-ascii are labels
+    of windows-1252.
     """
     label = label.strip().lower()
     if not label.isascii() or "\0" in label:
         return None
-    encoding = LABELS.get(label) or resolve_encoding(label)
+    encoding = _python_name(label)
     return encoding if encoding in KNOWN else None
 
 
-# XML 1.0, F.1: the first characters are known, so that their width is. What is claimed of it in ASCII,
-# or against it, is a lie; browsers too read no ASCII as UTF-16.
-def _wide(body: bytes) -> tuple[str, int] | None:
-    """An encoding of two or four bytes a character, and how long its byte order mark is."""
+# XML 1.0, F.1: the first characters of a document are known, and so is their width. A declaration that
+# contradicts it is ignored, as in browsers.
+def _detect_wide(body: bytes) -> tuple[str, int] | None:
+    """Return an encoding of two or four bytes per character, and the length of its byte order mark."""
     encoding, mark = read_bom(body)
     if encoding is not None and mark is not None and encoding != UTF_8:
         return encoding, len(mark)
@@ -186,16 +135,16 @@ def _wide(body: bytes) -> tuple[str, int] | None:
     return None
 
 
-def _strictly(body: bytes, encoding: str) -> str | None:
-    # A character that is cut off at the end says nothing about the encoding.
+def _decode_strict(body: bytes, encoding: str) -> str | None:
+    # A truncated character at the end is no evidence against the encoding.
     try:
         return codecs.getincrementaldecoder(encoding)("strict").decode(body, False)
     except UnicodeDecodeError:
         return None
 
 
-# As browsers do, but that bytes which are no UTF-8 are lost in U+FFFD there.
-def _leniently(body: bytes, encoding: str) -> Text:
+# As browsers do, except that they replace bytes that are not UTF-8 by U+FFFD.
+def _decode_lenient(body: bytes, encoding: str) -> Text:
     if encoding == WINDOWS_1252:
         return Text(_as_windows_1252(body), None)
     if encoding == UTF_8:

@@ -1,4 +1,4 @@
-"""The entities of a document type: they are resolved as far as no other document has to be read."""
+"""Resolves the entities that a document declares itself."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ if TYPE_CHECKING:
 
 PREDEFINED = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})  # XML 1.0, 4.6
 BEFORE_DOCTYPE = re.compile(rb"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
-# XML 1.0, 2.8: what ends a document type declaration, and what may hold the same characters.
+# XML 1.0, 2.8: the end of a document type declaration, and constructs that may contain the same characters.
 TOKEN = re.compile(rb"""<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|<!--|<\?|[\[\]>"']""", re.DOTALL)
 UNCLOSED = frozenset({b"<!--", b"<?", b'"', b"'"})
 PARAMETER_ENTITY = re.compile(rb"<!ENTITY\s+%\s+(\S+)")
-# XML 1.0, 3.3: declarations of attributes; and what may look like them in a well-formed document type.
+# XML 1.0, 3.3: declarations of attributes; and constructs of a document type that may contain their text.
 ATTRIBUTES = re.compile(
     rb"""<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|<!ATTLIST\s(?:[^"'>]|"[^"]*"|'[^']*')*>""", re.DOTALL
 )
 QUOTED = re.compile(rb"'[^']*'|\"[^\"]*\"")
 XMLNS = re.compile(rb"\sxmlns[\s:]")
-# XML 1.0, 2.4: what holds no references; then a tag with the text behind it, or text.
+# XML 1.0, 2.4: constructs without references; then a tag with the text behind it, or text.
 PIECE = re.compile(rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<?[^<]+", re.DOTALL)
 NO_REFERENCES = (b"<!", b"<?")
 VALUE_OR_END = re.compile(rb"""'[^']*'|"[^"]*"|>""")
 REFERENCE = re.compile(rb"""&([^#;&<\s'"][^;&<\s'"]*);""")
 QUOTE = re.compile(rb"""["']""")
 LONGEST_DOCTYPE = 256 * 1024
-# Octets that all references of a document may stand for. What is no markup may be as long as the document.
+# Octets of all replacement texts of a document. Those without markup may be as long as the document.
 MOST_RESOLVED = 1024**2
-DEEPEST = 40  # entities in each other, as libxml2 has it
+DEEPEST = 40  # levels of entities, as in libxml2
 MOST_NAMED = 5
 
 DECLARATIONS = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False)
 
 
 class Resolved(NamedTuple):
-    """A document in UTF-8 without entities, and what could not be resolved."""
+    """A document in UTF-8 without entities, and a problem for unresolved ones."""
 
     body: bytes
     problems: tuple[Problem, ...] = ()
 
 
 class Declared(NamedTuple):
-    """What a document type declares.
+    """The declarations of a document type.
 
     :param contents: of internal general entities, by name
     :param external: the names of external entities
-    :param is_all: it has no external subset and no parameter entities: all other names are undeclared
-    :param namespaces: declarations of attributes, which libxml2 reads as far as they declare namespaces
+    :param is_all: there is no external subset and no parameter entity: all other names are undeclared
+    :param namespaces: declarations of attributes, of which libxml2 uses those of namespaces
     :param has_defaults: other attributes have default values
     """
 
@@ -68,13 +68,13 @@ class Declared(NamedTuple):
 
 # XML 1.0, 4.4.2: "An entity is included when its replacement text is retrieved and processed, in place of the
 # reference itself", if it is an internal one. 4.4.3: of external ones a processor "MAY, but need not".
-# libxml2 would read the elements of an entity without the namespaces that are declared around the reference.
+# libxml2 would parse the elements of an entity without the namespaces in scope at the reference.
 def resolve(body: bytes) -> Resolved:
-    """Put what internal entities stand for in the place of references, and drop the document type.
+    """Replace references by the content of internal entities, and drop the document type.
 
-    References to names of HTML that are declared elsewhere are read as in HTML, all others are text.
+    References to entities of HTML that may be declared elsewhere are resolved as in HTML; others become text.
 
-    :param body: in UTF-8; with a broken document type it is left as it is
+    :param body: in UTF-8; with a malformed document type it is returned as it is
     :raises NotAFeedError: if the entities are too long
     """
     span = _doctype(body)
@@ -95,7 +95,7 @@ def resolve(body: bytes) -> Resolved:
 
 
 def _doctype(body: bytes) -> tuple[int, int] | None:
-    """Where the document type declaration begins and ends; None if there is none, or no end."""
+    """Return the span of the document type declaration; None if there is none, or it has no end."""
     start = 0
     while match := BEFORE_DOCTYPE.match(body, start):
         start = match.end()
@@ -114,10 +114,10 @@ def _doctype(body: bytes) -> tuple[int, int] | None:
 def _declared(doctype: bytes) -> Declared:
     tree: Any = etree.fromstring(doctype + b"<_/>", DECLARATIONS).getroottree()
     parameters = PARAMETER_ENTITY.findall(doctype)
-    # lxml copies the declarations, for which libxml2 looks at each again for each.
+    # lxml copies the declarations in quadratic time: only if they are needed.
     entities = tree.docinfo.internalDTD.iterentities() if b"<!ENTITY" in doctype else ()
     contents = {each.name.encode(): each.content for each in entities}
-    # A general entity may have the name of a parameter entity, and lxml does not say which is which.
+    # A general entity may have the name of a parameter entity; lxml does not tell them apart.
     external = {name for name, content in contents.items() if content is None or name in parameters}
     attributes = [found for found in ATTRIBUTES.findall(doctype) if found.startswith(b"<!ATTLIST")]
     return Declared(
@@ -129,7 +129,7 @@ def _declared(doctype: bytes) -> Declared:
     )
 
 
-# Of enumerated values, none is quoted.
+# Enumerated values are not quoted, default values are.
 def _has_defaults(attributes: bytes) -> bool:
     declared = QUOTED.sub(b'""', attributes)
     return declared.count(b'""') > len(XMLNS.findall(declared))
@@ -151,7 +151,7 @@ class References:
     def resolve(self, markup: bytes) -> bytes:
         """Resolve the references in elements, in their text and in attributes.
 
-        :raises NotAFeedError: if they stand for too much
+        :raises NotAFeedError: if their replacement texts are too long
         """
         return PIECE.sub(self._piece, markup)
 
@@ -177,7 +177,7 @@ class References:
         if name in self._declared.contents:
             return self._content(name, is_quoted)
         if name not in self._declared.external:
-            # XML 1.0, 4.1, "Entity Declared": such a reference is a fault, which others mend.
+            # XML 1.0, 4.1, "Entity Declared": such a reference is a fault, which `repair` replaces.
             if self._declared.is_all:
                 return match[0]
             if characters := html5.get(f"{name.decode(errors='replace')};"):
@@ -186,7 +186,7 @@ class References:
         return b"&amp;" + name + b";"
 
     def _content(self, name: bytes, is_quoted: bool) -> bytes:
-        # XML 1.0, 4.1, "No Recursion": the parser finds the reference, which nothing declares any more.
+        # XML 1.0, 4.1, "No Recursion": the parser will report the reference as undeclared.
         if name in self._around or len(self._around) == DEEPEST:
             return b"&" + name + b";"
         content = self._known.get((name, is_quoted))

@@ -1,4 +1,4 @@
-"""What the readers of the formats get of a document that was parsed, or is being parsed."""
+"""A document that has been parsed, or is being parsed, as the readers of the formats get it."""
 
 from __future__ import annotations
 
@@ -12,79 +12,84 @@ from fhcrawl.documents import limits
 from fhcrawl.documents.limits import Bounds
 from fhcrawl.documents.model import Problem
 from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG, base_of, inherited, with_own_namespaces
+from fhcrawl.documents.xml.layout import Layout, layout_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.model import Entry
+    from fhcrawl.documents.entry_batches import EntrySink
     from fhcrawl.documents.xml.elements import Head
 
-    Collect = Callable[[Iterable[Entry]], Sequence[Entry]]
 
-# Each original repeats the namespaces that are declared around it; of more, or more characters, only those it
-# uses.
+# Each original repeats the namespaces that are declared around it. If these are more, or have more
+# characters, it repeats only those that it uses.
 MANY = 64
 NAMESPACES = 2000
-# Namespaces that are declared in one entry, and by an element of it and those around that.
+# Namespaces that are declared in one entry; and that are in scope at an element of it.
 MOST_DECLARED = 10_000
 MOST_AROUND = 256
 
 
+NO_LAYOUT = layout_of(())
+
+
 class Parsed(NamedTuple):
-    """A document's root element.
+    """A document by its root element.
 
     :param fault: why the document ends before its end; None if it does not
-    :param problems: what had to be repaired or left out to read it
-    :param coming: the entries of a document that is still being parsed: what stands behind the first one
-        is not there before the last one has been asked for
-    :param originals: the entries that were asked for, each as XML that stands by itself, in UTF-8; None if
-        they are not to be kept
-    :param most: what the document may hold
-    :param beyond: gets what `entries` leaves out because it is beyond that
-    :param collect: keeps what the entries that were asked for are read into, while they come
+    :param problems: what was repaired or left out
+    :param streamed_entries: the entries of a document that is still being parsed; the elements behind the
+        first one are parsed when the last one is taken
+    :param originals: receives the entries that are taken, each as an XML document in UTF-8; None if they are
+        not to be kept
+    :param bounds: the bounds of the document
+    :param beyond: receives a problem for each entry that `entries` leaves out
+    :param entry_sink: takes the entries of the FeedDocument while they are read
     :param is_crowded: an entry may have too many namespaces
+    :param layout: where entries of all formats stand
     """
 
     root: _Element
     fault: str | None
     problems: tuple[Problem, ...] = ()
-    coming: Iterator[_Element] | None = None
+    streamed_entries: Iterator[_Element] | None = None
     originals: deque[bytes] | None = None
-    most: Bounds = Bounds()
+    bounds: Bounds = Bounds()
     beyond: list[Problem] | None = None
-    collect: Collect = list
+    entry_sink: EntrySink = list
     is_crowded: bool = False
+    layout: Layout = NO_LAYOUT
 
     def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
-        """The children of an element that are entries; a large document's are gone when the next one comes.
+        """Yield the children of an element that are entries; those of a large document are freed afterwards.
 
-        At most one more than there may be. Those with too many levels or namespaces are left out.
+        At most one more than the bounds allow. Entries with too many levels or namespaces are left out.
 
-        :param head: the others are added to it; they are all there when the last entry is
+        :param head: receives the other children; it is complete when the last entry has been yielded
         :raises lxml.etree.XMLSyntaxError: if the document is still being parsed, and is not well-formed
         """
         found = self._entries(parent, tag, head)
-        if self.coming is not None or limits.may_have_more(parent, self.most):
+        if self.streamed_entries is not None or limits.may_have_more(parent, self.bounds):
             found = self._within_bounds(found)
         if self.is_crowded:
             found = self._with_few_namespaces(found, len(parent.nsmap))
-        return found if self.originals is None else _kept(found, parent, self.originals)
+        return found if self.originals is None else _keep_originals(found, parent, self.originals)
 
-    def _within_bounds(self, coming: Iterator[_Element]) -> Iterator[_Element]:
+    def _within_bounds(self, entries: Iterator[_Element]) -> Iterator[_Element]:
         deep: list[Problem] = []
-        for number, entry in enumerate(islice(coming, self.most.entries + 1), 1):
-            if limits.is_deeper(entry, self.most):
-                detail = f"it has more than {self.most.depth} levels of elements and is left out"
+        for number, entry in enumerate(islice(entries, self.bounds.entries + 1), 1):
+            if limits.is_deeper(entry, self.bounds):
+                detail = f"it has more than {self.bounds.depth} levels of elements and is left out"
                 deep.append(Problem(limits.TOO_DEEP, f"entry {number}", detail))
             else:
                 yield entry
-        # What stands behind the entries is read all the same.
-        is_last = not deque(coming, maxlen=1)
+        # The rest of the document is read in any case.
+        is_last = not deque(entries, maxlen=1)
         if self.beyond is not None:
-            # If none is left out among them, whoever takes them sees that they are too many.
-            self.beyond.extend(deep if is_last or not deep else [*deep, limits.too_many(self.most)])
+            # If no entry was left out here, the caller notices the one that is too many.
+            self.beyond.extend(deep if is_last or not deep else [*deep, limits.too_many(self.bounds)])
 
     def _with_few_namespaces(self, entries: Iterator[_Element], around: int) -> Iterator[_Element]:
         for number, entry in enumerate(entries, 1):
@@ -95,17 +100,17 @@ class Parsed(NamedTuple):
                 self.beyond.append(Problem("entry-lost", f"entry {number}", detail))
 
     def _entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
-        if self.coming is not None:
-            yield from self.coming
+        if self.streamed_entries is not None:
+            yield from self.streamed_entries
         for child in parent:
             if child.tag != tag:
                 head.setdefault(child.tag, []).append(child)
-            elif self.coming is None:
+            elif self.streamed_entries is None:
                 yield child
 
 
-# Where an element is copied, libxml2 looks at those around it one after the other, and lxml at all that the
-# copy declares.
+# When an element is copied, libxml2 searches the elements around it one by one, and lxml all namespaces that
+# the copy declares.
 def _declares_too_many(entry: _Element, around: int) -> bool:
     inside, most = 0, around
     for event, _namespace in etree.iterwalk(entry, events=("start-ns", "end-ns")):
@@ -115,7 +120,9 @@ def _declares_too_many(entry: _Element, around: int) -> bool:
     return inside > MOST_DECLARED or most > MOST_AROUND
 
 
-def _kept(entries: Iterator[_Element], parent: _Element, originals: deque[bytes]) -> Iterator[_Element]:
+def _keep_originals(
+    entries: Iterator[_Element], parent: _Element, originals: deque[bytes]
+) -> Iterator[_Element]:
     base, language = inherited(parent)
     namespaces = parent.nsmap.values()
     is_crowded = len(namespaces) > MANY or sum(map(len, namespaces)) > NAMESPACES
@@ -137,7 +144,7 @@ def _with_own_namespaces(entry: _Element) -> bytes:
     return with_own_namespaces(entry).encode()
 
 
-def repaired(repairs: Iterable[str | None]) -> tuple[Problem, ...]:
-    """The problem that repairs are, if there were any."""
+def repair_problems(repairs: Iterable[str | None]) -> tuple[Problem, ...]:
+    """Return the problem that reports repairs, if there were any."""
     sentence = "; ".join(filter(None, repairs))
     return (Problem("repaired", "", f"it is not well-formed: {sentence}"),) if sentence else ()

@@ -1,4 +1,4 @@
-"""How libxml2 is asked to parse: nothing is fetched; of entities only internal ones are resolved."""
+"""Parsers that fetch nothing and resolve only internal entities."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-PIECE = 65_536  # octets that a parser gets at once
+PIECE = 65_536  # octets; a parser is fed with as many at once
 
 
-def strictly(body: bytes) -> _Element:
-    """The root element of a whole document.
+def parse_strict(body: bytes) -> _Element:
+    """Parse a document; return its root element.
 
     :raises lxml.etree.XMLSyntaxError: if it is not well-formed
     """
@@ -25,18 +25,18 @@ def strictly(body: bytes) -> _Element:
 
 
 def new(recover: bool = False) -> etree.XMLParser:
-    """A parser.
+    """Return a parser.
 
-    :param recover: it goes on behind a fault
+    :param recover: continue behind a fault
     """
     return etree.XMLParser(recover=recover, **options())  # type: ignore[arg-type]
 
 
 def options() -> dict[str, object]:
-    """What all parsers have in common."""
+    """Return the options of all parsers."""
     return {
         "encoding": encoding.UTF_8,
-        # One that is not is an error: see entities.py.
+        # Others raise an error: see entities.py.
         "resolve_entities": "internal",
         "no_network": True,
         "load_dtd": False,
@@ -45,10 +45,10 @@ def options() -> dict[str, object]:
     }
 
 
-# Parsers can be used again, also by several threads (they lock); with small documents a new one can be felt.
+# Parsers are reusable, also by several threads (they lock); a new one for each small document costs time.
 STRICT = new()
 
 
 def events(parser: etree.XMLPullParser) -> Iterator[tuple[str, _Element]]:
-    """What a parser has come across since it was last asked."""
+    """Return the events of a parser since the last call."""
     return cast("Iterator[tuple[str, _Element]]", parser.read_events())

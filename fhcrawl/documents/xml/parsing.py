@@ -1,4 +1,4 @@
-"""XML of feeds, parsed safely: large documents in pieces, broken ones mended, or up to the fault."""
+"""Parses XML safely: large documents in pieces; malformed ones are repaired, or read up to the fault."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from lxml import etree
 
 from fhcrawl.documents import limits
 from fhcrawl.documents.xml import encoding, entities, parsers
-from fhcrawl.documents.xml.elements import ATOM, RSS_NAMESPACES, first, has_document_type, local_name, remove
+from fhcrawl.documents.xml.elements import first, has_document_type, local_name, remove
 from fhcrawl.documents.xml.encoding import Text
-from fhcrawl.documents.xml.parsed import MOST_DECLARED, Parsed, repaired
-from fhcrawl.documents.xml.recovery import mended, whole_elements
+from fhcrawl.documents.xml.parsed import MOST_DECLARED, Parsed, repair_problems
+from fhcrawl.documents.xml.recovery import recover, whole_elements
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
@@ -24,36 +24,32 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.limits import Bounds
+    from fhcrawl.documents.xml.layout import Layout
 
 HTML_START = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 HTML_PARTS = frozenset({"html", "head", "body", "HTML", "HEAD", "BODY"})
-# More than these with a prefix in a document are counted for each element and each entry; no element of a
-# feed has more than the others.
+# Namespaces with a prefix in a document; if there are more, they are counted per element and per entry. And
+# namespaces that one element may declare.
 MANY_NAMESPACES = 256
 MOST_NAMESPACES = 64
-SMALL = 8192  # bytes; there is no harm in such a document
+SMALL = 8192  # bytes; a smaller document needs no check
 NAMESPACE = re.compile(rb"""xmlns(?::[^\s=<>:"']+)?\s*=\s*(?:"[^"<]*|'[^'<]*)""")
 LONGEST_NAMESPACE = 500
 TAG_AND_TEXT = re.compile(rb"<[^<!?][^<]*xmlns:[^<]*")
 VALUE_OR_END = re.compile(rb"""'[^'<]*'|"[^"<]*"|>""")
-# An element with so many attributes is none of a feed; each takes some hundred bytes, and has five at least.
+# Attributes of one element. Each takes some hundred bytes of memory, and five bytes of the document or more.
 MOST_ATTRIBUTES = 10_000
 LONG_TAG = re.compile(rb"<[^<!?][^<]{%d,}" % (5 * MOST_ATTRIBUTES))
 TAG = re.compile(rb"<[^<!?/][^<]*")
-# A document of more bytes is read while it is parsed, in pieces of so many.
+# Bytes; a larger document is read while it is parsed.
 LARGE = 1024**2
-# Where the entries of such a document stand: their tag, and those of the elements around them.
-PLACES = {
-    f"{ATOM}entry": [f"{ATOM}feed"],
-    **{f"{namespace}item": [f"{namespace}channel", f"{namespace}rss"] for namespace in RSS_NAMESPACES},
-}
 
 
-def parse(body: bytes, charset: str | None, most: Bounds) -> Parsed:
-    """Parse a document; nothing is fetched.
+def parse(body: bytes, charset: str | None, bounds: Bounds, layout: Layout) -> Parsed:
+    """Parse a document as a whole; nothing is fetched.
 
-    What is not well-formed is repaired, or loses the entry that it stands in. Where that does not give a
-    whole document, the elements that were whole before the fault are kept.
+    Faults are repaired, or lose the entry that contains them. If that does not give a complete document, the
+    elements that were complete before the fault are kept.
 
     :param charset: the charset parameter of the Content-Type header
     :raises NotAFeedError: if there is not even a whole start tag, if it is an HTML page, if it declares too
@@ -64,64 +60,63 @@ def parse(body: bytes, charset: str | None, most: Bounds) -> Parsed:
         raise NotAFeedError(ReasonKind.EMPTY, "it is empty")
     is_crowded = _check_namespaces(source.body)
     _check_attributes(source.body)
-    _check_all_attributes(source.body, most)
-    parsed = _parsed(source, body, charset)
-    # A document type can declare namespaces too, for elements that do not say so.
+    _check_all_attributes(source.body, bounds)
+    parsed = _parsed(source, body, charset, layout)
+    # A document type can declare namespaces of elements too.
     return parsed._replace(is_crowded=True) if is_crowded or has_document_type(parsed.root) else parsed
 
 
-def _parsed(source: encoding.Source, body: bytes, charset: str | None) -> Parsed:
+def _parsed(source: encoding.Source, body: bytes, charset: str | None, layout: Layout) -> Parsed:
     resolved, unresolved = entities.resolve(source.body)
-    problems = (*repaired([source.repair]), *unresolved)
+    problems = (*repair_problems([source.repair]), *unresolved)
     try:
-        return Parsed(parsers.strictly(resolved), None, problems)
+        return Parsed(parsers.parse_strict(resolved), None, problems)
     except etree.XMLSyntaxError as error:
-        root = whole_elements(resolved)
+        root = whole_elements(resolved, layout)
         if (root is None or local_name(root) in HTML_PARTS) and HTML_START.search(source.body, 0, 1024):
             raise NotAFeedError(ReasonKind.HTML, "it is an HTML page") from error
         fault = error.msg or "it is not well-formed"
         broken = None if root is None else Parsed(root, fault, problems)
         text = Text(source.body.decode(), source.repair) if source.decoded else encoding.text(body, charset)
-        parsed = mended(text, broken)
+        parsed = recover(text, broken, layout)
         if parsed is None:
             raise NotAFeedError(ReasonKind.NOT_XML, f"it is not XML ({fault})") from error
         return parsed
 
 
-def begin(body: bytes, charset: str | None, most: Bounds) -> Parsed | None:
-    """Begin to parse a large document; None if it has to be parsed as a whole.
+def begin_stream(body: bytes, charset: str | None, bounds: Bounds, layout: Layout) -> Parsed | None:
+    """Begin to parse a large document; return None if it has to be parsed as a whole.
 
     :param charset: the charset parameter of the Content-Type header
     :raises lxml.etree.XMLSyntaxError: if it is not well-formed
     :raises NotAFeedError: if it declares too many namespaces, or too long ones
-    :raises NotAFeedError: here or while the entries come, if too many elements are in memory at once
+    :raises NotAFeedError: now or while entries are taken, if too many elements are in memory at once
     """
     source = encoding.source(body, charset)
     is_crowded = _check_namespaces(source.body)
     _check_attributes(source.body)
     piece = source.body[: parsers.PIECE]
-    # Entities: see broken.py.
+    # Entities are resolved in the whole document only: see entities.py.
     if b"<!DOCTYPE" in piece:
         return None
-    events = ("start", "end")
-    parser = etree.XMLPullParser(events=events, tag=list(PLACES), **parsers.options())  # type: ignore[arg-type]
+    events, tags = ("start", "end"), [path[0] for path in layout.streamed]
+    parser = etree.XMLPullParser(events=events, tag=tags, **parsers.options())  # type: ignore[arg-type]
     parser.feed(piece)
     _event, entry = next(parsers.events(parser), (None, None))
-    if entry is None or not _is_in_place(entry) or has_document_type(entry):
+    if entry is None or not _is_in_place(entry, layout) or has_document_type(entry):
         return None
     root = entry.getroottree().getroot()
-    coming = _coming(parser, source.body, entry, most)
-    return Parsed(root, None, repaired([source.repair]), coming, is_crowded=is_crowded)
+    streamed = _stream_entries(parser, source.body, entry, bounds)
+    return Parsed(root, None, repair_problems([source.repair]), streamed, is_crowded=is_crowded)
 
 
-# libxml2 looks at one namespace after the other for each element that it copies, and each copy declares
-# those that it uses.
+# For each element that is copied, libxml2 searches all namespaces in scope.
 def _check_namespaces(body: bytes) -> bool:
-    """Whether there are so many that each entry has to be looked at."""
+    """Whether there are so many namespaces that each entry has to be checked."""
     declared = NAMESPACE.findall(body) if len(body) > SMALL else []
     if max(map(len, declared), default=0) > LONGEST_NAMESPACE:
         raise NotAFeedError(ReasonKind.TOO_LARGE, "the name of a namespace in it is too long")
-    # Those without a prefix are no more around an element than it has levels.
+    # Namespaces without a prefix in scope are limited by the levels of elements.
     if len(declared) <= MANY_NAMESPACES or body.count(b"xmlns:") <= MANY_NAMESPACES:
         return len(declared) > MOST_DECLARED
     if (most := _most_in_a_tag(body)) > MOST_NAMESPACES:
@@ -137,15 +132,15 @@ def _check_attributes(body: bytes) -> None:
             )
 
 
-def _check_all_attributes(body: bytes, most: Bounds) -> None:
-    if body.count(b"=") <= most.elements:
+def _check_all_attributes(body: bytes, bounds: Bounds) -> None:
+    if body.count(b"=") <= bounds.elements:
         return
-    if sum(_attributes(body, *match.span()) for match in TAG.finditer(body)) > most.elements:
-        raise limits.beyond(limits.TOO_MANY_ELEMENTS, f"it has more than {most.elements} attributes")
+    if sum(_attributes(body, *match.span()) for match in TAG.finditer(body)) > bounds.elements:
+        raise limits.beyond(limits.TOO_MANY_ELEMENTS, f"it has more than {bounds.elements} attributes")
 
 
 def _attributes(body: bytes, begin: int, end: int) -> int:
-    """How many equals signs are in the tag that begins somewhere; it ends before another position."""
+    """Return the number of equals signs in the tag that begins at a position, and ends before another."""
     if not body.count(b"=", begin, end):
         return 0
     ends = (match.start() for match in VALUE_OR_END.finditer(body, begin, end) if match[0] == b">")
@@ -157,25 +152,27 @@ def _most_in_a_tag(body: bytes) -> int:
     return max((_most_in(run) for run in runs if run.count(b"xmlns:") > MOST_NAMESPACES), default=0)
 
 
-# Markup of which the text consists, behind the tag, declares nothing.
+# Markup in the text behind the tag declares nothing.
 def _most_in(tag_and_text: bytes) -> int:
     ends = (match.start() for match in VALUE_OR_END.finditer(tag_and_text) if match[0] == b">")
     return tag_and_text.count(b"xmlns:", 0, next(ends, None))
 
 
-def _is_in_place(entry: _Element) -> bool:
+def _is_in_place(entry: _Element, layout: Layout) -> bool:
     around = list(entry.iterancestors())
-    if [element.tag for element in around] != PLACES[entry.tag]:
+    if (entry.tag, *(element.tag for element in around)) not in layout.streamed:
         return False
-    # Of several channels, the first one is the feed.
+    # The first of several channels is the feed.
     return all(first(outer, inner.tag) is inner for inner, outer in pairwise(around))
 
 
-# An element can go when the next one is whole: to the text behind the last one, libxml2 still adds.
-def _coming(parser: etree.XMLPullParser, body: bytes, entry: _Element, most: Bounds) -> Iterator[_Element]:
+# An element is removed when the next one is complete: libxml2 still adds to the text behind the last one.
+def _stream_entries(
+    parser: etree.XMLPullParser, body: bytes, entry: _Element, bounds: Bounds
+) -> Iterator[_Element]:
     tag, parent = entry.tag, next(entry.iterancestors())
     before: _Element | None = None
-    for event, element in _remaining(parser, body, parent, most):
+    for event, element in _parse_rest(parser, body, parent, bounds):
         if event == "end" and element.tag == tag and element.getparent() is parent:
             if before is not None:
                 remove(before, parent)
@@ -183,20 +180,20 @@ def _coming(parser: etree.XMLPullParser, body: bytes, entry: _Element, most: Bou
             yield element
 
 
-def _remaining(
-    parser: etree.XMLPullParser, body: bytes, parent: _Element, most: Bounds
+def _parse_rest(
+    parser: etree.XMLPullParser, body: bytes, parent: _Element, bounds: Bounds
 ) -> Iterator[tuple[str, _Element]]:
-    yield from _taken(parser)
+    yield from _take_events(parser)
     root = parent.getroottree().getroot()
     for position in range(parsers.PIECE, len(body), parsers.PIECE):
         parser.feed(body[position : position + parsers.PIECE])
-        yield from _taken(parser)
-        limits.check_tree(root, most)
+        yield from _take_events(parser)
+        limits.check_tree(root, bounds)
     parser.close()
 
 
-# What lxml has told of, it keeps for a while; see `remove`.
-def _taken(parser: etree.XMLPullParser) -> Iterator[tuple[str, _Element]]:
+# A deque drops its reference to each event at once; see `remove`.
+def _take_events(parser: etree.XMLPullParser) -> Iterator[tuple[str, _Element]]:
     events = deque(parsers.events(parser))
     while events:
         yield events.popleft()

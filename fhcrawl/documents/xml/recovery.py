@@ -1,4 +1,4 @@
-"""What can be had of XML that is not well-formed: repaired, without broken entries, or up to the fault."""
+"""Recovers XML that is not well-formed: repaired, without malformed entries, or up to the fault."""
 
 from __future__ import annotations
 
@@ -11,56 +11,54 @@ from lxml import etree
 from fhcrawl.documents import limits
 from fhcrawl.documents.model import Problem
 from fhcrawl.documents.xml import entities, parsers, repair
-from fhcrawl.documents.xml.elements import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, remove
-from fhcrawl.documents.xml.parsed import Parsed, repaired
+from fhcrawl.documents.xml.elements import remove
+from fhcrawl.documents.xml.parsed import Parsed, repair_problems
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.xml.encoding import Text
+    from fhcrawl.documents.xml.layout import Layout
 
 LONGEST_PROLOG = 65_536
-# How many times as much as the document may be parsed to find its broken entries.
+# How many times the size of the document may be parsed to find its malformed entries.
 MOST_PARSED_AGAIN = 20
-CONTAINERS = frozenset(
-    {"rss", f"{ATOM}feed", *(f"{namespace}channel" for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES))}
-)
 
 
-def mended(text: Text, broken: Parsed | None) -> Parsed | None:
-    """A document that is not well-formed: whole after repairs, or as much of it as can be had.
+def recover(text: Text, broken: Parsed | None, layout: Layout) -> Parsed | None:
+    """Recover a document that is not well-formed: complete after repairs, or as much of it as possible.
 
-    :param broken: what could be had of it as it came
-    :return: None if nothing could
+    :param broken: the part of the unrepaired document up to its fault; None if there is none
+    :return: None if nothing can be recovered
     """
     again, repairs = repair.repair(text.text)
     body, unresolved = entities.resolve(again.encode())
     again = body.decode()
-    problems = (*repaired([text.repair, *repairs]), *unresolved)
+    problems = (*repair_problems([text.repair, *repairs]), *unresolved)
     parser = parsers.new()
     try:
         return Parsed(etree.fromstring(body, parser), None, problems)
     except etree.XMLSyntaxError as error:
         if _is_of_namespaces(parser) and not repair.declares_entities(again):
             repairs.append("names that are no qualified names are kept")
-            problems = (*repaired([text.repair, *repairs]), *unresolved)
+            problems = (*repair_problems([text.repair, *repairs]), *unresolved)
             return Parsed(etree.fromstring(body, parsers.new(recover=True)), None, problems)
-        root = whole_elements(body)
+        root = whole_elements(body, layout)
         fault = error.msg or "it is not well-formed"
-    if whole := _without_broken_entries(again, problems):
+    if whole := _without_broken_entries(again, problems, layout):
         return whole
     if root is None or (broken is not None and not _says_more(root, problems, broken)):
         return broken
     return Parsed(root, fault, problems)
 
 
-def _without_broken_entries(text: str, problems: tuple[Problem, ...]) -> Parsed | None:
-    """A document without the entries that are not well-formed by themselves; None if that does not help."""
-    parts = repair.entries(text)
+def _without_broken_entries(text: str, problems: tuple[Problem, ...], layout: Layout) -> Parsed | None:
+    """Leave out the entries that are not well-formed by themselves; return None if that does not help."""
+    parts = repair.entries(text, layout)
     if parts is None:
         return None
     try:
-        start = _start_tag(parsers.strictly(parts.head.encode()))
+        start = _start_tag(parsers.parse_strict(parts.head.encode()))
         if len(start) * len(parts.entries) > MOST_PARSED_AGAIN * len(text):
             return None
         faults = {
@@ -68,7 +66,7 @@ def _without_broken_entries(text: str, problems: tuple[Problem, ...]) -> Parsed 
             for number, entry in enumerate(parts.entries)
             if (fault := _fault(f"{start}{entry}</_>")) is not None
         }
-        root = parsers.strictly(repair.without(text, parts.spans, faults.__contains__).encode())
+        root = parsers.parse_strict(repair.without(text, parts.spans, faults.__contains__).encode())
     except etree.XMLSyntaxError:
         return None
     lost = [
@@ -83,7 +81,7 @@ def _without_broken_entries(text: str, problems: tuple[Problem, ...]) -> Parsed 
 
 
 def _start_tag(root: _Element) -> str:
-    """A start tag with the namespaces that are declared around entries."""
+    """Return a start tag with the namespaces that are declared around entries."""
     declared = {prefix: uri for element in (root, *list(root)[:1]) for prefix, uri in element.nsmap.items()}
     attributes = (
         f" xmlns{f':{prefix}' if prefix else ''}={quoteattr(uri)}" for prefix, uri in declared.items()
@@ -92,16 +90,16 @@ def _start_tag(root: _Element) -> str:
 
 
 def _fault(text: str) -> str | None:
-    """What is wrong with an entry, without the place: it is not that in the document."""
+    """Return the fault of an entry, without its position, which is not that in the document."""
     try:
-        parsers.strictly(text.encode())
+        parsers.parse_strict(text.encode())
     except etree.XMLSyntaxError as error:
         return (error.msg or "it ends early").partition(", line ")[0]
     return None
 
 
-# A parser that recovers leaves things out behind a fault, but not behind one of namespaces: there libxml2
-# goes on anyway, and the parser's log (the exception's has other documents' faults too) names any other one.
+# A parser that recovers loses content behind a fault, but not behind a fault of namespaces: there libxml2
+# continues, and the log of the parser has all faults (that of the exception has other documents' too).
 def _is_of_namespaces(parser: etree.XMLParser) -> bool:
     return all(entry.domain == etree.ErrorDomains.NAMESPACE for entry in parser.error_log)
 
@@ -111,8 +109,8 @@ def _says_more(root: _Element, problems: tuple[Problem, ...], broken: Parsed) ->
     return size > broken_size or (size == broken_size and problems != broken.problems)
 
 
-def whole_elements(body: bytes) -> _Element | None:
-    """The tree up to the fault, without the element that it cuts; None if no element has begun."""
+def whole_elements(body: bytes, layout: Layout) -> _Element | None:
+    """Return the tree up to the fault, without the incomplete element; None if no element has begun."""
     parser = etree.XMLPullParser(events=("start", "end"), **parsers.options())  # type: ignore[arg-type]
     root: _Element | None = None
     unfinished: list[_Element] = []
@@ -126,7 +124,7 @@ def whole_elements(body: bytes) -> _Element | None:
             _follow(parser, unfinished)
         parser.close()
     _follow(parser, unfinished)
-    _prune(unfinished)
+    _prune(unfinished, layout)
     return root
 
 
@@ -139,7 +137,7 @@ def _follow(parser: etree.XMLPullParser, unfinished: list[_Element]) -> None:
 
 
 def _first_element(parser: etree.XMLPullParser, body: bytes) -> tuple[_Element | None, int]:
-    """Feed the parser until the root element begins: that element, and how many bytes it took."""
+    """Feed the parser until the root element begins; return that element and the number of bytes fed."""
     for position in range(min(len(body), LONGEST_PROLOG)):
         parser.feed(body[position : position + 1])
         for _event, element in parsers.events(parser):
@@ -147,7 +145,7 @@ def _first_element(parser: etree.XMLPullParser, body: bytes) -> tuple[_Element |
     return None, 0
 
 
-# When an entity holds markup that is not well-formed, libxml2 frees nodes that events still refer to.
+# If an entity has markup that is not well-formed, libxml2 frees nodes that events still refer to.
 def _declares_markup(root: _Element) -> bool:
     declarations: Any = root.getroottree().docinfo.internalDTD
     return declarations is not None and any(
@@ -155,11 +153,11 @@ def _declares_markup(root: _Element) -> bool:
     )
 
 
-def _prune(unfinished: list[_Element]) -> None:
-    """Remove the outermost element that has no end and is no container."""
+def _prune(unfinished: list[_Element], layout: Layout) -> None:
+    """Remove the outermost element without an end that is no container of entries."""
     for number, element in enumerate(unfinished):
         parent = element.getparent()
-        if parent is not None and element.tag not in CONTAINERS:
+        if parent is not None and element.tag not in layout.containers:
             del unfinished[number + 1 :]
             remove(element, parent)
             return

@@ -1,6 +1,6 @@
-"""Mends the text of documents that are not well-formed, so that a fault loses at most the entry it stands in.
+"""Repairs the text of documents that are not well-formed, so that a fault loses at most one entry.
 
-Nothing here adds an end: a document that has been cut off stays cut off.
+No end tags are added: a truncated document stays truncated.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# XML 1.0, 2.4: in these an ampersand is no markup. One without an end reaches to the end.
+    from fhcrawl.documents.xml.layout import Layout
+
+# XML 1.0, 2.4: in these an ampersand is no markup. Without an end, they reach to the end of the document.
 DOCUMENT_TYPE = r"<!DOCTYPE[^\[>]*(?:>|\[.*?(?:\]\s*>|\Z)|\Z)"
 NO_MARKUP = rf"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|{DOCUMENT_TYPE}"
-# XML 1.0, 2.8. Whatever is not of this form says nothing that is not known by now.
+# XML 1.0, 2.8. A declaration of another form is dropped: the encoding is known by now.
 DECLARATION = re.compile(r"<\?xml\s[^<>]*>")
 SOUND_DECLARATION = re.compile(
     r"""<\?xml\s+version\s*=\s*(["'])1\.[0-9]+\1(\s+encoding\s*=\s*(["'])[A-Za-z][\w.-]*\3)?"""
@@ -27,7 +29,7 @@ SOUND_DECLARATION = re.compile(
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 ID = re.compile(r"(?P<tag><(?:[\w.-]+:)?(?:id|guid)\b[^<>]*>\s*)(?P<data>(?:<!\[CDATA\[)?)(?P<id>[^<]*)")
 NUMBER = re.compile(r"&#([xX][0-9a-fA-F]+|[0-9]+);")
-# The rest of a reference that has been cut off with the document says nothing.
+# A reference that is truncated with the document is kept.
 SUSPECT = re.compile(
     rf"(?P<kept>{NO_MARKUP}|&[#\w.:-]*\Z)|&#(?P<number>[xX][0-9a-fA-F]+|[0-9]+);|&(?P<name>[\w.:-]+);"
     r"|(?P<ampersand>&)|(?P<end>\]\]>)|(?P<less><(?=[\s\d=]))",
@@ -47,10 +49,10 @@ VALUE = re.compile(r"""=\s*(?:"[^"]*"|'[^']*')""")
 PREFIX = re.compile(r"(?:^|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
 DECLARED_PREFIX = re.compile(r"\sxmlns:([\w.-]+)\s*=")
 RESERVED_PREFIXES = frozenset({"xml", "xmlns"})
-# Of more, nobody means anything, and one element would have to declare them all.
+# Undeclared prefixes that are declared on the root; more are no feed's.
 MOST_UNKNOWN = 64
 UNKNOWN_NAMESPACE = "urn:fhcrawl:undeclared-prefix:"
-# What feeds mean by a prefix; not fh, because fh:complete says which entries are no more.
+# The usual namespaces of prefixes; not of fh, because fh:complete deletes entries.
 NAMESPACES = {
     "atom": "http://www.w3.org/2005/Atom",
     "content": "http://purl.org/rss/1.0/modules/content/",
@@ -67,16 +69,16 @@ NAMESPACES = {
 
 
 class Repaired(NamedTuple):
-    """A text, and what has been done to it: part of a sentence for each kind of repair."""
+    """A text, and a part of a sentence for each kind of repair."""
 
     text: str
     repairs: list[str]
 
 
 def repair(text: str) -> Repaired:
-    """Mend what can be mended without knowing the elements: characters, references, prefixes."""
+    """Repair what does not depend on the elements: characters, references, prefixes."""
     repairs: dict[str, None] = {}
-    allowed = FORBIDDEN.sub("", ID.sub(_distinct, text))
+    allowed = FORBIDDEN.sub("", ID.sub(_distinct_id, text))
     if allowed != text:
         text = allowed
         repairs["characters that XML forbids are dropped"] = None
@@ -85,35 +87,35 @@ def repair(text: str) -> Repaired:
         repairs["an XML declaration that is none is dropped"] = None
     doctype = _doctype(text)
     declared = PREDEFINED.union(DECLARED_ENTITY.findall(doctype))
-    # XML 1.0, 4.1: with an external DTD that nobody reads, "Entity Declared" does not concern
+    # XML 1.0, 4.1: with an external DTD that is not read, "Entity Declared" is no constraint of
     # well-formedness.
     if EXTERNAL.match(doctype) or PARAMETER_ENTITY.search(doctype):
         declared = declared.union(NAME_OF_REFERENCE.findall(text))
 
-    def mend(match: re.Match[str]) -> str:
-        mended, done = _mended(match, declared)
+    def replace(match: re.Match[str]) -> str:
+        repaired, done = _repair(match, declared)
         if done:
             repairs[done] = None
-        return mended
+        return repaired
 
-    text = SUSPECT.sub(mend, text)
+    text = SUSPECT.sub(replace, text)
     if DROPPED in repairs:
-        # What stood around a reference stands together now.
-        text = SUSPECT.sub(mend, text)
+        # The text around a dropped reference may form a new one.
+        text = SUSPECT.sub(replace, text)
     text, prefixes = _with_prefixes(text)
     if prefixes:
         repairs[f"namespaces of undeclared prefixes are supplied ({', '.join(prefixes)})"] = None
     return Repaired(text, list(repairs))
 
 
-# Two ids that differ in nothing else are not to become one. In a CDATA section there are no references.
-def _distinct(match: re.Match[str]) -> str:
+# Ids that differ only in forbidden characters must stay different. A CDATA section has no references.
+def _distinct_id(match: re.Match[str]) -> str:
     known = match["id"] if match["data"] else NUMBER.sub(_character, match["id"])
     return match["tag"] + match["data"] + FORBIDDEN.sub(_number_of, known)
 
 
 def _character(reference: re.Match[str]) -> str:
-    """A character that XML forbids, or the reference to another one as it is."""
+    """Return a character that XML forbids; return a reference to another character as it is."""
     character = _character_of(reference[1])
     return character if character is not None and FORBIDDEN.match(character) else reference[0]
 
@@ -130,12 +132,12 @@ def _number_of(character: re.Match[str]) -> str:
 
 
 def declares_entities(text: str) -> bool:
-    """Whether a document has entities of its own."""
+    """Whether a document declares entities."""
     return "<!ENTITY" in _doctype(text)
 
 
 def _doctype(text: str) -> str:
-    # Piece by piece: in one expression, every way to divide white space among repetitions would be tried.
+    # A loop, because one expression would try every way to divide white space among repetitions.
     position = 0
     while match := BEFORE_DOCTYPE.match(text, position):
         position = match.end()
@@ -143,7 +145,7 @@ def _doctype(text: str) -> str:
     return doctype[0] if doctype else ""
 
 
-def _mended(match: re.Match[str], declared: frozenset[str]) -> tuple[str, str | None]:
+def _repair(match: re.Match[str], declared: frozenset[str]) -> tuple[str, str | None]:
     kind = match.lastgroup
     if kind == "number":
         return _number(match["number"], match[0])
@@ -177,7 +179,7 @@ def _name(name: str, reference: str, declared: frozenset[str]) -> tuple[str, str
 
 
 def _with_prefixes(text: str) -> tuple[str, list[str]]:
-    """The text, its root element declaring the prefixes that nothing declares, and those prefixes."""
+    """Declare undeclared prefixes on the root element; return the text and those prefixes."""
     tags = [match for match in TAG.finditer(text) if match["tag"]]
     used = {prefix for tag in tags for prefix in PREFIX.findall(_without_values(tag["tag"]))}
     missing = sorted(used - RESERVED_PREFIXES - set(DECLARED_PREFIX.findall(text)))
@@ -197,11 +199,11 @@ def _without_values(tag: str) -> str:
 
 
 class Entries(NamedTuple):
-    """A document as text, taken apart.
+    """A document as text, split into its entries and the rest.
 
-    :param head: what is left of it without its entries
+    :param head: the document without its entries
     :param entries: from the start tag to the end tag, in document order
-    :param spans: where they are
+    :param spans: the positions of the entries
     """
 
     head: str
@@ -209,10 +211,10 @@ class Entries(NamedTuple):
     spans: list[tuple[int, int]]
 
 
-def entries(text: str) -> Entries | None:
-    """Take a document apart; None if not every entry has a start tag and an end tag, or if it has none."""
-    # An entity of its own could hold anything, the end of an entry too.
-    if declares_entities(text) or (spans := _spans(text)) is None:
+def entries(text: str, layout: Layout) -> Entries | None:
+    """Split a document; return None if it has no entries, or some lack a start tag or an end tag."""
+    # An entity could contain anything, also the end of an entry.
+    if declares_entities(text) or (spans := _spans(text, layout)) is None:
         return None
     starts = [0, *(end for _start, end in spans)]
     ends = [*(start for start, _end in spans), len(text)]
@@ -221,7 +223,7 @@ def entries(text: str) -> Entries | None:
 
 
 def without(text: str, spans: list[tuple[int, int]], is_broken: Callable[[int], bool]) -> str:
-    """A document as text, without those of its entries that are broken."""
+    """Return a document as text without its broken entries."""
     kept: list[str] = []
     position = 0
     for number, (start, end) in enumerate(spans):
@@ -230,10 +232,11 @@ def without(text: str, spans: list[tuple[int, int]], is_broken: Callable[[int], 
     return "".join([*kept, text[position:]])
 
 
-def _spans(text: str) -> list[tuple[int, int]] | None:
+def _spans(text: str, layout: Layout) -> list[tuple[int, int]] | None:
     root = next((match["tag"] for match in TAG.finditer(text) if match["tag"]), "")
     prefix, _colon, name = re.split(r"[\s/]", root, maxsplit=1)[0].rpartition(":")
-    entry = (f"{prefix}:entry" if prefix else "entry") if name == "feed" else "item"
+    entry, has_prefix = layout.names.get(name, ("item", False))
+    entry = f"{prefix}:{entry}" if prefix and has_prefix else entry
     found: list[tuple[int, int]] = []
     depth = begun = 0
     for step, start, end in _entry_tags(text, entry):
@@ -247,7 +250,7 @@ def _spans(text: str) -> list[tuple[int, int]] | None:
 
 
 def _entry_tags(text: str, name: str) -> Iterator[tuple[int, int, int]]:
-    """Tags of entries: 1 for a start tag, -1 for an end tag, 0 for both in one; where they begin and end."""
+    """Yield tags of entries: 1 for a start tag, -1 for an end tag, 0 for an empty one; and their spans."""
     tag = re.compile(rf"{NO_MARKUP}|<(?P<close>/?){re.escape(name)}(?P<rest>\s[^<>]*|/?)>", re.DOTALL)
     for match in tag.finditer(text):
         if match["rest"] is not None:

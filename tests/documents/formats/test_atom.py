@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from fhcrawl.documents import Entry, FeedDocument, Problem, read
+from fhcrawl.documents import Entry, FeedDocument, Problem
+from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed"
 

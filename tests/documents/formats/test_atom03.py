@@ -4,7 +4,8 @@ import base64
 
 import pytest
 
-from fhcrawl.documents import Entry, FeedDocument, read
+from fhcrawl.documents import Entry, FeedDocument
+from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed"
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhcrawl.documents import Entry, FeedDocument, json_text, read
+from fhcrawl.documents import Entry, FeedDocument, json_text
+from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed.json"
 VERSION = "https://jsonfeed.org/version/1.1"

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fhcrawl.documents.model import Problem
-from tests.documents.formats.test_multipart import (
-    LOCATION,
-    links_of,
-    problems_of,
-    read_body,
-    read_entity,
-)
+from tests.documents.formats.test_multipart import LOCATION, links_of, problems_of, read_body, read_entity
 
 # --- content
 

@@ -13,15 +13,7 @@ from hypothesis import strategies as st
 
 from fhcrawl.documents.formats.multipart import read
 from fhcrawl.exceptions import NotAFeedError
-from tests.documents.formats.test_multipart import (
-    KINDS,
-    LOCATION,
-    PAGES,
-    TYPE,
-    UTC,
-    read_body,
-    response_of,
-)
+from tests.documents.formats.test_multipart import KINDS, LOCATION, PAGES, TYPE, UTC, read_body, response_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from fhcrawl.documents import Entry, FeedDocument, read
+from fhcrawl.documents import Entry, FeedDocument
 from fhcrawl.documents.formats import rss
 from fhcrawl.documents.xml import parsing
+from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed"
 NAMESPACES = (
     'xmlns:atom="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0" '
     'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/" '
-    'xmlns:content="http://purl.org/rss/1.0/modules/content/"'
+    'xmlns:content="http://purl.org/rss/1.0/modules/content/" xmlns:old="http://purl.org/dc/elements/1.0/" '
+    'xmlns:media="http://search.yahoo.com/mrss/" xmlns:itunes="http://www.itunes.com/DTDs/Podcast-1.0.dtd" '
+    'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
 )
 
 

@@ -10,21 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
-from fhcrawl.documents import read
 from fhcrawl.documents.xml.repair import repair
 from fhcrawl.exceptions import NotAFeedError
-from tests.documents.xml.test_repair import (
-    ATOM,
-    BROKEN,
-    LOCATION,
-    SOUND,
-    entry,
-    ids,
-    kinds,
-    name_of,
-    read_atom,
-    read_feed,
-)
+from tests.documents.test_detection import name_of, read_feed
+from tests.documents.xml.test_repair import ATOM, BROKEN, LOCATION, SOUND, entry, ids, kinds, read_atom
+from tests.feeds import read
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,8 @@ import codecs
 
 import pytest
 
-from fhcrawl.documents import Bounds, FeedDocument, read
+from fhcrawl.documents import Bounds, FeedDocument
+from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed"
 ATOM = "http://www.w3.org/2005/Atom"
@@ -14,10 +15,10 @@ def read_atom(
     inside: str,
     attributes: str = "",
     doctype: str = "",
-    most: Bounds = Bounds(),  # noqa: B008 - immutable
+    bounds: Bounds = Bounds(),  # noqa: B008 - immutable
 ) -> FeedDocument:
     body = f'{doctype}<feed xmlns="{ATOM}" {attributes}>{inside}</feed>'.encode()
-    return read(body, LOCATION, most=most)
+    return read(body, LOCATION, bounds=bounds)
 
 
 def titled(title: str) -> str:
@@ -41,11 +42,7 @@ def test_document_that_says_nothing_is_utf_8_without_a_header() -> None:
 
 @pytest.mark.parametrize(
     ("mark", "encoding"),
-    [
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-    ],
+    [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")],
 )
 def test_byte_order_mark_wins_over_the_header(mark: bytes, encoding: str) -> None:
     assert (

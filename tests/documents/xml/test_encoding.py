@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import codecs
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from webencodings.labels import LABELS
 
-from fhcrawl.documents import FeedDocument, read
 from fhcrawl.documents.xml import encoding
+from tests.feeds import read
+
+if TYPE_CHECKING:
+    from fhcrawl.documents import FeedDocument
 
 LOCATION = "http://feeds.example/feed"
 ATOM = "http://www.w3.org/2005/Atom"
@@ -81,12 +86,24 @@ def test_latin_1_and_ascii_are_windows_1252(label: str, where: str) -> None:
         ("macintosh", "mac-roman", "Café"),
         ("unicode-1-1-utf-8", "utf-8", "Café"),
         ("utf8", "utf-8", "Café"),
+        ("iso88595", "iso8859-5", "Привет"),
+        ("iso-8859-6-i", "iso8859-6", "سلام"),
+        ("x-cp1254", "cp1254", "İstanbul€"),
     ],
 )
 @pytest.mark.parametrize("where", ["header", "declaration"])
 def test_labels_are_those_of_browsers(label: str, codec: str, title: str, where: str) -> None:
     body = feed(title, label if where == "declaration" else None).encode(codec)
     assert read_as(body, label if where == "header" else None).title == title
+
+
+# UTF-16 is recognised by its bytes; the others are no encodings of text.
+NO_TEXT = ("utf-16le", "utf-16be", "replacement", "x-user-defined")
+
+
+@pytest.mark.parametrize("label", [label for label, name in LABELS.items() if name not in NO_TEXT])
+def test_every_label_of_the_encoding_standard_names_an_encoding(label: str) -> None:
+    assert encoding.resolve(label) is not None
 
 
 # Python has encodings that are none of documents; some run or unpack what they read.
@@ -103,6 +120,9 @@ def test_labels_are_those_of_browsers(label: str, codec: str, title: str, where:
         "rot13",
         "zlib",
         "undefined",
+        "replacement",
+        "iso-2022-kr",
+        "x-user-defined",
     ],
 )
 @pytest.mark.parametrize("where", ["header", "declaration"])

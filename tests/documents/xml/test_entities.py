@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 from lxml import etree
 
-from fhcrawl.documents import Bounds, read
+from fhcrawl.documents import Bounds
 from fhcrawl.documents.xml.elements import resolve
 from fhcrawl.exceptions import NotAFeedError
 from tests.documents.xml.test_elements import ATOM, LOCATION, read_atom, titled
+from tests.feeds import read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -209,7 +210,7 @@ def test_entries_that_are_too_deep_hide_none_of_those_that_are_too_many(
         for name in entries
     )
     body = "".join(f"<entry>{each}</entry>" for each in inside).replace("<b>" * 9, "<b>" * 9 + "</b>" * 9)
-    document = read_atom(body, most=Bounds(entries=2, depth=6))
+    document = read_atom(body, bounds=Bounds(entries=2, depth=6))
     assert [entry.id for entry in document.entries] == kept
     assert [problem.kind for problem in document.problems] == kinds
 

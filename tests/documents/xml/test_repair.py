@@ -3,13 +3,16 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fhcrawl.documents import FeedDocument, read
 from fhcrawl.documents.xml.repair import repair
-from tests.feeds import said
+from tests.documents.test_detection import name_of, read_feed
+from tests.feeds import read, said
+
+if TYPE_CHECKING:
+    from fhcrawl.documents import FeedDocument
 
 DATA = Path(__file__).parents[2] / "data"
 BROKEN = sorted(path for path in (DATA / "repaired").iterdir() if path.suffix != ".json")
@@ -17,14 +20,6 @@ SOUND = sorted(path for path in (DATA / "documents").iterdir() if path.suffix in
 LOCATION = "http://feeds.example/dir/"
 ATOM = "http://www.w3.org/2005/Atom"
 LIBXML2_FAULT = re.compile(r"(left out: ).+")
-
-
-def name_of(path: Path) -> str:
-    return path.name
-
-
-def read_feed(path: Path) -> FeedDocument:
-    return read(path.read_bytes(), LOCATION + path.name)
 
 
 def read_atom(inside: str, start: str = "", attributes: str = "") -> FeedDocument:

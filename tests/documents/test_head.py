@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fhcrawl.documents import read
+from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed"
 ATOM = "http://www.w3.org/2005/Atom"

@@ -1,0 +1,102 @@
+"""Reads the head section of a document, by one rule for all XML formats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from fhcrawl.documents import history, misplaced, tombstones, update_schedule
+from fhcrawl.documents.dates import utc
+from fhcrawl.documents.model import FeedDocument
+from fhcrawl.documents.tombstones import DELETED_ENTRY
+from fhcrawl.documents.xml import elements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from lxml.etree import _Element
+
+    from fhcrawl.documents.model import Entry, Problem
+    from fhcrawl.documents.modules import FieldReader
+    from fhcrawl.documents.xml.elements import Head
+    from fhcrawl.documents.xml.parsed import Parsed
+
+
+class Vocabulary(NamedTuple):
+    """The names of a format in one namespace.
+
+    :param format: as in FeedDocument
+    :param namespace: of the format's own elements, in braces
+    :param entry: the tag of entries
+    :param fields: what reads the children of an entry, by their tags
+    :param dates: which of these are dates, as for `modules.unreadable_dates`
+    :param update_times: the tags of elements with the update time of the document, the best first
+    :param link: the tag of links, beside atom:link
+    :param line: reads an element that holds one line
+    :param has_entries_anywhere: entries are read in any element of the document: RSS has no foreign markup
+        without a namespace, so that an item is meant as one
+    """
+
+    format: str
+    namespace: str
+    entry: str
+    fields: dict[str, FieldReader]
+    dates: dict[str, tuple[str, str]]
+    update_times: tuple[str, ...]
+    link: str = history.LINK
+    line: Callable[[_Element], str | None] = elements.line
+    has_entries_anywhere: bool = False
+
+
+def read(
+    parsed: Parsed,
+    head: Head,
+    base: str,
+    vocabulary: Vocabulary,
+    entries: Sequence[Entry],
+    problems: list[Problem],
+    beside: Head | None = None,
+) -> FeedDocument:
+    """Read the head section of a document whose entries are read.
+
+    :param head: the children of the head section, all of them
+    :param base: the base URL of the head section
+    :param problems: of the entries; those of the head section are added
+    :param beside: elements beside the head section: deleted entries, or entries of another format
+    """
+    namespace = vocabulary.namespace
+    for section in (head, beside or {}):
+        lost = _misplaced(section, vocabulary, parsed.layout.entries)
+        problems.extend(misplaced.problems(lost, parsed.bounds.entries))
+    links = history.read(head, base, vocabulary.link)
+    titles = head.get(f"{namespace}title")
+    deleted = [*head.get(DELETED_ENTRY, ()), *(beside or {}).get(DELETED_ENTRY, ())]
+    return FeedDocument(
+        format=vocabulary.format,
+        title=vocabulary.line(titles[0]) if titles else None,
+        updated=_update_time(head, vocabulary.update_times),
+        links=links.links,
+        other_links=links.other_links,
+        archive=links.archive,
+        complete=links.complete,
+        entries=entries,
+        problems=problems,
+        fault=parsed.fault,
+        tombstones=tombstones.read(deleted, problems, parsed.bounds),
+        incremental=links.incremental,
+        update_schedule=update_schedule.read(head, namespace),
+    )
+
+
+# RFC 4287, 6.3: foreign markup is no error. But an entry that stands where entries stand is meant as one.
+def _misplaced(section: Head, vocabulary: Vocabulary, tags: frozenset[str]) -> Iterator[_Element]:
+    """Yield the entries in a section that are not read, being of another format than the document."""
+    if not vocabulary.has_entries_anywhere:
+        yield from (child for tag in section if tag in tags for child in section[tag])
+        return
+    for child in (child for children in section.values() for child in children):
+        yield from (entry for entry in misplaced.inside(child, tags) if entry.tag != vocabulary.entry)
+
+
+def _update_time(head: Head, tags: Iterable[str]) -> str | None:
+    times = (utc(elements.line_of(head, tag) or "") for tag in tags if tag in head)
+    return next(filter(None, times), None)

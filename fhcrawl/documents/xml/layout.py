@@ -1,0 +1,72 @@
+"""Where entries stand in the documents of XML formats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fhcrawl.documents.model import FeedDocument
+    from fhcrawl.documents.xml.parsed import Parsed
+
+
+class Place(NamedTuple):
+    """Where entries of a format stand.
+
+    :param entry: the tag of the entries
+    :param around: the tags of the elements around an entry, from its parent to the root
+    :param is_streamed: the entries of a large document are read while it is parsed: they stand nowhere else
+    """
+
+    entry: str
+    around: tuple[str, ...]
+    is_streamed: bool = False
+
+
+class XmlFormat(NamedTuple):
+    """An XML format of feeds.
+
+    :param read: reads a parsed document, given its URL; raises NotAFeedError if it is of another format
+    :param places: where entries stand; the outermost elements are the roots of the format's documents
+    """
+
+    read: Callable[[Parsed, str], FeedDocument]
+    places: tuple[Place, ...]
+
+
+class Layout(NamedTuple):
+    """Where entries stand in the documents of all formats.
+
+    :param streamed: the tags of streamed entries, each with those of the elements around it
+    :param containers: the tags of all elements around entries
+    :param entries: the tags of entries, with and without a namespace: programs that write XML through a DOM
+        say xmlns="" where the namespace around an element is meant
+    :param names: the local name of entries, and whether they have the namespace of the root, by the local
+        name of the root
+    """
+
+    streamed: frozenset[tuple[str, ...]]
+    containers: frozenset[str]
+    entries: frozenset[str]
+    names: dict[str, tuple[str, bool]]
+
+
+def layout_of(places: Iterable[Place]) -> Layout:
+    """Return the layout that some places have together."""
+    places = list(places)
+    names: dict[str, tuple[str, bool]] = {}
+    for place in places:
+        (root_namespace, root), (namespace, entry) = _split(place.around[-1]), _split(place.entry)
+        names[root] = entry, namespace == root_namespace
+    return Layout(
+        frozenset((place.entry, *place.around) for place in places if place.is_streamed),
+        frozenset(tag for place in places for tag in place.around),
+        frozenset(tag for place in places for tag in (place.entry, _split(place.entry)[1])),
+        names,
+    )
+
+
+def _split(tag: str) -> tuple[str, str]:
+    namespace, _brace, name = tag.rpartition("}")
+    return namespace, name
