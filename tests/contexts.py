@@ -8,7 +8,7 @@ from scrapy import Request
 
 from fhcrawl.crawling.context import RequestContext, WalkContext, cb_kwargs_of
 from fhcrawl.crawling.subscriptions import FeedOptions
-from fhcrawl.logical_feed import Place, Role
+from fhcrawl.logical_feed import ChainPosition, Role
 
 
 def walk_request(
@@ -25,5 +25,5 @@ def walk_request(
     :param kwargs: other arguments of the request
     """
     walk = WalkContext(feed, 1, options or FeedOptions(), special_hosts=special_hosts or {})
-    context = RequestContext(walk, url, role, Place(1, 0), via=via)
+    context = RequestContext(walk, url, role, ChainPosition(1, 0), via=via)
     return Request(url, cb_kwargs=cb_kwargs_of(context), **kwargs)

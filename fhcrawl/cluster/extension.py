@@ -180,7 +180,7 @@ class ClusterExtension(StoreExtension):
     def _bury(self, spider: HistorySpider) -> None:
         for dead in self._dead():
             # First the store: from then on, one that was only slow writes nothing more.
-            self.store.inherit(_run_of(dead))
+            self.store.take_over_run(_run_of(dead))
             # What is in a file by now would be exported again, if its feed went on as if it were not.
             recover(self.store)
             logger.warning("%s is gone; what it had in hand begins anew", printable(leases.shown(dead)))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError
-from fhcrawl.logical_feed import NewerPage, Place, Role
+from fhcrawl.logical_feed import ChainPosition, NewerPage, Role
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 
@@ -81,7 +81,7 @@ class OlderDocument:
     key: str
     url: str
     role: Role
-    place: Place
+    position: ChainPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class RequestContext:
 
     :param requested_url: URL of the document, before redirects
     :param role: what the document is to the feed
-    :param place: the document's place in the chain
+    :param position: the document's place in the chain
     :param via: URL of the document that has led to it
     :param documents: how many archives, pages or parts the walk has asked for in this run, with this one
     :param last_reading: only in the request for a subscription document where the store has it
@@ -142,7 +142,7 @@ class RequestContext:
     walk: WalkContext
     requested_url: str
     role: Role
-    place: Place
+    position: ChainPosition
     via: str | None = None
     documents: int = 0
     last_reading: LastReading | None = None
@@ -240,8 +240,8 @@ def _defaults(cls: type[Any]) -> dict[str, Any]:
     return {f.name: f.default if f.default_factory is MISSING else f.default_factory() for f in fields(cls)}
 
 
-def _place(plain: list[int]) -> Place:
-    return Place(*plain)
+def _position(plain: list[int]) -> ChainPosition:
+    return ChainPosition(*plain)
 
 
 def _newer(plain: list[Any]) -> NewerPage:
@@ -265,7 +265,7 @@ TYPED: dict[str, Callable[[Any], Any]] = {
     "older_document": partial(_typed, OlderDocument),
     "referral": partial(_typed, Referral),
     "role": Role,
-    "place": _place,
+    "position": _position,
     "newer": _newer,
     "loss": _loss,
 }

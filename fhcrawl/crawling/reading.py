@@ -14,12 +14,12 @@ from fhcrawl.crawling.context import Referral, context_of
 from fhcrawl.documents import Bounds, limits, snapshot
 from fhcrawl.documents.entry_batches import EntryBatches, batches_of
 from fhcrawl.items import EntryVersion
-from fhcrawl.logical_feed import Place, Role, Version
+from fhcrawl.logical_feed import ChainPosition, Role, Version
 from fhcrawl.logical_feed.ordering import latest_time, order
-from fhcrawl.logical_feed.relations import contradiction, contradiction_behind
+from fhcrawl.logical_feed.relations import contradiction, older_contradiction
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import Step
+from fhcrawl.store import DocumentRef
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def is_snapshot(fetch: Fetch, response: Response) -> bool:
 
 def list_result(
     fetch: Fetch, response: Response, listed: DocumentList, unread: int
-) -> tuple[DocumentResult, Step | None]:
+) -> tuple[DocumentResult, DocumentRef | None]:
     """Return what a list of documents quirks, and the first of them that is to be read.
 
     :param unread: position of the first that is not processed
@@ -102,7 +102,9 @@ def list_result(
     if is_read:
         return result, None
     key, url = listed.documents[unread]
-    return result, Step(key, url, Role.PART, Place(fetch.place.walk, fetch.place.step - unread - 1))
+    return result, DocumentRef(
+        key, url, Role.PART, ChainPosition(fetch.position.walk, fetch.position.step - unread - 1)
+    )
 
 
 def snapshot_page(fetch: Fetch, document: FeedDocument) -> FeedDocument:
@@ -224,7 +226,7 @@ def _older(
 
     :param since: when the snapshot was made that the feed goes on from; '' for none
     """
-    older = logical_feed.behind(document, (fetch.requested_url, fetch.url), quirks)
+    older = logical_feed.older_document(document, (fetch.requested_url, fetch.url), quirks)
     if since and logical_feed.reaches(document, since):
         return None, failure
     if since and older is None and failure is None and logical_feed.begins_after(document, since):
@@ -292,7 +294,7 @@ def _loss(fetch: Fetch, document: FeedDocument, quirks: FeedQuirks) -> DocumentF
             detail = "is an archive document or a page, and the newest document could not be found from it"
             return DocumentFailure(State.INVALID, ReasonKind.NO_CURRENT, detail)
     # The chain of a capture is not the feed's.
-    others = None if fetch.role is Role.CAPTURE else contradiction_behind(document, quirks)
+    others = None if fetch.role is Role.CAPTURE else older_contradiction(document, quirks)
     return _contradictory(others) if others else _unresolved(document)
 
 
@@ -319,7 +321,7 @@ def _versions(fetch: Fetch, document: FeedDocument, since: str) -> tuple[list[Ve
         if entry_id is None or (since and logical_feed.is_before(entry.updated, since)):
             versions.append(None)
             continue
-        claimed = order(entry.updated, document.updated, fetch.place, position)
+        claimed = order(entry.updated, document.updated, fetch.position, position)
         digest = entry.digest or logical_feed.digest(entry)
         versions.append(_version(fetch, entry_id, claimed, digest, entry.original if is_whole else None))
     return versions, inherited
@@ -334,7 +336,7 @@ def _inherited(entry: Entry) -> int:
 
 def _deletions(fetch: Fetch, document: FeedDocument) -> list[Version]:
     return [
-        _version(fetch, tombstone.ref, logical_feed.deletion(tombstone, document.updated, fetch.place), "")
+        _version(fetch, tombstone.ref, logical_feed.deletion(tombstone, document.updated, fetch.position), "")
         for tombstone in document.tombstones
     ]
 

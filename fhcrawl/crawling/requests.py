@@ -19,7 +19,7 @@ from fhcrawl.crawling.context import (
     cb_kwargs_of,
     context_of,
 )
-from fhcrawl.logical_feed import Place, Role
+from fhcrawl.logical_feed import ChainPosition, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.subscriptions import FeedOptions
     from fhcrawl.logical_feed import Link, NewerPage
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
-    from fhcrawl.store import Step, Subscription
+    from fhcrawl.store import DocumentRef, Subscription
     from fhcrawl.warc.captures import Capture
 
 # The meta of requests for pages that may not be there.
@@ -63,7 +63,7 @@ def first(known: Subscription, options: FeedOptions, guesses_pages: bool = False
     if index is None:
         yield subscription(known, walk)
         return
-    yield _request(RequestContext(walk, index, Role.SUBSCRIPTION, Place(known.walk, 0)), ALWAYS)
+    yield _request(RequestContext(walk, index, Role.SUBSCRIPTION, ChainPosition(known.walk, 0)), ALWAYS)
 
 
 def subscription(known: Subscription, walk: WalkContext) -> Request:
@@ -77,9 +77,9 @@ def subscription(known: Subscription, walk: WalkContext) -> Request:
         validated_url=known.validated_url,
         etag=known.etag,
         last_modified=known.last_modified,
-        older_document=older and OlderDocument(older.key, older.url, older.role, older.place),
+        older_document=older and OlderDocument(older.key, older.url, older.role, older.position),
     )
-    place = Place(known.walk, 0)
+    place = ChainPosition(known.walk, 0)
     return _request(
         RequestContext(walk, known.location, Role.SUBSCRIPTION, place, last_reading=last_reading),
         {**ALWAYS, "handle_httpstatus_list": [responses.NOT_MODIFIED]},
@@ -95,7 +95,7 @@ def subscription_elsewhere(fetch: Fetch, response: Response, found: reading.Else
             context_of(response).walk,
             found.url,
             Role.SUBSCRIPTION,
-            fetch.place,
+            fetch.position,
             via=response.url,
             referral=reading.referral(response, found),
             is_given=is_given,
@@ -111,7 +111,7 @@ def last_known(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
     :param context: of the request for where the user said
     """
     if context.archive is not None:
-        found = RequestContext(context.walk, context.archive, Role.SUBSCRIPTION, fetch.place, is_last=True)
+        found = RequestContext(context.walk, context.archive, Role.SUBSCRIPTION, fetch.position, is_last=True)
         yield _request(found, ALWAYS)
 
 
@@ -126,7 +126,7 @@ def as_given(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
     walk = context.walk
     is_elsewhere = fetch.requested_url not in (fetch.feed, walk.options.snapshot) and context.via is None
     if fetch.role is Role.SUBSCRIPTION and is_elsewhere and fetch.retry_after is None:
-        given = RequestContext(walk, fetch.feed, Role.SUBSCRIPTION, fetch.place, is_given=True)
+        given = RequestContext(walk, fetch.feed, Role.SUBSCRIPTION, fetch.position, is_given=True)
         yield _request(given, ALWAYS)
 
 
@@ -145,7 +145,7 @@ def older_document(
             context.walk,
             link.url,
             link.role,
-            result.fetch.place.before(),
+            result.fetch.position.before(),
             via=response.url,
             documents=context.documents + 1,
             page_digest=responses.digest(response) if is_linked_page else None,
@@ -167,7 +167,7 @@ def known_older_document(fetch: Fetch, response: Response, older: OlderDocument)
             walk,
             older.url,
             older.role,
-            fetch.place.before() if is_page else older.place,
+            fetch.position.before() if is_page else older.position,
             via=response.url,
             documents=1,
             guessed_from="" if is_guess else None,
@@ -176,18 +176,18 @@ def known_older_document(fetch: Fetch, response: Response, older: OlderDocument)
     )
 
 
-def part(step: Step, walk: WalkContext, documents: int = 1) -> Request:
+def part(step: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:
     """The request for a document that a list names.
 
     :param documents: how many of them have been asked for in this run, with this one
     """
-    context = RequestContext(walk, step.url, step.role, step.place, documents=documents)
+    context = RequestContext(walk, step.url, step.role, step.position, documents=documents)
     return _request(context, {DELTAFETCH_KEY: step.key})
 
 
 def capture(found: Capture, walk: WalkContext) -> Request:
     """The request for a document of a web archive."""
-    place = logical_feed.place_of_capture(found.date, found.depth)
+    place = logical_feed.position_of_capture(found.date, found.depth)
     request = _request(
         RequestContext(walk, found.url, Role.CAPTURE, place, fetched=found.date),
         {**ALWAYS, DELTAFETCH_KEY: found.place},

@@ -75,7 +75,7 @@ def _fetch(request: Request, url: str) -> Fetch:
         requested_url=context.requested_url,
         url=url,
         role=context.role,
-        place=context.place,
+        position=context.position,
         fetched=context.fetched or moment,
         latest=latest_time(moment),
         run=context.walk.run,

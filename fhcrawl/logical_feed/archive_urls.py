@@ -69,7 +69,7 @@ class Parts(NamedTuple):
         return self.texts == other.texts
 
 
-class Step(NamedTuple):
+class UrlStep(NamedTuple):
     """How one URL became the next: by how much each unit changed."""
 
     texts: tuple[str, ...]
@@ -113,12 +113,12 @@ def _split(url: str) -> Parts:
     return Parts(tuple(texts), tuple(numbers))
 
 
-def _step(one: Parts, other: Parts) -> Step | None:
+def _step(one: Parts, other: Parts) -> UrlStep | None:
     units = _units(one.numbers)
     if not one.is_like(other) or _units(other.numbers) != units:
         return None
     changes = tuple((unit, unit.value(other.numbers) - unit.value(one.numbers)) for unit in units)
-    return Step(one.texts, changes) if any(change for _unit, change in changes) else None
+    return UrlStep(one.texts, changes) if any(change for _unit, change in changes) else None
 
 
 def _units(numbers: tuple[str, ...]) -> list[Unit]:
@@ -145,7 +145,7 @@ def _others(numbers: tuple[str, ...], units: list[Unit]) -> list[int]:
     return [index for index in range(len(numbers)) if index not in covered]
 
 
-def _following(step: Step, like: list[Parts], most: int) -> Iterator[str]:
+def _following(step: UrlStep, like: list[Parts], most: int) -> Iterator[str]:
     numbers = like[-1].numbers
     for _ in range(most):
         values = _values(step, numbers)
@@ -158,7 +158,7 @@ def _following(step: Step, like: list[Parts], most: int) -> Iterator[str]:
         yield "".join(part for pair in zip(like[-1].texts, ends, strict=True) for part in pair)
 
 
-def _values(step: Step, numbers: tuple[str, ...]) -> dict[int, int] | None:
+def _values(step: UrlStep, numbers: tuple[str, ...]) -> dict[int, int] | None:
     """The numbers behind some others; None if one would fall below 1."""
     values: dict[int, int] = {}
     for unit, change in step.changes:

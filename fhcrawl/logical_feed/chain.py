@@ -18,7 +18,7 @@ EARLIEST_WALK = -(2**31)
 TO_THE_SECOND = len("2003-12-13T18:30:02")
 
 
-class Place(NamedTuple):
+class ChainPosition(NamedTuple):
     """A document's place in the chain; the greater is the newer.
 
     :param walk: number of the walk whose subscription document the chain leads from; a capture has one before
@@ -29,23 +29,23 @@ class Place(NamedTuple):
     walk: int
     step: int
 
-    def before(self) -> Place:
+    def before(self) -> ChainPosition:
         """The place of the document that this one's prev-archive link names."""
-        return Place(self.walk, self.step - 1)
+        return ChainPosition(self.walk, self.step - 1)
 
 
 # A capture is as if a walk before the first had read it at its time. The store's integers have 32 bits.
-def place_of_capture(date: str, depth: int) -> Place:
+def position_of_capture(date: str, depth: int) -> ChainPosition:
     """The place of a document that a web archive has.
 
     :param date: when it was captured, ISO 8601 in UTC
     :param depth: how many links lead to it from a subscription document
     """
     moment = datetime.fromisoformat(date[:TO_THE_SECOND]).replace(tzinfo=timezone.utc)
-    return Place(min(max(int(moment.timestamp()), 0) + EARLIEST_WALK, FIRST_WALK - 1), -depth)
+    return ChainPosition(min(max(int(moment.timestamp()), 0) + EARLIEST_WALK, FIRST_WALK - 1), -depth)
 
 
-def captured(place: Place) -> str | None:
+def captured(place: ChainPosition) -> str | None:
     """When a document was captured, by its place; None if a walk has read it."""
     if place.walk >= FIRST_WALK:
         return None
@@ -104,7 +104,9 @@ def kind_of_list(listed: DocumentList) -> Kind:
     return Kind.SINGLE if listed.prefix is None else Kind.COMPLETE
 
 
-def behind(document: FeedDocument, own: tuple[str, ...] = (), quirks: FeedQuirks = PLAIN) -> Link | None:
+def older_document(
+    document: FeedDocument, own: tuple[str, ...] = (), quirks: FeedQuirks = PLAIN
+) -> Link | None:
     """The document behind this one. fh:complete wins over prev-archive, prev-archive over next.
 
     :param own: the document's URLs, before and after redirects

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fhcrawl.documents.dates import shift
 
 if TYPE_CHECKING:
-    from fhcrawl.logical_feed import Place
+    from fhcrawl.logical_feed import ChainPosition
 
 CLOCK_TOLERANCE_SECONDS = 24 * 60 * 60
 
@@ -72,7 +72,7 @@ _document_time = lru_cache(1)(comparable)  # It is the same for all entries of a
 # feed. If duplicate entries have the same update time-stamp, or no time-stamps are available, the entry
 # sourced from the most recently updated feed document SHOULD replace all other duplicates of that entry."
 # Where that is silent too, the chain decides, and at last the position: the order is total.
-def order(updated: str | None, document_updated: str | None, place: Place, position: int) -> Order:
+def order(updated: str | None, document_updated: str | None, place: ChainPosition, position: int) -> Order:
     """The order of a version, with the times as they are claimed.
 
     :param updated: the entry's update time, ISO 8601 in UTC

@@ -79,7 +79,7 @@ def contradiction(document: FeedDocument, relation: str | None, quirks: FeedQuir
 
 # RFC 5005, 4: prev-archive is "a URI that refers to the immediately preceding archive document": that is one.
 # What another link names may hold entries that no other document does.
-def contradiction_behind(document: FeedDocument, quirks: FeedQuirks) -> Contradiction | None:
+def older_contradiction(document: FeedDocument, quirks: FeedQuirks) -> Contradiction | None:
     """What contradicts the link to the document behind a document; fh:complete wins over all of them."""
     if document.complete:
         return None

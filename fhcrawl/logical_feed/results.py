@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.documents.lists import ListedDocument
-    from fhcrawl.logical_feed import Link, Place, Role, Version, Winner
+    from fhcrawl.logical_feed import ChainPosition, Link, Role, Version, Winner
     from fhcrawl.reasons import ReasonKind
 
 
@@ -61,7 +61,7 @@ class Fetch:
     requested_url: str
     url: str
     role: Role
-    place: Place
+    position: ChainPosition
     fetched: str
     latest: str = ""
     run: int = 0
@@ -145,5 +145,5 @@ def must_follow(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     :param stored: see `has_changes`
     """
     walks = [stored[v.id].order.walk for v in result.versions if v.id in stored]
-    joins_earlier_walk = any(FIRST_WALK <= walk < result.fetch.place.walk for walk in walks)
+    joins_earlier_walk = any(FIRST_WALK <= walk < result.fetch.position.walk for walk in walks)
     return has_changes(result, stored) or (bool(walks) and not joins_earlier_walk)

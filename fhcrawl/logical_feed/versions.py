@@ -11,7 +11,7 @@ from fhcrawl.logical_feed.ordering import Order, order
 
 if TYPE_CHECKING:
     from fhcrawl.documents import Entry, FeedDocument, Tombstone
-    from fhcrawl.logical_feed.chain import Place
+    from fhcrawl.logical_feed.chain import ChainPosition
 
 SEPARATOR = "\x1f"  # no character of XML
 
@@ -73,12 +73,12 @@ class Outcome(str, Enum):
 
 # RFC 6721, 4: an at:deleted-entry whose `when` is not older than the entry removes it, wherever in the chain
 # it stands; a later version of the entry brings it back.
-def deletion(tombstone: Tombstone, document_updated: str | None, place: Place) -> Order:
+def deletion(tombstone: Tombstone, document_updated: str | None, place: ChainPosition) -> Order:
     """The order of the deletion that a tombstone is; the parameters are those of `order`."""
     return order(tombstone.when, document_updated, place, 0)._replace(tombstone=1)
 
 
-def absence(entry_id: str, place: Place) -> Version:
+def absence(entry_id: str, place: ChainPosition) -> Version:
     """The version of an entry that has left a complete feed: whatever comes later brings it back."""
     return Version(entry_id, Order("", 0, "", place.walk, place.step, 0), "")
 

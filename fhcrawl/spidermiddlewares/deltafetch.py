@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
-    from fhcrawl.store import Step, Store
+    from fhcrawl.store import DocumentRef, Store
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             self._skip(request)
         return None if end.step is None else self._replace(request, end.step, key)
 
-    def _replace(self, request: Request, step: Step, key: str) -> Request:
+    def _replace(self, request: Request, step: DocumentRef, key: str) -> Request:
         context = context_of(request)
         via = (
             context.via
@@ -160,7 +160,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         step = self._store.documents.find(fetch.feed, fetch.key)
         if step is None or step.role is not Role.PAGE or step.is_processed:
             return False
-        return step.place.walk < fetch.place.walk
+        return step.position.walk < fetch.position.walk
 
     def _skip(self, request: Request) -> None:
         logger.debug("Already processed: %s", printable(context_of(request).requested_url))
@@ -179,13 +179,13 @@ def _is_key_of(pending: PendingDocument, key: str) -> bool:
     return pending.fetch is not None and pending.fetch.key == key
 
 
-def _is_read(step: Step | None, pending: PendingDocument | None, run: int) -> bool:
+def _is_read(step: DocumentRef | None, pending: PendingDocument | None, run: int) -> bool:
     """Whether a document has been read in this run already, or is being read."""
     is_pending = step is not None and pending is not None and _is_key_of(pending, step.key)
     return is_pending or (step is not None and step.run == run)
 
 
-def _request(request: Request, step: Step, via: str | None) -> Request:
+def _request(request: Request, step: DocumentRef, via: str | None) -> Request:
     """The request for a step in place of another, at the place that the chain gave it.
 
     :param via: URL of the document that leads there
@@ -197,5 +197,5 @@ def _request(request: Request, step: Step, via: str | None) -> Request:
     context = context_of(request)
     # What the page says that has led here is nothing to a farther one.
     newer = context.newer if context.requested_url == step.url else None
-    context = replace(context, requested_url=step.url, place=step.place, via=via, newer=newer)
+    context = replace(context, requested_url=step.url, position=step.position, via=via, newer=newer)
     return with_context(request, context, **request_target(step.url, context.walk), meta=meta)

@@ -341,7 +341,7 @@ class HistorySpider(Spider):
         read = reading.read_document(fetch, response, document, self._most)
         older = read.result.older_document
         if older is not None and self._captures is not None:
-            self._captures.want(fetch.feed, older.url, 1 - fetch.place.step)
+            self._captures.want(fetch.feed, older.url, 1 - fetch.position.step)
         # The chain of that time is none of the feed's.
         result = replace(read.result, older_document=None)
         reading.log_problems(result, document)

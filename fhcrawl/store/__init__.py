@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from fhcrawl.store.feeds import FEEDS_AT_ONCE, Details, Document, VerdictRecord
-from fhcrawl.store.rows import End, Feed, Step, StoredSnapshot, Subscription
+from fhcrawl.store.rows import ChainEnd, DocumentRef, Feed, StoredSnapshot, Subscription
 from fhcrawl.store.store import Store
 
 __all__ = [
     "FEEDS_AT_ONCE",
+    "ChainEnd",
     "Details",
     "Document",
-    "End",
+    "DocumentRef",
     "Feed",
-    "Step",
     "Store",
     "StoredSnapshot",
     "Subscription",

@@ -25,7 +25,7 @@ UNFINISHED = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "has not been read t
 ENDS_EARLIER = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "leads to no page any more as it did before")
 
 
-class Before(NamedTuple):
+class StoredState(NamedTuple):
     """What a commit has to know of the store.
 
     :param whole: the newest versions of all entries of the feed, by id, if the document is a complete feed's
@@ -44,7 +44,9 @@ class Before(NamedTuple):
         return result.present is not None or result.parts is not None or _is_last_page(result)
 
     @classmethod
-    def read(cls, connection: Connection, feed_id: int, result: DocumentResult, batch: CommitBatch) -> Before:
+    def read(
+        cls, connection: Connection, feed_id: int, result: DocumentResult, batch: CommitBatch
+    ) -> StoredState:
         """Read it."""
         whole, unlisted = {}, []
         if result.present is not None and result.failure is None:
@@ -78,7 +80,7 @@ class Commit:
         self,
         connection: Connection,
         upserts: Upserts,
-        before: Before,
+        before: StoredState,
         result: DocumentResult,
         batch: CommitBatch,
         keeps_versions: bool,
@@ -147,7 +149,7 @@ class Commit:
     def write_confirmation(self) -> None:
         """Write that a feed's subscription document is still what it was."""
         fetch = self._fetch
-        of_feed = {"b_feed_id": self._feed_id, "b_walk": fetch.place.walk}
+        of_feed = {"b_feed_id": self._feed_id, "b_walk": fetch.position.walk}
         says = {"b_time": fetch.fetched, "b_fresh": fetch.freshness_lifetime, "b_special": fetch.special}
         self._connection.execute(statements.CONFIRM_FEED, of_feed | says)
         self._connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed)
@@ -251,7 +253,7 @@ class Commit:
                 continue
             place = winner.order.walk, winner.order.step
             earliest[place] = min(winner.uncounted, earliest.get(place, winner.uncounted))
-        earliest.pop(self._fetch.place, None)
+        earliest.pop(self._fetch.position, None)
         self._execute(
             statements.NOTE_UNCOUNTED,
             [
@@ -310,7 +312,7 @@ class Commit:
             "location": fetch.location or fetch.requested_url,
             "title": result.title,
             "kind": result.kind,
-            "walk": fetch.place.walk,
+            "walk": fetch.position.walk,
             "crawled": fetch.fetched,
             "etag": etag,
             "last_modified": last_modified,
@@ -347,7 +349,7 @@ class Commit:
     def _absences(self, buried: set[str]) -> list[Version]:
         present = (self._result.present or frozenset()) | buried
         return [
-            absence(entry_id, self._fetch.place)
+            absence(entry_id, self._fetch.position)
             for entry_id, winner in self._stored.items()
             if winner.digest and entry_id not in present
         ]

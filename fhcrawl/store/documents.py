@@ -10,9 +10,9 @@ from sqlalchemy import select
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.store import lists, rows, statements
-from fhcrawl.store.committing import Before, Commit
+from fhcrawl.store.committing import Commit, StoredState
 from fhcrawl.store.opening import stream
-from fhcrawl.store.rows import End, Step
+from fhcrawl.store.rows import ChainEnd, DocumentRef
 from fhcrawl.store.schema import documents, feeds
 from fhcrawl.store.session import Repository
 
@@ -40,11 +40,11 @@ class Documents(Repository):
         super().__init__(session)
         self.keeps_versions = False
 
-    def find(self, feed: str, key: str) -> Step | None:
+    def find(self, feed: str, key: str) -> DocumentRef | None:
         """Return a document of a feed; None if it is not known."""
         with self._database.lookup() as connection:
             row = rows.find_document(connection, self._session.find_id(connection, feed), key)
-        return None if row is None else Step.of(row)
+        return None if row is None else DocumentRef.of(row)
 
     def find_first_unread(self, feed: str, parts: list[ListedDocument]) -> int:
         """Return the position of the first part of a list that is not processed; if none is, their number."""
@@ -54,7 +54,7 @@ class Documents(Repository):
             read = set(connection.scalars(processed))
         return next((position for position, part in enumerate(parts) if part.key not in read), len(parts))
 
-    def find_next_part(self, feed: str, key: str) -> Step | None:
+    def find_next_part(self, feed: str, key: str) -> DocumentRef | None:
         """Return the first document behind one of a list that is not processed; None if all are."""
         with self._database.lookup() as connection:
             row = rows.find_document(connection, self._session.find_id(connection, feed), key)
@@ -67,7 +67,7 @@ class Documents(Repository):
             found: str | None = connection.scalar(statements.FRONT_OF, parameters)
         return found
 
-    def find_end(self, feed: str, key: str, role: Role, run: int) -> End | None:
+    def find_end(self, feed: str, key: str, role: Role, run: int) -> ChainEnd | None:
         """Return the first document that is not processed, at or behind one of a feed.
 
         :param key: of the document to begin at
@@ -81,8 +81,8 @@ class Documents(Repository):
         if row is None:
             return None
         if row.start_role != role.value:
-            return End(None, loop=True) if row.start_run == run else None
-        return End.of(None if row.state is None else row)
+            return ChainEnd(None, loop=True) if row.start_run == run else None
+        return ChainEnd.of(None if row.state is None else row)
 
     def read_urls(self, feed: str) -> Iterator[tuple[str, Role]]:
         """Yield the URLs and roles of the documents of a feed's chain; the subscription document first."""
@@ -185,11 +185,15 @@ class Documents(Repository):
             answer = error
         done(answer)
 
-    def _before(self, result: DocumentResult, batch: CommitBatch, is_piece: bool) -> Before:
-        matters = Before.matters(result) and not is_piece
+    def _before(self, result: DocumentResult, batch: CommitBatch, is_piece: bool) -> StoredState:
+        matters = StoredState.matters(result) and not is_piece
         known = self._session.remembered_id(result.fetch.feed)
         if known is not None and not matters:
-            return Before(known, {}, [])
+            return StoredState(known, {}, [])
         with self._database.lookup() as connection:
             feed_id = self._session.find_id(connection, result.fetch.feed)
-            return Before.read(connection, feed_id, result, batch) if matters else Before(feed_id, {}, [])
+            return (
+                StoredState.read(connection, feed_id, result, batch)
+                if matters
+                else StoredState(feed_id, {}, [])
+            )

@@ -154,11 +154,11 @@ class Leases:
         own = runs.alias("own")
         return exists().where(own.c.id == self._run, own.c.owner == self.owner)
 
-    def hand_over(self, connection: Connection, heir: int) -> None:
+    def hand_over(self, connection: Connection, successor: int) -> None:
         """Let another process of the job answer for the feeds of this one."""
-        connection.execute(feeds.update().where(feeds.c.run == self._run).values(run=heir))
+        connection.execute(feeds.update().where(feeds.c.run == self._run).values(run=successor))
 
-    def inherit(self, connection: Connection, dead: int) -> None:
+    def take_over_run(self, connection: Connection, dead: int) -> None:
         """Answer for the feeds of a process of the job that is gone; if it is not, it writes nothing more."""
         lost = runs.update().where(runs.c.id == dead, runs.c.owner == self.owner)
         connection.execute(lost.values(owner=f"lost {self.owner}", expires=0))

@@ -10,7 +10,7 @@ from fhcrawl.documents.snapshot import NAMESPACE
 from fhcrawl.logical_feed import Role, absence
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import rows, statements
-from fhcrawl.store.rows import End, Step, StoredSnapshot
+from fhcrawl.store.rows import ChainEnd, DocumentRef, StoredSnapshot
 from fhcrawl.store.schema import Keyed, changes, documents, entries, feeds
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ IS_PROCESSED = documents.c.state == State.PROCESSED.value
 
 def part_rows(feed_id: int, result: DocumentResult) -> Iterator[dict[str, object]]:
     """The rows of the documents that a list names, the last one first: each names the one behind it."""
-    parts, start = result.parts or [], result.fetch.place
+    parts, start = result.parts or [], result.fetch.position
     same = rows.known_document_row(feed_id, result.fetch, "", "", Role.PART)
     behind: str | None = None
     for number in range(len(parts), 0, -1):
@@ -62,17 +62,17 @@ def _has_unread_parts(connection: Connection, feed_id: int) -> bool:
     return connection.execute(unread_parts.limit(1)).first() is not None
 
 
-def unread(connection: Connection, row: Row[Any] | None) -> Step | None:
+def unread(connection: Connection, row: Row[Any] | None) -> DocumentRef | None:
     """A document; if a list has named it and it is processed, the first behind it that is not.
 
     :param row: the document's; None if there is none
     """
     if row is None or row.role != Role.PART.value:
-        return None if row is None else Step.of(row)
-    return End.of(connection.execute(statements.CHAIN_ENDS, {"start": row.id}).first()).step
+        return None if row is None else DocumentRef.of(row)
+    return ChainEnd.of(connection.execute(statements.CHAIN_ENDS, {"start": row.id}).first()).step
 
 
-def unread_behind(connection: Connection, row: Row[Any]) -> Step | None:
+def unread_behind(connection: Connection, row: Row[Any]) -> DocumentRef | None:
     """The same of the document behind one."""
     behind = select(documents).where(documents.c.id == row.behind_id)
     return unread(connection, connection.execute(behind).first())
@@ -135,7 +135,7 @@ def replace(connection: Connection, feed_id: int, result: DocumentResult, kept: 
     connection.execute(changes.insert().from_select(["feed_id", "id", "exported_digest"], begun))
     never_exported = changes.c.exported_digest.is_(None) & exists().where(live, statements.CHANGE_OF_ENTRY)
     connection.execute(changes.delete().where(changes.c.feed_id == feed_id, never_exported))
-    order = dict(zip(statements.ORDER, absence("", result.fetch.place).order, strict=True))
+    order = dict(zip(statements.ORDER, absence("", result.fetch.position).order, strict=True))
     deleted: int = connection.execute(entries.update().where(live).values(digest="", **order)).rowcount
     return deleted
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fhcrawl.logical_feed import Place, Role, Winner, captured
+from fhcrawl.logical_feed import ChainPosition, Role, Winner, captured
 from fhcrawl.logical_feed.ordering import Order
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
@@ -41,7 +41,7 @@ def _from_json(text: str) -> tuple[Any, ...]:
     return tuple(json.loads(text))
 
 
-class Step(NamedTuple):
+class DocumentRef(NamedTuple):
     """A document to be fetched.
 
     :param run: number of the last crawl that read it or tried to; None if none did
@@ -51,31 +51,31 @@ class Step(NamedTuple):
     key: str
     url: str
     role: Role
-    place: Place
+    position: ChainPosition
     run: int | None = None
     is_processed: bool = False
 
     @classmethod
-    def of(cls, row: Row[Any]) -> Step:
+    def of(cls, row: Row[Any]) -> DocumentRef:
         """Of a row of documents."""
-        place = Place(row.walk, row.step)
+        place = ChainPosition(row.walk, row.step)
         return cls(row.key, row.url, Role(row.role), place, row.run, row.state == State.PROCESSED.value)
 
 
-class End(NamedTuple):
+class ChainEnd(NamedTuple):
     """What is at the end of a chain: a step, or nothing, or (neither) a loop."""
 
-    step: Step | None
+    step: DocumentRef | None
     loop: bool
 
     @classmethod
-    def of(cls, row: Row[Any] | None) -> End:
+    def of(cls, row: Row[Any] | None) -> ChainEnd:
         """Of the row that ends a chain."""
         if row is None:
             return cls(None, loop=True)
         if row.state == State.PROCESSED.value:
             return cls(None, loop=False)
-        return cls(Step.of(row), loop=False)
+        return cls(DocumentRef.of(row), loop=False)
 
 
 class Capture(NamedTuple):
@@ -116,7 +116,7 @@ class Subscription:
     location: str
     walk: int
     run: int
-    behind: Step | None = None
+    behind: DocumentRef | None = None
     etag: str | None = None
     last_modified: str | None = None
     validated_url: str | None = None
@@ -143,7 +143,7 @@ class StoredSnapshot:
     url: str
     is_read: bool
     created_at: str | None
-    part: Step | None
+    part: DocumentRef | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def kept_version(row: Row[Any], is_current: bool) -> KeptVersion:
     fields = {name: getattr(row, name) for name in ("id", *TIMES, *CONTENT)}
     for name in JSON_FIELDS:
         fields[name] = list(_from_json(fields[name]))
-    return KeptVersion(state, captured(Place(row.order_walk, row.order_step)), fields)
+    return KeptVersion(state, captured(ChainPosition(row.order_walk, row.order_step)), fields)
 
 
 def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | None:
@@ -251,8 +251,8 @@ def document_row(
         "url": fetch.requested_url,
         "role": fetch.role.value,
         "state": State.PROCESSED.value if failure is None else failure.state.value,
-        "walk": fetch.place.walk,
-        "step": fetch.place.step,
+        "walk": fetch.position.walk,
+        "step": fetch.position.step,
         "b_feed_id": feed_id,
         "b_behind_key": older_key,
         "run": fetch.run,
@@ -269,7 +269,7 @@ def document_row(
 
 def unread_row(fetch: Fetch) -> dict[str, object]:
     """The part of a row that says that nobody has read the next older document."""
-    place = fetch.place.before()
+    place = fetch.position.before()
     return UNREAD | {"walk": place.walk, "step": place.step, "since": fetch.fetched}
 
 

@@ -130,7 +130,7 @@ class Store:
         with self._database.lookup() as connection:
             return leases.overdue(connection, runs)
 
-    def inherit(self, dead: int) -> None:
+    def take_over_run(self, dead: int) -> None:
         """Answer for the feeds of a run of the same job, which from now on writes nothing.
 
         :raises StoreError: also if it is in the middle of writing; another try may do
@@ -138,12 +138,12 @@ class Store:
         with self._database.transaction() as connection:
             if connection.dialect.name == schema.POSTGRESQL:
                 connection.exec_driver_sql("SET LOCAL lock_timeout = '1s'")
-            self._session.require_leases().inherit(connection, dead)
+            self._session.require_leases().take_over_run(connection, dead)
 
-    def hand_over(self, heir: int) -> None:
+    def hand_over(self, successor: int) -> None:
         """Let another run of the same job answer for the feeds of this one."""
         with self._database.transaction() as connection:
-            self._session.require_leases().hand_over(connection, heir)
+            self._session.require_leases().hand_over(connection, successor)
 
     @property
     def pause(self) -> float:

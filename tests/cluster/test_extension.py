@@ -59,7 +59,7 @@ def test_what_a_dead_worker_has_in_its_file_counts_as_exported_before_its_feed_g
     job = f"{tmp_path.name} {os.getpid()}"
     with (
         Redis.from_url(redis_url) as server,
-        closing(Worker(database.url, server, job, None)) as heir,
+        closing(Worker(database.url, server, job, None)) as successor,
         closing(Worker(database.url, server, job, job)) as dead,
     ):
         begin_walk(dead.store, FEED, dead.run, NOW)
@@ -72,8 +72,8 @@ def test_what_a_dead_worker_has_in_its_file_counts_as_exported_before_its_feed_g
         dead.board.claim_feed(FEED, {})
         database.execute(f"UPDATE runs SET expires = 1 WHERE id = {dead.run}")
 
-        extension = ClusterExtension(get_crawler(), heir.store, heir.run, heir.board)
+        extension = ClusterExtension(get_crawler(), successor.store, successor.run, successor.board)
         extension.look_after_others(cast("Any", SimpleNamespace(first=lambda *_: ())))
-        assert [feed.feed for feed in heir.store.feeds.read(heir.run)] == [FEED]
-        read(heir, "b")
-        assert changes(heir) == [("b", "updated")]
+        assert [feed.feed for feed in successor.store.feeds.read(successor.run)] == [FEED]
+        read(successor, "b")
+        assert changes(successor) == [("b", "updated")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fhcrawl.logical_feed import captured, place_of_capture
+from fhcrawl.logical_feed import captured, position_of_capture
 from tests.feeds import E, atom, tombstone
 
 if TYPE_CHECKING:
@@ -153,11 +153,11 @@ def test_titles_drive_no_terminal(server: FeedServer, project: Project) -> None:
 
 def test_place_of_a_capture_says_when_it_was() -> None:
     for date in ("1970-01-01T00:00:00Z", "2009-02-03T04:05:06Z", "2038-01-19T03:14:06Z"):
-        assert captured(place_of_capture(date, 3)) == date
-    assert captured(place_of_capture("2009-02-03T04:05:06.5Z", 0)) == "2009-02-03T04:05:06Z"
+        assert captured(position_of_capture(date, 3)) == date
+    assert captured(position_of_capture("2009-02-03T04:05:06.5Z", 0)) == "2009-02-03T04:05:06Z"
     # What does not fit is still before the first walk, and in the store's 32 bits.
     for date in ("1900-01-01T00:00:00Z", "2100-01-01T00:00:00Z"):
-        assert -(2**31) <= place_of_capture(date, 0).walk < 1
+        assert -(2**31) <= position_of_capture(date, 0).walk < 1
 
 
 def test_time_of_many_digits_is_cut_for_people(server: FeedServer, project: Project) -> None:

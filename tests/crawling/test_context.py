@@ -30,18 +30,18 @@ from fhcrawl.crawling.context import (
 )
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError
-from fhcrawl.logical_feed import NewerPage, Place, Role
+from fhcrawl.logical_feed import ChainPosition, NewerPage, Role
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 
 URL = "https://example.org/feed"
-CONTEXT_OF_URL = RequestContext(WalkContext(URL, 1), URL, Role.SUBSCRIPTION, Place(1, 0))
+CONTEXT_OF_URL = RequestContext(WalkContext(URL, 1), URL, Role.SUBSCRIPTION, ChainPosition(1, 0))
 
 text = st.text(max_size=9)
 maybe = st.none() | text
 number = st.integers(-(2**53), 2**53)
 roles = st.sampled_from(Role)
-places = st.builds(Place, number, number)
+places = st.builds(ChainPosition, number, number)
 losses = st.builds(DocumentFailure, st.sampled_from(State), st.builds(ReasonKind, text), text)
 options = st.builds(
     FeedOptions,
@@ -76,7 +76,7 @@ contexts = st.builds(
     walk=walks,
     requested_url=text,
     role=roles,
-    place=places,
+    position=places,
     via=maybe,
     documents=number,
     last_reading=st.none() | last_readings,

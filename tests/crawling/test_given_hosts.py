@@ -11,8 +11,8 @@ from fhcrawl.crawling import given_hosts, requests
 from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, WalkContext, context_of
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
-from fhcrawl.logical_feed import Place, Role
-from fhcrawl.store import Step, Subscription
+from fhcrawl.logical_feed import ChainPosition, Role
+from fhcrawl.store import DocumentRef, Subscription
 from fhcrawl.store.rows import StoredSnapshot
 from fhcrawl.utils.addresses import AllowedHosts
 from tests.contexts import walk_request
@@ -105,7 +105,7 @@ def test_what_the_store_knows_comes_back_from_the_requests(special: int) -> None
 
 @pytest.mark.parametrize("options", [FeedOptions(), FeedOptions(snapshot=SNAPSHOT)])
 def test_snapshot_of_an_earlier_run_is_still_given(options: FeedOptions) -> None:
-    part = Step("part", f"{SNAPSHOT}/1", Role.PART, Place(1, -1))
+    part = DocumentRef("part", f"{SNAPSHOT}/1", Role.PART, ChainPosition(1, -1))
     read = StoredSnapshot(SNAPSHOT, True, None, part)
     known = Subscription(FEED, FEED, 1, 1, snapshot=read, special=2)
     for request in requests.first(known, options):

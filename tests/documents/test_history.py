@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fhcrawl.documents import FeedDocument
-from fhcrawl.logical_feed import Kind, Link, Role, behind, kind
+from fhcrawl.logical_feed import Kind, Link, Role, kind, older_document
 from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed"
@@ -83,7 +83,7 @@ def test_document_before_is_named_by_prev_in_the_drafts_alone(
 ) -> None:
     document = read_head(wrapper, head)
     assert document.links.get("prev-archive") == before
-    assert behind(document) == (None if before is None else Link(Role.ARCHIVE, before))
+    assert older_document(document) == (None if before is None else Link(Role.ARCHIVE, before))
 
 
 def test_prev_stays_what_it_is(wrapper: str) -> None:

@@ -8,7 +8,18 @@ from xml.sax.saxutils import quoteattr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhcrawl.logical_feed import Kind, Outcome, Place, Version, Winner, behind, decide, digest, identity, kind
+from fhcrawl.logical_feed import (
+    ChainPosition,
+    Kind,
+    Outcome,
+    Version,
+    Winner,
+    decide,
+    digest,
+    identity,
+    kind,
+    older_document,
+)
 from fhcrawl.logical_feed.ordering import latest_time, order
 from tests.feeds import read
 
@@ -123,12 +134,12 @@ def titles(document: FeedDocument) -> Store:
 
 
 def reconstruct_by_our_rules(web: Web, shuffle: st.DataObject) -> Store:
-    walked: list[tuple[Place, FeedDocument]] = []
-    place, address = Place(1, 0), "http://example.org/"
+    walked: list[tuple[ChainPosition, FeedDocument]] = []
+    place, address = ChainPosition(1, 0), "http://example.org/"
     while True:
         document = get(web, address)
         walked.append((place, document))
-        link = behind(document)
+        link = older_document(document)
         if link is None:
             break
         place, address = place.before(), link.url
@@ -140,7 +151,7 @@ def reconstruct_by_our_rules(web: Web, shuffle: st.DataObject) -> Store:
     return store
 
 
-def add(document: FeedDocument, place: Place, winners: dict[str, Winner], store: Store) -> None:
+def add(document: FeedDocument, place: ChainPosition, winners: dict[str, Winner], store: Store) -> None:
     for position, entry in enumerate(document.entries):
         id_ = identity(entry, document)
         assert id_

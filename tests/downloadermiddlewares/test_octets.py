@@ -16,9 +16,9 @@ from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.refusals import LimitReached
 from fhcrawl.downloadermiddlewares.octets import OctetsMiddleware
-from fhcrawl.logical_feed import Place, Role
+from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.spiders.history import HistorySpider
-from fhcrawl.store import Step
+from fhcrawl.store import DocumentRef
 from tests.feeds import E, atom
 from tests.server import Answer
 from tests.warc.test_captures import Archive
@@ -197,7 +197,7 @@ def test_what_was_read_goes_with_the_walk_to_another_process() -> None:
     def ask(middleware: OctetsMiddleware, number: int, size: int) -> None:
         nonlocal walk
         url = f"https://example.org/{number}"
-        asked = requests.part(Step(url, url, Role.PART, Place(1, -number)), walk, number)
+        asked = requests.part(DocumentRef(url, url, Role.PART, ChainPosition(1, -number)), walk, number)
         line = serializer.dumps(asked.replace(callback=spider.parse_part).to_dict(spider=spider))
         request: Request = request_from_dict(serializer.loads(line), spider=spider)
         middleware.process_request(request)

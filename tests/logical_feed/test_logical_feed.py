@@ -6,11 +6,11 @@ import pytest
 
 from fhcrawl.documents import Entry, FeedDocument
 from fhcrawl.logical_feed import (
+    ChainPosition,
     Kind,
     Link,
     NewerPage,
     Outcome,
-    Place,
     Reason,
     Role,
     Verdict,
@@ -18,7 +18,6 @@ from fhcrawl.logical_feed import (
     Winner,
     as_newer_page,
     begins_after,
-    behind,
     decide,
     digest,
     disagreements,
@@ -26,6 +25,7 @@ from fhcrawl.logical_feed import (
     is_before,
     kind,
     may_be_another,
+    older_document,
     reaches,
     subscription_link,
     verdict,
@@ -36,7 +36,7 @@ from fhcrawl.reasons import ReasonKind
 
 LATEST = latest_time("2006-01-01T00:00:00Z")
 OLD, NEW = "2003-01-01T00:00:00Z", "2004-01-01T00:00:00Z"
-WALK = Place(1, 0)
+WALK = ChainPosition(1, 0)
 
 
 def document(
@@ -148,7 +148,7 @@ class TestDecide:
         assert has_changes(result, {})
 
     def test_page_of_what_its_own_walk_has_stored_leads_on(self) -> None:
-        fetch = Fetch("f", "k", "k", "k", Role.PAGE, Place(2, -3), OLD)
+        fetch = Fetch("f", "k", "k", "k", Role.PAGE, ChainPosition(2, -3), OLD)
         result = DocumentResult(fetch, versions=[version("a")])
         assert must_follow(result, {"1": Winner(version("a").order._replace(walk=2, step=-2), "a")})
         earlier = {"1": Winner(version("a").order._replace(walk=1), "a")}
@@ -160,16 +160,16 @@ class TestLinks:
     LINKS = {"prev-archive": "/a", "next": "/p", "current": "/c", "first": "/f"}  # noqa: RUF012
 
     def test_prev_archive_wins_over_next(self) -> None:
-        assert behind(document(links=self.LINKS)) == Link(Role.ARCHIVE, "/a")
+        assert older_document(document(links=self.LINKS)) == Link(Role.ARCHIVE, "/a")
 
     def test_next_is_followed_without_prev_archive(self) -> None:
-        assert behind(document(links={"next": "/p"})) == Link(Role.PAGE, "/p")
+        assert older_document(document(links={"next": "/p"})) == Link(Role.PAGE, "/p")
 
     def test_next_of_the_oldest_archive_is_not_followed(self) -> None:
-        assert behind(document(links={"next": "/p"}, archive=True)) is None
+        assert older_document(document(links={"next": "/p"}, archive=True)) is None
 
     def test_complete_wins_over_both(self) -> None:
-        assert behind(document(links=self.LINKS, complete=True)) is None
+        assert older_document(document(links=self.LINKS, complete=True)) is None
 
     def test_only_archives_refer_to_current(self) -> None:
         assert subscription_link(document(links=self.LINKS, archive=True)) == "/c"

@@ -4,36 +4,42 @@ from __future__ import annotations
 
 import pytest
 
-from fhcrawl.logical_feed import Place
+from fhcrawl.logical_feed import ChainPosition
 from fhcrawl.logical_feed.ordering import comparable, latest_time, order
 
 LATEST = latest_time("2006-01-01T00:00:00Z")
 OLD, NEW = "2003-01-01T00:00:00Z", "2004-01-01T00:00:00Z"
-WALK = Place(1, 0)
+WALK = ChainPosition(1, 0)
 
 
 class TestOrderOfVersions:
     def test_later_update_time_wins_over_everything(self) -> None:
-        assert order(NEW, None, Place(1, -9), 5).counted(LATEST) > order(OLD, NEW, Place(2, 0), 0).counted(
-            LATEST
-        )
+        assert order(NEW, None, ChainPosition(1, -9), 5).counted(LATEST) > order(
+            OLD, NEW, ChainPosition(2, 0), 0
+        ).counted(LATEST)
 
     def test_entry_without_time_has_its_documents(self) -> None:
         assert order(None, NEW, WALK, 0).counted(LATEST) > order(OLD, NEW, WALK, 0).counted(LATEST)
         assert order(None, OLD, WALK, 0).counted(LATEST) < order(NEW, OLD, WALK, 0).counted(LATEST)
 
     def test_no_time_at_all_is_oldest(self) -> None:
-        assert order(None, None, Place(2, 0), 0).counted(LATEST) < order(OLD, None, Place(1, -5), 9).counted(
-            LATEST
-        )
+        assert order(None, None, ChainPosition(2, 0), 0).counted(LATEST) < order(
+            OLD, None, ChainPosition(1, -5), 9
+        ).counted(LATEST)
 
     def test_equal_times_leave_it_to_the_documents_time(self) -> None:
-        assert order(OLD, NEW, Place(1, -9), 0).counted(LATEST) > order(OLD, OLD, Place(2, 0), 0).counted(
-            LATEST
-        )
+        assert order(OLD, NEW, ChainPosition(1, -9), 0).counted(LATEST) > order(
+            OLD, OLD, ChainPosition(2, 0), 0
+        ).counted(LATEST)
 
     def test_equal_documents_leave_it_to_the_place(self) -> None:
-        places = [Place(1, -2), Place(1, -1), Place(1, 0), Place(2, -1), Place(2, 0)]
+        places = [
+            ChainPosition(1, -2),
+            ChainPosition(1, -1),
+            ChainPosition(1, 0),
+            ChainPosition(2, -1),
+            ChainPosition(2, 0),
+        ]
         orders = [order(OLD, NEW, place, 0).counted(LATEST) for place in places]
         assert orders == sorted(orders)
         assert len(set(orders)) == 5

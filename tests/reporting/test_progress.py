@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fhcrawl.logical_feed import Place, Role
+from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch, State
 from fhcrawl.reasons import ReasonKind
@@ -20,7 +20,7 @@ def result(
     failure: DocumentFailure | None = None,
     updated: str | None = None,
 ) -> DocumentResult:
-    fetch = Fetch(feed, url, url, url, role, Place(1, 0), "2026-01-01T00:00:00Z")
+    fetch = Fetch(feed, url, url, url, role, ChainPosition(1, 0), "2026-01-01T00:00:00Z")
     return DocumentResult(fetch, failure=failure, updated=updated)
 
 

@@ -10,7 +10,7 @@ from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.documents import Tombstone
-from fhcrawl.logical_feed import Outcome, Place, Verdict, Winner, decide, deletion
+from fhcrawl.logical_feed import ChainPosition, Outcome, Verdict, Winner, decide, deletion
 from fhcrawl.logical_feed import Version as LogicalVersion
 from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.logical_feed.ordering import latest_time
@@ -329,12 +329,12 @@ def test_any_permutation_of_documents_gives_the_same_feed(
     data: st.DataObject, walks: list[tuple[int, Document]]
 ) -> None:
     """Documents at any places, in any order of arrival."""
-    placed = [(Place(walk, -step), document) for step, (walk, document) in enumerate(walks)]
+    placed = [(ChainPosition(walk, -step), document) for step, (walk, document) in enumerate(walks)]
     feeds = [fold(placed), fold(data.draw(st.permutations(placed)))]
     assert feeds[0] == feeds[1]
 
 
-def fold(placed: list[tuple[Place, Document]]) -> dict[str, Winner]:
+def fold(placed: list[tuple[ChainPosition, Document]]) -> dict[str, Winner]:
     """The winners when documents arrive in an order."""
     latest = latest_time(NOW)
     winners: dict[str, Winner] = {}

@@ -14,7 +14,7 @@ import pytest
 from fhcrawl import items
 from fhcrawl.exceptions import BegunError, LeaseError, StoreError
 from fhcrawl.exporters import delivery
-from fhcrawl.logical_feed import Place, Role, Version
+from fhcrawl.logical_feed import ChainPosition, Role, Version
 from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.logical_feed.ordering import Order
 from fhcrawl.logical_feed.results import DocumentResult, Fetch
@@ -50,7 +50,7 @@ def opened(database: Database) -> Iterator[Store]:
 
 def read(run: int, *contents: str) -> tuple[DocumentResult, CommitBatch]:
     """What is committed of the subscription document, whose entry has been edited."""
-    fetch = Fetch(FEED, FEED, FEED, FEED, Role.SUBSCRIPTION, Place(1, 0), NOW, run=run)
+    fetch = Fetch(FEED, FEED, FEED, FEED, Role.SUBSCRIPTION, ChainPosition(1, 0), NOW, run=run)
     batch = CommitBatch()
     for content in contents:
         version = Version("1", Order("", 0, "", 1, 0, 0), content)
@@ -164,7 +164,7 @@ def test_process_of_a_job_that_is_taken_for_dead_leaves_its_feeds_and_writes_not
     assert two.overdue([first, second]) == set()
     database.execute(f"UPDATE runs SET expires = 1 WHERE id = {first}")
     assert two.overdue([first, second]) == {first}
-    two.inherit(first)
+    two.take_over_run(first)
     assert [feed.feed for feed in two.feeds.read(second)] == [FEED]
     refuse_all_writes(one, first, "has taken it over")
     with pytest.raises(LeaseError, match="has taken it over"):

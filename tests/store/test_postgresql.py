@@ -12,11 +12,11 @@ import pytest
 
 from fhcrawl.documents.lists import ListedDocument
 from fhcrawl.exceptions import StoreError
-from fhcrawl.logical_feed import Place, Role, Verdict
+from fhcrawl.logical_feed import ChainPosition, Role, Verdict
 from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import End, Store, statements
+from fhcrawl.store import ChainEnd, Store, statements
 from fhcrawl.store.statements import ORDER
 from tests.engine import Engine
 from tests.feeds import E, atom
@@ -97,13 +97,13 @@ class TestRoundTrips:
         wire, url = wired
         store = Store.open(url)
         begin_walk(store, INDEX, store.begin_run(), NOW)
-        lost = DocumentResult(Fetch(INDEX, A1, A1, A1, Role.ARCHIVE, Place(1, -1), NOW), failure=GONE)
+        lost = DocumentResult(Fetch(INDEX, A1, A1, A1, Role.ARCHIVE, ChainPosition(1, -1), NOW), failure=GONE)
         # What it takes to connect does not count.
         store.documents.note_failure(lost)
         before = wire.trips
         store.documents.note_failure(lost)
         assert wire.trips - before == 1
-        subscription = Fetch(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, Place(1, 0), NOW)
+        subscription = Fetch(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, ChainPosition(1, 0), NOW)
         store.documents.note_confirmation(DocumentResult(subscription))
         assert wire.trips - before == 2
         store.close()
@@ -113,7 +113,7 @@ class TestRoundTrips:
         wire, url = wired
         store = Store.open(url)
         begin_walk(store, INDEX, store.begin_run(), NOW)
-        fetch = Fetch(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, Place(1, 0), NOW)
+        fetch = Fetch(INDEX, INDEX, INDEX, INDEX, Role.SUBSCRIPTION, ChainPosition(1, 0), NOW)
         store.documents.commit(DocumentResult(fetch), CommitBatch())
         for names in ("abc", "bd"):
             parts = [ListedDocument(name, f"http://example.org/{name}") for name in names]
@@ -121,7 +121,12 @@ class TestRoundTrips:
             store.documents.commit(DocumentResult(fetch, parts=parts), CommitBatch())
             assert wire.trips - before == 2
         steps = [store.documents.find(INDEX, name) for name in "abcd"]
-        assert [step and step.place for step in steps] == [None, Place(1, -2), None, Place(1, -2)]
+        assert [step and step.position for step in steps] == [
+            None,
+            ChainPosition(1, -2),
+            None,
+            ChainPosition(1, -2),
+        ]
         behind = store.documents.find_next_part(INDEX, "b")
         assert behind == steps[3]
         store.close()
@@ -140,7 +145,7 @@ def test_ids_and_urls_may_be_longer_than_a_row_of_an_index(database: Database) -
     store = Store.open(database.url)
     assert [found.verdict for found in store.feeds.read()] == [Verdict.COMPLETE]
     assert len(list(store.entries.read([feed]))) == 2
-    assert store.documents.find_end(feed, archive, Role.ARCHIVE, 9) == End(None, loop=False)
+    assert store.documents.find_end(feed, archive, Role.ARCHIVE, 9) == ChainEnd(None, loop=False)
     store.close()
 
 

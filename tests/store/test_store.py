@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fhcrawl.exceptions import StoreError
-from fhcrawl.logical_feed import Link, Place, Role, Verdict
+from fhcrawl.logical_feed import ChainPosition, Link, Role, Verdict
 from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import End, Step, Store
+from fhcrawl.store import ChainEnd, DocumentRef, Store
 from tests.stores import begin_walk
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ def read(
     key: str, older: str | None = None, step: int = -1, role: Role = Role.ARCHIVE
 ) -> tuple[DocumentResult, CommitBatch]:
     link = None if older is None else Link(Role.ARCHIVE, older)
-    fetch = Fetch(FEED, key, key, key, role, Place(1, step), NOW, run=1)
+    fetch = Fetch(FEED, key, key, key, role, ChainPosition(1, step), NOW, run=1)
     return DocumentResult(fetch, older_document=link, kind="archived"), CommitBatch()
 
 
 def lost(key: str, failure: DocumentFailure, step: int = -1, fetched: str = NOW) -> DocumentResult:
-    fetch = Fetch(FEED, key, key, key, Role.ARCHIVE, Place(1, step), fetched, run=1)
+    fetch = Fetch(FEED, key, key, key, Role.ARCHIVE, ChainPosition(1, step), fetched, run=1)
     return DocumentResult(fetch, failure=failure)
 
 
@@ -111,22 +111,22 @@ def test_document_that_is_not_known_has_no_end(store: Store) -> None:
 
 def test_end_of_a_chain_is_the_first_document_that_is_not_processed(store: Store) -> None:
     store.documents.commit(*read("a3", "a2", step=-1))
-    assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == End(
-        Step("a2", "a2", Role.ARCHIVE, Place(1, -2)), loop=False
+    assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == ChainEnd(
+        DocumentRef("a2", "a2", Role.ARCHIVE, ChainPosition(1, -2)), loop=False
     )
     store.documents.commit(*read("a2", "a1", step=-2))
     store.documents.note_failure(lost("a1", GONE, step=-3))
-    assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == End(
-        Step("a1", "a1", Role.ARCHIVE, Place(1, -3), 1), loop=False
+    assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == ChainEnd(
+        DocumentRef("a1", "a1", Role.ARCHIVE, ChainPosition(1, -3), 1), loop=False
     )
     store.documents.commit(*read("a1", step=-3))
-    assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == End(None, loop=False)
+    assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == ChainEnd(None, loop=False)
 
 
 def test_chain_of_processed_documents_that_loops_has_no_end(store: Store) -> None:
     store.documents.commit(*read("a2", "a1"))
     store.documents.commit(*read("a1", "a2"))
-    assert store.documents.find_end(FEED, "a2", Role.ARCHIVE, 2) == End(None, loop=True)
+    assert store.documents.find_end(FEED, "a2", Role.ARCHIVE, 2) == ChainEnd(None, loop=True)
 
 
 def test_archive_keeps_the_place_that_the_chain_gave_it(store: Store) -> None:
@@ -134,7 +134,7 @@ def test_archive_keeps_the_place_that_the_chain_gave_it(store: Store) -> None:
     store.documents.commit(*read("a2", step=-7))
     step = store.documents.find(FEED, "a2")
     assert step is not None
-    assert step.place == Place(1, -2)
+    assert step.position == ChainPosition(1, -2)
 
 
 def test_what_a_document_said_before_it_was_lost_still_holds(store: Store, database: Database) -> None:
@@ -191,10 +191,10 @@ def test_many_feeds_do_not_fill_the_memory(store: Store, monkeypatch: pytest.Mon
 def test_document_that_was_read_as_something_else_is_not_known_as_an_archive(store: Store) -> None:
     store.documents.commit(*read("a1", step=0, role=Role.SUBSCRIPTION))
     assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 2) is None
-    assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 1) == End(None, loop=True)
+    assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 1) == ChainEnd(None, loop=True)
     store.documents.commit(*read("index", "a1", step=0, role=Role.SUBSCRIPTION))
-    assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 2) == End(
-        Step("a1", "a1", Role.ARCHIVE, Place(1, -1), 1), loop=False
+    assert store.documents.find_end(FEED, "a1", Role.ARCHIVE, 2) == ChainEnd(
+        DocumentRef("a1", "a1", Role.ARCHIVE, ChainPosition(1, -1), 1), loop=False
     )
 
 
