@@ -124,11 +124,11 @@ def test_all_fields_are_drawn() -> None:
 
 
 def test_what_is_the_default_is_not_carried() -> None:
-    plain = {"walk": {"feed": URL, "run": 1}, "requested_url": URL, "role": "subscription", "place": [1, 0]}
+    plain = {"walk": {"feed": URL, "run": 1}, "requested_url": URL, "role": "subscription", "position": [1, 0]}
     assert cb_kwargs_of(CONTEXT_OF_URL) == {CONTEXT: plain}
 
 
-@pytest.mark.parametrize("name", ["walk", "requested_url", "role", "place"])
+@pytest.mark.parametrize("name", ["walk", "requested_url", "role", "position"])
 def test_missing_key_is_named(name: str) -> None:
     plain = cb_kwargs_of(CONTEXT_OF_URL)[CONTEXT]
     del plain[name]

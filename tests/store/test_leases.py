@@ -58,7 +58,7 @@ def read(run: int, *contents: str) -> tuple[DocumentResult, CommitBatch]:
     return DocumentResult(fetch, kind="single"), batch
 
 
-def refuse_all_writes(store: Store, run: int, why: str = "") -> None:
+def refuse_all_writes(store: Store, run: int, why: str | None = None) -> None:
     """See a store refuse to write anything about the feed."""
     result, batch = read(run, "late")
     documents = store.documents
