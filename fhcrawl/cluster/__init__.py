@@ -1,6 +1,6 @@
 """The deployment on several machines: Scrapy's scheduler on Redis (scrapy-redis), the store on PostgreSQL.
 
-The processes (workers) that crawl together are a job. Redis has what is passing: the requests that wait, when
-which host may be asked, and which worker has which feed in hand. What has been read is in the store alone, so
-that whatever Redis or a worker loses is made good from there.
+A job is a group of processes (workers) that crawl together. Redis holds transient state: pending requests, the
+time of the next request to each host, and the owner of each feed. Results are in the store alone, so that
+state that Redis or a worker loses is restored from there.
 """

@@ -1,4 +1,4 @@
-"""What the workers of a job share, in Redis: the requests that wait, the hosts, the feeds in hand."""
+"""The state that the workers of a job share in Redis: pending requests, hosts, claimed feeds."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ROBOTS_SECONDS = 60 * 60
 
 
 class Item(NamedTuple):
-    """A request that waits.
+    """A pending request.
 
-    :param feed: URL of the feed that it is of
-    :param host: whose turn it waits for
-    :param options: what the user says of the feed, as plain values
-    :param request: as it is serialised: one line
+    :param feed: URL of the feed that it belongs to
+    :param host: host that it is sent to
+    :param options: the user's options for the feed, as plain values
+    :param request: the serialised request, one line
     """
 
     feed: str
@@ -37,38 +37,38 @@ class Item(NamedTuple):
     request: str
 
     def line(self) -> str:
-        """As it is kept."""
+        """Return the item as it is stored in Redis."""
         return "\n".join((self.feed, self.host, json.dumps(self.options), self.request))
 
     @classmethod
     def of(cls, line: str) -> Item:
-        """Of what is kept."""
+        """Create an item from its form in Redis."""
         feed, host, options, request = line.split("\n")
         return cls(feed, host, json.loads(options), request)
 
 
 class Taken(NamedTuple):
-    """A request that is to be made, whose feed and host this worker has in hand from now on.
+    """A request to send; this worker owns its feed and its host from now on.
 
-    :param asks: what the host has asked another worker for, as that has put it; '' for nothing
+    :param asks: what the host has asked another worker for (`PolitenessMiddleware.asks`); '' for nothing
     """
 
     item: Item
     asks: str
 
 
-# Keys behind the job's prefix J:
-#   members, idle_workers   sets of workers: all of the job; those that found nothing to do
+# Keys after the job's prefix J:
+#   members, idle_workers   sets of workers: all workers of the job; those without work
 #   owners             hash, feed to worker and the feed's options: a feed is read by one worker at a time
-#   hosts              sorted set of the hosts that have requests, or must be waited for: from when (µs) they
-#                      may be asked; as long as one is being asked, that is when the worker counts as dead
-#   asked              hash, host to the worker that is asking it
-#   asks               hash, host to what it asks for (Retry-After)
-#   queue:HOST         list of the items that wait for a host
+#   hosts              sorted set of the hosts with pending requests or a delay, by the time (µs) of the next
+#                      request; during a request, that is the time when its worker counts as dead
+#   asked              hash, host to the worker that sends it a request
+#   asks               hash, host to the delay that it asks for (Retry-After)
+#   queue:HOST         list of the pending items of a host
 #   waiting_for_feed:FEED   list of the items that wait until another worker releases their feed
 #   robots:HOST        a robots.txt
-#   queued             how many items wait for hosts
-# A script is one step for all workers. It reads the clock of Redis, which is the same for all.
+#   queued             number of items in the hosts' queues
+# Each script is atomic. It reads the clock of Redis, which is the same for all workers.
 COMMON = """
 local J, worker = KEYS[1], ARGV[1]
 local owners, hosts, asked, queued = J .. 'owners', J .. 'hosts', J .. 'asked', J .. 'queued'
@@ -90,12 +90,12 @@ local function owns(who, feed)
   return owner and string.match(owner, '^[^\\n]*') == who
 end
 """
-# One that was taken for dead has no part in the job any more.
+# A worker that was declared dead is no longer a member of the job.
 PUT = """
 if redis.call('SISMEMBER', J .. 'members', worker) == 0 then return 0 end
 for i = 2, #ARGV do put(ARGV[i]) end
 """
-# The feed's own next items come first: its walk goes on.
+# The next items of the feed's walk come before the items that waited for the feed.
 RELEASE_FEED = """
 local feed = ARGV[2]
 if not owns(worker, feed) then return 0 end
@@ -183,7 +183,7 @@ redis.call('SREM', J .. 'members', dead)
 redis.call('SREM', J .. 'idle_workers', dead)
 return taken
 """
-# Whoever joins is a member that does not rest: the job does not end before it has begun its feeds.
+# A worker that joins is not idle: the job does not end before it has begun its feeds.
 JOIN = """
 local key, job, before = KEYS[2], ARGV[2], ARGV[3]
 local current = redis.call('GET', key) or ''
@@ -228,12 +228,12 @@ SCRIPTS = (
 
 
 class Board:
-    """What the workers of a job share; one Redis may have several, by name.
+    """The shared state of a job; one Redis may hold several, by name.
 
-    Every method raises `ClusterError` if Redis fails, or has failed: each try would take the time of a worker
-    that has to end well.
+    Every method raises `ClusterError` if Redis fails or has failed before: retries would delay the worker's
+    shutdown.
 
-    :param seconds: after how many seconds of silence a worker counts as dead
+    :param seconds: seconds without a sign of life after which a worker counts as dead
     """
 
     def __init__(self, server: Redis, name: str, seconds: int) -> None:
@@ -262,15 +262,15 @@ class Board:
     # -- jobs -------------------------------------------------------------------------------------
 
     def current(self) -> str | None:
-        """The job that is under way; its workers may be dead."""
+        """Return the current job, whose workers may be dead; None if there is none."""
         with self._sentences():
             found = self._server.get(self._key)
         return None if found is None else _text(found)
 
     def join(self, job: str, worker: str, before: str | None) -> bool:
-        """Be a worker of a job; whether that could be done.
+        """Join a job; return False if another job has begun.
 
-        :param before: what was under way; if it is another job, it is given up for this one
+        :param before: the job that was current; if it is another one, this job replaces it
         """
         self.job, self.worker = job, worker
         if not self._call("join", job, before or ""):
@@ -291,75 +291,75 @@ class Board:
                 self._server.unlink(*keys)
 
     def members(self) -> set[str]:
-        """The workers of the job."""
+        """Return the workers of the job."""
         with self._sentences():
             return {_text(name) for name in self._server.smembers(f"{self._key}:{self.job}:members")}
 
     def rest(self) -> bool:
-        """Say that this worker has nothing to do; whether the job is over, since no worker has."""
+        """Mark this worker as idle; return whether the job is over, since all workers are."""
         return bool(self._call("rest", self.job))
 
     def leave(self) -> None:
-        """Be a worker of the job no more."""
+        """Leave the job."""
         self._call("leave")
 
     def take_over(self, dead: str) -> dict[str, dict[str, Any]]:
-        """Take in hand what a dead worker had: feeds, and what the user says of each."""
+        """Take over the feeds and hosts of a dead worker; return the feeds with the user's options."""
         taken = [_text(word) for word in self._call("take_over", dead)]
         return {feed: json.loads(options) for feed, options in zip(taken[::2], taken[1::2], strict=True)}
 
     # -- requests ---------------------------------------------------------------------------------
 
     def queued(self) -> int:
-        """How many requests wait for hosts."""
+        """Return the number of requests in the hosts' queues."""
         with self._sentences():
             return int(self._server.get(f"{self._key}:{self.job}:queued") or 0)
 
     def put(self, *items: Item) -> None:
-        """Let requests wait."""
+        """Add requests to the queues of their hosts."""
         self._call("put", *(item.line() for item in items))
 
     def take(self) -> Taken | None:
-        """The next request; None if no host with requests may be asked now."""
+        """Take the next request; None if no host with pending requests may be asked now."""
         taken = self._call("take", self._microseconds)
         return None if taken is None else Taken(Item.of(_text(taken[0])), _text(taken[1] or b""))
 
     def claim_feed(self, feed: str, options: dict[str, Any]) -> bool:
-        """Take a feed in hand whose walk is to begin; whether nobody had it."""
+        """Claim a feed before its walk begins; return False if a worker owns it."""
         return bool(self._call("claim_feed", feed, json.dumps(options)))
 
     def release_feed(self, feed: str, following: Iterable[Item] = ()) -> bool:
-        """Let others have a feed, and its next requests wait.
+        """Release a feed, and add its next requests to the queues.
 
-        :return: False if another worker has it, since this one was taken for dead
+        :return: False if another worker owns it, since this one was declared dead
         """
         return bool(self._call("release_feed", feed, *(item.line() for item in following)))
 
     # -- hosts ------------------------------------------------------------------------------------
 
     def take_host(self, host: str) -> bool:
-        """Ask a host out of turn; whether it may be asked now."""
+        """Claim a host without an item of its queue; return False if it may not be asked now."""
         return bool(self._call("take_host", host, self._microseconds))
 
     def keep_hosts(self, hosts: Iterable[str]) -> None:
-        """Say that hosts are still being asked."""
+        """Prolong the claims of hosts to which requests are under way."""
         self._call("keep_hosts", self._microseconds, *hosts)
 
     def leave_host(self, host: str, wait: float, asks: str) -> None:
-        """Let others ask a host, after some seconds.
+        """Release a host; the next request may be sent after `wait` seconds.
 
-        :param asks: what they have to know of it; '' for nothing
+        :param asks: what the host has asked for (`PolitenessMiddleware.asks`); '' for nothing
         """
         self._call("leave_host", host, int(wait * MICRO), asks)
 
     def robots(self, host: str) -> bytes | None:
-        """The robots.txt of a host (and port), if a worker has read it."""
+        """Return the robots.txt of a host (and port); None if no worker has read it."""
         with self._sentences():
             found = self._server.get(f"{self._key}:{self.job}:robots:{host}")
         return found.encode() if isinstance(found, str) else found
 
     def note_robots(self, host: str, body: bytes) -> None:
-        """Let others know the robots.txt of a host."""
+        """Share the robots.txt of a host with the other workers."""
         with self._sentences():
             self._server.set(f"{self._key}:{self.job}:robots:{host}", body, ex=ROBOTS_SECONDS)
 

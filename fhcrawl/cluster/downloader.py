@@ -1,4 +1,4 @@
-"""A downloader that asks a host only while no other worker does."""
+"""A downloader that sends a request to a host only while no other worker does."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
-# How often a host is asked for that is not this worker's turn.
+# Interval between attempts to claim a host that another worker has.
 TURN_SECONDS = 0.25
 
 
 class Downloader(downloader.Downloader):
-    """fhcrawl's, whose hosts are in the hand of this worker from the request on until its response is judged.
+    """fhcrawl's downloader; it owns a host from the request until the middlewares have seen the response.
 
-    A request that comes from the queue brings its host. A robots.txt is nearly always that of such a host; if
-    it is elsewhere, it waits for its turn.
+    The queue claims the host of each request that it gives. A robots.txt is nearly always at such a host; for
+    another host, its request waits until it can be claimed.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -43,18 +43,18 @@ class Downloader(downloader.Downloader):
 
     @property
     def hosts(self) -> list[str]:
-        """Those that this worker has."""
+        """The hosts that this worker owns."""
         return sorted(self._has)
 
     def has_host(self, host: str) -> None:
-        """Note that a host is this worker's."""
+        """Record that this worker owns a host."""
         self._has.add(host)
 
     @inlineCallbacks
-    def fetch(  # type: ignore[override]  # Scrapy's has an argument that nobody may pass
+    def fetch(  # type: ignore[override]  # Scrapy's has a deprecated argument
         self, request: Request
     ) -> Generator[Deferred[Any], Any, Response | Request]:
-        """Fetch, while the host is this worker's."""
+        """Fetch while this worker owns the host."""
         host = self.get_slot_key(request)
         if host not in self._has:
             yield deferred_from_coro(self._wait_for(host))
@@ -69,7 +69,10 @@ class Downloader(downloader.Downloader):
                 self._leave(host)
 
     async def _wait_for(self, host: str) -> None:
-        """:raises DownloadTimeoutError: if it takes too long: two workers may wait for each other's hosts"""
+        """Claim a host.
+
+        :raises DownloadTimeoutError: after DOWNLOAD_TIMEOUT: two workers may wait for each other's hosts
+        """
         extension = ClusterExtension.of(self.crawler)
         until = monotonic() + self._turn_seconds
         while host not in self._has and not extension.board.take_host(host):
@@ -89,10 +92,10 @@ class Downloader(downloader.Downloader):
             extension.lose_board(error)
 
     def _wait(self, host: str) -> float:
-        """How long the next request has to wait, in seconds.
+        """Return the delay before the next request, in seconds.
 
-        The delay counts from now on, and not, as in one process, from the moment when this one was sent: how
-        long it was on its way to the host, nobody knows.
+        The delay begins now and not, as in one process, when this request was sent: the time that it took to
+        reach the host is not known.
         """
         slot = self.slots.get(host)
         if slot is None or not slot.delay:

@@ -1,4 +1,4 @@
-"""A worker's part in a job: joins it, makes good what dead workers have lost, and ends with it."""
+"""Joins a worker to a job, resumes the walks of dead workers, and ends with the job."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# How often a worker that has nothing to do looks whether the others live.
+# Interval at which an idle worker checks whether the others are alive.
 PATIENCE_SECONDS = 2.0
-# How long a store that fails holds up the end of a job.
+# How long a failing store can delay the end of a job.
 STORE_SECONDS = 180.0
 FAILED = "fhcrawl/cluster/failed"
 RESUMED = "fhcrawl/feed/resumed"
 
 
 def check(settings: BaseSettings, arguments: dict[str, Any]) -> None:
-    """Check what is not for several workers, and that Redis answers.
+    """Check the settings and arguments that a cluster does not support, and that Redis answers.
 
     :param arguments: the spider's
     :raises ArgumentError: if something cannot be used
@@ -60,7 +60,7 @@ def check(settings: BaseSettings, arguments: dict[str, Any]) -> None:
 
 
 def board_of(settings: BaseSettings) -> Board:
-    """What the workers share.
+    """Return the board of REDIS_URL and FHCRAWL_JOB.
 
     :raises ArgumentError: if REDIS_URL cannot be used
     """
@@ -72,10 +72,10 @@ def board_of(settings: BaseSettings) -> Board:
 
 
 class ClusterExtension(StoreExtension):
-    """Holds the store, and the board that the workers share.
+    """Holds the store and the board that the workers share.
 
-    A feed belongs to the run of the worker that has begun its walk: that one says its verdict, and exports
-    its changes. `beginning` holds the feeds that this worker has in hand without a request yet.
+    A feed belongs to the run of the worker that has begun its walk: that run records its verdict and exports
+    its changes. `beginning` holds the feeds that this worker has claimed and has no request of yet.
     """
 
     is_alone = False
@@ -92,7 +92,7 @@ class ClusterExtension(StoreExtension):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Join the job that is under way, or begin one.
+        """Join the current job, or begin one.
 
         :raises StoreError: if the store cannot be opened
         :raises ClusterError: if Redis cannot be reached
@@ -105,7 +105,7 @@ class ClusterExtension(StoreExtension):
         return extension
 
     def begin_walks(self, feeds: Mapping[str, dict[str, Any]]) -> Iterator[Subscription]:
-        """The same, but of those that another worker has."""
+        """Begin the walks of feeds, except of those that another worker owns."""
         for feed, options in feeds.items():
             known = self._pick_up(feed, options)
             if known is not None:
@@ -132,7 +132,7 @@ class ClusterExtension(StoreExtension):
         self.board.release_feed(feed)
 
     def lose_board(self, error: ClusterError) -> None:
-        """Stop, since Redis fails; what the job leaves, the next one reads."""
+        """Stop the crawl because Redis failed; the next job reads what this one has not."""
         if self.is_over:
             return
         self.is_over = True
@@ -143,9 +143,9 @@ class ClusterExtension(StoreExtension):
     # -- the end ----------------------------------------------------------------------------------
 
     def spider_idle(self) -> None:
-        """Wait for the other workers.
+        """Keep the spider open until all workers are idle.
 
-        :raises DontCloseSpider: as long as any of them has something to do
+        :raises DontCloseSpider: as long as any of them is busy
         """
         try:
             self.is_over = self.is_over or self.board.rest()
@@ -155,7 +155,7 @@ class ClusterExtension(StoreExtension):
             raise DontCloseSpider
 
     def look_after_others(self, spider: HistorySpider) -> None:
-        """Make good what dead workers have lost; for whoever has time.
+        """Resume the walks of dead workers; called while this worker is idle.
 
         :raises ClusterError: if Redis fails
         """
@@ -169,7 +169,7 @@ class ClusterExtension(StoreExtension):
         else:
             self._patience_ends = None
 
-    # One that is silent in the middle of writing keeps its rows for a while.
+    # A worker that stops in the middle of a transaction keeps its rows locked for a while.
     def _wait_for_store(self, error: StoreError) -> None:
         if self._patience_ends is None:
             self._patience_ends = monotonic() + STORE_SECONDS
@@ -179,9 +179,9 @@ class ClusterExtension(StoreExtension):
 
     def _bury(self, spider: HistorySpider) -> None:
         for dead in self._dead():
-            # First the store: from then on, one that was only slow writes nothing more.
+            # The store comes first: from then on, a worker that was only slow cannot write any more.
             self.store.take_over_run(_run_of(dead))
-            # What is in a file by now would be exported again, if its feed went on as if it were not.
+            # Finish interrupted deliveries before the walks go on, or their changes are exported twice.
             recover(self.store)
             logger.warning("%s is gone; what it had in hand begins anew", printable(leases.shown(dead)))
             for feed, options in self.board.take_over(dead).items():
@@ -193,11 +193,11 @@ class ClusterExtension(StoreExtension):
         return sorted(other for other in others if leases.is_gone(other) or _run_of(other) in overdue)
 
     def _resume(self, spider: HistorySpider, feed: str, options: dict[str, Any]) -> None:
-        """Begin a walk that was lost, where the store says that it has come to."""
+        """Resume the walk of a dead worker at the position that the store has."""
         self.beginning.add(feed)
         known = self._begin(feed, options)
         if known is None and feed not in self.skipped_feeds:
-            # Another worker has begun it, and answers for it.
+            # Another worker has begun it, and its run owns the feed.
             known = self.store.walks.read(feed)
         if known is None:
             self._put_down(feed)
@@ -207,7 +207,7 @@ class ClusterExtension(StoreExtension):
             self._crawler.engine.crawl(request)
 
     def leave(self) -> None:
-        """Leave the job before it is over: another worker answers for this one's feeds."""
+        """Leave the job before it is over, and hand the run's feeds over to another worker."""
         try:
             dead = self._dead()
             self.board.leave()
@@ -221,13 +221,13 @@ class ClusterExtension(StoreExtension):
 
 
 def _join(store: Store, board: Board, settings: BaseSettings) -> int:
-    """Be a worker of a job; the number of the run."""
+    """Join or begin a job; return the number of the run."""
     while True:
         before = board.current()
         job = before
         if job is None or not store.job_lives(job):
             job = f"{settings['FHCRAWL_JOB']} {secrets.token_hex(4)}"
-        # First the store: whoever asks it finds the job living.
+        # The store comes first: other workers that check it find the job alive.
         run = store.begin_run(job, settings.getint("FHCRAWL_LEASE_SECONDS"))
         if board.join(job, f"{leases.this_process()} {run}", before):
             return run

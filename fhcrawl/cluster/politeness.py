@@ -1,4 +1,4 @@
-"""What servers ask one worker for, all workers do."""
+"""Shares what a server asks one worker for (Retry-After) with all workers."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from fhcrawl.downloadermiddlewares import politeness
 
 
 class PolitenessMiddleware(politeness.PolitenessMiddleware):
-    """fhcrawl's; what a host has asked one worker for goes with the host from worker to worker.
+    """fhcrawl's middleware; it passes on what a host has asked for with the claim of the host.
 
-    The time between requests is kept by the queue, and the robots.txt is known to all: what is left is a
-    server that asks for more time (Retry-After) than the user has.
+    The queue keeps the delay between requests, and all workers share the robots.txt. What is left is a server
+    that asks for a longer delay (Retry-After) than FHCRAWL_MAX_WAIT allows.
     """
 
     def asks(self, host: str) -> str:
-        """What others have to know of a host; '' for nothing."""
+        """Return what a host has asked for, as text for other workers; '' for nothing."""
         if host not in self._refused:
             return ""
         asks, until = self._refused[host]
         return json.dumps([asks, until and time() + until - monotonic()])
 
     def learn(self, host: str, said: str) -> None:
-        """Take what `asks` has given in another worker."""
+        """Apply the text that `asks` has returned in another worker."""
         asks, until = json.loads(said)
         self._refused[host] = asks, until and monotonic() + until - time()

@@ -1,4 +1,4 @@
-"""How far one worker has come: what it does itself, since walks go from worker to worker."""
+"""The progress of one worker: it counts its own work, since walks move between workers."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
 
 class Progress(progress.Progress):
-    """fhcrawl's, of the feeds that this worker has had in hand."""
+    """fhcrawl's progress, of the feeds that this worker has owned."""
 
     def ask(self, feed: str, url: str, role: str) -> None:
-        """A document of a feed is being fetched here."""
+        """Count a document that this worker fetches."""
         super().ask(feed, url, role)
         self.feeds = self._begun
 
     def of(self, feed: str) -> Counts | None:
-        """None: other workers have read documents of it too."""
+        """Return None: other workers may have read documents of the feed too."""
         return None
 
 
 class ProgressExtension(extension.ProgressExtension):
-    """fhcrawl's; a document that is to be fetched may be another worker's."""
+    """fhcrawl's extension; it does not count scheduled requests, which other workers may send."""
 
     progress_class = Progress
 
     def request_scheduled(self, request: Request) -> None:
-        """Whoever fetches it counts it."""
+        """Do nothing: the worker that fetches the document counts it."""
 
     def request_reached_downloader(self, request: Request) -> None:
-        """It is the turn of a document."""
+        """Count a document that is being fetched."""
         super().request_scheduled(request)
         super().request_reached_downloader(request)

@@ -1,4 +1,4 @@
-"""The requests that wait, one queue a host."""
+"""The queue of pending requests, by host."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ logger = logging.getLogger(__name__)
 
 
 class Next(NamedTuple):
-    """A request that is to be made.
+    """A request to send.
 
-    :param asks: what its host has asked another worker for, as that has put it; '' for nothing
+    :param asks: what the host has asked another worker for (`PolitenessMiddleware.asks`); '' for nothing
     """
 
     item: Item
@@ -33,28 +33,28 @@ class Next(NamedTuple):
 
 
 class HostQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
-    """scrapy-redis's, from which a worker gets only what may be sent now.
+    """A queue of scrapy-redis that gives a worker only requests that may be sent now.
 
-    A host is asked by one worker at a time, and a feed is read by one: a version of an entry is compared with
-    those that the store has.
+    Only one worker at a time sends requests to a host, and only one reads a feed: it compares each version of
+    an entry with those in the store.
     """
 
     def __len__(self) -> int:
-        """How many requests wait for hosts."""
+        """Return the number of requests in the hosts' queues."""
         return self._board.queued()
 
     def item(self, request: Request) -> Item:
-        """A request as it waits."""
+        """Return a request as an item of the board."""
         walk = context_of(request).walk
         host = self.spider.crawler.engine.downloader.get_slot_key(request)
         return Item(walk.feed, host, walk.options.plain(), self._encode_request(request))
 
     def push(self, request: Request) -> None:
-        """Let a request wait."""
+        """Add a request to the queue of its host."""
         self._board.put(self.item(request))
 
     def pop(self, timeout: int = 0) -> Next | None:
-        """The next request; None if none can be sent now."""
+        """Take the next request; None if none can be sent now."""
         taken = self._board.take()
         if taken is None:
             return None
@@ -63,14 +63,14 @@ class HostQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
             context_of(request)
             return Next(taken.item, request, taken.asks)
         except (LookupError, TypeError, ValueError, ContextError) as error:
-            # Another fhcrawl has written it. The next run begins where the walk has come to.
+            # Another version of fhcrawl wrote it. The next run continues the walk from the store's position.
             logger.error("A request of %s cannot be read (%r)", printable(taken.item.feed), error)
             self._board.leave_host(taken.item.host, 0, "")
             self._board.release_feed(taken.item.feed)
             return None
 
     def clear(self) -> None:
-        """Leave it to the other workers; the last one takes all away."""
+        """Do nothing: other workers use the queue; the script REST deletes it at the end of the job."""
 
     @property
     def _board(self) -> Board:

@@ -1,4 +1,4 @@
-"""A robots.txt that one worker has read, others need not ask for."""
+"""Shares each robots.txt between workers, so that one of them fetches it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class RobotsTxtMiddleware(robotstxt.RobotsTxtMiddleware):
-    """Scrapy's, which looks in Redis before it asks a host."""
+    """Scrapy's middleware; it looks for a robots.txt in Redis before it fetches it."""
 
     async def robot_parser(self, request: Request) -> RobotParser | None:
-        """What a host's robots.txt says."""
+        """Return the parser of a host's robots.txt."""
         netloc = urlparse_cached(request).netloc
         if netloc not in self._parsers:
             said = ClusterExtension.of(self.crawler).board.robots(netloc)

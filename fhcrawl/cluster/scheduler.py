@@ -1,4 +1,4 @@
-"""scrapy-redis's scheduler, for current Scrapy and for walks."""
+"""scrapy-redis's scheduler, adapted to walks and to Scrapy 2.19."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# How often a worker that could take more looks whether there is more.
+# Interval at which an idle worker looks for requests.
 LOOKS_AGAIN_SECONDS = 0.25
 
 
 class UnderWay:
-    """A request that this worker is at.
+    """A request that this worker is processing.
 
-    :param following: what has come of it; it waits until what it has brought is in the store
+    :param following: the requests that its response leads to; held until its entries are in the store
     """
 
     def __init__(self, request: Request) -> None:
@@ -44,27 +44,27 @@ class UnderWay:
 
 
 class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has no types
-    """scrapy-redis 0.9's, for walks, and without what Scrapy 2.19 deprecates.
+    """scrapy-redis 0.9's scheduler, adapted to walks, without what Scrapy 2.19 deprecates.
 
     That is Spider.log(), in `open`, and the argument `spider` of stats, in `enqueue_request` and
     `next_request`.
 
-    What a document leads to goes to Redis in one step with the word that the document has been read: until
-    then the worker has the feed in hand, and other workers know what is lost if it dies.
+    The requests that a document leads to are added in the step that releases its feed, once the document has
+    been read. Until then the worker owns the feed, so that other workers can resume it if this one dies.
     """
 
     queue: HostQueue
 
-    # Scrapy's engine cannot end a spider that has no scheduler: that Redis does not answer is found later.
+    # Scrapy's engine cannot close a spider without a scheduler, so a failing Redis must be detected later.
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
-        """Make one without scrapy-redis's look whether Redis answers, and its filter of duplicates."""
+        """Create a scheduler without scrapy-redis's ping of Redis and its duplicates filter."""
         serializer = import_module(settings["SCHEDULER_SERIALIZER"])
         server = connection.from_settings(settings)
         return cls(server=server, queue_cls=settings["SCHEDULER_QUEUE_CLASS"], serializer=serializer)
 
     def open(self, spider: HistorySpider) -> None:
-        """Begin to take requests."""
+        """Start to take requests."""
         queue = load_object(self.queue_cls)
         self.queue = queue(self.server, spider, self.queue_key, self.serializer)
         self._spider = spider
@@ -78,7 +78,7 @@ class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has 
         self._looks.start(LOOKS_AGAIN_SECONDS, now=False)
 
     def close(self, reason: str) -> None:
-        """Give back what is in hand, and leave the job, if it is not over."""
+        """Release the feeds that have been read, and leave the job if it is not over."""
         self._looks.stop()
         try:
             self._put_down()
@@ -88,7 +88,7 @@ class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has 
             self._extension.leave()
 
     def enqueue_request(self, request: Request) -> bool:
-        """Let a request wait for any worker."""
+        """Add a request to the queues, or hold it until its feed is released."""
         item = self.queue.item(request)
         at = self._under_way.get(item.feed)
         try:
@@ -106,7 +106,7 @@ class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has 
         return True
 
     def next_request(self) -> Request | None:
-        """The next request; None if there is none that can be sent now."""
+        """Return the next request; None if none can be sent now."""
         if self._extension.is_over:
             return None
         try:
@@ -126,7 +126,7 @@ class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has 
         return following.request
 
     def has_pending_requests(self) -> bool:
-        """Whether any request waits, or is not put down yet."""
+        """Return whether any request is pending or being processed."""
         try:
             return not self._extension.is_over and bool(self._under_way or len(self))
         except ClusterError as error:
@@ -136,7 +136,7 @@ class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has 
     # -- what is under way ------------------------------------------------------------------------
 
     def _put_down(self) -> None:
-        """Let others have the feeds whose documents have been read."""
+        """Release the feeds whose documents have been read."""
         engine = self._crawler.engine
         slot: Any = engine.scraper.slot
         busy = {*engine.downloader.active, *slot.active, *(request for _result, request, _done in slot.queue)}
@@ -146,7 +146,7 @@ class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has 
                 self._board.release_feed(feed, at.following)
 
     def _look(self) -> None:
-        """Let the engine look again, and say that the hosts that wait for an answer do."""
+        """Wake the engine, look after dead workers, and prolong the claims of hosts."""
         try:
             self._put_down()
             if self._is_hungry:

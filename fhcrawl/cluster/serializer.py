@@ -1,4 +1,4 @@
-"""Requests as JSON: what is in Redis is data, and not, as pickle is, a program that every worker runs."""
+"""Requests as JSON: unlike pickle, data from Redis cannot make a worker run code."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 def dumps(request: dict[str, Any]) -> str:
-    """What `Request.to_dict` gives, in one line."""
+    """Serialise the result of `Request.to_dict` to one line."""
     headers = {name.decode("latin-1"): _decoded(values) for name, values in request["headers"].items()}
     return json.dumps({**request, "headers": headers, "body": request["body"].decode("latin-1")})
 
 
 def loads(line: str) -> dict[str, Any]:
-    """What `request_from_dict` takes."""
+    """Parse a line to the argument of `request_from_dict`."""
     request: dict[str, Any] = json.loads(line)
     headers = {name.encode("latin-1"): _encoded(values) for name, values in request["headers"].items()}
     return {**request, "headers": headers, "body": request["body"].encode("latin-1")}

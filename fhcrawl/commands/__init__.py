@@ -1,4 +1,4 @@
-"""The commands beside Scrapy's own."""
+"""fhcrawl's commands, in addition to Scrapy's."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from scrapy.exceptions import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-UTF_8 = "utf-8"  # RFC 8259, 8.1: what JSON is in
+UTF_8 = "utf-8"  # RFC 8259, 8.1: the encoding of JSON
 
 
 def end_with_reader() -> None:
-    """From now on, this process ends without a word when nobody reads its output any more.
+    """End the process silently, from now on, when the reader of its output closes the pipe.
 
-    Not for a crawl, nor an upload: a server that hangs up would end it too. (libpq sees to that itself.)
+    Not for crawls and uploads, which a closed network connection would end too. (libpq ignores SIGPIPE.)
     """
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def typed(argument: str) -> str:
-    """An argument as the store may have it: octets that are no UTF-8 as escapes."""
+    """Return an argument as text for the store: octets that are not UTF-8 become escapes."""
     return argument.encode("utf-8", "backslashreplace").decode()
 
 
 @contextlib.contextmanager
 def printing(encoding: str | None = None) -> Iterator[None]:
-    """What is printed inside is written when it ends; what the encoding does not know, as `\\u2603`.
+    """Flush what the block prints at its end; characters that the encoding lacks are printed as `\\u2603`.
 
-    :param encoding: of what is printed; None: the one that the environment asks for
-    :raises UsageError: if it cannot be written
+    :param encoding: encoding of the output; None: the environment's
+    :raises UsageError: if the output cannot be written
     """
     end_with_reader()
     stdout = sys.stdout
     if stdout is None:
         raise UsageError("there is no stdout that could be written to", print_help=False)
-    with contextlib.suppress(AttributeError):  # somebody else's, as in a test
+    with contextlib.suppress(AttributeError):  # replaced, as in a test
         stdout.reconfigure(encoding=encoding, errors="backslashreplace")  # type: ignore[union-attr]
     try:
         yield
         stdout.flush()
     except OSError as error:
-        # What is still in the buffer would fail once more when Python ends.
+        # Flushing the rest of the buffer would fail again when Python exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
         raise UsageError(f"stdout cannot be written ({error.strerror})", print_help=False) from error

@@ -1,4 +1,4 @@
-"""`scrapy copystore`: all that is in the store, to another database."""
+"""`scrapy copystore`: copies the store to another database."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 class Command(ScrapyCommand):
-    """Copies the store to an empty one."""
+    """Copies all rows of the store to an empty store."""
 
     requires_project = True
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
 
     def syntax(self) -> str:
-        """For `scrapy copystore --help`."""
+        """Return the usage for `scrapy copystore --help`."""
         return "URL"
 
     def short_desc(self) -> str:
-        """For `scrapy`."""
+        """Return the line in the list of commands."""
         return "Copy the store to another database"
 
     def long_desc(self) -> str:
-        """For `scrapy copystore --help`."""
+        """Return the text for `scrapy copystore --help`."""
         return (
             "Copy all that is in the store, FHCRAWL_STORE_URL, to an empty one, from SQLite to PostgreSQL or "
             "back, while no crawl is running. Examples: 'scrapy copystore postgresql:///fhcrawl'; "
@@ -38,7 +38,7 @@ class Command(ScrapyCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Copy it.
+        """Copy the store.
 
         :raises UsageError: if the argument or one of the stores cannot be used
         """

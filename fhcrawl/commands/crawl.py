@@ -1,4 +1,4 @@
-"""`scrapy crawl`, which says in a sentence what is wrong with its arguments before it begins."""
+"""`scrapy crawl`: checks settings, arguments and the store before it begins a crawl."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The first needs no other one, and so on.
+# In the order of their dependencies.
 DOWNLOADER = ("tls", "contextfactory", "handlers.http11")
 SHORTEST_LEASE = 3
-# And the most that each can be; None is without a bound.
+# Upper bounds of the settings that are numbers; None for no bound.
 OUR_NUMBERS = {
     "FHCRAWL_MAX_ARCHIVES": None,
     "FHCRAWL_MAX_PAGES": None,
@@ -83,29 +83,29 @@ What -o, -O and -s are is below; README.md has the settings."""
 
 
 class PageFormatter(RawDescriptionHelpFormatter, ScrapyHelpFormatter):
-    """Scrapy's, which would make one paragraph of a page."""
+    """Scrapy's formatter; it keeps the line breaks of descriptions."""
 
 
 class Command(crawl.Command):
-    """Scrapy's command, with a check before the first request, and 1 if the run has failed."""
+    """Scrapy's command, with checks before the first request, and exit code 1 if the run has failed."""
 
     def long_desc(self) -> str:
-        """For `scrapy crawl --help`."""
+        """Return the text for `scrapy crawl --help`."""
         return PAGE
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Scrapy's own."""
+        """Add Scrapy's options, and keep the line breaks of the help text."""
         super().add_options(parser)
         parser.formatter_class = PageFormatter
 
-    # Scrapy, Twisted and SQLAlchemy are some hundred thousand objects that never become garbage. Looking for
-    # it among them, as they are made and with each full collection, took a tenth of the time of a crawl.
+    # Scrapy, Twisted and SQLAlchemy have some hundred thousand objects that never become garbage. The
+    # collector's scans of them, during imports and in each full collection, took a tenth of a crawl's time.
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Scrapy's own; until `run`, everything is imported, and no garbage is collected."""
+        """Process Scrapy's options, and disable garbage collection during imports, until `run`."""
         super().process_options(args, opts)
         gc.disable()
-        # For these, Scrapy looks at the stack, and at all modules that are there. One by one, and before all
-        # others, that takes a third of the time.
+        # Their deprecation shims make Scrapy inspect the stack and all loaded modules. Importing them one by
+        # one, before all others, takes a third of the time.
         for name in DOWNLOADER:
             import_module(f"scrapy.core.downloader.{name}")
 
@@ -120,7 +120,7 @@ class Command(crawl.Command):
             try:
                 self._check(args[0], self.settings, opts.spargs)
             except FhcrawlError as error:
-                # Who reads the log of a job of Scrapyd's does not see what it prints.
+                # The log of a Scrapyd job does not contain what the command prints.
                 if self.settings["LOG_FILE"]:
                     logger.error("%s", error)
                 raise UsageError(str(error), print_help=False) from error
@@ -154,7 +154,7 @@ class Command(crawl.Command):
 
 
 def log_error(crawl: asyncio.Task[None]) -> None:
-    """Log the error that has ended a crawl, before asyncio does: what fhcrawl raises is a sentence."""
+    """Log the error that ended a crawl before asyncio does; fhcrawl's own without a traceback."""
     error = None if crawl.cancelled() else crawl.exception()
     if isinstance(error, FhcrawlError):
         logger.error("The crawl cannot begin: %s", error)
@@ -163,7 +163,7 @@ def log_error(crawl: asyncio.Task[None]) -> None:
 
 
 def check(settings: BaseSettings, arguments: dict[str, str]) -> None:
-    """Check what a crawl is begun with: its settings, the spider's arguments and the store.
+    """Check the settings, the spider's arguments and the store before a crawl.
 
     :raises FhcrawlError: if one of them cannot be used
     """
@@ -185,16 +185,16 @@ def check(settings: BaseSettings, arguments: dict[str, str]) -> None:
 
 
 def check_names(settings: BaseSettings, arguments: dict[str, str]) -> None:
-    """Check what the spider's arguments are called.
+    """Check the names of the spider's arguments.
 
-    :raises ArgumentError: if there is no such argument, and no place of FEEDS or FHCRAWL_WARC that names it
+    :raises ArgumentError: if an argument does not exist and is no placeholder of FEEDS or FHCRAWL_WARC
     """
     from fhcrawl.spiders.history import HistorySpider
 
     known = signature(HistorySpider.check).parameters.keys() - {"settings", "others"}
     places = [*map(str, settings.getdict("FEEDS")), settings["FHCRAWL_WARC"] or ""]
     for name in arguments.keys() - known:
-        # Scrapyd's begin with _.
+        # Arguments of Scrapyd begin with _.
         if not name.startswith("_") and not any(f"%({name})" in place for place in places):
             raise ArgumentError(
                 f"There is no argument {printable(name)}: write one of {', '.join(sorted(known))}"
@@ -202,7 +202,7 @@ def check_names(settings: BaseSettings, arguments: dict[str, str]) -> None:
 
 
 def check_exports(settings: BaseSettings, arguments: dict[str, str]) -> None:
-    """Check what -o and FEEDS name: their placeholders, and files that are to be appended to.
+    """Check the placeholders of -o and FEEDS, and the files to append to.
 
     :raises FhcrawlError: if one of them cannot be used
     """
@@ -215,7 +215,7 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str]) -> None:
     named = naming.Parameters(HistorySpider, {**arguments, "batch_id": 1, "batch_time": ""})
     for uri, given in settings.getdict("FEEDS").items():
         options = feed_complete_default_values_from_settings(given, settings, str(uri))
-        if options["uri_params"]:  # they come from a function of the user's
+        if options["uri_params"]:  # a function of the user's provides the placeholders
             continue
         try:
             place = apply_uri_params(str(uri), named)
@@ -238,7 +238,7 @@ def _check_file(place: str, options: dict[str, Any]) -> None:
 
 
 def check_cluster(settings: BaseSettings, arguments: dict[str, str]) -> None:
-    """Check what only workers of a cluster have, if this is one.
+    """Check the settings and arguments of a cluster's worker, if this is one.
 
     :raises FhcrawlError: if it cannot be used
     """
@@ -249,7 +249,7 @@ def check_cluster(settings: BaseSettings, arguments: dict[str, str]) -> None:
 
 
 def check_settings(settings: BaseSettings) -> None:
-    """Check the settings that are fhcrawl's own.
+    """Check the settings of fhcrawl.
 
     :raises ArgumentError: if one of them cannot be used
     """
@@ -281,9 +281,9 @@ def check_settings(settings: BaseSettings) -> None:
 
 
 def check_mistyped(settings: BaseSettings) -> None:
-    """Check that there is each setting of ours that the command line has; modules may have more.
+    """Check the names of FHCRAWL_ settings on the command line; settings modules may have others.
 
-    :raises ArgumentError: if there is not
+    :raises ArgumentError: if fhcrawl has no such setting
     """
     for name in settings:
         if not name.startswith(PREFIX) or name in OURS:
@@ -295,14 +295,15 @@ def check_mistyped(settings: BaseSettings) -> None:
 def _instead_of(name: str) -> str:
     from difflib import get_close_matches
 
-    # All of them are alike where they begin.
+    # The common prefix would make all names similar.
     near = get_close_matches(name.removeprefix(PREFIX), [ours.removeprefix(PREFIX) for ours in OURS], 1)
     return f"write {PREFIX}{near[0]}" if near else "README.md lists them"
 
 
 def check_switch(settings: BaseSettings, name: str) -> None:
-    """
-    :raises ArgumentError: if it says neither yes nor no
+    """Check a setting that is a Boolean.
+
+    :raises ArgumentError: if its value is no Boolean
     """
     try:
         settings.getbool(name)

@@ -1,4 +1,4 @@
-"""`scrapy demo`: a feed served on this machine, crawled for real."""
+"""`scrapy demo`: serves a feed on this machine and crawls it."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ OUTCOMES = ("new", "updated", "duplicate", "stale", "deleted", "invalid")
 
 
 class Command(ScrapyCommand):
-    """Serves a feed of several years from loopback and crawls it with the real spider."""
+    """Serves a feed of several years on loopback and crawls it with the spider `history`."""
 
     requires_project = True
 
     def syntax(self) -> str:
-        """For `scrapy demo --help`."""
+        """Return the usage for `scrapy demo --help`."""
         return "[--anew]"
 
     def short_desc(self) -> str:
-        """For `scrapy`."""
+        """Return the line in the list of commands."""
         return "Serve a feed on this machine and crawl its whole history"
 
     def long_desc(self) -> str:
-        """For `scrapy demo --help`."""
+        """Return the text for `scrapy demo --help`."""
         return (
             "Serve an archived feed of several years on this machine, crawl it, and say what happened. Run "
             "it again: the publisher has added a month and revised an entry, and only that is fetched. "
@@ -51,13 +51,13 @@ class Command(ScrapyCommand):
         parser.add_argument("--anew", action="store_true", help="forget the runs so far")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Scrapy's; only what the user asks for is logged."""
+        """Process Scrapy's options; logging is off unless the user asks for it."""
         super().process_options(args, opts)
         if self.settings is not None and not opts.loglevel:
             self.settings.set("LOG_LEVEL", "WARNING", priority="cmdline")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Crawl.
+        """Serve and crawl the feed.
 
         :raises UsageError: if there are arguments, or if a setting or the store cannot be used
         """
@@ -91,7 +91,7 @@ class Command(ScrapyCommand):
 
 @contextlib.contextmanager
 def _serve(months: int) -> Iterator[str]:
-    """Serve at the port of the runs before, since its URL is what names the feed."""
+    """Serve at the port of earlier runs, since the store identifies the feed by its URL."""
     from fhcrawl.demo.server import serve
 
     noted = FOLDER / "port"
@@ -112,7 +112,7 @@ def _serve(months: int) -> Iterator[str]:
 
 
 def summarise(run: int, stats: dict[str, Any], output: Path, store: Path) -> None:
-    """Print what happened."""
+    """Print a summary of the run."""
 
     def count(name: str) -> int:
         return int(stats.get(f"fhcrawl/{name}", 0))
@@ -142,7 +142,7 @@ With a feed of your own:
 
 
 def program() -> str:
-    """How to call this program again, for a shell: by its path, if PATH does not lead to it."""
+    """Return the shell command that calls this program: its name, or its path if it is not on PATH."""
     called, found = Path(sys.argv[0]), shutil.which("scrapy")
     if called.name != "scrapy" or (found and called.samefile(found)):
         return "scrapy"

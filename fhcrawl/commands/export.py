@@ -1,4 +1,4 @@
-"""`scrapy export`: whole logical feeds, from the store."""
+"""`scrapy export`: exports logical feeds from the store."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ ARCHIVE_SIZE = 100
 
 
 class Output(NamedTuple):
-    """What -o and --format say.
+    """The destination and format that -o and --format name.
 
     :param place: a path, - for stdout, or a URL of a feed storage
-    :param name: of the format
-    :param is_folder: it is the place of an archive set
+    :param name: name of the format
+    :param is_folder: the destination is the folder of an archive set
     """
 
     place: str
@@ -49,15 +49,15 @@ class Command(ScrapyCommand):
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
 
     def syntax(self) -> str:
-        """For `scrapy export --help`."""
+        """Return the usage for `scrapy export --help`."""
         return "-o PLACE [--feed URL …] [options]"
 
     def short_desc(self) -> str:
-        """For `scrapy`."""
+        """Return the line in the list of commands."""
         return "Write whole logical feeds from the store to a file"
 
     def long_desc(self) -> str:
-        """For `scrapy export --help`."""
+        """Return the text for `scrapy export --help`."""
         return (
             "Write every entry of the logical feeds in the store, its newest version, to a file, which is "
             "replaced when the new one is whole. Examples: 'scrapy export -o history.jsonl'; "
@@ -70,7 +70,7 @@ class Command(ScrapyCommand):
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """-o, what is chosen, and how feeds are written."""
+        """Add -o and the options that select entries and control the output."""
         super().add_options(parser)
         parser.add_argument(
             "-o",
@@ -113,7 +113,7 @@ class Command(ScrapyCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Write what is asked for.
+        """Write the export.
 
         :raises UsageError: if an argument, the store or the place cannot be used
         """
@@ -212,9 +212,9 @@ def _time(option: str, value: str | None) -> str:
     return time
 
 
-# A verdict takes a look at the whole chain: it is only worked out where it is needed.
+# Feeds are read only where needed, because computing a verdict reads the whole chain.
 def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Feed]:
-    """The feeds to be written; none if all are, and nothing has to be known of them."""
+    """Return the feeds to write; an empty list for all feeds, where their verdicts are not needed."""
     is_needed = gaps or output.name in {*FEED_FORMATS, OPML}
     found = list(store.feeds.read(urls=urls)) if urls or is_needed else []
     unknown = set(urls) - {feed.feed for feed in found}

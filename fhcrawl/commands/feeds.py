@@ -1,4 +1,4 @@
-"""`scrapy feeds`: every feed in the store, with its verdict."""
+"""`scrapy feeds`: lists the feeds in the store with their verdicts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 COLUMNS = "{:<12} {:<10} {:>8}  {:<10}  "
 REASON = " " * 4
-# Fewer columns than this beside an indent are not worth one.
+# Lines are not wrapped if fewer columns than this remain beside the indent.
 NARROWEST = 24
 
 
@@ -37,15 +37,15 @@ class Command(ScrapyCommand):
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
 
     def syntax(self) -> str:
-        """For `scrapy feeds --help`."""
+        """Return the usage for `scrapy feeds --help`."""
         return "[--json] [--check]"
 
     def short_desc(self) -> str:
-        """For `scrapy`."""
+        """Return the line in the list of commands."""
         return "List the feeds in the store, with what can be claimed of each"
 
     def long_desc(self) -> str:
-        """For `scrapy feeds --help`."""
+        """Return the text for `scrapy feeds --help`."""
         return (
             "List every feed in the store with its verdict (complete, incomplete, lossy or unknown) and "
             "whether it is subscribed, and below it each reason. Examples: 'scrapy feeds'; "
@@ -53,7 +53,7 @@ class Command(ScrapyCommand):
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """--json and --check."""
+        """Add --json and --check."""
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print JSON, for programs")
         parser.add_argument(
@@ -85,7 +85,7 @@ class Command(ScrapyCommand):
                     print(line)
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
-        # Nothing is claimed that was not seen: a store without feeds is more likely the wrong one than whole.
+        # A store without feeds fails the check too: it is more likely the wrong store than a complete one.
         if opts.check and verdicts != {Verdict.COMPLETE}:
             self.exitcode = 1
 
@@ -97,7 +97,7 @@ def _noting(feeds: Iterable[Feed], verdicts: set[Verdict]) -> Iterator[Feed]:
 
 
 def as_json(feeds: Iterable[Feed]) -> Iterator[str]:
-    """The lines of a JSON list of objects."""
+    """Yield the lines of a JSON list with an object for each feed."""
     from fhcrawl.utils.text import json_escaped
 
     separator = "["
@@ -108,10 +108,10 @@ def as_json(feeds: Iterable[Feed]) -> Iterator[str]:
 
 
 def as_table(feeds: Iterable[Feed], place: str, width: int | None = None) -> Iterator[str]:
-    """The lines of a table for people.
+    """Yield the lines of a table.
 
-    :param place: of the store
-    :param width: of the terminal, which lines are wrapped to; None: they are not
+    :param place: the store, for display
+    :param width: columns to wrap lines to; None: lines are not wrapped
     """
     from fhcrawl.utils.text import printable
 
@@ -136,7 +136,7 @@ def as_table(feeds: Iterable[Feed], place: str, width: int | None = None) -> Ite
 
 
 def _wrapped(begin: str, text: str, width: int | None) -> list[str]:
-    """A line, which goes on below where its text begins; words that are too long, as URLs are, stay whole."""
+    """Wrap a line with a hanging indent; words that are too long, such as URLs, are not broken."""
     if width is None or width < len(begin) + NARROWEST:
         return [begin + text]
     return textwrap.wrap(

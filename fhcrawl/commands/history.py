@@ -1,4 +1,4 @@
-"""`scrapy history`: what an entry is and was, and where each version came from."""
+"""`scrapy history`: lists the versions of an entry and the document of each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.store.rows import KeptVersion
 
-# Of the document, which each version names anyway.
+# Not compared: the id is the same in all versions, and the document of each version is listed anyway.
 NOT_OF_ENTRY = ("id", "document", "document_updated")
 LINE = "{:<10}  {:<20}  {}"
 SETTING = "FHCRAWL_KEEP_VERSIONS_ENABLED"
@@ -32,15 +32,15 @@ class Command(ScrapyCommand):
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
 
     def syntax(self) -> str:
-        """For `scrapy history --help`."""
+        """Return the usage for `scrapy history --help`."""
         return "[--json] FEED ID"
 
     def short_desc(self) -> str:
-        """For `scrapy`."""
+        """Return the line in the list of commands."""
         return "Show all versions of an entry that the store has, and where each came from"
 
     def long_desc(self) -> str:
-        """For `scrapy history --help`."""
+        """Return the text for `scrapy history --help`."""
         return (
             "Show what an entry of a feed is, and what it was: the newest version first, each with the "
             f"document that it came from. Only crawls with {SETTING}=1 keep what an entry was. Examples: "
@@ -50,7 +50,7 @@ class Command(ScrapyCommand):
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """--json."""
+        """Add --json."""
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print a JSON object a line, with all fields")
 
@@ -88,7 +88,7 @@ class Command(ScrapyCommand):
 
 
 def as_json(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
-    """A JSON object a version."""
+    """Yield a JSON object for each version."""
     from fhcrawl.utils.text import json_escaped
 
     for version, changed in _with_changes(versions):
@@ -98,7 +98,7 @@ def as_json(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
 
 
 def as_text(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
-    """Two lines a version, and a third if another one came after it; for people."""
+    """Yield two lines for each version, and a third with the fields that changed after it."""
     from fhcrawl.utils.text import printable
 
     for version, changed in _with_changes(versions):
@@ -114,9 +114,9 @@ def as_text(feed: str, versions: list[KeptVersion]) -> Iterator[str]:
 
 
 def _with_changes(versions: list[KeptVersion]) -> Iterator[tuple[KeptVersion, list[str] | None]]:
-    """Each version, and the names of the fields in which the one that came after it differs.
+    """Yield each version with the names of the fields that the next newer version changed.
 
-    A deletion says nothing of fields: it has none, and none of the others is compared with it.
+    Deletions have no fields and are not compared.
     """
     after: KeptVersion | None = None
     for version in versions:

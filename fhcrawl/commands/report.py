@@ -1,4 +1,4 @@
-"""`scrapy report`: one page of HTML on every feed in the store."""
+"""`scrapy report`: writes an HTML page on the feeds in the store."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Command(ScrapyCommand):
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
 
     def syntax(self) -> str:
-        """For `scrapy report --help`."""
+        """Return the usage for `scrapy report --help`."""
         return "-o FILE"
 
     def short_desc(self) -> str:
-        """For `scrapy`."""
+        """Return the line in the list of commands."""
         return "Write a page of HTML on the feeds in the store"
 
     def long_desc(self) -> str:
-        """For `scrapy report --help`."""
+        """Return the text for `scrapy report --help`."""
         return (
             "Write one page of HTML that needs nothing else, and can be mailed: the verdict of every feed in "
             "the store, its entries over time, its chain of documents and what is missing. The file is "
@@ -45,7 +45,7 @@ class Command(ScrapyCommand):
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """-o."""
+        """Add -o."""
         super().add_options(parser)
         parser.add_argument("-o", "--output", metavar="FILE", help="where to; - is stdout")
 

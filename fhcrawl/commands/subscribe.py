@@ -1,4 +1,4 @@
-"""`scrapy subscribe`: feeds that `scrapy crawl history` crawls without arguments."""
+"""`scrapy subscribe`: adds feeds that `scrapy crawl history` crawls without arguments."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 
 class Command(ScrapyCommand):
-    """Notes in the store what is to be crawled."""
+    """Adds subscriptions to the store."""
 
     requires_project = True
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
 
     def syntax(self) -> str:
-        """For `scrapy subscribe --help`."""
+        """Return the usage for `scrapy subscribe --help`."""
         return "URL|FILE …"
 
     def short_desc(self) -> str:
-        """For `scrapy`."""
+        """Return the line in the list of commands."""
         return "Subscribe to feeds: they are crawled without arguments"
 
     def long_desc(self) -> str:
-        """For `scrapy subscribe --help`."""
+        """Return the text for `scrapy subscribe --help`."""
         return (
             "Note feeds in the store, so that 'scrapy crawl history' without arguments crawls them, and with "
             "'-a due=1' those that are due. A file is a list of feeds: a URL a line, OPML or TOML, whose "
@@ -40,7 +40,7 @@ class Command(ScrapyCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Subscribe.
+        """Subscribe to the feeds.
 
         :raises UsageError: if an argument, a list or the store cannot be used
         """

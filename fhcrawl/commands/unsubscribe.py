@@ -1,4 +1,4 @@
-"""`scrapy unsubscribe`: feeds that are no longer crawled without arguments."""
+"""`scrapy unsubscribe`: removes feeds from those that are crawled without arguments."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ STAYS = "is no longer subscribed; its entries stay in the store"
 
 
 class Command(ScrapyCommand):
-    """Notes in the store what is not to be crawled any more."""
+    """Removes subscriptions from the store."""
 
     requires_project = True
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
 
     def syntax(self) -> str:
-        """For `scrapy unsubscribe --help`."""
+        """Return the usage for `scrapy unsubscribe --help`."""
         return "URL …"
 
     def short_desc(self) -> str:
-        """For `scrapy`."""
+        """Return the line in the list of commands."""
         return "Unsubscribe from feeds; their entries stay in the store"
 
     def long_desc(self) -> str:
-        """For `scrapy unsubscribe --help`."""
+        """Return the text for `scrapy unsubscribe --help`."""
         return (
             "Let 'scrapy crawl history' without arguments leave feeds out. What is stored of them stays, and "
             "'scrapy export' writes it. A feed of which nothing was ever read is forgotten, also if it was "
@@ -41,7 +41,7 @@ class Command(ScrapyCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Unsubscribe from all of the feeds, or from none.
+        """Unsubscribe from the feeds; from none of them if one is not subscribed.
 
         :raises UsageError: if there are no arguments, one is not subscribed, or the store cannot be used
         """

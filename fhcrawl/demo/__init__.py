@@ -1,1 +1,1 @@
-"""A publisher of an archived feed, on loopback, to be crawled for real."""
+"""A publisher of an archived feed on loopback, for `scrapy demo`."""

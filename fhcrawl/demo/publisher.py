@@ -1,4 +1,4 @@
-"""A feed of many years, as a careful publisher would serve it (RFC 5005, 4.1)."""
+"""An archived feed of many years that follows RFC 5005, 4.1."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ ENTRY = """  <entry>
 
 
 class Month(NamedTuple):
-    """An archive's month; 0 is January of the first year."""
+    """The month of an archive; 0 is January of the first year."""
 
     number: int
 
     @property
     def path(self) -> str:
-        """The archive's path."""
+        """The path of the archive's URL."""
         return f"/{FIRST_YEAR + self.number // 12}/{self.number % 12 + 1:02}.atom"
 
     @property
     def begin(self) -> datetime:
-        """Its first moment."""
+        """The first moment of the month."""
         return datetime(FIRST_YEAR + self.number // 12, self.number % 12 + 1, 1, tzinfo=timezone.utc)
 
 
@@ -54,18 +54,18 @@ class Month(NamedTuple):
 class Publisher:
     """Serves the subscription document and the archives of a number of months.
 
-    Every ninth entry is revised two months later, and stands again in that month's archive; each archive
-    begins with the last entry of the one before it; the subscription document shows the newest entries,
-    which are in the archives too.
+    Every ninth entry is revised two months later, and its new version is in that month's archive. Each
+    archive repeats the last entry of the one before it. The subscription document contains the newest
+    entries, which are in the archives too.
 
-    :param months: how many are archived
+    :param months: number of archives
     """
 
     months: int
     root: str
 
     def document(self, path: str) -> str | None:
-        """The feed document at a path; None if there is none."""
+        """Return the feed document at a path; None if there is none."""
         if path == "/index.atom":
             return self._subscription()
         for number in range(self.months):

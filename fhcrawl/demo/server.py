@@ -17,14 +17,14 @@ HOST = "127.0.0.1"
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers with a feed document, 304 if the client has it, or 404."""
+    """Responds with a feed document, with 304 if the client has it, or with 404."""
 
     protocol_version = "HTTP/1.1"
-    wbufsize = -1  # one packet for head and body: two would wait for each other
+    wbufsize = -1  # head and body in one packet: two would be delayed (Nagle, delayed acknowledgement)
     server: DemoServer
 
     def do_GET(self) -> None:
-        """A feed document."""
+        """Send a feed document, 304 or 404."""
         document = self.server.publisher.document(self.path)
         if document is None:
             self._answer(404, b"", {})
@@ -46,11 +46,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args: object) -> None:
-        """Nothing: the crawl says what it fetches."""
+        """Do nothing: the crawl logs its requests."""
 
 
 class DemoServer(ThreadingHTTPServer):
-    """The server, with its publisher."""
+    """A server that has a publisher."""
 
     daemon_threads = True
 
@@ -61,7 +61,7 @@ class DemoServer(ThreadingHTTPServer):
 
 @contextlib.contextmanager
 def serve(port: int, months: int) -> Iterator[str]:
-    """Serve the feed of a number of months in a thread; yields the subscription document's URL.
+    """Serve a feed with a number of archives in a thread; yield the subscription document's URL.
 
     :param port: 0 for any
     :raises OSError: if the port is in use

@@ -1,4 +1,4 @@
-"""How entries are written: one module for each format, and the places where they go."""
+"""Exporters: one module for each format, and the destinations of exports."""
 
 from fhcrawl.exporters.csv import FORMULAS_ESCAPED, CsvItemExporter
 from fhcrawl.exporters.json import JsonItemExporter

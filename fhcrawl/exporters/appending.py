@@ -1,4 +1,4 @@
-"""What `-o` of a crawl can be appended to, so that the file is one of its format before and after."""
+"""Checks of the files that `-o` of a crawl appends to: the result must be valid in the export's format."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 WITH_END = frozenset({"json", "xml", "parquet"})
 OF_LINES = frozenset({"jsonl", "jsonlines", "jl", "csv"})
 LONGEST_HEADER = 10_000  # characters
-# Scrapy's placeholders that give each batch a file of its own.
+# Scrapy's placeholders that give each batch its own file.
 BATCH = re.compile(r"%\(batch_(id|time)\)")
 
 
 def check(path: Path, options: dict[str, Any]) -> None:
     """Check that an export can be appended to a file.
 
-    :param options: of the export, as Scrapy completes those of FEEDS
-    :raises ExportError: if both together were no file of its format
+    :param options: the feed options of the export, as Scrapy completes those of FEEDS
+    :raises ExportError: if the file with the appended export would not be valid in its format
     :raises OSError: if the file cannot be read
     """
     if not path.is_file() or not path.stat().st_size:
@@ -44,7 +44,7 @@ def check(path: Path, options: dict[str, Any]) -> None:
 
 
 def line_end(path: Path, options: dict[str, Any]) -> bytes:
-    """What has to come before that which is appended, because the last line of the file has no end.
+    """Return the line end to write before an appended export if the file's last line has none; else b"".
 
     :raises OSError: if the file cannot be read
     """
@@ -57,28 +57,28 @@ def line_end(path: Path, options: dict[str, Any]) -> bytes:
 
 
 def has_batches(template: str) -> bool:
-    """Whether each delivery to a place is a file of its own.
+    """Return whether each delivery to a destination is a separate file.
 
-    :param template: the URI of the place, with Scrapy's placeholders
+    :param template: the URI of the destination, with Scrapy's placeholders
     """
     return BATCH.search(template) is not None
 
 
 def has_no_end(options: dict[str, Any]) -> bool:
-    """Whether an export can go on behind what was written before."""
+    """Return whether more entries can be appended to an export."""
     return options["format"] in OF_LINES and "postprocessing" not in options
 
 
 def continued(options: dict[str, Any], is_file: bool) -> dict[str, Any]:
-    """The options with which an export of lines goes on.
+    """Return the options with which an export of lines is continued.
 
-    :param is_file: what was written is in a file that has its own name, else it has gone to a stream
+    :param is_file: the earlier part is in a regular file; else it was written to a stream
     """
     if is_file:
         return {**options, "overwrite": False}
     if options["format"] != "csv":
         return options
-    # Nobody can see whether a stream has its header.
+    # A stream cannot be read to check for a header; the earlier part has written it.
     return {**options, "item_export_kwargs": {**options["item_export_kwargs"], "include_headers_line": False}}
 
 

@@ -1,8 +1,8 @@
-"""A feed as a set of documents in a folder (RFC 5005, 4): a subscription document, and archives behind it.
+"""Writes a feed as an archive set in a folder (RFC 5005, 4): a subscription document and its archives.
 
-The archives are numbered from the oldest, and the folder is all that is remembered: what an archive holds
-stays there. Entries that are new, or other than what the archives hold, come into the subscription document,
-and into the next archive when that has more of them than an archive has.
+The archives are numbered from the oldest; their entries never change, and no state is kept outside of the
+folder. Entries that are new or that differ from those of the archives are written to the subscription
+document, and to a new archive once they are more than the size of an archive.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ ARCHIVE = "archive-{:06}"
 
 
 class Target(NamedTuple):
-    """Where an archive set is, and what is in it.
+    """The folder of an archive set, and the values that all of its documents share.
 
     :param base: URL of the folder, ending in a slash
     :param feed: URL of the feed
-    :param since: an update time for documents without any, ISO 8601 in UTC
-    :param size: how many entries an archive has
+    :param since: the update time of documents whose entries have none, ISO 8601 in UTC
+    :param size: number of entries in an archive
     """
 
     folder: Path
@@ -59,22 +59,22 @@ class Target(NamedTuple):
     size: int
 
     def name(self, number: int | None) -> str:
-        """Of an archive, or of the subscription document."""
+        """Return the file name of an archive, or of the subscription document (None)."""
         return f"{INDEX if number is None else ARCHIVE.format(number)}.{self.form.suffix}"
 
     def path(self, number: int | None) -> Path:
-        """Of an archive, or of the subscription document."""
+        """Return the path of an archive, or of the subscription document (None)."""
         return self.folder / self.name(number)
 
     def url(self, number: int | None) -> str:
-        """Of an archive, or of the subscription document."""
+        """Return the URL of an archive, or of the subscription document (None)."""
         return self.base + self.name(number)
 
 
 class Event(NamedTuple):
-    """An entry, or its deletion, that no archive holds yet.
+    """An entry, or its tombstone, that no archive contains yet.
 
-    :param time: comparable, '' for none
+    :param time: the update time as a comparable string; '' for none
     """
 
     element: _Element
@@ -82,14 +82,14 @@ class Event(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What the archives say of an entry: what it is (b'' if it is deleted), and its comparable time."""
+    """An entry's state in the archives: digest of its version (b'' if deleted), and comparable time."""
 
     mark: bytes
     time: str
 
 
 class WriteAnewError(Exception):
-    """The archives hold a version that a newer document could not replace."""
+    """A version in the archives cannot be replaced by a newer document."""
 
 
 def write(
@@ -99,15 +99,15 @@ def write(
     gaps: Sequence[_Element] = (),
     tombstones: bool = False,
 ) -> int:
-    """Write what is new into an archive set.
+    """Write new and changed entries to an archive set.
 
-    :param versions: gives the newest versions of the feed's entries, oldest first
-    :param chosen: which of them are in the set
+    :param versions: returns the newest versions of the feed's entries, oldest first
+    :param chosen: selects the entries of the set
     :param gaps: pseudo-entries for the subscription document
-    :param tombstones: entries that have been deleted are named, even if no archive holds them
+    :param tombstones: write a tombstone for each deleted entry, even if no archive contains the entry
     :return: the number of archives
-    :raises ExportError: if there are other documents in the folder, under the names of this set's
-    :raises OSError: if something cannot be written
+    :raises ExportError: if documents of another set in the folder have the names of this one's
+    :raises OSError: if a document cannot be written
     """
     target.folder.mkdir(parents=True, exist_ok=True)
     with locked(target.folder.resolve() / INDEX):
@@ -122,7 +122,7 @@ def write(
 
 
 class ArchiveSet:
-    """The documents of a folder."""
+    """The documents of an archive set, with an index of the entries in its archives."""
 
     def __init__(self, target: Target, chosen: Selection, tombstones: bool) -> None:
         self._target = target
@@ -131,20 +131,20 @@ class ArchiveSet:
         self._number = 0
         self._before = 0
         self._latest = ""
-        # A database without a name is a temporary file, of which a part is in memory.
+        # SQLite keeps a database without a name in memory, and in a temporary file when it is large.
         self._index = sqlite3.connect("")
         self._index.execute("CREATE TABLE known (id TEXT PRIMARY KEY, mark BLOB, time TEXT) WITHOUT ROWID")
 
     def close(self) -> None:
-        """Forget what the archives hold."""
+        """Delete the index."""
         self._index.close()
 
-    # -- what is there ----------------------------------------------------------------------------
+    # -- existing documents -----------------------------------------------------------------------
 
     def read(self) -> None:
-        """Read what the archives hold.
+        """Index the entries of the archives.
 
-        :raises ExportError: if one of them, or the subscription document, is not of this set
+        :raises ExportError: if one of them, or the subscription document, does not belong to this set
         """
         if self._target.path(None).exists():
             self._head(None)
@@ -154,7 +154,7 @@ class ArchiveSet:
             self._read_archive(number)
 
     def begin_anew(self) -> None:
-        """Forget what the archives hold: they are all written again."""
+        """Empty the index, so that all archives are written again."""
         self._before, self._number, self._latest = self._number, 0, ""
         self._index.execute("DELETE FROM known")
 
@@ -163,7 +163,7 @@ class ArchiveSet:
         updated = comparable(head.findtext(f"{ATOM}updated"))
         for child in head.iterchildren(self._target.form.entry.tag, DELETED_ENTRY):
             entry_id, known = self._known(child, updated)
-            # Archives are read from the oldest on: the newest version is what counts.
+            # Archives are read from the oldest on, so that the newest version of an entry remains.
             row = (entry_id, *known)
             self._index.execute("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", row)
         self._number, self._latest = number, max(self._latest, updated)
@@ -175,10 +175,10 @@ class ArchiveSet:
         return entry.id or "", Known(self._mark(child), comparable(entry.updated) or updated)
 
     def _mark(self, element: _Element) -> bytes:
-        """What tells an entry from another version of it."""
+        """Return a digest that differs between versions of an entry."""
         entry = self._target.form.entry.read(_copy(element))
         own = _copy(element)
-        # They say where the entry came from, which may change from crawl to crawl.
+        # xml:base and placeholders depend on the document of the entry, which may differ between crawls.
         own.attrib.pop(XML_BASE, "")
         for child in [child for child in own if child.get(PLACEHOLDER) is not None]:
             own.remove(child)
@@ -188,7 +188,7 @@ class ArchiveSet:
         return digest.digest()
 
     def _head(self, number: int | None) -> _Element:
-        """The element of a document that has its head section and its entries."""
+        """Return the element of a document that contains its head section and its entries."""
         path = self._target.path(number)
         try:
             root = etree.parse(path, PARSER).getroot()
@@ -217,7 +217,7 @@ class ArchiveSet:
             )
 
     def _links(self, number: int | None) -> list[tuple[str, str]]:
-        """The links of a document that never change, and those of the subscription document."""
+        """Return the permanent links of an archive, or the links of the subscription document (None)."""
         url = self._target.url
         links = [("self", url(number))]
         if number is not None:
@@ -225,12 +225,12 @@ class ArchiveSet:
         before = self._number if number is None else number - 1
         return [*links, ("prev-archive", url(before))] if before else links
 
-    # -- what is new ------------------------------------------------------------------------------
+    # -- new documents ----------------------------------------------------------------------------
 
     def add(self, versions: Iterable[StoredVersion], gaps: Sequence[_Element]) -> int:
-        """Write new archives, and the subscription document after them; the number of archives.
+        """Write new archives, then the subscription document; return the number of archives.
 
-        :raises WriteAnewError: if that would hide the newest version of an entry
+        :raises WriteAnewError: if an older version in an archive would take precedence over the newest one
         """
         waiting: list[Event] = []
         for event in self._events(versions):
@@ -267,7 +267,7 @@ class ArchiveSet:
         return Event(element, version.time)
 
     def _deletion(self, version: StoredVersion, known: Known | None) -> Event | None:
-        """A tombstone, where it is asked for, or where an archive still holds the entry."""
+        """Return a tombstone if one was asked for or if an archive contains the entry; else None."""
         if (known is None and not (self._tombstones and version.is_deleted)) or (known and not known.mark):
             return None
         time = max(version.time, self._latest, known.time if known else "")
@@ -282,11 +282,11 @@ class ArchiveSet:
         self._number = number
 
     def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
-        """Write a document, the newest entry first; its comparable update time."""
+        """Write a document, newest entry first; return its comparable update time."""
         times = (self._latest, *(event.time for event in events))
-        # What is read of a document again is what it says, also if none of its entries has a time.
+        # `_read_archive` reads this value back from the document, also if none of its entries has a time.
         latest = max(times) or comparable(self._target.since)
-        # RFC 5005, 2: as long as there is no archive, it is all of the feed.
+        # RFC 5005, 2: without archives, the subscription document contains the whole feed.
         alone = () if self._number else ("complete",)
         head = Head(
             self._target.feed,
@@ -301,8 +301,8 @@ class ArchiveSet:
         return latest
 
     # RFC 5005, 4: "Archive documents SHOULD also have a "next-archive" link relation, unless there are no
-    # following archives available." The most recent one gets it when the next one is there, and never changes
-    # again.
+    # following archives available." It is added to an archive once the following one has been written; after
+    # that, the archive does not change.
     def _link(self, number: int, following: int) -> None:
         head = self._head(number)
         links = list(head.iterchildren(f"{ATOM}link"))

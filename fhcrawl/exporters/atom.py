@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # RFC 4287, 3.3, with RFC 3339, 5.6.
 DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
-# Feeds without a type of text (RSS) have markup in titles and summaries, and do not say so.
+# Formats without a type of text (RSS) do not declare markup in titles and summaries.
 MARKUP = re.compile(r"<[A-Za-z/!][^<>]*>|&(?:#\d+|#x[0-9A-Fa-f]+|\w+);", re.ASCII)
 UNKNOWN_TIME = "1970-01-01T00:00:00Z"
 _BEGIN, _END = f'<atom:content xmlns:atom="{ATOM[1:-1]}" xmlns=""', "</atom:content>"
@@ -34,7 +34,7 @@ def read(entry: _Element) -> Entry:
 
 
 def says(child: _Element, name: str) -> bool:
-    """Whether a child of an entry says a field."""
+    """Return whether a child of an entry is an element of a field."""
     if child.tag == f"{ATOM}link":
         relation = {"link": "alternate", "enclosures": "enclosure"}.get(name)
         return relation in elements.relations(child)
@@ -42,13 +42,13 @@ def says(child: _Element, name: str) -> bool:
 
 
 def adopt(original: _Element) -> _Element | None:
-    """A copy of an atom:entry."""
+    """Return a copy of an atom:entry; None for another element."""
     return copy.deepcopy(original) if original.tag == ENTRY else None
 
 
-# RFC 4287, 4.1.2: an entry has a title and an update time, and an alternate link if it has no content.
+# RFC 4287, 4.1.2: an entry has a title, an update time, and an alternate link if it has no content.
 def complete(entry: _Element, fields: Fields) -> None:
-    """Add what RFC 4287 asks for, marked where the entry does not say it itself."""
+    """Add the elements that RFC 4287 requires, marked as placeholders where the entry has no such value."""
     _put_date(entry, "published", fields["published"])
     _put_date(entry, "updated", fields["updated"])
     if entry.find(f"{ATOM}updated") is None:
@@ -64,7 +64,7 @@ def complete(entry: _Element, fields: Fields) -> None:
 
 
 def _put_date(entry: _Element, name: str, value: str | None) -> None:
-    """Leave a date that can be read and is in the form of RFC 3339 as it is."""
+    """Replace dates by `value`, unless there is one, in the form of RFC 3339, that can be read."""
     tag = f"{ATOM}{name}"
     dates = [date for date in entry.iterchildren(tag) if date.get(PLACEHOLDER) is None]
     if not dates or (value and len(dates) == 1 and DATE.fullmatch((dates[0].text or "").strip())):
@@ -79,10 +79,10 @@ def _text(tag: str, text: str) -> _Element:
     return leaf(tag, text, type="html" if MARKUP.search(text) else "text")
 
 
-# The store's markup declares the namespaces that it uses, except XHTML's, which it gets again here. It stands
-# where no namespace is the default one, so that elements in no namespace stay there.
+# The store's markup declares the namespaces that it uses, except XHTML's, which is declared here. It is put
+# where no default namespace is in scope, so that elements in no namespace remain in none.
 def content(text: str, content_type: str) -> _Element:
-    """An atom:content element (RFC 4287, 4.1.3); markup is in it as it is, with its own prefixes."""
+    """Return an atom:content element (RFC 4287, 4.1.3); markup is unchanged, with its own prefixes."""
     kind, found = content_type.lower(), None
     if kind == "xhtml":
         found = verbatim(f'{_BEGIN} type="xhtml"><div xmlns="{XHTML[1:-1]}">{text}</div>{_END}')

@@ -1,4 +1,4 @@
-"""Entries as CSV: every field always there, in the order of EntryItem."""
+"""Exports entries as CSV: each row has all fields, in the order of EntryItem."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 FORMULAS_ESCAPED = "FHCRAWL_CSV_FORMULAS_ESCAPED"
-# What spreadsheets take for the beginning of a formula, full-width forms and white space before it too.
+# What spreadsheets read as the beginning of a formula, with full-width forms and leading white space.
 FORMULA = re.compile(r"'|[\t\r\n]|[\s\0\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 
 
 class CsvItemExporter(exporters.CsvItemExporter):
-    """CSV; lists as JSON text, null as an empty cell. A file that is not empty has its header already.
+    """CSV; lists are JSON text, null is an empty cell. No header is written to a file that is not empty.
 
-    :param formulas_escaped: FHCRAWL_CSV_FORMULAS_ESCAPED: a cell that a spreadsheet would run has an
-        apostrophe before it, and so has one that begins with an apostrophe: without the first one, a cell
-        is what it was
+    :param formulas_escaped: FHCRAWL_CSV_FORMULAS_ESCAPED: put an apostrophe before a cell that a
+        spreadsheet would run, and before one that begins with an apostrophe, so that removing the first
+        apostrophe gives the value
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class CsvItemExporter(exporters.CsvItemExporter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, file: BytesIO, **kwargs: Any) -> Self:
-        """Read the setting."""
+        """Create an exporter with the crawler's settings."""
         return cls(file, **{"formulas_escaped": crawler.settings.getbool(FORMULAS_ESCAPED), **kwargs})
 
     def serialize_field(self, field: Any, name: str, value: Any) -> Any:
-        """A list as JSON text, None as ''."""
+        """Return a list as JSON text, None as '', and escape formulas."""
         if isinstance(value, (list, tuple)):
             return json.dumps(value, ensure_ascii=False)
         if value and self._formulas_escaped and FORMULA.match(value):

@@ -1,4 +1,4 @@
-"""How an export gets its name and its changes count as exported: both, whenever a process dies."""
+"""Renames an export's file and marks its changes as exported: both or neither, even if a process dies."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ logger = logging.getLogger(__name__)
 BUFFER = 1 << 18  # octets
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 TOKEN_OCTETS = 4
-# Earlier versions wrote the number of the process there.
+# Earlier versions wrote the process id there.
 LEFT = re.compile(rf"(?:[0-9a-f]{{{2 * TOKEN_OCTETS}}}|[0-9]+)\.part")
-MOST_LINKS = 40  # as Linux has it
+MOST_LINKS = 40  # the limit of Linux
 
 
 class WrittenFile(NamedTuple):
-    """A file that is written whole, beside the name that it is to have.
+    """A complete file under a temporary name in the folder of its final name.
 
-    :param inode: tells it from another file of that name, with its size (octets) and time (ns)
+    :param inode: with the size (octets) and time (ns), identifies the file under its final name
     """
 
     written: str
@@ -45,7 +45,7 @@ class WrittenFile(NamedTuple):
     time: int
 
     def is_named(self) -> bool:
-        """Whether it is the file of that name."""
+        """Return whether the file has its final name."""
         try:
             found = Path(self.name).stat()
         except OSError:
@@ -54,16 +54,16 @@ class WrittenFile(NamedTuple):
 
 
 def open_beside(path: Path, mode: Literal["wb", "ab"]) -> tuple[IO[bytes], Path]:
-    """A new file beside `path`, with its content if the mode is to append, and with its permissions.
+    """Create a file in the folder of `path` with its permissions, and in mode 'ab' with its content.
 
     The caller has the lock of `path`.
 
-    :raises OSError: if it cannot be made
+    :raises OSError: if it cannot be created
     """
     _remove_left(path)
     beside = path.with_name(f".{path.name}.{secrets.token_hex(TOKEN_OCTETS)}.part")
     is_there = path.exists()
-    # Until it has the permissions of the file, nobody else reads what comes of it.
+    # No other user can read the new file until it has the permissions of the old one.
     number = os.open(beside, NEW_FILE, 0o600 if is_there else 0o666)
     file = os.fdopen(number, "wb", BUFFER)
     try:
@@ -78,28 +78,28 @@ def open_beside(path: Path, mode: Literal["wb", "ab"]) -> tuple[IO[bytes], Path]
     return file, beside
 
 
-# The caller has the lock, so every other part was left by a dead process, whatever its namespace was. This
-# includes a part that a dead delivery has noted: published later, it would undo the export that is being
+# The caller has the lock, so every other .part file was left by a dead process, of any PID namespace. This
+# includes a file that a dead delivery has recorded: renamed later, it would replace the export that is being
 # written. Without it, the delivery is cancelled, and its changes are exported again. `settle` needs no lock:
-# what it publishes before this is copied, and afterwards nothing is left to be published.
+# a file that it renames before this is copied, and after this there is nothing left to rename.
 def _remove_left(path: Path) -> None:
     begin = f".{path.name}."
     for found in path.parent.iterdir():
         if found.name.startswith(begin) and LEFT.fullmatch(found.name, len(begin)):
-            # In a sticky folder, nobody removes what another user has left there.
+            # In a sticky folder, files of other users cannot be removed.
             with contextlib.suppress(OSError):
                 found.unlink()
 
 
 def _discard(file: IO[bytes], beside: Path) -> None:
-    # It fails again on a full disk, which the file is not to fill any longer.
+    # On a full disk, closing fails again; the file is removed to free its space.
     with contextlib.suppress(OSError):
         file.close()
     beside.unlink(missing_ok=True)
 
 
 def close_whole(file: IO[bytes], beside: Path, path: Path) -> WrittenFile:
-    """Bring a file to the disk, and close it."""
+    """Flush a file to the disk and close it."""
     file.flush()
     os.fsync(file.fileno())
     found = os.fstat(file.fileno())
@@ -111,7 +111,7 @@ def close_whole(file: IO[bytes], beside: Path, path: Path) -> WrittenFile:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to, which gets its name when it is whole; what is no file (a pipe, say) is written to.
+    """Open a file that replaces `path` once it is complete; a pipe or device is written to directly.
 
     :raises OSError: if it cannot be written
     """
@@ -131,9 +131,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             _discard(file, beside)
 
 
-# With PYTHONUNBUFFERED, Python's own does not say that only a part has been written.
+# With PYTHONUNBUFFERED, Python's sys.stdout.buffer does not report a partial write.
 def open_stdout() -> IO[bytes]:
-    """Stdout for octets, which are written when it is closed.
+    """Open stdout as a binary file, which is flushed when it is closed.
 
     :raises OSError: if there is none
     """
@@ -144,7 +144,7 @@ def open_stdout() -> IO[bytes]:
 
 
 def open_special(path: Path) -> IO[bytes] | None:
-    """What is written to as it comes: a pipe, a device, an open file; None if it is an ordinary path.
+    """Open a pipe, device or file descriptor, which is written to directly; None for an ordinary path.
 
     :raises OSError: if it cannot be opened
     """
@@ -155,19 +155,19 @@ def open_special(path: Path) -> IO[bytes] | None:
 
 
 def is_special(path: Path) -> bool:
-    """Whether a path is written to as it comes."""
+    """Return whether a path is a pipe, device or file descriptor, which is written to directly."""
     return _descriptor(path) is not None or (path.exists() and not (path.is_file() or path.is_dir()))
 
 
 def is_named_pipe(path: Path) -> bool:
-    """Whether a path is a pipe that has a name: when it is closed, its reader takes that for the end."""
+    """Return whether a path is a named pipe, whose reader sees the end when it is closed."""
     return path.is_fifo() and _descriptor(path) is None
 
 
-# The shell's >(gzip > x.gz) is one. What /dev/stdout leads to may be a file that others write to as well, or
-# a pipe, which has no path.
+# The shell's >(gzip > x.gz) is such a path. /dev/stdout may be a file that other processes write to as well,
+# or a pipe without a path.
 def _descriptor(path: Path) -> int | None:
-    """The number of the open file that a path such as /dev/stdout or /dev/fd/63 names."""
+    """Return the file descriptor that a path names, as /dev/stdout or /dev/fd/63 does; else None."""
     folders = {Path("/dev/fd").resolve(), Path("/proc/self/fd").resolve()}
     path = path.absolute()
     for _ in range(MOST_LINKS):
@@ -180,17 +180,17 @@ def _descriptor(path: Path) -> int | None:
 
 
 def deliver(store: Store, number: int, files: Iterable[WrittenFile]) -> None:
-    """Put a delivery's files under their names, and let its changes count as exported.
+    """Rename a delivery's files to their final names, and mark its changes as exported.
 
-    :raises OSError: if one cannot get its name; then the changes are not exported
+    :raises OSError: if one cannot be renamed; then the changes do not count as exported
     :raises StoreError: if the store fails, or if another run has taken the delivery over
     """
     files = list(files)
     for file in files:
-        # What keeps a file, once it is written in the same folder, from its name: found before any has one.
+        # The only error that is left for a rename within a folder; checked before any file is renamed.
         if Path(file.name).is_dir():
             raise IsADirectoryError(errno.EISDIR, "there is a folder of that name", file.name)
-        # Its folder may be gone since it was written: other places take time.
+        # Its folder may have been removed since: deliveries to other destinations take time.
         Path(file.written).stat()
     store.exports.note_files(number, [list(file) for file in files])
     _name(files)
@@ -203,12 +203,12 @@ def _name(files: list[WrittenFile]) -> None:
 
 
 def recover(store: Store, locked: Path | None = None) -> None:
-    """Make good the deliveries that a process which died had begun.
+    """Finish or cancel the deliveries of dead processes.
 
-    If no file has its name yet, the changes are exported anew; if one has, the others get theirs too.
+    If one of its files has been renamed, the others are renamed too; else the changes are exported again.
 
-    :param locked: a file that this process has the lock of: it is about to be another file than the one that
-        a delivery has noted, which could not be made good any more
+    :param locked: a file that this process has locked and will replace; deliveries to it are settled first,
+        since they could not be after that
     """
     for number, rows in store.exports.find_dead(None if locked is None else str(locked)):
         if settle(store, number, [WrittenFile(*row) for row in rows]):
@@ -218,7 +218,7 @@ def recover(store: Store, locked: Path | None = None) -> None:
 
 
 def settle(store: Store, number: int, files: list[WrittenFile]) -> bool:
-    """End a delivery that has been cut off, or cancel it; whether its changes count as exported.
+    """Finish or cancel an interrupted delivery; return whether its changes count as exported.
 
     :raises StoreError: if the store fails; then the next run settles it
     """
@@ -231,10 +231,10 @@ def settle(store: Store, number: int, files: list[WrittenFile]) -> bool:
     return False
 
 
-# A process that only slept may wake here. Files get their names in their order: when the first one cannot get
-# its name any more, no other one does.
+# A suspended process may resume here. Files are renamed in order: once the first cannot be renamed any more,
+# no other one is.
 def _has_begun(files: list[WrittenFile]) -> bool:
-    """Whether any file has its name; if not, none gets it later."""
+    """Return whether any file has its final name; if not, prevent that one is renamed later."""
     if any(file.is_named() for file in files):
         return True
     for first in files[:1]:
@@ -243,8 +243,8 @@ def _has_begun(files: list[WrittenFile]) -> bool:
 
 
 def _remove(file: WrittenFile) -> None:
-    # If it cannot be removed (a folder that is another user's, or no folder any more), the next export to
-    # the file does.
+    # If it cannot be removed (the folder belongs to another user, or does not exist any more), the next export
+    # to the file removes it.
     with contextlib.suppress(OSError):
         Path(file.written).unlink()
 

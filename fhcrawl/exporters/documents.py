@@ -1,4 +1,4 @@
-"""Feed documents: a head section, and entries as they come."""
+"""Writes feed documents: a head section, then the entries of an iterable."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ PREFIXES: dict[str, str] = {
 class Head(NamedTuple):
     """A head section.
 
-    :param feed: URL of the feed that the entries are from; it names this one too
+    :param feed: URL of the entries' feed, which also identifies this document's feed
     :param updated: the document's update time, ISO 8601 in UTC
-    :param links: relations and URLs
+    :param links: pairs of relation and URL
     :param marks: names of empty elements of RFC 5005: `archive`, `complete`
     """
 
@@ -47,10 +47,10 @@ class Head(NamedTuple):
 class DocumentFormat(NamedTuple):
     """A format of feed documents.
 
-    :param suffix: of files, and what `scrapy export` calls it
-    :param around: the elements around entries, the outermost first: tags, and attributes
-    :param head: the elements of a head section
-    :param named: tag of the element that has `Head.feed`
+    :param suffix: suffix of files, and name of the format in `scrapy export`
+    :param around: the elements that enclose entries, outermost first: tags and attributes
+    :param head: returns the elements of a head section
+    :param named: tag of the element that contains `Head.feed`
     """
 
     suffix: str
@@ -62,7 +62,7 @@ class DocumentFormat(NamedTuple):
 
 
 def write(file: IO[bytes], form: DocumentFormat, head: Head, entries: Iterable[_Element]) -> int:
-    """Write a document while its entries come; how many."""
+    """Write a document incrementally; return the number of its entries."""
     count = 0
     with xml_file(file) as output:
         output.write_declaration()
@@ -77,14 +77,14 @@ def write(file: IO[bytes], form: DocumentFormat, head: Head, entries: Iterable[_
 
 
 class _Noting:
-    """A file that notes an error: lxml says nothing of one when it writes what it has left."""
+    """A file that records errors: lxml ignores an error of its last write."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self.error: BaseException | None = None
 
     def write(self, octets: bytes) -> int:
-        """Write, and note why not."""
+        """Write, and record an error."""
         try:
             return self._file.write(octets)
         except BaseException as error:
@@ -94,7 +94,7 @@ class _Noting:
 
 @contextlib.contextmanager
 def xml_file(file: IO[bytes]) -> Iterator[etree._IncrementalFileWriter]:
-    """An XML document that is written as it comes.
+    """Open an XML document that is written incrementally.
 
     :raises OSError: if any of it cannot be written
     """
@@ -122,9 +122,9 @@ def _write_line(output: etree._IncrementalFileWriter, each: _Element) -> None:
     output.write(each, with_tail=False)
 
 
-# RFC 6721, 3: at:deleted-entry has the id of the entry that has been deleted, and when that was.
+# RFC 6721, 3: at:deleted-entry has the id of the deleted entry and the time of its deletion.
 def tombstone(entry_id: str, when: str) -> _Element:
-    """An entry that has been deleted.
+    """Return the at:deleted-entry of an entry.
 
     :param when: ISO 8601 in UTC
     """
@@ -135,7 +135,7 @@ def tombstone(entry_id: str, when: str) -> _Element:
 
 
 def link(rel: str, href: str) -> _Element:
-    """A link of a head section, in Atom and, with Atom's namespace declared, in RSS."""
+    """Return an atom:link of a head section, for Atom and for RSS (which declares Atom's namespace)."""
     return leaf(f"{ATOM}link", rel=rel, href=href)
 
 
@@ -144,8 +144,8 @@ def _extensions(head: Head) -> list[_Element]:
     return [*(link(rel, href) for rel, href in head.links), *marks]
 
 
-# RFC 4287, 4.1.1: a feed has an author unless all of its entries have. This one has no name: it is not
-# known, and entries without an author have none.
+# RFC 4287, 4.1.1: a feed has an author unless all of its entries have. This author has an empty name, because
+# it is not known and would apply to entries without an author.
 def _atom_head(head: Head) -> list[_Element]:
     author = leaf(f"{ATOM}author")
     author.append(leaf(f"{ATOM}name"))

@@ -1,8 +1,8 @@
-"""An entry of the store as an element of a feed document.
+"""Writes an entry of the store as an element of a feed document.
 
-Its own XML is written where it is of the format that is asked for. What that does not say as the store has
-it, or all of it where there is no such XML, is made from the fields. Each element is read again, as a crawl
-would, before it counts: what is written is what will be read.
+The entry's original XML is used if it is of the requested format. Fields whose value in it differs from the
+store's, or all fields if there is no such XML, are written from the store. Each candidate is parsed as in a
+crawl, and the one with the fewest differences from the store is written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Fields = dict[str, Any]
 
-# What a crawl of the element has to give again, in the order in which fields are written.
+# The fields that a crawl of the element must reproduce, in the order in which they are written.
 READ_AGAIN = (
     "id",
     "title",
@@ -42,30 +42,30 @@ READ_AGAIN = (
     "content",
     "content_type",
 )
-# Namespaces whose elements have fields, or no meaning in another format.
+# Namespaces whose elements correspond to fields, or have no meaning in another format.
 NATIVE = frozenset({*RSS_NAMESPACES, *RDF_NAMESPACES, OLD, modules.CONTENT, ATOM})
-# RFC 4287's own elements that have no field here; RSS knows them as extensions.
+# RFC 4287's elements for which fhcrawl has no field; RSS can contain them as extensions.
 KEPT_OF_ATOM = frozenset({f"{ATOM}contributor", f"{ATOM}rights"})
 VERBATIM = "{urn:x-fhcrawl:export}verbatim"
 RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 PARSER = etree.XMLParser(
     resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
 )
-# What it reads has been read before, within bounds.
+# It parses only XML that has been parsed within the limits before.
 UNBOUNDED_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
 
 
 class EntryFormat(NamedTuple):
-    """How a format has entries.
+    """The entries of a document format.
 
-    :param tag: of an entry
-    :param read: reads an entry whose xml:base is absolute
-    :param elements: makes the element that says a field, given its value and all fields
-    :param one_for_each: makes one of the elements that say a field, given one of its values
-    :param says: whether a child of an entry says a field
-    :param reads: the tags of children that `read` looks at
-    :param adopt: an original as an entry of this format; None if it is of another one
-    :param complete: adds what the format asks for, and puts dates into its form
+    :param tag: tag of an entry
+    :param read: parses an entry whose xml:base is absolute
+    :param elements: create the element of a field from its value and all fields
+    :param one_for_each: create one of the elements of a field from one of its values
+    :param says: returns whether a child of an entry is an element of a field
+    :param reads: the tags of the children that `read` reads
+    :param adopt: returns an original as an entry of this format; None if it is of another format
+    :param complete: adds the elements that the format requires, and converts dates to its form
     """
 
     tag: str
@@ -78,7 +78,7 @@ class EntryFormat(NamedTuple):
     complete: Callable[[_Element, Fields], None]
 
     def build(self, name: str, fields: Fields) -> list[_Element]:
-        """The elements that say a field, given all of them."""
+        """Return the elements of a field, given all fields."""
         value: Any = fields[name]
         if name in self.one_for_each:
             return [self.one_for_each[name](each) for each in value]
@@ -86,7 +86,7 @@ class EntryFormat(NamedTuple):
 
 
 def element(fields: Fields, original: str | None, form: EntryFormat) -> _Element:
-    """An entry as an element.
+    """Return an entry as an element.
 
     :param fields: as `store.entries.read()` yields them
     :param original: the entry's own XML or JSON; None if it is not kept
@@ -102,9 +102,9 @@ def element(fields: Fields, original: str | None, form: EntryFormat) -> _Element
     return best
 
 
-# XML 1.0, 2.2: the store has none of these characters, unless a pipeline of the user's has put them there.
+# XML 1.0, 2.2: the store has none of these characters unless one of the user's pipelines has added them.
 def cleaned(value: Any) -> Any:
-    """A value of a field without characters that XML does not allow."""
+    """Replace the characters that XML does not allow in a field's value by U+FFFD."""
     if isinstance(value, str):
         return NO_CHARACTERS.sub("\ufffd", value)
     if isinstance(value, list):
@@ -113,9 +113,9 @@ def cleaned(value: Any) -> Any:
 
 
 def differences(candidate: _Element, fields: Fields, form: EntryFormat) -> list[str]:
-    """The fields that an element does not give again."""
+    """Return the names of the fields whose value differs when an element is parsed."""
     try:
-        # Readers change what they read.
+        # `read` modifies the element.
         entry = form.read(etree.fromstring(etree.tostring(candidate, with_tail=False), PARSER))
     except etree.XMLSyntaxError:
         return list(READ_AGAIN)
@@ -123,7 +123,7 @@ def differences(candidate: _Element, fields: Fields, form: EntryFormat) -> list[
 
 
 def _candidates(fields: Fields, original: _Element | None, form: EntryFormat) -> Iterator[_Element]:
-    """The entry in different ways, the one that loses the least first."""
+    """Yield candidates for an entry's element, the one that keeps most of the original first."""
     if original is None:
         yield _built(fields, None, (), form)
         return
@@ -155,7 +155,7 @@ def _is_foreign(child: _Element) -> bool:
     return namespace not in NATIVE or child.tag in KEPT_OF_ATOM
 
 
-# RFC 4287, 2: relative references in the markup resolve against the base, wherever the entry stands now.
+# RFC 4287, 2: relative references in the markup resolve against the base, in any document.
 def _place(entry: _Element, original: _Element | None, fields: Fields) -> None:
     base = fields["document"] or ""
     if original is not None:
@@ -194,12 +194,12 @@ def _built(
 
 
 def nsmap(tag: str) -> Any:
-    """The namespace of a tag as the default one."""
+    """Return an nsmap with the namespace of a tag as the default namespace."""
     return {None: tag[1:].partition("}")[0]} if tag.startswith("{") else {}
 
 
 def leaf(tag: str, text: str | None = None, **attributes: str | None) -> _Element:
-    """An element with text and attributes; those that are None are left out."""
+    """Return an element with text and attributes, without those that are None."""
     child = etree.Element(tag, nsmap=nsmap(tag) if tag.startswith(ATOM) else None)
     child.text = text
     for name, value in attributes.items():
@@ -209,7 +209,7 @@ def leaf(tag: str, text: str | None = None, **attributes: str | None) -> _Elemen
 
 
 def verbatim(text: str) -> _Element | None:
-    """An element that stands for XML until the entry is built; None if that is not well-formed.
+    """Return a placeholder for XML until the entry is built; None if the XML is not well-formed.
 
     When an element gets another parent, lxml replaces prefixes by those of its new ancestors.
     """
@@ -221,7 +221,7 @@ def verbatim(text: str) -> _Element | None:
 
 
 def _with_verbatim(entry: _Element) -> _Element:
-    """The entry with the XML that one of its elements stands for."""
+    """Return the entry with its placeholder replaced by the XML."""
     child = entry.find(VERBATIM)
     if child is None:
         return entry

@@ -1,4 +1,4 @@
-"""A feed of the store as a feed: in one document that has all of it, or as an archive set."""
+"""Writes a feed of the store as a feed: as a complete document, or as an archive set."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """What is written of a feed.
+    """The parts of a feed to write.
 
-    :param gaps: a pseudo-entry for each reason of its verdict too
-    :param tombstones: the entries that have been deleted too
-    :param all_feeds: it is of all feeds in the store
+    :param gaps: write a pseudo-entry for each reason of its verdict
+    :param tombstones: write a tombstone for each deleted entry
+    :param all_feeds: all feeds in the store are written
     """
 
     chosen: Selection = Selection()
@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
 
 
 def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Wanted) -> int:
-    """Write a complete feed (RFC 5005, 2), the newest entry first; how many elements besides its head."""
+    """Write a complete feed (RFC 5005, 2), newest entry first; return the number of its entries."""
     since, latest = store.feeds.read_times(feed.feed)
     head = Head(feed.feed, feed.title, latest or since, marks=("complete",))
     return documents.write(file, form, head, _elements(store, feed, form, wanted, latest or since))
@@ -42,10 +42,10 @@ def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentForm
 def write_archives(
     folder: Path, base: str, size: int, store: Store, feed: Feed, form: DocumentFormat, wanted: Wanted
 ) -> int:
-    """Write a feed's archive set (RFC 5005, 4); the number of archives.
+    """Write a feed's archive set (RFC 5005, 4); return the number of archives.
 
     :param base: URL of the folder, ending in a slash
-    :param size: how many entries an archive has
+    :param size: number of entries in an archive
     :raises ExportError: if there are other documents in the folder
     """
     since, _latest = store.feeds.read_times(feed.feed)

@@ -1,4 +1,4 @@
-"""Pseudo-entries for what is missing of a feed."""
+"""Pseudo-entries for the gaps of a feed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TITLE = "Some entries may be missing"
 # (e.g., by alerting the user that an archive document is unavailable, or displaying pseudo-entries that
 # inform the user that some entries may be missing)."
 def entries(feed: Feed) -> Iterator[dict[str, Any]]:
-    """An entry for each reason of a feed's verdict; the same reason has the same id in each export."""
+    """Yield an entry for each reason of a feed's verdict; a reason has the same id in each export."""
     for reason in feed.reasons:
         name = "\n".join((feed.feed, reason.kind, reason.url))
         text = f"{reason.url} {reason.detail} (since {reason.since})"

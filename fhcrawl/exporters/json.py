@@ -1,4 +1,4 @@
-"""Entries as one JSON list: Scrapy's, which a terminal can be shown."""
+"""Exports entries as one JSON list: Scrapy's exporter, safe for terminals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class JsonItemExporter(exporters.JsonItemExporter):
-    """A list of objects."""
+    """A JSON list of objects."""
 
     def __init__(self, file: BytesIO, **kwargs: Any) -> None:
         super().__init__(shown(file), **kwargs)

@@ -1,4 +1,4 @@
-"""Entries as JSON lines: every field always there, in the order of EntryItem."""
+"""Exports entries as JSON lines: each object has all fields, in the order of EntryItem."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class JsonLinesItemExporter(exporters.JsonLinesItemExporter):
-    """JSON lines; an item that is already a plain dictionary in its order is written as it is."""
+    """JSON lines; a plain dictionary with the fields in order is written unchanged."""
 
     def __init__(self, file: BytesIO, **kwargs: Any) -> None:
         super().__init__(shown(file), **kwargs)

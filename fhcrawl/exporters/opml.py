@@ -1,4 +1,4 @@
-"""OPML 2.0: the feeds of the store as a subscription list, with what can be claimed of each."""
+"""Writes the feeds of the store as a subscription list in OPML 2.0, with their verdicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # OPML 2.0, 'Subscription lists': outlines with type, text and xmlUrl; the others are fhcrawl's own.
 def write(file: IO[bytes], feeds: Iterable[Feed]) -> int:
-    """Write an outline for each feed; how many."""
+    """Write an outline for each feed; return their number."""
     count = 0
     with xml_file(file) as output:
         output.write_declaration()

@@ -1,4 +1,4 @@
-"""Entries as Parquet: a column for each field of EntryItem, lists and enclosures as nested types."""
+"""Exports entries as Parquet: a column for each field of EntryItem; lists and enclosures are nested types."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from pyarrow import parquet
 
 LISTS = ("authors", "categories")
-# What is in memory at once, at most: a row group of so many entries, or of so many characters and one entry.
+# Limits of a row group, which is held in memory: this many entries, or this many characters and one entry.
 ROWS_AT_ONCE = 10_000
 CHARACTERS_AT_ONCE = 16_000_000
-OF_EACH = 50  # characters; what Python takes for a string besides them
+OF_EACH = 50  # characters; the overhead of a string in Python
 
 
 class ParquetItemExporter(exporters.BaseItemExporter):
-    """Parquet, in row groups; times are strings, because feeds have more digits than timestamps.
+    """Parquet, in row groups; times are strings, because their precision in feeds can exceed a timestamp's.
 
-    :raises NotConfigured: if there is no pyarrow, or if the file has something in it already
+    :raises NotConfigured: if pyarrow is not installed, or if the file is not empty
     """
 
     def __init__(self, file: BytesIO, **kwargs: Any) -> None:
@@ -49,7 +49,7 @@ class ParquetItemExporter(exporters.BaseItemExporter):
             self._write()
 
     def finish_exporting(self) -> None:
-        """Write what is left, and the end of the file."""
+        """Write the last row group and the file's footer."""
         self._write()
         if self._writer is not None:
             self._writer.close()
@@ -60,7 +60,7 @@ class ParquetItemExporter(exporters.BaseItemExporter):
 
         if self._writer is None:
             schema = _schema(list(self._rows[0]) if self._rows else list(self.fields_to_export or ()))
-            # Python's own file may be a pipe, or one that is put elsewhere when it is whole.
+            # A file object of Python, since it may be a pipe, or a temporary file that is uploaded later.
             self._writer = parquet.ParquetWriter(self._file, schema, compression="zstd")
         if self._rows:
             self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._writer.schema))
@@ -69,7 +69,7 @@ class ParquetItemExporter(exporters.BaseItemExporter):
 
 
 def _length(value: Any) -> int:
-    """About how much memory a value takes, in characters; a list of many short strings takes much."""
+    """Estimate the memory of a value, in characters, with the overhead of each string in a list."""
     if isinstance(value, dict):
         value = [*value.values()]
     if isinstance(value, list):
@@ -81,7 +81,7 @@ def _schema(names: list[str]) -> pa.Schema:
     import pyarrow as pa
 
     texts = pa.list_(pa.string())
-    # A length has up to 19 digits, which may be more than a signed number of 64 bits holds.
+    # A length has up to 19 digits, which can exceed a signed 64-bit integer.
     enclosure = pa.struct([("url", pa.string()), ("type", pa.string()), ("length", pa.uint64())])
     types = {**dict.fromkeys(LISTS, texts), "enclosures": pa.list_(enclosure)}
     return pa.schema([(name, types.get(name, pa.string())) for name in names])

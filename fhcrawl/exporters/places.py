@@ -1,4 +1,4 @@
-"""Where an export goes: a file, stdout, or one of Scrapy's feed storages (S3, FTP …)."""
+"""Opens the destination of an export: a file, stdout, or one of Scrapy's feed storages (S3, FTP …)."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ STDOUT = frozenset({"-", "stdout:", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1
 
 
 def shown(place: str) -> str:
-    """A place as people may see it: without the password of its URL."""
+    """Return a destination for display, without the user name and password of a URL."""
     if not is_elsewhere(place):
         return place
     return printable(without_credentials(place))
 
 
 def is_elsewhere(place: str) -> bool:
-    """Whether a place is neither a path nor stdout."""
+    """Return whether a destination is neither a path nor stdout."""
     return "://" in place and not place.startswith("file://")
 
 
 @contextlib.contextmanager
 def opened(place: str, settings: Settings) -> Iterator[IO[bytes]]:
-    """A file to write to; what is written is at its place when the block has ended without an error.
+    """Open a destination for writing; it has the content once the block has ended without an error.
 
     :param place: a path, a file: URL, - for stdout, or a URL that FEED_STORAGES has a class for
-    :raises ExportError: if another place cannot be written to
+    :raises ExportError: if a feed storage cannot be written to
     :raises OSError: if the file cannot be written
     """
     if place in STDOUT:
@@ -69,7 +69,7 @@ def _elsewhere(place: str, settings: Settings) -> Iterator[IO[bytes]]:
             _store(storage, file)
 
 
-# A storage raises what its library raises: OSError, ftplib.Error, boto3's and botocore's own, NotConfigured.
+# A storage raises the errors of its library: OSError, ftplib.Error, boto3's and botocore's, NotConfigured.
 @contextlib.contextmanager
 def _failing(place: str) -> Iterator[None]:
     try:
@@ -90,7 +90,7 @@ def _storage(place: str, settings: Settings) -> tuple[Any, IO[bytes]]:
 
 
 def _store(storage: Any, file: IO[bytes]) -> None:
-    # No crawl runs, and so no reactor that could wait for a thread.
+    # No crawl is running, so that there is no reactor to wait for a thread.
     if isinstance(storage, BlockingFeedStorage):
         storage._store_in_thread(file)
         return

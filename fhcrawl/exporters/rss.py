@@ -37,12 +37,12 @@ def read(item: _Element) -> Entry:
 
 
 def says(child: _Element, name: str) -> bool:
-    """Whether a child of an item says a field."""
+    """Return whether a child of an item is an element of a field."""
     return child.tag in TAGS[name]
 
 
 def adopt(original: _Element) -> _Element | None:
-    """A copy of an item of any version of RSS, as one of RSS 2.0."""
+    """Return a copy of an item of any version of RSS as an item of RSS 2.0; None for another element."""
     if original.tag not in ITEMS:
         return None
     namespace = original.tag[: original.tag.rfind("}") + 1]
@@ -59,13 +59,13 @@ def adopt(original: _Element) -> _Element | None:
 # RSS 2.0: "All elements of an item are optional, however at least one of title or description must be
 # present."
 def complete(item: _Element, fields: Fields) -> None:
-    """Add a title if there is neither that nor a description."""
+    """Add a title if the item has neither a title nor a description."""
     if item.find("title") is None and item.find("description") is None:
         item.append(leaf("title"))
 
 
 def mail_time(time: str) -> str | None:
-    """A time as RSS 2.0 has it (RFC 822, with four digits of the year); None if that loses some of it.
+    """Return a time in RSS 2.0's form (RFC 822 with a four-digit year); None if that loses precision.
 
     :param time: ISO 8601 in UTC ending in `Z`
     """
@@ -122,7 +122,7 @@ ONE_FOR_EACH: dict[str, Callable[[Any], _Element]] = {
     "enclosures": lambda file: leaf(
         "enclosure",
         url=file["url"],
-        # RSS 2.0: "It has three required attributes." What the feed does not say is empty.
+        # RSS 2.0: "It has three required attributes." Those that the feed lacks are empty.
         length="" if file["length"] is None else str(file["length"]),
         type=file["type"] or "",
     ),

@@ -1,4 +1,4 @@
-"""Which entries are written: by date and by category."""
+"""Selects the entries of an export by date and category."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from fhcrawl.logical_feed.ordering import comparable
 
 
 class Selection(NamedTuple):
-    """What an entry has to be.
+    """Conditions that an entry must meet.
 
-    :param since: its update time, or where it has none its time of publication, is then or later; ISO 8601
-        in UTC, '' for no bound. An entry without both is in no span of time
-    :param until: that time is earlier
-    :param categories: it has one of them; none for any
+    :param since: lower bound of its update time, or of its publication time if it has none; ISO 8601 in
+        UTC, '' for no bound. An entry with neither time matches no bound
+    :param until: exclusive upper bound of that time
+    :param categories: categories of which it must have one; empty for no condition
     """
 
     since: str = ""
@@ -21,7 +21,7 @@ class Selection(NamedTuple):
     categories: frozenset[str] = frozenset()
 
     def __call__(self, fields: dict[str, Any]) -> bool:
-        """Whether an entry is chosen."""
+        """Return whether an entry meets the conditions."""
         if self.categories and self.categories.isdisjoint(fields["categories"]):
             return False
         if not (self.since or self.until):

@@ -1,4 +1,4 @@
-"""Output that somebody sees right away."""
+"""Escapes exports that are written to a terminal."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from fhcrawl.utils.text import escaped
 
 
 class Terminal(io.RawIOBase):
-    """A terminal, to which control characters and the like are written as escapes."""
+    """A terminal to which control and other unprintable characters are written as escapes."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
 
     def writable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def write(self, octets: Any) -> int:
@@ -26,5 +26,5 @@ class Terminal(io.RawIOBase):
 
 
 def shown(file: Any) -> Any:
-    """A file for an exporter: as it is, unless somebody sees it right away."""
+    """Return the file for an exporter: a `Terminal` if it is one, else the file itself."""
     return Terminal(file) if file.isatty() else file

@@ -1,4 +1,4 @@
-"""Entries as XML: Scrapy's, with every text as it is."""
+"""Exports entries as XML: Scrapy's exporter, with U+000D preserved."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Generator(XMLGenerator):
-    """The standard library's, which leaves U+000D and what is no character as they are."""
+    """The standard library's generator; it keeps U+000D and replaces characters that XML does not allow."""
 
-    # XML 1.0, 2.11: a parser makes a line end of U+000D, unless it is a character reference.
+    # XML 1.0, 2.11: a parser normalises U+000D to a line feed unless it is a character reference.
     def characters(self, content: str) -> None:
         """Write a text."""
         first, *others = cleaned(content).split("\r")
@@ -28,7 +28,7 @@ class Generator(XMLGenerator):
 
 
 class XmlItemExporter(exporters.XmlItemExporter):
-    """XML."""
+    """XML; see `Generator`."""
 
     def __init__(self, file: BytesIO, **kwargs: Any) -> None:
         super().__init__(shown(file), **kwargs)
