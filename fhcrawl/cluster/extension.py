@@ -183,7 +183,7 @@ class ClusterExtension(StoreExtension):
             self.store.take_over_run(_run_of(dead))
             # Finish interrupted deliveries before the walks go on, or their changes are exported twice.
             recover(self.store)
-            logger.warning("%s is gone; what it had in hand begins anew", printable(leases.shown(dead)))
+            logger.warning("%s is dead; the walks of its feeds are resumed", printable(leases.shown(dead)))
             for feed, options in self.board.take_over(dead).items():
                 self._resume(spider, feed, options)
 

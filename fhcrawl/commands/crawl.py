@@ -104,7 +104,7 @@ class Command(crawl.Command):
         """Process Scrapy's options, and disable garbage collection during imports, until `run`."""
         super().process_options(args, opts)
         gc.disable()
-        # Their deprecation shims make Scrapy inspect the stack and all loaded modules. Importing them one by
+        # When these are imported, Scrapy inspects the stack and all loaded modules. Importing them one by
         # one, before all others, takes a third of the time.
         for name in DOWNLOADER:
             import_module(f"scrapy.core.downloader.{name}")

@@ -64,7 +64,7 @@ def complete(entry: _Element, fields: Fields) -> None:
 
 
 def _put_date(entry: _Element, name: str, value: str | None) -> None:
-    """Replace dates by `value`, unless there is one, in the form of RFC 3339, that can be read."""
+    """Replace the entry's dates by `value`; keep a single date that is valid and in RFC 3339's form."""
     tag = f"{ATOM}{name}"
     dates = [date for date in entry.iterchildren(tag) if date.get(PLACEHOLDER) is None]
     if not dates or (value and len(dates) == 1 and DATE.fullmatch((dates[0].text or "").strip())):

@@ -212,9 +212,9 @@ def recover(store: Store, locked: Path | None = None) -> None:
     """
     for number, rows in store.exports.find_dead(None if locked is None else str(locked)):
         if settle(store, number, [WrittenFile(*row) for row in rows]):
-            logger.info("An export that was cut off has been finished")
+            logger.info("An interrupted export has been finished")
         else:
-            logger.info("An export was cut off; its changes are exported by the next run of their feeds")
+            logger.info("An export was interrupted; the next run of its feeds exports the changes again")
 
 
 def settle(store: Store, number: int, files: list[WrittenFile]) -> bool:
@@ -243,8 +243,8 @@ def _has_begun(files: list[WrittenFile]) -> bool:
 
 
 def _remove(file: WrittenFile) -> None:
-    # If it cannot be removed (the folder belongs to another user, or does not exist any more), the next export
-    # to the file removes it.
+    # If it cannot be removed (the folder belongs to another user or does not exist any more), the next
+    # export to the file removes it.
     with contextlib.suppress(OSError):
         Path(file.written).unlink()
 

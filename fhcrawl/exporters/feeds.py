@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
 
 
 def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Wanted) -> int:
-    """Write a complete feed (RFC 5005, 2), newest entry first; return the number of its entries."""
+    """Write a complete feed (RFC 5005, 2), newest entry first; return the number of entry elements."""
     since, latest = store.feeds.read_times(feed.feed)
     head = Head(feed.feed, feed.title, latest or since, marks=("complete",))
     return documents.write(file, form, head, _elements(store, feed, form, wanted, latest or since))

@@ -1,1 +1,1 @@
-"""What a crawl tells people: progress, summary, terminal, advice, the HTML report."""
+"""Output for users: progress, summary, terminal display, advice, the HTML report."""

@@ -1,4 +1,4 @@
-"""What has failed in a run, and what to do about it."""
+"""Failures of a run, and advice on them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# By the beginnings of stats. `scrapy crawl` ends with exit code 1 then.
+# By prefixes of stats. `scrapy crawl` exits with code 1 if there is such a stat.
 FAILURES = {
     "fhcrawl/disk/full": "A disk was nearly full (see the log): make room on it, then run again.",
     "fhcrawl/cluster/failed": "Redis has failed (see the log): mend it, then run again.",
@@ -21,7 +21,7 @@ FAILURES = {
 
 
 def failures(stats: Iterable[str]) -> list[str]:
-    """What has failed in a run, a sentence each.
+    """Return a sentence for each failure of a run.
 
     :param stats: the names of the run's stats
     """

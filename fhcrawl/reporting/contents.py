@@ -1,4 +1,4 @@
-"""What the report shows, as plain values: of one feed, and over all feeds."""
+"""The contents of the report as plain values: for each feed, and for all feeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fhcrawl.reporting.plot import Bin
     from fhcrawl.store import Details, Document, Feed
 
-# Of documents in a row of which the same is to be said, these are shown, and the others counted.
+# Of consecutive documents with the same state, the first and last are shown, and the others counted.
 SHOWN_BEFORE, SHOWN_AFTER = 2, 1
 MOST_STRETCHES = 40
 MOST_REASONS = 20
@@ -40,11 +40,11 @@ UNITS = (
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Documents that follow each other in a chain; most often one.
+    """Consecutive documents of a chain; mostly one.
 
-    :param first, last: the newest of them, and the oldest
-    :param states: how many are in each state
-    :param fetched: when the one was last fetched that was fetched last
+    :param first, last: the newest document and the oldest one
+    :param states: number of documents in each state
+    :param fetched: time of the latest fetch of any of them
     """
 
     count: int
@@ -55,12 +55,12 @@ class Stretch:
 
     @property
     def is_gap(self) -> bool:
-        """Whether something is missing."""
+        """Whether entries of the documents are missing."""
         return any(state != State.PROCESSED.value for state in self.states) or self.first.lost_entries > 0
 
     @classmethod
     def of(cls, documents: Sequence[Document]) -> Stretch:
-        """What documents in a row have in common."""
+        """Summarise consecutive documents."""
         states = dict(Counter(document.state for document in documents))
         fetched = max((document.fetched or "" for document in documents), default="")
         return cls(len(documents), documents[0], documents[-1], states, fetched or None)
@@ -68,15 +68,15 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One feed.
+    """A feed in the report.
 
-    :param anchor: names it in the page, and in every later report
-    :param gaps: what is missing, and where
-    :param more_gaps: how many gaps are not among them
-    :param remarks: other reasons of the verdict
-    :param interval: how often it changes, in words; None if it has too few entries to tell
-    :param dated: entries over time
-    :param undated: how many entries have no time
+    :param anchor: fragment identifier, the same in each report
+    :param gaps: reasons of the verdict that are gaps, the first of them
+    :param more_gaps: number of further gaps
+    :param remarks: reasons of the verdict that are no gaps
+    :param interval: time between entries, in words; None if there are too few entries
+    :param dated: number of entries over time
+    :param undated: number of entries without a time
     """
 
     anchor: str
@@ -94,13 +94,13 @@ class Section:
 
 @dataclass(slots=True)
 class Overview:
-    """All feeds, summed up one after the other.
+    """Totals over all feeds, to which feeds are added one by one.
 
-    :param verdicts: how many feeds have each
-    :param gap_kinds: how many feeds have gaps of each kind
-    :param attention: the first feeds that something is missing of: anchor, name and first gap
-    :param with_gaps: how many there are
-    :param read_first, read_last: when that feed was last read that was read before, or after, all others
+    :param verdicts: number of feeds with each verdict
+    :param gap_kinds: number of feeds with gaps of each kind
+    :param attention: the first feeds with gaps: anchor, name and first gap
+    :param with_gaps: number of feeds with gaps
+    :param read_first, read_last: earliest and latest of the times at which feeds were last read
     """
 
     verdicts: Counter[Verdict] = field(default_factory=Counter)
@@ -115,16 +115,16 @@ class Overview:
 
     @property
     def feeds(self) -> int:
-        """How many there are."""
+        """The number of feeds."""
         return sum(self.verdicts.values())
 
     @property
     def dated(self) -> list[Bin]:
-        """Entries over time."""
+        """The number of entries over time."""
         return plot.bins(self.months)
 
     def add(self, section: Section) -> None:
-        """Count a feed."""
+        """Add a feed to the totals."""
         feed = section.feed
         self.verdicts[feed.verdict] += 1
         self.entries += feed.entries
@@ -142,7 +142,7 @@ class Overview:
 
 
 def section(feed: Feed, details: Details) -> Section:
-    """What is shown of a feed."""
+    """Return the contents of the report on a feed."""
     gaps = [reason for reason in feed.reasons if reason.kind.is_gap]
     return Section(
         anchor=f"feed-{hashlib.sha256(feed.feed.encode()).hexdigest()[:12]}",
@@ -160,7 +160,7 @@ def section(feed: Feed, details: Details) -> Section:
 
 
 def interval(times: Sequence[str]) -> str | None:
-    """How often something happens: the median of the time between, in words; None for too few times.
+    """Return the median interval between times, in words; None for too few times.
 
     :param times: ISO 8601 in UTC, newest first
     """
@@ -172,14 +172,14 @@ def interval(times: Sequence[str]) -> str | None:
 
 
 def in_words(seconds: float) -> str:
-    """A span of time as `every 3 days`."""
+    """Return an interval in words, such as `every 3 days`."""
     length, unit = next((length, unit) for length, unit in UNITS if seconds >= length * 0.95)
     number = round(seconds / length)
     return f"every {unit}" if number == 1 else f"every {number} {unit}s"
 
 
 def stretches(chain: Iterable[Document]) -> list[Stretch]:
-    """A chain, summed up where it says the same again and again, and where it is too long to be shown."""
+    """Return a chain with runs of similar documents, and the part beyond the limit, summarised."""
     summed = [stretch for _, same in groupby(chain, _said) for stretch in _summed(list(same))]
     if len(summed) <= MOST_STRETCHES:
         return summed

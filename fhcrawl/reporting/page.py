@@ -1,4 +1,4 @@
-"""Writes the report: one page of HTML that needs nothing else, feed by feed."""
+"""Writes the report: one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.store import Details, Feed
 
-# With so few feeds, all of each is shown at once, and printed.
+# With at most this many feeds, the details of all feeds are open, so that they are printed too.
 MOST_OPEN = 5
 CHUNK = 1 << 16  # characters
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -34,12 +34,12 @@ TO_THE_MINUTE = len("2003-12-13T18:30")
 def write(
     feeds: Iterable[tuple[Feed, Details]], file: IO[str], made: str, several: bool = True
 ) -> contents.Overview:
-    """Write a report on some feeds; what it says over all of them.
+    """Write a report on feeds; return their totals.
 
-    Feeds are written one at a time, to a file of their own: the page begins with what all of them say.
+    Feeds are rendered one at a time to a temporary file, because the page begins with their totals.
 
-    :param made: when, ISO 8601 in UTC
-    :param several: there are more feeds than can be shown wide open
+    :param made: time of the report, ISO 8601 in UTC
+    :param several: there are more feeds than MOST_OPEN; details are collapsed
     """
     environment = _environment()
     overview = contents.Overview()
@@ -56,8 +56,8 @@ def write(
             "overview": overview,
             "made": made,
             "version": __version__,
-            "style": Markup(style),  # noqa: S704 - a file of ours
-            "script": Markup(script),  # noqa: S704 - a file of ours
+            "style": Markup(style),  # noqa: S704 - a file of this package
+            "script": Markup(script),  # noqa: S704 - a file of this package
             "style_hash": _hash(style),
             "script_hash": _hash(script),
             "few": not several,
@@ -89,18 +89,18 @@ def _read(name: str) -> str:
     return resources.files("fhcrawl.reporting").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-# Content Security Policy Level 3, 2.3.1, hash-source: what the element holds, character by character.
+# Content Security Policy Level 3, 2.3.1, hash-source: the hash of the element's exact content.
 def _hash(source: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
 
 
 def _chunks(file: IO[str]) -> Iterator[Markup]:
     while chunk := file.read(CHUNK):
-        yield Markup(chunk)  # noqa: S704 - what a template has escaped
+        yield Markup(chunk)  # noqa: S704 - escaped by the template
 
 
 def text(said: str) -> str:
-    """A text of a feed's in one line, without what is no character, or turns the direction of others."""
+    """Return text of a feed on one line, without control characters and changes of direction."""
     shown = _without_controls(" ".join(said.split()))
     return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
 
@@ -110,7 +110,7 @@ def _without_controls(said: str) -> str:
 
 
 def url(address: str) -> Markup:
-    """A link, if the URL is one that a browser may be sent to; else its text."""
+    """Return a link for an HTTP URL without control characters; else the URL as text."""
     shown = escape(text(address))
     try:
         is_web = urlsplit(address).scheme in {"http", "https"} and _without_controls(address) == address
@@ -123,16 +123,16 @@ def url(address: str) -> Markup:
 
 
 def day(time: str) -> Markup:
-    """The day of a time, ISO 8601 in UTC."""
+    """Return the day of a time, ISO 8601 in UTC."""
     return Markup('<time datetime="{0}">{0}</time>').format(time[:TO_THE_DAY])
 
 
 def minute(time: str) -> Markup:
-    """A time to the minute."""
+    """Return a time with a precision of minutes."""
     shown = time[:TO_THE_MINUTE].replace("T", " ")
     return Markup('<time datetime="{}">{} UTC</time>').format(time, shown)
 
 
 def number(value: int) -> str:
-    """A number with its thousands set apart."""
+    """Return a number with thousands separators."""
     return f"{value:,}"

@@ -1,7 +1,7 @@
 """Plots of numbers over time, as SVG. Pure: values in, markup out.
 
-All that lies along the time axis is in percent, and all that is text keeps its size: a plot is as wide as its
-place, and readable on a phone. Colours are the style sheet's, by class.
+Positions along the time axis are percentages and text has a fixed size, so that a plot fills the width of its
+container and is readable on a phone. The style sheet sets colours, by class.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
 YEAR = 12
 MOST_BINS = 40
-MOST_LABELS = 4  # on a phone, more would meet
+MOST_LABELS = 4  # more would overlap on a phone
 SPANS = (1, 3, YEAR, 5 * YEAR, 10 * YEAR, 50 * YEAR, 100 * YEAR, 500 * YEAR)  # months
-HEIGHT = 160  # pixels, of the tallest bar at most
+HEIGHT = 160  # pixels; limit of the tallest bar
 BELOW = 22  # pixels, for the labels of the time axis
 ABOVE = 8  # pixels, so that the uppermost label is not cut
 MOST_STEPS = 4
-FEWEST_COLUMNS = 8  # one bar alone would be a wall
-GAP = 0.12  # between bars, of a bar's width
+FEWEST_COLUMNS = 8  # limits the width of a bar
+GAP = 0.12  # between bars, as a fraction of a bar's width
 
 
 class Bin(NamedTuple):
     """A span of time.
 
     :param label: `2003-12`, `2003 Q4`, `2003` or `2000 to 2009`
-    :param entries: how many are in it
-    :param total: of all entries up to its end
+    :param entries: number of entries in it
+    :param total: number of entries up to its end
     """
 
     label: str
@@ -41,9 +41,9 @@ class Bin(NamedTuple):
 
 
 def bins(months: Mapping[str, int]) -> list[Bin]:
-    """Sum up months to as many spans as can be drawn, without holes.
+    """Sum up months to at most MOST_BINS spans, including empty ones.
 
-    :param months: numbers by `2003-12`; what is no month is left out
+    :param months: numbers by `2003-12`; other keys are ignored
     """
     counted = {_number(month): count for month, count in months.items() if MONTH.fullmatch(month)}
     if not counted:
@@ -77,7 +77,7 @@ def _label(month: int, span: int) -> str:
 
 
 def ticks(highest: int) -> list[int]:
-    """Round numbers from 0 to the first at or above the highest; at most `MOST_STEPS` steps."""
+    """Return round numbers from 0 to the first that is not below `highest`, in at most `MOST_STEPS` steps."""
     step = 1
     while step * MOST_STEPS < highest:
         step = _next_step(step)
@@ -86,20 +86,20 @@ def ticks(highest: int) -> list[int]:
 
 
 def _next_step(step: int) -> int:
-    """1, 2, 5, 10, 20, 50 …"""
+    """Return the next number of 1, 2, 5, 10, 20, 50 …"""
     return step * 5 // 2 if str(step)[0] == "2" else step * 2
 
 
 def bars(drawn: Sequence[Bin], label: str) -> Markup:
     """Draw the number of entries in each span.
 
-    :param label: says what is drawn to those who do not see it
+    :param label: description for screen readers
     """
     return _svg(drawn, [span.entries for span in drawn], label, GAP)
 
 
 def growth(drawn: Sequence[Bin], label: str) -> Markup:
-    """Draw the number of all entries up to the end of each span."""
+    """Draw the total number of entries up to the end of each span."""
     return _svg(drawn, [span.total for span in drawn], label, 0)
 
 
@@ -124,7 +124,7 @@ def _grid(tick: int, top: int) -> Markup:
 
 
 def _column(position: int, label: str, value: int, top: int, columns: int, gap: float) -> Markup:
-    """A bar with its tooltip, which the whole height of the plot shows."""
+    """Return a bar and its tooltip, which is shown over the whole height of the plot."""
     if not value:
         return Markup("")
     width = 100 / max(columns, FEWEST_COLUMNS)

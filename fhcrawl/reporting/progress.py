@@ -1,4 +1,4 @@
-"""How far a crawl has come: feeds done and to do, documents, entries, the walks under way."""
+"""The progress of a crawl: feeds done and to do, documents, entries, current walks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.batches import CommitBatch
     from fhcrawl.logical_feed.results import DocumentResult
 
-# A feed beyond them is counted, but not by itself.
+# Further feeds are included in the total only.
 MOST_FEEDS = 10_000
 WINDOW_SECONDS = 10.0
 
 
 @dataclass(slots=True)
 class Counts:
-    """What came of a feed, or of all of them.
+    """The results of a feed, or of all feeds.
 
-    :param documents: that were read, or are what they were
+    :param documents: number of documents that were read or had not changed
     """
 
     documents: int = 0
@@ -34,20 +34,20 @@ class Counts:
 
     @property
     def entries(self) -> int:
-        """All that has changed."""
+        """The number of entries that changed."""
         return self.new + self.updated + self.deleted
 
     def outcomes(self) -> str:
-        """The same in words."""
+        """Return the numbers of entries in words."""
         return f"{self.new:,} new, {self.updated:,} updated, {self.deleted:,} deleted"
 
 
 @dataclass(slots=True)
 class Walk:
-    """A feed that is under way.
+    """A feed that is being crawled.
 
-    :param back_to: how far back in time it has come: ISO 8601 in UTC, None if no document says
-    :param pending: the documents that have been asked for and are not done
+    :param back_to: oldest time that the walk has reached, ISO 8601 in UTC; None if not known
+    :param pending: URLs of the documents that have been requested and are not done
     """
 
     name: str
@@ -57,23 +57,23 @@ class Walk:
 
 
 class Rate(NamedTuple):
-    """How many in a second."""
+    """Numbers per second."""
 
     documents: float
     entries: float
 
 
 class Progress:
-    """What the signals of a crawl say, added up.
+    """The progress of a crawl, computed from its signals.
 
-    :param feeds: how many there are to do
+    :param feeds: number of feeds to crawl
     """
 
     def __init__(self, feeds: int) -> None:
         self.feeds = feeds
         self.total = Counts()
         self.problems = 0
-        # Of the walks, those that do not only wait for their turn.
+        # The walks whose first document is being, or has been, fetched.
         self.under_way: dict[str, Walk] = {}
         self._walks: dict[str, Walk] = {}
         self._begun = 0
@@ -83,23 +83,23 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """How many feeds are done."""
+        """The number of feeds that are done."""
         return min(self._begun, self.feeds) - len(self._walks)
 
     def of(self, feed: str) -> Counts | None:
-        """What came of a feed; None if nobody knows."""
+        """Return the results of a feed; None if they were not counted."""
         return self._counts.get(feed)
 
     def ask(self, feed: str, url: str, role: str) -> None:
-        """A document of a feed is to be fetched, or to be fetched again."""
+        """Record that a document of a feed has been requested, or is retried."""
         walk = self._walk(feed)
         if role == Role.SUBSCRIPTION.value:
-            # Another one may turn out to be it: then there is no word about this one.
+            # A redirect or a link may lead to another subscription document; then this one does not end.
             walk.pending.clear()
         walk.pending.add(url)
 
     def begin(self, feed: str | None) -> None:
-        """A document of a feed is being fetched."""
+        """Record that a document of a feed is being fetched."""
         if feed in self._walks:
             self.under_way.setdefault(feed, self._walks[feed])
 
@@ -120,7 +120,7 @@ class Progress:
         self.under_way.pop(feed, None)
 
     def commit(self, result: DocumentResult, batch: CommitBatch, deleted: int) -> None:
-        """A document is in the store."""
+        """Count a document that has been committed."""
         walk = self._end_document(result)
         self.problems += result.failure is not None
         new, updated = (batch.counts[f"fhcrawl/entry/{outcome}"] for outcome in ("new", "updated"))
@@ -134,18 +134,18 @@ class Progress:
         walk.back_to = min(times, default=None)
 
     def confirm(self, result: DocumentResult) -> None:
-        """A subscription document is what it was."""
+        """Count a subscription document that has not changed."""
         walk = self._end_document(result)
         walk.counts.documents += 1
         self.total.documents += 1
 
     def lose(self, result: DocumentResult) -> None:
-        """A document could not be had."""
+        """Count a document that could not be fetched."""
         self._end_document(result)
         self.problems += result.failure is not None and result.failure.state is not State.KNOWN
 
     def leave(self, feeds: Iterable[str]) -> None:
-        """These feeds are not crawled any further."""
+        """Record that feeds are not crawled any further."""
         for feed in set(feeds) - self._left:
             self._left.add(feed)
             self._walk(feed)
@@ -159,9 +159,9 @@ class Progress:
         return walk
 
     def rate(self, time: float) -> Rate:
-        """How fast it has been of late.
+        """Return the rate over the last WINDOW_SECONDS.
 
-        :param time: of now, in seconds from any moment
+        :param time: current time of a monotonic clock, in seconds
         """
         self._samples.append((time, self.total.documents, self.total.entries))
         while len(self._samples) > 2 and time - self._samples[1][0] >= WINDOW_SECONDS:  # noqa: PLR2004
@@ -174,12 +174,12 @@ class Progress:
 
 
 def _time(result: DocumentResult) -> str | None:
-    """A document's own time, or that of its last entry, which mostly is the oldest."""
+    """Return a document's update time, or the time of its last entry, which is mostly the oldest."""
     return result.updated or (result.versions[-1].order.time if result.versions else None)
 
 
 def line(progress: Progress, rate: Rate) -> str:
-    """How far a crawl has come, in one line."""
+    """Return the progress of a crawl on one line."""
     total = progress.total
     problems = f"; problems: {progress.problems}" if progress.problems else ""
     return (

@@ -1,4 +1,4 @@
-"""What is said of the feeds at the end of a run: a line each, and what to do about what is missing."""
+"""The summary of a run: a line for each feed, and advice on the gaps."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from fhcrawl.reporting.progress import Counts
     from fhcrawl.store import Feed
 
-# With the same advice; the store has all of them.
+# For each advice; the store has all reasons.
 MOST_REASONS = 20
-# What a feed cannot help comes after what is missing.
+# Reasons that are no gaps come after the gaps.
 LAST = [kind.advice for kind in ReasonKind if not kind.is_gap]
 WIDEST_NAME = 60
 DAY, YEAR = len("2003-12-13"), len("2003")
@@ -32,11 +32,11 @@ LEGEND = "Docs: fetched/skipped. Entries: +new ~updated -deleted."
 
 
 class Row(NamedTuple):
-    """A feed's line.
+    """The line of a feed.
 
-    :param counts: what came of it in this run; None if that is not known
-    :param skipped: its documents that were read by earlier runs, and not again
-    :param span: the days of its oldest and its newest entry
+    :param counts: its results in this run; None if not known
+    :param skipped: number of documents that earlier runs have read and this one has not
+    :param span: the days of its oldest and newest entries
     """
 
     feed: str
@@ -49,18 +49,18 @@ class Row(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The title of the feed, or its URL."""
         return self.title or self.feed
 
     def name_within(self, width: int) -> str:
-        """What it is called, in so many characters; an address keeps its end, which tells it from others."""
+        """Return the name; a URL longer than `width` is cut in the middle, since its end identifies it."""
         if self.title or len(self.feed) <= width:
             return self.name
         begin = (width - 1) // 2
         return f"{self.feed[:begin]}…{self.feed[begin + 1 - width :]}"
 
     def cells(self) -> list[str]:
-        """The line, as HEADINGS has it."""
+        """Return the cells of the columns of HEADINGS."""
         counts = self.counts
         numbers: list[object] = ["-"] * 5
         if counts is not None:
@@ -69,7 +69,7 @@ class Row(NamedTuple):
         return [self.name, self.kind, *(str(number) for number in numbers), dates, self.verdict]
 
     def short_cells(self) -> list[str]:
-        """The line for a narrow terminal, as SHORT_HEADINGS has it."""
+        """Return the cells of the columns of SHORT_HEADINGS, for a narrow terminal."""
         name, kind, fetched, skipped, new, updated, deleted, dates, verdict = self.cells()
         if self.span is not None:
             dates = "-".join(dict.fromkeys(day[:YEAR] for day in self.span))
@@ -77,10 +77,10 @@ class Row(NamedTuple):
 
 
 class Summary:
-    """The lines of the feeds of a run, and the reasons of their verdicts; both up to a bound.
+    """The lines of a run's feeds and the reasons of their verdicts, both up to a limit.
 
-    `left` is the number of feeds that were left to other crawls; `idle` says why there are none at all;
-    `failures` says what else has failed.
+    `left` is the number of feeds that other crawls are working on; `idle` is the reason if there are no
+    feeds at all; `failures` are the other failures of the run.
     """
 
     def __init__(self) -> None:
@@ -95,17 +95,17 @@ class Summary:
 
     @property
     def more(self) -> int:
-        """How many feeds have no line here."""
+        """The number of feeds beyond the limit, which have no line."""
         return self.verdicts.total() - len(self._rows)
 
     @property
     def rows(self) -> list[Row]:
-        """The lines, by URL; feeds with the same title have none, so that their addresses tell them apart."""
+        """The lines, sorted by URL; titles that several feeds share are replaced by their URLs."""
         rows = sorted(self._rows, key=lambda row: row.feed)
         return [row if self._titles[row.title] == 1 else row._replace(title="") for row in rows]
 
     def add(self, feed: Feed, verdict: Verdict, reasons: list[Reason], counts: Counts | None) -> None:
-        """A feed that the store knows."""
+        """Add a feed that is in the store."""
         fetched = 0 if counts is None else counts.documents
         skipped = max(0, feed.documents.get(State.PROCESSED.value, 0) - fetched)
         kind = "-" if feed.kind is None else feed.kind.value
@@ -117,7 +117,7 @@ class Summary:
             self._note(reason.kind, f"{printable(reason.url)} {printable(reason.detail)}")
 
     def add_unknown(self, url: str, verdict: Verdict, kind: ReasonKind, detail: str) -> None:
-        """A feed that the store does not know, because it failed."""
+        """Add a feed that failed and is not in the store."""
         self._add(Row(printable(url), "", "-", None, 0, None, verdict.value))
         self._note(kind, f"{printable(url)} {printable(detail)}")
 
@@ -134,14 +134,14 @@ class Summary:
             noted.append(sentence)
 
     def reasons(self) -> Iterator[tuple[str, list[str]]]:
-        """The problems that the same thing is to be done about, and what that is."""
+        """Yield each advice with the problems that it applies to."""
         for what in sorted(self._reasons, key=LAST.__contains__):
             sentences = self._reasons[what]
             more = self._numbers[what] - len(sentences)
             yield what, [*sentences, *([MORE_REASONS.format(more)] if more else [])]
 
     def footer(self) -> str:
-        """All feeds in one line."""
+        """Return the totals of all feeds on one line."""
         said = [f"{count} {verdict}" for verdict, count in sorted(self.verdicts.items())]
         if self.left:
             whose = "it" if self.left == 1 else "them"
@@ -152,7 +152,7 @@ class Summary:
         return f"{number} {'feed' if number == 1 else 'feeds'}: {', '.join(said)}"
 
     def table_lines(self) -> Iterator[str]:
-        """The table for a log."""
+        """Yield the table's lines for a log."""
         table = [list(HEADINGS)]
         table += ([row.name_within(WIDEST_NAME), *row.cells()[1:]] for row in self.rows)
         widths = [min(WIDEST_NAME, max(len(cells[n]) for cells in table)) for n in range(len(HEADINGS))]
@@ -163,7 +163,7 @@ class Summary:
         yield self.footer()
 
     def reason_lines(self) -> Iterator[str]:
-        """The reasons for a log."""
+        """Yield the reasons for a log."""
         for what, sentences in self.reasons():
             yield from sentences
             yield f"  What to do: {what}"

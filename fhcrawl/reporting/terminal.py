@@ -1,4 +1,4 @@
-"""The display on a terminal: while a crawl runs, and at its end."""
+"""The display on a terminal during a crawl and at its end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MOST_WALKS = 8
 OTHER_LINES = 8
-# A name gets as much at least, and no less than in a terminal of that width; else cells are joined.
+# The wide table is used if names get at least NAME columns and no less than in the short table at NARROW.
 NAME, NARROW = 24, 80
 NAME_AT_LEAST = 4
 GAP, WIDE_GAP = 1, 2
@@ -38,9 +38,9 @@ MONTH = len("2003-12")
 
 
 def console_of(file: TextIO) -> Console | None:
-    """The console of a terminal on which lines can be drawn again; None if it is none.
+    """Return the console of a terminal on which lines can be redrawn; None for other files.
 
-    TERM=dumb is none; neither is one that others write to, because this process is in the background.
+    None also for TERM=dumb, and if this process is in the background, where other processes may write.
     """
     if not file.isatty() or _is_in_background(file):
         return None
@@ -51,14 +51,14 @@ def console_of(file: TextIO) -> Console | None:
 def _is_in_background(file: TextIO) -> bool:
     try:
         return os.tcgetpgrp(file.fileno()) != os.getpgrp()
-    except (OSError, AttributeError):  # not the terminal that controls this process; no such thing (Windows)
+    except (OSError, AttributeError):  # not the controlling terminal; not supported (Windows)
         return False
 
 
 class Screen:
-    """A display at the foot of a terminal; what is written to it appears above.
+    """A live display at the bottom of a terminal; text that is written to it is printed above.
 
-    Nothing is drawn between two calls of `refresh`, however much is written.
+    The display is redrawn only by `refresh`, however much is written.
     """
 
     def __init__(self, console: Console, render: Callable[[ConsoleDimensions], RenderableType]) -> None:
@@ -75,13 +75,13 @@ class Screen:
         )
 
     def start(self) -> None:
-        """Begin to display."""
-        # A process that is made to stop at once does not close its spiders.
+        """Start the display."""
+        # A forced shutdown does not close the spiders.
         atexit.register(self.stop)
         self._live.start()
 
     def write(self, text: str) -> int:
-        """Have a text above the display, from the next `refresh` on."""
+        """Write text, which is printed above the display by the next `refresh`."""
         self._written.append(text)
         self._waiting += len(text)
         if self._waiting > MOST_WAITING:
@@ -89,16 +89,16 @@ class Screen:
         return len(text)
 
     def flush(self) -> None:
-        """For the handlers of logging."""
+        """Do nothing; the handlers of logging call it."""
 
     def _print(self) -> None:
         written, self._written, self._waiting = "".join(self._written), [], 0
         if written:
-            # The terminal breaks long lines: so they stay one, when they are copied.
+            # The terminal wraps long lines, so that they are copied as one line.
             self.console.print(Text(written, end=""), end="", soft_wrap=True)
 
     def refresh(self) -> None:
-        """Draw."""
+        """Redraw the display."""
         self._print()
         self._live.refresh()
 
@@ -110,10 +110,10 @@ class Screen:
 
 
 def running(progress: Progress, rate: Rate, seconds: float, size: ConsoleDimensions) -> RenderableType:
-    """The display of a crawl that runs.
+    """Return the display of a running crawl.
 
-    :param seconds: since it began
-    :param size: of the terminal
+    :param seconds: seconds since the crawl began
+    :param size: size of the terminal
     """
     total = progress.total
     walks = len(progress.under_way)
@@ -134,7 +134,7 @@ def running(progress: Progress, rate: Rate, seconds: float, size: ConsoleDimensi
         parts.append(_line("Problems", f"{progress.problems:,}", "bold red"))
     if progress.under_way:
         parts.append(_walks(progress, min(MOST_WALKS, max(1, size.height - OTHER_LINES))))
-    # A terminal shows ^C where the display ends; if that began a line, it could not be drawn over any more.
+    # A terminal echoes ^C at the end of the display; if that wrapped, the display could not be redrawn.
     return Constrain(Group(*parts), size.width - len("^C^C"))
 
 
@@ -165,7 +165,7 @@ def _walks(progress: Progress, most: int) -> Table:
 
 
 def tell(console: Console, summary: Summary) -> None:
-    """Print what is said at the end."""
+    """Print the summary of a run."""
     console.print()
     if rows := summary.rows:
         _print_rows(console, rows)
@@ -198,12 +198,12 @@ def _print_rows(console: Console, rows: list[Row]) -> None:
 
 
 def _left(width: int, widths: dict[str, int], gap: int) -> int:
-    """How wide the first column can be, which gets what the others leave."""
+    """Return the width that the other columns leave for the first one."""
     return width - sum(width + gap for width in widths.values())
 
 
 def _widths(rows: list[Row], is_wide: bool) -> dict[str, int]:
-    """How wide each column has to be, the first one aside."""
+    """Return the width of each column except the first, by heading."""
     headings = HEADINGS if is_wide else SHORT_HEADINGS
     widths = [len(heading) for heading in headings]
     for row in rows:

@@ -1,1 +1,1 @@
-"""What knows nothing of feeds: addresses, the clock, paths, locks, text for logs."""
+"""Utilities that do not depend on feeds: addresses, the clock, paths, locks, text for logs."""

@@ -1,4 +1,4 @@
-"""Hosts and addresses: how they can be spelled, and which are special. No name is looked up here."""
+"""Hosts and addresses: their forms, and the special-purpose ones. No names are resolved here."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ HIGHEST_PORT = 65535
 HOSTS_REMEMBERED = 1000
 EXAMPLE = "write host, host:port, an address or a network, like intranet.example:8080 or 10.1.0.0/16"
 
-# IANA's registries of special-purpose addresses (RFC 6890), and multicast. Python's own is_global differs
-# from one version to the next.
+# IANA's registries of special-purpose addresses (RFC 6890), and multicast. Python's is_global differs
+# between versions of Python.
 SPECIAL_IPV4 = {
     IPv4Network(network): kind
     for network, kind in {
@@ -49,8 +49,8 @@ SPECIAL_IPV4 = {
         "240.0.0.0/4": "a reserved",
     }.items()
 }
-# The first that holds an address counts. RFC 4291, 2.4: global unicast is what is none of the others; IANA
-# has given out 2000::/3 alone.
+# The first network that contains an address counts. RFC 4291, 2.4: all other addresses are global unicast, of
+# which IANA has allocated only 2000::/3.
 SPECIAL_IPV6 = {
     IPv6Network(network): kind
     for network, kind in {
@@ -68,11 +68,11 @@ SPECIAL_IPV6 = {
         "3fff::/20": "a documentation",
     }.items()
 }
-# IPv6 addresses that lead to an IPv4 address: RFC 4291, 2.5.5.2; RFC 6052, 2.1; RFC 3056, 2; RFC 4380, 4.
+# IPv6 addresses that embed an IPv4 address: RFC 4291, 2.5.5.2; RFC 6052, 2.1; RFC 3056, 2; RFC 4380, 4.
 MAPPED, NAT64 = IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96")
 SIX_TO_FOUR, TEREDO = IPv6Network("2002::/16"), IPv6Network("2001::/32")
 
-# RFC 3490, 3.1: what counts as a dot in a domain name.
+# RFC 3490, 3.1: characters that are equivalent to a dot in a domain name.
 DOTS = re.compile("[\u3002\uff0e\uff61]")
 NUMBER = re.compile(r"0x(?P<hex>[0-9a-f]*)|0(?P<octal>[0-7]+)|(?P<decimal>0|[1-9][0-9]*)")
 HOST = re.compile(r"[^\s/?#@:\[\]]+")
@@ -81,16 +81,16 @@ HOST_AND_PORT = re.compile(r"(?P<host>[^:\[\]]+|\[[^\]]+\])(?::(?P<port>[0-9]{1,
 
 
 class Origin(NamedTuple):
-    """A host, as resolvers read it, and a port."""
+    """A host in canonical form, and a port."""
 
     host: str
     port: int
 
 
 def origin(url: str) -> Origin:
-    """Where a URL leads.
+    """Return the host and port of a URL.
 
-    :raises ValueError: if it is no URL, or its port is none
+    :raises ValueError: if the URL or its port is invalid
     """
     parts = urlsplit(url)
     port = PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
@@ -99,7 +99,7 @@ def origin(url: str) -> Origin:
 
 @lru_cache(HOSTS_REMEMBERED)
 def canonical(host: str) -> str:
-    """A host as resolvers read it: lower case, ASCII where it can be, an address in its usual form."""
+    """Return a host in lower case, in ASCII if possible, and an address in its usual form."""
     host = DOTS.sub(".", unicodedata.normalize("NFKC", unquote(host)))
     if not host.isascii():
         with contextlib.suppress(UnicodeError):
@@ -110,13 +110,13 @@ def canonical(host: str) -> str:
 
 
 def literal(host: str) -> Address | None:
-    """The address that a host spells out, in any way that resolvers read; None for a name."""
+    """Return the address that a host is written as, in any form that resolvers accept; None for a name."""
     host = canonical(host)
     return _ipv6(host) if ":" in host else _ipv4(host)
 
 
-# https://url.spec.whatwg.org/#concept-ipv4-parser, which is what inet_aton has always read: one to four
-# numbers, decimal, octal or hexadecimal, of which the last one fills what is left.
+# https://url.spec.whatwg.org/#concept-ipv4-parser, which accepts the same as inet_aton: one to four numbers,
+# decimal, octal or hexadecimal, of which the last one fills the remaining octets.
 def _ipv4(host: str) -> IPv4Address | None:
     numbers = [_number(part) for part in host.split(".")]
     *first, last = numbers
@@ -149,7 +149,7 @@ def _ipv6(host: str) -> IPv6Address | None:
 
 
 def special(address: Address) -> str | None:
-    """What kind of special address it is, as a word with its article; None if it is a public one."""
+    """Return the kind of a special address with its article ('a loopback'); None for a public address."""
     if isinstance(address, IPv4Address):
         return next((kind for network, kind in SPECIAL_IPV4.items() if address in network), None)
     inside = _inside(address)
@@ -159,7 +159,7 @@ def special(address: Address) -> str | None:
 
 
 def _inside(address: IPv6Address) -> list[IPv4Address]:
-    """The IPv4 addresses that an IPv6 address leads to."""
+    """Return the IPv4 addresses that an IPv6 address embeds."""
     bits = int(address)
     last = bits & 0xFFFF_FFFF
     if address in MAPPED or address in NAT64:
@@ -172,12 +172,12 @@ def _inside(address: IPv6Address) -> list[IPv4Address]:
 
 
 def special_name(host: str) -> bool:
-    """Whether a host's name alone says that it is this machine (RFC 6761, 6.3)."""
+    """Return whether a host name stands for this machine by definition (RFC 6761, 6.3)."""
     return host == "localhost" or host.endswith(".localhost")
 
 
 def is_of_this_machine(url: str) -> bool:
-    """Whether a URL is a file's, or names this machine: by a name, or by a loopback address.
+    """Return whether a URL is a file: URL, or its host is localhost or a loopback address.
 
     :raises ValueError: if it is no URL
     """
@@ -190,7 +190,7 @@ def is_of_this_machine(url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """The hosts at special addresses that the user lets feeds lead to.
+    """The hosts at special addresses to which the user allows requests from feeds.
 
     :param names: hosts with a port, None for any
     :param networks: networks with a port, None for any
@@ -221,11 +221,11 @@ class AllowedHosts:
         return cls(frozenset(names), tuple(networks))
 
     def has_name(self, where: Origin) -> bool:
-        """Whether a host is listed by its name."""
+        """Return whether a host is listed by its name."""
         return (where.host, where.port) in self.names or (where.host, None) in self.names
 
     def refusal(self, address: Address, port: int) -> str | None:
-        """Why nothing may be fetched from an address; None if it may."""
+        """Return why a request to an address is refused; None if it is allowed."""
         kind = special(address)
         if kind is None or self._has_address(address, port):
             return None
@@ -261,7 +261,7 @@ def _host_and_port(entry: str) -> tuple[str, int | None]:
 
 
 def has_credentials(url: str) -> bool:
-    """Whether a URL holds a user name or a password.
+    """Return whether a URL contains a user name or a password.
 
     :raises ValueError: if it is no URL
     """
@@ -269,5 +269,5 @@ def has_credentials(url: str) -> bool:
 
 
 def without_credentials(url: str) -> str:
-    """A URL, or what should be one, without user name and password."""
+    """Return a URL, even an invalid one, without user name and password."""
     return USER_INFORMATION.sub(r"\1", url)

@@ -1,4 +1,4 @@
-"""The time of day."""
+"""The current time."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from datetime import datetime, timezone
 
 
 def now() -> str:
-    """The time: ISO 8601 in UTC, whole seconds, ending in `Z`."""
+    """Return the current time: ISO 8601 in UTC, whole seconds, ending in `Z`."""
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

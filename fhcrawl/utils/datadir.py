@@ -1,4 +1,4 @@
-"""Where fhcrawl keeps its data, and what relative paths are relative to."""
+"""The data directory, and the base of relative paths."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-# Scrapyd gives each job its id as an argument of the spider.
+# Scrapyd passes the id of a job as an argument of the spider.
 SCRAPYD_JOB = "_job"
 
 
 def data_dir(settings: BaseSettings) -> Path:
-    """FHCRAWL_DATA_DIR; else the project's; outside projects, as on Scrapyd, the user's.
+    """Return FHCRAWL_DATA_DIR, else the project's .scrapy; outside projects, the user's data folder.
 
     :raises ArgumentError: if FHCRAWL_DATA_DIR is no absolute path
     """
@@ -39,9 +39,9 @@ def data_dir(settings: BaseSettings) -> Path:
 
 
 def data_file(settings: BaseSettings, name: str) -> Path:
-    """A file in the data directory, which is made if need be.
+    """Return the path of a file in the data directory, which is created if it does not exist.
 
-    :raises ArgumentError: as `data_dir`, and if it cannot be made
+    :raises ArgumentError: as `data_dir`, and if it cannot be created
     """
     folder = data_dir(settings)
     try:
@@ -55,7 +55,7 @@ def data_file(settings: BaseSettings, name: str) -> Path:
 
 
 def base_of(settings: BaseSettings, arguments: Mapping[str, object]) -> Path:
-    """What relative paths are relative to: the working directory; on Scrapyd, whose own it is, the data's.
+    """Return the base of relative paths: the working directory; on Scrapyd, the data directory.
 
     :param arguments: the spider's
     :raises ArgumentError: as `data_dir`

@@ -1,4 +1,4 @@
-"""Locks of files that several processes replace: of several users, containers and machines too."""
+"""Locks of files that several processes replace, also across users, containers and machines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LOCK_TRIES = 600
 LOCK_PAUSE_SECONDS = 0.1
-# A link is not followed, and a FIFO is not waited for. NFS locks only what is open for writing.
+# Links are not followed, and opening a FIFO does not block. NFS locks only files that are open for writing.
 FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 FOR_ALL = 0o666
 NOT_OPENED = frozenset({errno.ELOOP, errno.EISDIR, errno.ENXIO})  # a link, a folder, a socket
@@ -30,11 +30,11 @@ _LOCKED: set[Path] = set()
 # folder would make exports to different files of it wait for each other. It is removed before it is released.
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep other exports to a file away; makes its folder.
+    """Lock a file against other exports; create its folder if it does not exist.
 
-    :param path: without symbolic links
-    :raises OSError: if another process, or this one, writes to it all the time; if its folder cannot be
-        written to, or cannot be locked in
+    :param path: a path without symbolic links
+    :raises OSError: if another export, of any process, does not release the lock in time; if its folder is
+        not writable or does not support locks
     """
     for lock in _tries(path):
         if lock is not None:
@@ -46,7 +46,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 async def lock_when_free(path: Path) -> contextlib.ExitStack:
-    """Wait for the lock of `locked` while other tasks go on; what is returned releases it.
+    """Wait for the lock of `locked` without blocking other tasks; return a context that releases it.
 
     :raises OSError: as `locked`
     """
@@ -58,7 +58,7 @@ async def lock_when_free(path: Path) -> contextlib.ExitStack:
 
 
 def _tries(path: Path) -> Iterator[contextlib.ExitStack | None]:
-    """Try to lock a file, some times: what releases it, or None while another process has the lock."""
+    """Yield the result of each attempt to lock a file: a context that releases the lock, or None."""
     if path in _LOCKED:
         raise OSError(errno.EBUSY, "it is named twice", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ def _held(number: int, lock: Path, path: Path) -> contextlib.ExitStack:
 
 
 def _take(lock: Path) -> int | None:
-    """The descriptor of the lock; None if another process has it, or had it just now."""
+    """Return the descriptor of the lock; None if another process has it or has just released it."""
     number = _open(lock)
     if number is None:
         return None
@@ -97,7 +97,7 @@ def _take(lock: Path) -> int | None:
 
 
 def _open(lock: Path) -> int | None:
-    """The descriptor of the file, which is made if there is none; None if others make it right now."""
+    """Open or create the lock file; return None if another process is creating it."""
     try:
         number = os.open(lock, FLAGS)
     except FileNotFoundError:
@@ -107,7 +107,7 @@ def _open(lock: Path) -> int | None:
             raise _no_lock(lock) from error
         raise
     found = os.fstat(number)
-    # What has content is somebody's file; it would be removed at the end.
+    # A file with content is not a lock, and must not be removed at the end.
     if not stat.S_ISREG(found.st_mode) or found.st_size:
         os.close(number)
         raise _no_lock(lock)
@@ -123,28 +123,28 @@ def _make(lock: Path) -> int | None:
         number = os.open(lock, FLAGS | os.O_CREAT | os.O_EXCL, FOR_ALL)
     except FileExistsError:
         return None
-    # Whatever the umask is, other users of the folder take the lock too. Some file systems have no modes.
+    # Other users of the folder can take the lock, whatever the umask is. Some file systems have no modes.
     with contextlib.suppress(PermissionError):
         os.fchmod(number, FOR_ALL)
     return number
 
 
 def _flock(number: int, lock: Path) -> bool:
-    """Whether the file could be locked."""
+    """Lock the file; return False if another process has locked it."""
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError as error:
-        # Some network file systems have no locks. Without one, two exports would overwrite each other.
+        # Some network file systems have no locks. Without a lock, two exports could overwrite each other.
         _remove(number, lock)
         sentence = "files in its folder cannot be locked; export to another one, and copy the file"
         raise OSError(error.errno, sentence, str(lock)) from error
     return True
 
 
-# Between opening it and locking it, who had it may have removed it, and another process may have made and
-# locked a new one.
+# Between opening and locking the file, its previous owner may have removed it, and another process may have
+# created and locked a new one.
 def _is_named(number: int, lock: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(number), lock.lstat())
@@ -153,7 +153,7 @@ def _is_named(number: int, lock: Path) -> bool:
 
 
 def _remove(number: int, lock: Path) -> None:
-    # In a sticky folder, nobody removes what another user has left there; who made it does.
+    # In a sticky folder, only the user who created the file can remove it.
     with contextlib.suppress(OSError):
         if _is_named(number, lock):
             lock.unlink()

@@ -1,4 +1,4 @@
-"""Text from feeds and servers, made fit for a log or a terminal."""
+"""Escapes text from feeds and servers for logs and terminals."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ LONGEST = 300
 
 
 def printable(text: str) -> str:
-    """A text without control characters, so that it cannot forge log lines or drive a terminal."""
+    """Return text without control characters, so that it cannot forge log lines or control a terminal."""
     return escaped(text if len(text) <= LONGEST else text[:LONGEST] + "…")
 
 
 def escaped(text: str) -> str:
-    """A text with every character that is not printable as Python would write it: `\\x1b`."""
+    """Return text with unprintable characters escaped as in Python: `\\x1b`."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-# Unicode's controls, line and paragraph separators, and what turns the direction of text.
+# Unicode's control characters, line and paragraph separators, and characters that change the text direction.
 UNFIT = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def json_escaped(line: str) -> str:
-    """JSON that means the same, without what drives a terminal; JSON itself escapes what is below a space."""
+    """Return equivalent JSON without characters that control a terminal; JSON escapes those below U+0020."""
     return UNFIT.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
 
 
 class PrintableFormatter(logging.Formatter):
-    """A formatter after which no record drives a terminal or begins a line as if it were another record.
+    """A formatter whose records cannot control a terminal or contain a line that looks like a record.
 
-    Scrapy, Twisted and the user's own pipelines put into their records and tracebacks what they want.
+    Records and tracebacks of Scrapy, Twisted and the user's pipelines can contain any text.
     """
 
     def __init__(self, formatter: logging.Formatter | None) -> None:
@@ -40,5 +40,5 @@ class PrintableFormatter(logging.Formatter):
         self._formatter = formatter or logging.Formatter()
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record; its second line and those behind it are indented."""
+        """Format a record; all lines but the first are indented."""
         return "\n  ".join(escaped(line) for line in self._formatter.format(record).split("\n"))

@@ -1,1 +1,1 @@
-"""WARC files (ISO 28500:2017, WARC 1.1): what was fetched is kept in them, and old captures are read."""
+"""WARC files (ISO 28500:2017, WARC 1.1): writes responses to them, and reads old captures."""

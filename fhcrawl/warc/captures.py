@@ -1,4 +1,4 @@
-"""Reads feed documents that were captured in WARC files (or in ARC files, which came before them)."""
+"""Reads captures of feed documents from WARC files, and from ARC files (their predecessor)."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ UPDATE records SET digest = coalesce((
     ORDER BY earlier.date DESC LIMIT 1), '')
 WHERE digest = ''
 """
-# The same again is read once, as what was there at the last time.
+# Captures with the same digest are read once, with the time of the latest.
 CAPTURES = "SELECT digest, url, max(date) FROM records WHERE name = ? GROUP BY digest ORDER BY 3"
 BODY = "SELECT place FROM records WHERE digest = ? AND has_body ORDER BY name != ?, date LIMIT 1"
 
 
 class Capture(NamedTuple):
-    """A document that was captured.
+    """A captured document.
 
-    :param place: URL of the file, and as its fragment the offset of the record
-    :param date: when, ISO 8601 in UTC
-    :param depth: how many links lead to it from a subscription document
+    :param place: URL of the file, with the offset of the record as its fragment
+    :param date: time of the capture, ISO 8601 in UTC
+    :param depth: number of links from a subscription document to it
     """
 
     place: str
@@ -74,7 +74,7 @@ class Capture(NamedTuple):
 
 
 class Captures:
-    """What is in some files, in a temporary database, which is in memory only as far as it is small."""
+    """An index of captures in a temporary database, which is in memory only while it is small."""
 
     def __init__(self, files: Iterable[str]) -> None:
         self._files = list(files)
@@ -86,7 +86,7 @@ class Captures:
         self._database.close()
 
     def build(self) -> int:
-        """Look through the files; how many captures they hold. What is damaged is said, and left out."""
+        """Index the files; return the number of captures. Log damaged files, and skip their damaged part."""
         latest = _comparable(now())
         for path in self._files:
             self._database.execute("BEGIN")
@@ -101,7 +101,7 @@ class Captures:
         return int(self._database.execute("SELECT count(*) FROM records").fetchone()[0])
 
     def want(self, feed: str, url: str, depth: int) -> None:
-        """Let the captures of a URL be read for a feed, the oldest first."""
+        """Queue the captures of a URL for a feed, oldest first."""
         name = _name(url)
         added = self._database.execute("INSERT OR IGNORE INTO wanted VALUES (?, ?)", (feed, name))
         if not added.rowcount:
@@ -115,7 +115,7 @@ class Captures:
             self._database.execute("INSERT INTO queue VALUES (?, ?, ?, ?, ?)", row)
 
     def next(self, feed: str) -> Capture | None:
-        """What is to be read next; None if nothing is."""
+        """Take the next capture of a feed's queue; None if it is empty."""
         chosen = "SELECT rowid, place, url, date, depth FROM queue WHERE feed = ? ORDER BY rowid LIMIT 1"
         row = self._database.execute(chosen, (feed,)).fetchone()
         if row is None:
@@ -125,26 +125,26 @@ class Captures:
 
 
 def _name(url: str) -> str:
-    """What captures of one document have in common: old ones are often http: where it is https: now."""
+    """Return a URL without scheme: old captures are often of http: where the document is at https: now."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        return url  # it is no URL: no capture has it
+        return url  # an invalid URL, of which there are no captures
     host = parts.netloc.rpartition("@")[2].lower().removesuffix(PORTS.get(parts.scheme, ":80"))
     return f"{host}{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
 
 
 class _LineReader(DecompressingBufferedReader):  # type: ignore[misc]
-    """Reads lines within a bound; warcio's would copy a line once for each block that is read of it.
+    """Reads lines up to a limit; warcio's reader copies a line again for each block of it.
 
-    :raises ArchiveLoadFailed: if the lines of a record's head (WARC's and HTTP's), and the empty ones before
-        the next record, have more than LONGEST_HEAD octets
+    :raises ArchiveLoadFailed: if a record's WARC and HTTP headers, with the empty lines before the next
+        record, have more than LONGEST_HEAD octets
     """
 
     left = LONGEST_HEAD
 
     def readline(self, length: int | None = None) -> bytes:
-        """Read a line, or so many octets of it."""
+        """Read a line, at most `length` octets."""
         most = self.left + 1 if length is None else min(length, self.left + 1)
         line: bytes = super().readline(most)
         self.left -= len(line)
@@ -154,19 +154,19 @@ class _LineReader(DecompressingBufferedReader):  # type: ignore[misc]
 
 
 class _RecordLoader(ArcWarcRecordLoader):  # type: ignore[misc]
-    # A prefix comes behind what it is one of.
+    # A name that is a prefix of another one comes after it.
     HTTP_TYPES = ("HTTP/1.0", "HTTP/1.1", "HTTP/2.0", "HTTP/2", "HTTP/3.0", "HTTP/3")
 
     def parse_record_stream(self, stream: _LineReader, *args: Any, **kwargs: Any) -> Any:
-        """Read the head of the next record."""
+        """Read the header of the next record."""
         stream.left = LONGEST_HEAD
         return super().parse_record_stream(stream, *args, **kwargs)
 
-    # What is wrong with one record's HTTP is no reason to leave out those behind it.
+    # The records after one with an invalid HTTP header are read too.
     def load_http_headers(
         self, rec_type: str | None, uri: str | None, stream: IO[bytes], length: int | None
     ) -> StatusAndHeaders | None:
-        """The HTTP head of a capture; one with a status that is none if it cannot be read."""
+        """Return the HTTP header of a capture; with the status '-' if it is invalid."""
         if rec_type not in TYPES or uri is None:
             return None
         try:
@@ -176,16 +176,16 @@ class _RecordLoader(ArcWarcRecordLoader):  # type: ignore[misc]
 
 
 def _archive(file: IO[bytes]) -> ArchiveIterator:
-    """The records of a file, from where it is."""
+    """Return the records of a file from its current position."""
     records = ArchiveIterator(file, arc2warc=True)
     records.reader, records.loader = _LineReader(file), _RecordLoader(arc2warc=True)
     return records
 
 
 def _records(path: Path, latest: str) -> Iterator[tuple[object, ...]]:
-    """The rows of a file's captures.
+    """Yield the rows of a file's captures.
 
-    :param latest: the time that no capture can be later than
+    :param latest: the current time; later dates are replaced by it
     """
     with path.open("rb") as file:
         records = _archive(file)
@@ -197,17 +197,17 @@ def _records(path: Path, latest: str) -> Iterator[tuple[object, ...]]:
             place = f"{path.absolute().as_uri()}#{offset}"
             url, date, digest, refers_url, refers_date = row
             has_body = record.rec_type != "revisit"
-            # Of a record that is cut off, the digest is another one's.
+            # The digest of a truncated record is that of the whole body.
             if has_body and (not digest or getattr(record.raw_stream, "limit", 0)):
                 digest = place
             yield _name(url), url, date, place, digest, has_body, _name(refers_url), refers_date
 
 
 def _row(record: Any, latest: str) -> tuple[str, str, str, str, str] | None:
-    """URL, date and digest of a capture, URL and date of what it refers to; None for what is of no use."""
+    """Return a capture's URL, date and digest, and the URL and date it refers to; None to skip it."""
     said = record.rec_headers.get_header
     url = (said("WARC-Target-URI") or "").strip("<>")
-    # A clock that was wrong must not let a version win for ever.
+    # A version with a date in the future must not take precedence for ever.
     date = min(_comparable(said("WARC-Date")), latest)
     answers = (OK, NOT_MODIFIED) if record.rec_type == "revisit" else (OK,)
     if not _is_of_web(url) or not date:
@@ -231,12 +231,12 @@ def _comparable(date: str | None) -> str:
 
 
 def response(place: str, url: str, limit: int) -> Response:
-    """A response as it was captured, still in its Content-Encoding.
+    """Return a captured response, with its Content-Encoding not decoded.
 
-    :param place: URL of the file, and as its fragment the offset of the record
-    :param url: that it was captured for
-    :param limit: octets that it may have; 0 is no limit
-    :raises DownloadCancelledError: if it has more
+    :param place: URL of the file, with the offset of the record as its fragment
+    :param url: URL of the captured document
+    :param limit: size limit in octets; 0 is no limit
+    :raises DownloadCancelledError: if the body is larger
     :raises FhcrawlError: if it cannot be read
     """
     path, offset = file_uri_to_path(place), int(urlsplit(place).fragment)
@@ -260,7 +260,7 @@ def _response(record: Any, url: str, limit: int) -> Response:
     for name, value in lines:
         if name.title() in OF_DOCUMENTS:
             headers.appendlist(name, value.encode("latin-1", "replace"))
-    # Some write down what they have decompressed.
+    # Some crawlers store decompressed bodies with the original header.
     if headers.get("Content-Encoding") == b"gzip" and not body.startswith(GZIP):
         del headers["Content-Encoding"]
     return Response(url, headers=headers, body=body)

@@ -1,4 +1,4 @@
-"""Where WARC files are: FHCRAWL_WARC, and the spider's argument `warc`."""
+"""The paths of WARC files: FHCRAWL_WARC, and the spider's argument `warc`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SERIAL = re.compile(r"%\(serial\)")
 ENDING = re.compile(r"(\.warc(?:\.gz)?)$")
 READ = re.compile(r"\.w?arc(?:\.gz)?(?:\.open)?$")
-# A WARC or an ARC record (the first one of an ARC file has a URL with filedesc:). What is gzip but cannot be
-# decompressed may be a damaged one, and those are read up to where they are damaged.
+# The beginning of a WARC file or an ARC file (whose first URL begins with filedesc:). Gzip data that cannot
+# be decompressed is accepted, because damaged files are read up to the damage.
 BEGINS = re.compile(rb"WARC/|[a-z]+:\S* \S+ \d{14} |filedesc:|\x1f\x8b", re.IGNORECASE)
 LOOKED_AT = 4096
 GZIP_ONLY = zlib.MAX_WBITS | 16
@@ -28,7 +28,7 @@ NEEDED = "needs warcio: write pip install 'fhcrawl[warc]'"
 
 
 def check_library(what: str) -> None:
-    """Check that warcio is there.
+    """Check that warcio is installed.
 
     :param what: the setting or argument that needs it
     :raises ArgumentError: if it is not
@@ -38,9 +38,9 @@ def check_library(what: str) -> None:
 
 
 class Parameters(dict[str, Any]):
-    """What the placeholders of FHCRAWL_WARC can name: as in Scrapy's FEEDS, and `serial`.
+    """The values for placeholders of FHCRAWL_WARC: those of Scrapy's FEEDS, and `serial`.
 
-    The spider's attributes are asked for when they are needed: some of them ask the store.
+    The spider's attributes are read only when needed, because some of them query the store.
     """
 
     def __init__(self, spider: Spider | type[Spider], more: Mapping[str, Any] | None = None) -> None:
@@ -49,7 +49,7 @@ class Parameters(dict[str, Any]):
         self._spider = spider
 
     def __missing__(self, name: str) -> Any:
-        """An attribute of the spider."""
+        """Return an attribute of the spider."""
         try:
             return getattr(self._spider, name)
         except AttributeError as error:
@@ -57,7 +57,7 @@ class Parameters(dict[str, Any]):
 
 
 def template_of(path: str) -> str:
-    """FHCRAWL_WARC, with a placeholder for the serial number before its ending if it has none.
+    """Return FHCRAWL_WARC with a placeholder for the serial number, which is added if there is none.
 
     :raises ArgumentError: if it does not end in .warc or .warc.gz
     """
@@ -67,9 +67,9 @@ def template_of(path: str) -> str:
 
 
 def check(path: str, named: Parameters) -> None:
-    """Check FHCRAWL_WARC, and that warcio is there.
+    """Check FHCRAWL_WARC, and that warcio is installed.
 
-    :param named: what its placeholders can name
+    :param named: the values for its placeholders
     :raises ArgumentError: if it cannot be used
     """
     check_library("FHCRAWL_WARC")
@@ -84,10 +84,10 @@ def check(path: str, named: Parameters) -> None:
 
 
 def files(argument: str, base: Path) -> list[str]:
-    """The files that `-a warc` names: paths of files and folders, separated by white space; or one path.
+    """Return the files of `-a warc`: paths of files and folders, separated by white space; or one path.
 
-    :param base: what they are relative to
-    :raises ArgumentError: if there is none, or if one that is named begins as neither WARC nor ARC files do
+    :param base: base of relative paths
+    :raises ArgumentError: if there are no files, or if a named file begins as neither WARC nor ARC files do
     """
     check_library("-a warc")
     given = [argument] if (base / argument).exists() else argument.split()
@@ -110,7 +110,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _begin(path: Path) -> bytes:
-    """The first octets of a file, decompressed if they are gzip."""
+    """Return the first octets of a file, decompressed if they are gzip."""
     try:
         with path.open("rb") as file:
             begin = file.read(LOOKED_AT)

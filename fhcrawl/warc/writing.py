@@ -1,4 +1,4 @@
-"""Writes what was fetched to WARC files."""
+"""Writes responses to WARC files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VERSION = "WARC/1.1"
 PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
 NOT_MODIFIED = 304
 CONDITIONS = (b"If-Modified-Since", b"If-None-Match")
-# No other header of a request is written: it could be a credential.
+# Other headers of requests are not written, because they could be credentials.
 HARMLESS = frozenset((b"Accept", b"Accept-Encoding", b"Accept-Language", *CONDITIONS, b"User-Agent"))
 SECRET = frozenset({b"Set-Cookie", b"Set-Cookie2"})
 
@@ -39,11 +39,11 @@ SECRET = frozenset({b"Set-Cookie", b"Set-Cookie2"})
 class WarcFile:
     """One WARC file; until it is closed, its name ends in `.open`.
 
-    Each response is one append: a process that dies leaves records that can be read.
+    Each response is appended at once, so that the file remains readable if the process dies.
     """
 
     def __init__(self, path: Path, info: dict[str, str]) -> None:
-        """:raises OSError: if it cannot be made"""
+        """:raises OSError: if it cannot be created"""
         self.path = path
         self._open = Path(f"{path}{OPEN}")
         self._file = self._open.open("xb", buffering=0)
@@ -56,14 +56,14 @@ class WarcFile:
 
     @property
     def size(self) -> int:
-        """In octets."""
+        """The size in octets."""
         return self._file.tell()
 
     def append(self, response: Response, request: Request, headers: dict[str, str]) -> Capture:
         """Write a response and its request.
 
-        :param headers: of the WARC record; with a WARC-Profile it is a revisit, and the body is left out
-        :raises OSError: if it cannot be written; then nothing of it is
+        :param headers: headers of the WARC record; with WARC-Profile it is a revisit record, without the body
+        :raises OSError: if it cannot be written; then the file is not changed
         """
         record_type = "revisit" if "WARC-Profile" in headers else "response"
         body = b"" if record_type == "revisit" else response.body
@@ -85,7 +85,7 @@ class WarcFile:
         return Capture(url, payload, record, said("WARC-Date"), str(self.path), self._id)
 
     def _flush(self) -> None:
-        """Append what is in the buffer, or nothing of it."""
+        """Append the whole buffer; on an error, append nothing."""
         written, begin = memoryview(self._buffer.getvalue()), self.size
         try:
             while written:
@@ -97,7 +97,7 @@ class WarcFile:
         self._buffer.truncate()
 
     def close(self) -> None:
-        """Give the file its name.
+        """Close the file and remove `.open` from its name.
 
         :raises OSError: if it cannot be closed
         """
@@ -107,11 +107,11 @@ class WarcFile:
 
 
 class WarcFiles:
-    """A series of WARC files, each begun when it is needed.
+    """A series of WARC files, each created when it is needed.
 
-    :param template: path with placeholders, of `template_of`
-    :param largest: octets after which a file is followed by another; 0 is no limit
-    :param base: what the path is relative to
+    :param template: path with placeholders, from `template_of`
+    :param largest: size in octets after which a new file is begun; 0 is no limit
+    :param base: base of a relative path
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class WarcFiles:
         return capture
 
     def close(self) -> None:
-        """Close the file that is being written.
+        """Close the current file.
 
         :raises OSError: if it cannot be closed
         """
@@ -150,14 +150,14 @@ class WarcFiles:
 
     @property
     def folder(self) -> Path:
-        """Of the latest file, or of the first one."""
+        """The folder of the current file, or of the first one if there is none yet."""
         return self._path().parent
 
     def _path(self) -> Path:
         return (self._base / (self._template % self._named)).absolute()
 
     def _next(self) -> WarcFile:
-        """A file under the first serial number that nobody has used."""
+        """Create a file with the first unused serial number."""
         while True:
             self._serial += 1
             self._named["serial"] = self._serial
@@ -172,7 +172,7 @@ class WarcFiles:
 
 
 def info(user_agent: str, robots: bool) -> dict[str, str]:
-    """What a WARC file says of how it was made."""
+    """Return the fields of the warcinfo record."""
     return {
         "software": f"fhcrawl/{__version__}",
         "format": "WARC File Format 1.1",
@@ -183,12 +183,12 @@ def info(user_agent: str, robots: bool) -> dict[str, str]:
 
 
 def digest(body: bytes) -> str:
-    """As WARC-Payload-Digest has it."""
+    """Return the digest of a body in the form of WARC-Payload-Digest."""
     return f"sha1:{base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode('ascii')}"
 
 
 def is_kept(capture: Capture) -> bool:
-    """Whether the file that a capture is in is still there, and no other one of its name."""
+    """Return whether the file of a capture still exists and has not been replaced by another one."""
     return any(_file_id(Path(f"{capture.file}{ending}")) == capture.file_id for ending in ("", OPEN))
 
 
@@ -202,14 +202,14 @@ def _file_id(path: Path) -> str | None:
 
 
 def is_not_modified(response: Response, request: Request) -> bool:
-    """Whether a response says that a document has not changed, to a request that has asked whether it has."""
+    """Return whether a response is 304 (Not Modified) to a conditional request."""
     return response.status == NOT_MODIFIED and any(name in request.headers for name in CONDITIONS)
 
 
 def record_headers(response: Response, request: Request, earlier: Capture | None) -> dict[str, str]:
-    """The headers of a response's WARC record.
+    """Return the headers of a response's WARC record.
 
-    :param earlier: an earlier capture that this one has the body of
+    :param earlier: an earlier capture with the same body; None if there is none
     """
     headers = {}
     if response.ip_address is not None:
@@ -229,21 +229,21 @@ def record_headers(response: Response, request: Request, earlier: Capture | None
 
 
 def target(url: str) -> str:
-    """A URL without the password that may be in it, and without its fragment."""
+    """Return a URL without user name, password and fragment."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
 
 
 class HttpHeaders(StatusAndHeaders):  # type: ignore[misc]
-    """warcio's, which would change what is not ASCII."""
+    """warcio's headers, without its encoding of characters that are not ASCII."""
 
     def to_ascii_bytes(self, filter_func: Any = None) -> bytes:
-        """The headers as they came."""
+        """Return the headers in Latin-1, unchanged."""
         written: bytes = self.to_bytes(filter_func, "latin-1")
         return written
 
 
-# Scrapy has no reason phrase, and headers under other names: neither their order nor their case is kept.
+# Scrapy keeps neither the reason phrase nor the order and case of header names.
 def _answer(response: Response) -> HttpHeaders:
     try:
         phrase = http.HTTPStatus(response.status).phrase
