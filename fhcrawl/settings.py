@@ -30,8 +30,7 @@ FHCRAWL_LEASE_SECONDS = 300
 FHCRAWL_EXPORT_SECONDS = 60 * 60
 # Name of the job of this process; the processes of a job share feeds. None: this process shares no feeds.
 FHCRAWL_JOB: str | None = None
-# Maximum of archives (and documents of a list) and of pages that are fetched for a feed in a run; 0 is no
-# limit.
+# Maximum number of archives (or documents of a list), and of pages, to fetch for a feed in a run; 0: no limit.
 FHCRAWL_MAX_ARCHIVES = 100_000
 FHCRAWL_MAX_PAGES = 1_000
 
@@ -53,7 +52,7 @@ FHCRAWL_READER_ENABLED = True
 # Timeout of that process for a document, in seconds; 0 is no limit. 32 MiB take some seconds.
 FHCRAWL_READER_TIMEOUT = 600
 
-# Maximum of documents that are prefetched for each chain by the pattern of its URLs, and of unused ones among
+# Maximum number of documents to prefetch for each chain, by the pattern of its URLs, and of unused ones among
 # them; 0 is off. At most CONCURRENT_REQUESTS_PER_DOMAIN + 3 are ahead at a time. With fhcrawl's default of
 # one request that is four, which hides the parsing time; with one ahead, a chain takes 5 to 8 % longer. With
 # a concurrency of 8, a chain takes about a fifth of its time with 8 ahead, a quarter with 4, and no less with
@@ -63,8 +62,8 @@ FHCRAWL_PREFETCH = 8
 # Maximum time of a feed in a run, in seconds from its first request; 0 is no limit. A daily run should end
 # within a day, even if a server sends a byte at a time.
 FHCRAWL_MAX_SECONDS = 24 * 60 * 60
-# Maximum of decompressed octets of a feed in a run; 0 is no limit. An endless chain would fill the disk. A
-# history of 100,000 entries of 5 KiB is a quarter of the default.
+# Maximum number of decompressed octets of a feed in a run; 0 is no limit. An endless chain would fill the
+# disk. A history of 100,000 entries of 5 KiB is a quarter of the default.
 FHCRAWL_MAX_BYTES = 2 * 1024**3
 # Octets that must be free on each disk that a crawl writes to (a quarter of a smaller disk), or no documents
 # are fetched; 0 is off. Several documents of DOWNLOAD_MAXSIZE may be in progress.
@@ -152,7 +151,7 @@ ROBOTSTXT_PARSER = "fhcrawl.core.robotstxt.BoundedRobotParser"
 # 2083: an archive should not be skipped for a long URL.
 URLLENGTH_LIMIT = 0
 
-# DEBUG: would print every entry.
+# DEBUG: it would log every entry.
 LOG_LEVEL = "INFO"
 # Scrapy's formatter, which does not escape what could control a terminal or forge log lines.
 LOG_FORMATTER = "fhcrawl.core.logformatter.LogFormatter"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 KEYS_AT_ONCE = 500
 MICRO = 1_000_000
-# RFC 9309, 2.4: what is cached should not be used for more than 24 hours.
+# RFC 9309, 2.4: a cached robots.txt should not be used for more than 24 hours.
 ROBOTS_SECONDS = 60 * 60
 
 

@@ -44,8 +44,8 @@ RESUMED = "fhcrawl/feed/resumed"
 def check(settings: BaseSettings, arguments: dict[str, Any]) -> None:
     """Check the settings and arguments that a cluster does not support, and that Redis answers.
 
-    :param arguments: the spider's
-    :raises ArgumentError: if something cannot be used
+    :param arguments: the spider's arguments
+    :raises ArgumentError: if one of them is not supported
     :raises ClusterError: if Redis cannot be reached
     """
     if not store_url(settings).startswith("postgresql"):
@@ -140,7 +140,7 @@ class ClusterExtension(StoreExtension):
         logger.error("%s", error)
         self._closing = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason="redis_failed"))
 
-    # -- the end ----------------------------------------------------------------------------------
+    # -- end of the job ---------------------------------------------------------------------------
 
     def spider_idle(self) -> None:
         """Keep the spider open until all workers are idle.

@@ -64,7 +64,7 @@ class HostQueue(Base):  # type: ignore[misc]  # scrapy-redis has no types
             return Next(taken.item, request, taken.asks)
         except (LookupError, TypeError, ValueError, ContextError) as error:
             # Another version of fhcrawl wrote it. The next run continues the walk from the store's position.
-            logger.error("A request of %s cannot be read (%r)", printable(taken.item.feed), error)
+            logger.error("A queued request of %s cannot be read (%r)", printable(taken.item.feed), error)
             self._board.leave_host(taken.item.host, 0, "")
             self._board.release_feed(taken.item.feed)
             return None

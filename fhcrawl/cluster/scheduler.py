@@ -133,7 +133,7 @@ class Scheduler(scheduler.Scheduler):  # type: ignore[misc]  # scrapy-redis has 
             self._extension.lose_board(error)
             return False
 
-    # -- what is under way ------------------------------------------------------------------------
+    # -- requests in progress ---------------------------------------------------------------------
 
     def _put_down(self) -> None:
         """Release the feeds whose documents have been read."""

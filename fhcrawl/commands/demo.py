@@ -46,7 +46,7 @@ class Command(ScrapyCommand):
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """--anew."""
+        """Add --anew."""
         super().add_options(parser)
         parser.add_argument("--anew", action="store_true", help="forget the runs so far")
 

@@ -50,7 +50,7 @@ class Command(ScrapyCommand):
         parser.add_argument("-o", "--output", metavar="FILE", help="where to; - is stdout")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Write the page.
+        """Write the report.
 
         :raises UsageError: if an argument, the store or the file cannot be used
         """

@@ -78,7 +78,7 @@ def continued(options: dict[str, Any], is_file: bool) -> dict[str, Any]:
         return {**options, "overwrite": False}
     if options["format"] != "csv":
         return options
-    # A stream cannot be read to check for a header; the earlier part has written it.
+    # The header has been written with the earlier part; a stream cannot be read to check for it.
     return {**options, "item_export_kwargs": {**options["item_export_kwargs"], "include_headers_line": False}}
 
 

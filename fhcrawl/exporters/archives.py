@@ -106,7 +106,7 @@ def write(
     :param gaps: pseudo-entries for the subscription document
     :param tombstones: write a tombstone for each deleted entry, even if no archive contains the entry
     :return: the number of archives
-    :raises ExportError: if documents of another set in the folder have the names of this one's
+    :raises ExportError: if the folder contains documents of another set under the same names
     :raises OSError: if a document cannot be written
     """
     target.folder.mkdir(parents=True, exist_ok=True)
@@ -260,7 +260,7 @@ class ArchiveSet:
         if known is not None:
             if self._mark(element) == known.mark:
                 return None
-            # RFC 5005, 4.2; RFC 6721, 4: a deletion of the same time counts as newer.
+            # RFC 5005, 4.2; RFC 6721, 4: a deletion with the same time counts as newer.
             time = comparable(version.fields["updated"])
             if time and (time < known.time or (time == known.time and not known.mark)):
                 raise WriteAnewError

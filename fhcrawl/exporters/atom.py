@@ -1,4 +1,4 @@
-"""Feed documents in Atom (RFC 4287)."""
+"""Writes entries as Atom (RFC 4287)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Feed documents in RSS 2.0, with RFC 5005's extensions (appendix B), Dublin Core, content:encoded, Atom."""
+"""Writes entries as RSS 2.0 with extensions: RFC 5005 (appendix B), Dublin Core, content:encoded, Atom."""
 
 from __future__ import annotations
 

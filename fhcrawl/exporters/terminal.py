@@ -19,12 +19,12 @@ class Terminal(io.RawIOBase):
         return True
 
     def write(self, octets: Any) -> int:
-        """Write UTF-8."""
+        """Write UTF-8, with unprintable characters escaped."""
         text = bytes(octets).decode("utf-8", "backslashreplace").replace("\r\n", "\n")
         self._file.write("\n".join(map(escaped, text.split("\n"))).encode())
         return len(octets)
 
 
 def shown(file: Any) -> Any:
-    """Return the file for an exporter: a `Terminal` if it is one, else the file itself."""
+    """Return a file for an exporter, wrapped in `Terminal` if it is a terminal."""
     return Terminal(file) if file.isatty() else file

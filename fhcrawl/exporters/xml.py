@@ -19,7 +19,7 @@ class Generator(XMLGenerator):
 
     # XML 1.0, 2.11: a parser normalises U+000D to a line feed unless it is a character reference.
     def characters(self, content: str) -> None:
-        """Write a text."""
+        """Write text."""
         first, *others = cleaned(content).split("\r")
         super().characters(first)
         for text in others:

@@ -55,7 +55,7 @@ class Stretch:
 
     @property
     def is_gap(self) -> bool:
-        """Whether entries of the documents are missing."""
+        """Whether a document has not been read, or has lost entries."""
         return any(state != State.PROCESSED.value for state in self.states) or self.first.lost_entries > 0
 
     @classmethod

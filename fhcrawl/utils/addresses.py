@@ -201,7 +201,7 @@ class AllowedHosts:
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> AllowedHosts:
-        """Read the entries of FHCRAWL_ALLOWED_PRIVATE_HOSTS.
+        """Parse the entries of FHCRAWL_ALLOWED_PRIVATE_HOSTS.
 
         :raises ArgumentError: if one is no host, host:port, address or network
         """

@@ -25,9 +25,9 @@ NOT_OPENED = frozenset({errno.ELOOP, errno.EISDIR, errno.ENXIO})  # a link, a fo
 _LOCKED: set[Path] = set()
 
 
-# The lock is a file in the folder of the file: every process that replaces the file writes in that folder,
-# wherever it is mounted. A lock on the file itself would be lost whenever the file is replaced; one on the
-# folder would make exports to different files of it wait for each other. It is removed before it is released.
+# The lock is a separate file in the same folder, where every process that replaces the file can write, on any
+# mount. A lock on the file itself would be lost when the file is replaced; one on the folder would make
+# exports to different files wait for each other. The lock file is removed before the lock is released.
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Lock a file against other exports; create its folder if it does not exist.

@@ -82,7 +82,7 @@ class Captures:
         self._database.executescript(TABLES)
 
     def close(self) -> None:
-        """Remove the database."""
+        """Close the database, which deletes it."""
         self._database.close()
 
     def build(self) -> int:
@@ -125,7 +125,7 @@ class Captures:
 
 
 def _name(url: str) -> str:
-    """Return a URL without scheme: old captures are often of http: where the document is at https: now."""
+    """Return a URL without scheme and default port: old captures may be of http: instead of https:."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -131,7 +131,7 @@ class WarcFiles:
         self._file: WarcFile | None = None
 
     def append(self, response: Response, request: Request, headers: dict[str, str]) -> Capture:
-        """Write a response and its request; parameters and errors are those of `WarcFile.append`."""
+        """Write a response and its request to the current file; see `WarcFile.append`."""
         if self._file is None:
             self._file = self._next()
         capture = self._file.append(response, request, headers)
