@@ -30,7 +30,7 @@ FHCRAWL_LEASE_SECONDS = 300
 FHCRAWL_EXPORT_SECONDS = 60 * 60
 # Name of the job of this process; the processes of a job share feeds. None: this process shares no feeds.
 FHCRAWL_JOB: str | None = None
-# Maximum number of archives (or documents of a list), and of pages, to fetch for a feed in a run; 0: no limit.
+# Maximum number of archives (or documents of a list) and of pages to fetch for a feed in a run; 0: no limit.
 FHCRAWL_MAX_ARCHIVES = 100_000
 FHCRAWL_MAX_PAGES = 1_000
 

@@ -301,10 +301,7 @@ def _instead_of(name: str) -> str:
 
 
 def check_switch(settings: BaseSettings, name: str) -> None:
-    """Check a setting that is a Boolean.
-
-    :raises ArgumentError: if its value is no Boolean
-    """
+    """:raises ArgumentError: if the value of a setting is no Boolean"""
     try:
         settings.getbool(name)
     except ValueError:
