@@ -198,4 +198,7 @@ def _request(request: Request, step: DocumentRef, via: str | None) -> Request:
     # What the page says that has led here is nothing to a farther one.
     newer = context.newer if context.requested_url == step.url else None
     context = replace(context, requested_url=step.url, position=step.position, via=via, newer=newer)
+    # Behind archives that are read there may be a page. That stays one: it may change.
+    if step.role is Role.PAGE:
+        context = replace(context, role=Role.PAGE, left_over=True)
     return with_context(request, context, **request_target(step.url, context.walk), meta=meta)
