@@ -36,7 +36,7 @@ REFUSED = "ask its publisher for access"
 
 
 class Retry(Enum):
-    """When a feed is polled for a missing document, even if it is not due by its schedule."""
+    """When to poll a feed again for a missing document, even if it is not due by its schedule."""
 
     SOON = "as soon as the user's limits allow"
     LATER = "once it has been missing for half as long again"

@@ -22,7 +22,7 @@ INCREMENTAL = {"1": True, "true": True, "0": False, "false": False}
 
 
 class History(NamedTuple):
-    """Fields of a FeedDocument, under the same names."""
+    """The fields of a FeedDocument with the same names."""
 
     links: dict[str, str]
     other_links: dict[str, list[str]]

@@ -45,8 +45,8 @@ class Number(str):
 class Json(NamedTuple):
     """A JSON object.
 
-    :param members: all members except for `items` if that is an array
-    :param items: the elements of `items`, at most one more than there may be entries; LONG for one with a
+    :param members: all members except `items`, if that is an array
+    :param items: the elements of `items`, at most one more than the limit of entries; LONG for one with a
         text that is too long; None if `items` is no array
     :param lost: number of items in earlier members named `items`, which are not read
     """

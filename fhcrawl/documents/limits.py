@@ -88,7 +88,7 @@ def check_tree(root: _Element, bounds: Bounds) -> None:
 
 
 def may_have_more(parent: _Element, bounds: Bounds) -> bool:
-    """Return whether an element may have too many children, or children with too many levels."""
+    """Return whether an element may exceed the limits of entries or levels, so that it must be checked."""
     return bounds.depth < PARSER_DEPTH or len(parent) > bounds.entries
 
 

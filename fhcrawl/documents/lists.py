@@ -43,7 +43,7 @@ class DocumentList:
 
 
 def is_folder(url: str, content_type: str | None) -> bool:
-    """Whether a document is the list of the files of a folder."""
+    """Return whether a document is the list of a folder's files."""
     return content_type == URI_LIST and url.startswith("file:")
 
 

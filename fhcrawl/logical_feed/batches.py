@@ -17,7 +17,7 @@ class CommitBatch:
     """The processed entries of a document, to be stored.
 
     :param stored: the newest stored versions of the document's entries, by id
-    :param winners: the same, updated by this document's versions that are newer
+    :param winners: the newest versions so far, in the store or in this document, by id
     :param pieces: number of batches of the document that have begun to be yielded; 1 for a small document
     :param accepted: entries to be stored, by id: the version and its fields
     :param written: accepted entries of earlier batches, already stored, by id, without originals

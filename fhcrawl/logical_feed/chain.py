@@ -157,7 +157,7 @@ def subscription_relation(document: FeedDocument, quirks: FeedQuirks = PLAIN) ->
     # RFC 5005, 4: "current - A URI that, when dereferenced, returns a feed document containing the most
     # recent entries in the feed." Publishers do not all write fh:archive; only an archive has one after it.
     if document.archive or "next-archive" in links:
-        # Feed of multipart pages: "A page with a `next` link is immutable"; the newest is at the end of them.
+        # Feed of multipart pages: "A page with a `next` link is immutable"; the last one leads to the newest.
         return "next-archive" if document.format == "multipart" and "current" not in links else "current"
     # RFC 5005, 3: only a document with a `previous` link is not the first of its series.
     return "first" if "previous" in links and "prev-archive" not in links else None

@@ -1,4 +1,4 @@
-"""Whether a document joins its neighbours: the snapshot before it, or the newer multipart page."""
+"""Checks whether a document joins its neighbours: the snapshot before it, or the newer multipart page."""
 
 from __future__ import annotations
 

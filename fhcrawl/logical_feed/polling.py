@@ -1,4 +1,4 @@
-"""When a feed is due, by its server's headers, its document's schedule, and how often it has changed.
+"""Computes when a feed is due, by its server's headers, its document's schedule, and its past changes.
 
 Pure: values in, values out; the time of the last poll serves as the clock. Times are ISO 8601 in UTC ending
 in `Z`, in whole seconds, so that they can be compared as strings.

@@ -45,7 +45,7 @@ class Fetch:
 
     :param feed: URL of the subscription document, as the user gave it
     :param key: the document's key in the store: its requested URL, or the deltafetch_key
-    :param requested_url: URL that was asked for
+    :param requested_url: URL of the request
     :param url: URL of the response, after redirects
     :param fetched: when it was fetched, ISO 8601 in UTC; for a capture, when it was captured
     :param latest: latest time to take into account, comparable; default: a day after `fetched`

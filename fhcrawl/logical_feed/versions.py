@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents import Entry, FeedDocument, Tombstone
     from fhcrawl.logical_feed.chain import ChainPosition
 
-SEPARATOR = "\x1f"  # no character of XML
+SEPARATOR = "\x1f"  # not allowed in XML
 
 
 class Version(NamedTuple):

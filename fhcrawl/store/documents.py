@@ -70,7 +70,7 @@ class Documents(Repository):
     def find_end(self, feed: str, key: str, role: Role, run: int) -> ChainEnd | None:
         """Return the first document of a chain that is not processed, from a document on.
 
-        :param key: of the document to begin at
+        :param key: key of the document to begin at
         :param role: the role that the link gives to this document
         :param run: number of this crawl: a chain that reaches the subscription document read in it is a loop
         :return: None if the store does not have that document, or has it with another role
@@ -121,7 +121,7 @@ class Documents(Repository):
 
         The document counts as unread until `commit` is called.
 
-        :param is_first: no batch of it has been stored yet
+        :param is_first: whether no batch of it has been stored yet
         :raises LeaseError: if another crawl has taken the feed over
         """
         write = partial(Commit.write_piece, is_first=is_first)

@@ -73,7 +73,7 @@ def unread(connection: Connection, row: Row[Any] | None) -> DocumentRef | None:
 
 
 def unread_behind(connection: Connection, row: Row[Any]) -> DocumentRef | None:
-    """Return the same for the document after a row's."""
+    """Return the unread document after another one, as `unread` does; None if there is none."""
     behind = select(documents).where(documents.c.id == row.behind_id)
     return unread(connection, connection.execute(behind).first())
 
@@ -140,7 +140,7 @@ def replace(connection: Connection, feed_id: int, result: DocumentResult, kept: 
     return deleted
 
 
-# The id of a snapshot may begin with another one's and ':'. After the prefix, there are two positions.
+# A snapshot's id may begin with another one's and ':'. An entity's id is the prefix and two positions.
 def _earlier(feed_id: int, prefix: str) -> ColumnElement[bool]:
     """Return the condition that an entry is of a snapshot with another prefix."""
     is_snapshots = func.substr(entries.c.id, 1, len(NAMESPACE)) == NAMESPACE

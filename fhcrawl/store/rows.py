@@ -100,11 +100,11 @@ class Capture(NamedTuple):
 class Subscription:
     """The stored state of a feed, from which a walk begins.
 
-    :param location: where the subscription document is
+    :param location: URL of the subscription document
     :param walk: number of the walk that begins
     :param run: number of the crawl that the walk is part of
     :param behind: the older document that the subscription document linked to when it was last read
-    :param validated_url: URL whose response brought etag and last_modified; None for none
+    :param validated_url: URL whose response had etag and last_modified; None if there were none
     :param body_digest: digest of that document's bytes and of the way it was read; None if it is to be
         read again even if it is unchanged
     :param crawled: when that document was last read; None if it never was

@@ -198,7 +198,7 @@ def number_of(key: str) -> ScalarSelect[Any]:
 
 @lru_cache(STATEMENTS_REMEMBERED)
 def update_feed(names: tuple[str, ...], is_subscription: bool) -> Update:
-    """Return an UPDATE of columns of a feed, and on request of its subscription document's id."""
+    """Return an UPDATE of columns of a feed, and of its subscription document's id if wanted."""
     changed: dict[str, Any] = {name: bindparam(name, type_=feeds.c[name].type) for name in names}
     if is_subscription:
         changed["subscription_id"] = number_of("b_key")

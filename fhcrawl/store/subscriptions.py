@@ -142,14 +142,14 @@ def due(row: Row[Any]) -> str | None:
 
 
 def answer_row(result: DocumentResult) -> dict[str, object]:
-    """Return the columns of a feed for when it changes, by its server and its document."""
+    """Return the columns that say when a feed changes, by its server and its document."""
     fetch, schedule = result.fetch, result.update_schedule
     rhythm = None if schedule is None else json.dumps(schedule)
     return {"polled": fetch.fetched, "fresh_seconds": fetch.freshness_lifetime, "rhythm": rhythm}
 
 
 def plan_row(row: Row[Any], reasons: Iterable[Reason], limits: Limits) -> dict[str, object]:
-    """Return the columns of a feed for when it is due again; none if it was never polled: it is due now."""
+    """Return the columns that say when a feed is due again; {} if it was never polled: it is due now."""
     if row.polled is None:
         return {}
     poll = _poll(row)

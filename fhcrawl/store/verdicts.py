@@ -64,7 +64,7 @@ LIVE_ENTRIES = (
 
 
 def _losing_entries() -> Select[Any]:
-    """Return the statement for the documents of chains and lists that lost entries."""
+    """Return the statement for documents of chains and lists with entries that could not be kept."""
     links = chain(_starts)
     is_listed = documents.c.id.in_(select(links.c.id)) | (documents.c.role == Role.PART.value)
     losing = select(documents).where(_of_feeds, documents.c.lost_entries > 0, is_listed)

@@ -109,7 +109,7 @@ def read(
 
 # Page: "the subtype should be `mixed`, and a consumer must accept every other subtype".
 def is_multipart(content_type: str | None) -> bool:
-    """Whether the media type of a Content-Type header is multipart, of any subtype."""
+    """Return whether the media type of a Content-Type header is multipart, of any subtype."""
     return MULTIPART.match(content_type or "") is not None
 
 

@@ -65,7 +65,7 @@ LONGEST_BASE = 2083
 MOST_RELATIONS = 50_000
 # Characters; no server accepts more.
 LONGEST_URL = 10_000
-# Segments of the path of a base URL: resolving a reference takes time for each.
+# Segments of the path of a base URL: the time to resolve a reference grows with their number.
 MOST_SEGMENTS = 100
 LONGEST_LANGUAGE = 100
 

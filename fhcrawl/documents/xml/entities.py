@@ -114,7 +114,7 @@ def _doctype(body: bytes) -> tuple[int, int] | None:
 def _declared(doctype: bytes) -> Declared:
     tree: Any = etree.fromstring(doctype + b"<_/>", DECLARATIONS).getroottree()
     parameters = PARAMETER_ENTITY.findall(doctype)
-    # lxml copies the declarations in quadratic time: only if there are entities.
+    # lxml copies the declarations in quadratic time; without entities, this is not needed.
     entities = tree.docinfo.internalDTD.iterentities() if b"<!ENTITY" in doctype else ()
     contents = {each.name.encode(): each.content for each in entities}
     # A general entity may have the name of a parameter entity; lxml does not tell them apart.

@@ -88,7 +88,7 @@ class Parsed(NamedTuple):
         # The rest of the document is read in any case.
         is_last = not deque(entries, maxlen=1)
         if self.beyond is not None:
-            # If none was left out here, the caller reports that there are too many.
+            # If no entry was left out, the caller counts them and reports that there are too many.
             self.beyond.extend(deep if is_last or not deep else [*deep, limits.too_many(self.bounds)])
 
     def _with_few_namespaces(self, entries: Iterator[_Element], around: int) -> Iterator[_Element]:

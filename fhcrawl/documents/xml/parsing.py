@@ -162,7 +162,7 @@ def _is_in_place(entry: _Element, layout: Layout) -> bool:
     around = list(entry.iterancestors())
     if (entry.tag, *(element.tag for element in around)) not in layout.streamed:
         return False
-    # The first of several channels is the feed.
+    # If there are several channels, the first one is the feed.
     return all(first(outer, inner.tag) is inner for inner, outer in pairwise(around))
 
 
