@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a verdict is not `complete`: which document is missing, and since when.
+    """Why a verdict is not `complete`, because of which document, and since when.
 
-    :param url: URL of the missing document
+    :param url: URL of that document
     :param detail: for people: the rest of a sentence that begins with the URL
     :param since: ISO 8601 in UTC
     """
@@ -47,7 +47,7 @@ def verdict(feed: str, kind: Kind | None, since: str, gaps: Iterable[Reason]) ->
 
     :param kind: kind of the last subscription document; None if none has been read yet
     :param since: when that document was read, ISO 8601 in UTC
-    :param gaps: the documents that the feed links to and that could not be processed
+    :param gaps: reasons for missing documents and entries that the feed refers to
     """
     reasons = list(gaps)
     if kind is None or kind is Kind.SINGLE:

@@ -172,7 +172,7 @@ class Commit:
         """Write the document and its link to the older one."""
         failure = self._result.failure or unless_lost
         row = rows.document_row(self._feed_id, self._result, self._write_behind(), failure)
-        # The page before and the page after this commit count as unread: the link may have changed.
+        # The page that it linked to before counts as unread too: the link may change back.
         self._unread_page()
         self._unread_pages()
         self._upserts.document.execute(self._connection, row)

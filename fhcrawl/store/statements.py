@@ -284,7 +284,7 @@ def _unread(where: ColumnElement[bool]) -> Update:
 
 
 UNREAD_PAGE = _unread(_is_behind_key)
-# The subscription document linked to another page before, or no page links to this one at the moment.
+# An earlier subscription document may have linked to the page, or no document links to it at the moment.
 UNREAD_PAGES = _unread(_is_behind_subscription | documents.c.id.not_in(_leading))
 
 

@@ -102,8 +102,8 @@ class Upserts:
 
         :param also: columns to overwrite in any case
 
-        All columns are overwritten if the document was read in another role, say as an earlier subscription
-        document: its state in that role does not hold for the new one.
+        The state is overwritten if the document was read in another role, say as an earlier subscription
+        document: it does not hold for the new role.
         """
         new, other = statement.excluded, documents.c.role != statement.excluded.role
         columns = ("role", "state", "walk", "step", "reason", "detail", "since")
