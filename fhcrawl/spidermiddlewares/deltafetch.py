@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +13,11 @@ from scrapy import signals as scrapy_signals
 from fhcrawl import signals
 from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, with_context
 from fhcrawl.crawling.responses import request_target
-from fhcrawl.exceptions import LeaseError
+from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import must_follow
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
-from fhcrawl.utils.clock import now
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -70,10 +68,13 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     def spider_opened(self, spider: Spider) -> None:
         """Start anew, if that is asked for."""
         if self.reset or not self._enabled or getattr(spider, "deltafetch_reset", False):
-            for feed in getattr(spider, "feeds", ()):
-                # A feed that another crawl has is left alone, as the spider says.
-                with suppress(LeaseError):
-                    self._store.walks.forget(feed, now())
+            extension = StoreExtension.of(self._crawler)
+            try:
+                feeds = getattr(spider, "feeds", ())
+            except StoreError as error:
+                extension.fail(error)
+            else:
+                extension.forget(feeds)
 
     def document_committed(self, result: DocumentResult) -> None:
         """Count the documents that are marked."""
@@ -198,4 +199,7 @@ def _request(request: Request, step: DocumentRef, via: str | None) -> Request:
     # What the page says that has led here is nothing to a farther one.
     newer = context.newer if context.requested_url == step.url else None
     context = replace(context, requested_url=step.url, position=step.position, via=via, newer=newer)
+    # Behind archives that are read there may be a page. That stays one: it may change.
+    if step.role is Role.PAGE:
+        context = replace(context, role=Role.PAGE, left_over=True)
     return with_context(request, context, **request_target(step.url, context.walk), meta=meta)
