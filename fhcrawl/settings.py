@@ -86,7 +86,7 @@ FHCRAWL_DUE_MIN_SECONDS = 15 * 60
 FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
 
 # Whether an apostrophe is put before CSV cells that a spreadsheet would run as a formula. False: Python's csv
-# module reads the values of the feed.
+# module reads the cells back as the values of the feed.
 FHCRAWL_CSV_FORMULAS_ESCAPED = False
 
 # Hosts at private and other special addresses to which feeds may lead, besides their own host and port:

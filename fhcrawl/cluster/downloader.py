@@ -69,7 +69,7 @@ class Downloader(downloader.Downloader):
                 self._leave(host)
 
     async def _wait_for(self, host: str) -> None:
-        """:raises DownloadTimeoutError: after DOWNLOAD_TIMEOUT: two workers may wait for each other's hosts"""
+        """:raises DownloadTimeoutError: after DOWNLOAD_TIMEOUT; two workers may wait for each other"""
         extension = ClusterExtension.of(self.crawler)
         until = monotonic() + self._turn_seconds
         while host not in self._has and not extension.board.take_host(host):

@@ -50,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class DemoServer(ThreadingHTTPServer):
-    """A server that has a publisher."""
+    """The server, with the publisher whose documents it serves."""
 
     daemon_threads = True
 

@@ -205,7 +205,7 @@ def _name(files: list[WrittenFile]) -> None:
 def recover(store: Store, locked: Path | None = None) -> None:
     """Finish or cancel the deliveries of dead processes.
 
-    If one of its files has been renamed, the others are renamed too; else the changes are exported again.
+    If one file of a delivery has been renamed, the others are too; else its changes are exported again.
 
     :param locked: a file that this process has locked and will replace; deliveries to it are settled first,
         since they could not be after that

@@ -140,7 +140,7 @@ class Progress:
         self.total.documents += 1
 
     def lose(self, result: DocumentResult) -> None:
-        """Count a document that could not be fetched."""
+        """Count a document that could not be obtained."""
         self._end_document(result)
         self.problems += result.failure is not None and result.failure.state is not State.KNOWN
 
