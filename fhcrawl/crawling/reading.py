@@ -1,4 +1,4 @@
-"""From a document to its result: what it says of its feed, its entries and the way on, and what is wrong."""
+"""Makes the result of a document: its feed, its entries, the link to the older document, and its problems."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ BEYOND = {
 
 
 def beyond(kind: str, most: Bounds) -> DocumentFailure:
-    """Why a document is lost, or a part of it, that is beyond a bound (`limits.KINDS`)."""
+    """Return the failure of a document that exceeds a bound (`limits.KINDS`)."""
     return DocumentFailure(State.REFUSED, ReasonKind.LIMIT, BEYOND[kind].format(most))
 
 
 def unread(response: Response, error: NotAFeedError, most: Bounds) -> DocumentFailure:
-    """Why a document is lost that could not be read, or is none."""
+    """Return the failure of a response that could not be parsed, or is not a feed."""
     if error.bound:
         return beyond(error.bound, most)
     if error.kind is ReasonKind.LIMIT:
@@ -76,16 +76,16 @@ def unread(response: Response, error: NotAFeedError, most: Bounds) -> DocumentFa
 
 
 def is_snapshot(fetch: Fetch, response: Response) -> bool:
-    """Whether the index of a snapshot that the feed goes on from was asked for."""
+    """Return whether the request was for the index of the snapshot that the feed continues."""
     return fetch.requested_url == context_of(response).walk.options.snapshot
 
 
 def list_result(
     fetch: Fetch, response: Response, listed: DocumentList, unread: int
 ) -> tuple[DocumentResult, DocumentRef | None]:
-    """Return what a list of documents quirks, and the first of them that is to be read.
+    """Return the result of a list of documents, and the first document to request; None if all are processed.
 
-    :param unread: position of the first that is not processed
+    :param unread: position of the first document that is not processed
     """
     if fetch.role is Role.INDEX and listed.created_at is None:
         url = printable(fetch.requested_url)
@@ -108,16 +108,16 @@ def list_result(
 
 
 def snapshot_page(fetch: Fetch, document: FeedDocument) -> FeedDocument:
-    """A document that a list names; its own links say nothing."""
+    """Return a document that a list names without its own links, which are not followed."""
     if snapshot.prefix_of(fetch.key) is not None:
         return snapshot.page(document, fetch.key)
     return replace(document, links={}, other_links={})
 
 
 class Elsewhere(NamedTuple):
-    """Where a subscription document is, as another document says.
+    """The URL of a subscription document that another document names.
 
-    :param failure: what was wrong with that one, or with those that have led to it
+    :param failure: what was wrong with that other document, or with documents before it
     """
 
     url: str
@@ -125,19 +125,19 @@ class Elsewhere(NamedTuple):
 
 
 def elsewhere(fetch: Fetch, response: Response, document: FeedDocument, limit: int) -> Elsewhere | None:
-    """Return where the subscription document is, if this is an archive document or a later page.
+    """Return where the subscription document is, if this is an archive document or a page after the first.
 
     :param limit: how many pages of a multipart feed are followed to the newest one; 0 is no limit
     """
     context = context_of(response)
     own, quirks = (fetch.requested_url, fetch.url), responses.quirks_of(context.walk.options)
     current = logical_feed.subscription_link(document, quirks)
-    # Where a feed has moved for good may be an archive by now, and the feed have moved on from where it was.
+    # The target of a permanent redirect may be an archive by now; the user's URL is requested then.
     if current is None and not document.complete and logical_feed.is_archive(document, own, quirks):
         current = fetch.feed
     if fetch.role is not Role.SUBSCRIPTION or current is None or current in own or context.is_last:
         return None
-    # The pages of a multipart feed lead to the newest one after the other, and may do so in a circle.
+    # Each page of a multipart feed links to the next newer one; these links may form a loop.
     most = limit if current == document.links.get("next-archive") else REFERRALS
     number, mark = (0, None) if context.referral is None else (context.referral.number, context.referral.mark)
     is_far = bool(most) and number >= most
@@ -148,31 +148,31 @@ def elsewhere(fetch: Fetch, response: Response, document: FeedDocument, limit: i
 
 
 def referral(response: Response, found: Elsewhere) -> Referral:
-    """What the request for a subscription document that is elsewhere carries."""
+    """Return the referral for the request for a subscription document that another document names."""
     before = context_of(response).referral
     number = 1 if before is None else before.number + 1
-    # Brent's algorithm: whatever the circle, one of the marks is in it.
+    # Brent's algorithm: for a loop of any length, one of the marks lies in the loop.
     is_marked = number & (number - 1) == 0
     return Referral(number, found.url if before is None or is_marked else before.mark, found.failure)
 
 
 def _loss_of(response: Response) -> DocumentFailure | None:
-    # What is cut off may still be well-formed: comments, or checksums, stand at the end.
+    # A body that is cut off may still be well-formed: comments or checksums may be at its end.
     if "dataloss" in response.flags:
         return DocumentFailure(State.FAILED, ReasonKind.CUT_OFF, "comes incomplete, or with a wrong checksum")
     return _loss_on_the_way(response)
 
 
 def _loss_on_the_way(response: Response) -> DocumentFailure | None:
-    """What was wrong with the documents that have led to a subscription document."""
+    """Return what was wrong with the documents that led to a subscription document."""
     before = context_of(response).referral
     return None if before is None else before.loss
 
 
 class ReadDocument(NamedTuple):
-    """What a document says, with its entries.
+    """A parsed document and its result.
 
-    :param versions: the version that each entry is, in document order; None for those that count for nothing
+    :param versions: the version of each entry, in document order; None for entries that are left out
     """
 
     document: FeedDocument
@@ -181,7 +181,7 @@ class ReadDocument(NamedTuple):
 
 
 def read_document(fetch: Fetch, response: Response, document: FeedDocument, most: Bounds) -> ReadDocument:
-    """Return what a document says of its feed, its entries and the way on."""
+    """Return a document with its result: the feed, its entries, and the link to the older document."""
     walk = context_of(response).walk
     quirks = responses.quirks_of(walk.options)
     failure = _beyond(document, most) or _loss(fetch, document, quirks) or _loss_of(response)
@@ -190,7 +190,7 @@ def read_document(fetch: Fetch, response: Response, document: FeedDocument, most
     moved_to = _moved_to(fetch, response, document)
     counts = _compare(fetch, response, document)
     if _loss_on_the_way(response):
-        # The next run looks again at what has led here.
+        # The next run requests the user's URL again.
         fetch = replace(fetch, location=fetch.feed)
     versions, size = _versions(fetch, document, since)
     responses.note_growth(response, size)
@@ -222,9 +222,9 @@ def read_document(fetch: Fetch, response: Response, document: FeedDocument, most
 def _older(
     fetch: Fetch, document: FeedDocument, quirks: FeedQuirks, since: str, failure: DocumentFailure | None
 ) -> tuple[Link | None, DocumentFailure | None]:
-    """Return the link to the next older document, and what is wrong, if the walk ends at a snapshot.
+    """Return the link to the next older document, and the failure; the walk ends where the snapshot begins.
 
-    :param since: when the snapshot was made that the feed goes on from; '' for none
+    :param since: when the snapshot was made that the feed continues; '' for none
     """
     older = logical_feed.older_document(document, (fetch.requested_url, fetch.url), quirks)
     if since and logical_feed.reaches(document, since):
@@ -243,7 +243,7 @@ def _moved_to(fetch: Fetch, response: Response, document: FeedDocument) -> str |
 
 
 def _compare(fetch: Fetch, response: Response, document: FeedDocument) -> Counter[str]:
-    """Compare a page with the newer one that has led to it; return how often they disagree, for the stats."""
+    """Compare a page with the newer page that links to it; return stats of the contradictions."""
     newer = context_of(response).newer
     if newer is None or document.format != "multipart":
         return Counter()
@@ -253,7 +253,7 @@ def _compare(fetch: Fetch, response: Response, document: FeedDocument) -> Counte
 
 
 def _of_subscription(result: DocumentResult, response: Response, document: FeedDocument) -> DocumentResult:
-    # RFC 5005, 2; a document that is not whole and valid deletes nothing.
+    # RFC 5005, 2; an incomplete or invalid document deletes no entries.
     mended = any(problem.kind == "repaired" for problem in document.problems)
     is_state = document.complete and not result.lost_entries and not mended and result.failure is None
     return replace(
@@ -293,7 +293,7 @@ def _loss(fetch: Fetch, document: FeedDocument, quirks: FeedQuirks) -> DocumentF
         if is_older:
             detail = "is an archive document or a page, and the newest document could not be found from it"
             return DocumentFailure(State.INVALID, ReasonKind.NO_CURRENT, detail)
-    # The chain of a capture is not the feed's.
+    # The links of a capture do not belong to the feed's chain today.
     others = None if fetch.role is Role.CAPTURE else older_contradiction(document, quirks)
     return _contradictory(others) if others else _unresolved(document)
 
@@ -308,9 +308,9 @@ def _contradictory(links: Contradiction) -> DocumentFailure:
 
 
 def _versions(fetch: Fetch, document: FeedDocument, since: str) -> tuple[list[Version | None], int]:
-    """The version that each entry is, None if it has no id, or is from before a snapshot; and `_inherited`.
+    """Return the version of each entry, None without an id or before a snapshot; and the sum of `_inherited`.
 
-    What comes in pieces is too much to be kept: it has no original.
+    The entries of a document in pieces are too large to keep in memory: their versions have no original.
     """
     is_whole = not isinstance(document.entries, EntryBatches)
     versions: list[Version | None] = []
@@ -327,9 +327,9 @@ def _versions(fetch: Fetch, document: FeedDocument, since: str) -> tuple[list[Ve
     return versions, inherited
 
 
-# Each link in some octets of a document may have a base of 2,000, and each entry the feed's authors.
+# A link of a few octets may be resolved against a base of 2,000, and each entry may take the feed's authors.
 def _inherited(entry: Entry) -> int:
-    """How many characters an entry has in what can come from elsewhere in its document."""
+    """Return how many characters are in fields that an entry can take from other parts of its document."""
     enclosures = sum(len(enclosure["url"]) for enclosure in entry.enclosures) if entry.enclosures else 0
     return len(entry.link or "") + sum(map(len, entry.authors)) + enclosures
 
@@ -341,8 +341,8 @@ def _deletions(fetch: Fetch, document: FeedDocument) -> list[Version]:
     ]
 
 
-# When a document was captured is known: what it says of later times never counts. A walk knows only what the
-# machine's clock says, which may be corrected.
+# The date of a capture is known: times in it that are later never count. A walk compares with the machine's
+# clock, which may be corrected.
 def _version(
     fetch: Fetch, entry_id: str, claimed: Order, digest: str, original: bytes | None = None
 ) -> Version:
@@ -352,7 +352,7 @@ def _version(
 
 
 def _uncounted(fetch: Fetch, versions: Iterable[Version]) -> str | None:
-    """The earliest time in a document that does not count yet; None for a capture, which no walk reads."""
+    """Return the earliest time in a document that is too far in the future to count; None for a capture."""
     if fetch.role is Role.CAPTURE:
         return None
     claimed = (version.claimed for version in versions if version.claimed is not None)
@@ -360,11 +360,11 @@ def _uncounted(fetch: Fetch, versions: Iterable[Version]) -> str | None:
 
 
 def items(pending: PendingDocument, read: ReadDocument) -> Iterator[EntryVersion]:
-    """The entries of a document that is being committed."""
+    """Yield the items of a document that is being committed."""
     numbered = iter(read.versions)
     for piece in batches_of(read.document.entries):
         pending.batch.pieces += 1
-        # Where a piece ends, no version may be taken: they come second.
+        # The versions come second: zip() takes none of them when a piece has ended.
         for entry, version in zip(piece, numbered, strict=False):
             if version is not None:
                 yield _item(pending, read.result, version, entry)
@@ -395,7 +395,7 @@ def _item(pending: PendingDocument, result: DocumentResult, version: Version, en
 
 
 def log_problems(result: DocumentResult, document: FeedDocument) -> None:
-    """Say what is wrong with a document and its entries: a sentence for each kind of fault."""
+    """Log the problems of a document and its entries, one line for each kind."""
     url = printable(result.fetch.requested_url)
     if result.failure is not None:
         logger.warning("%s %s", url, result.failure.detail)
