@@ -26,7 +26,8 @@ class OctetsMiddleware:
 
     The size of a response is that of its body, compressed or decompressed, or of its entries with what they
     take from the head (`responses.note_growth`), whichever is larger. Redirects, failed attempts and
-    prefetched documents count too. Captures do not: they are the user's files, read again in each run. The first document after the subscription document is always fetched, so that each run makes progress.
+    prefetched documents count too. Captures, which are the user's files and are read in each run, do not. The
+    first document after the subscription document is always fetched, so that each run makes progress.
     """
 
     def __init__(self, most: int) -> None:

@@ -234,8 +234,8 @@ class PrefetchMiddleware:
             return False
         return self._has_slot_room(key, slot)
 
-    # One may wait for its turn, so that the host is never idle; more would delay the walk's requests, and might
-    # be sent after the end of the chain.
+    # One may wait in the slot, so that the host is never idle; more would delay the walk's requests, or be
+    # sent after the end of the chain.
     def _has_slot_room(self, key: str, slot: Slot) -> bool:
         on_the_way = sum(
             not ahead.task.done() and ahead.request not in slot.active and self._slot_key(ahead) == key
