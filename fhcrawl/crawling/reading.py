@@ -222,7 +222,7 @@ def read_document(fetch: Fetch, response: Response, document: FeedDocument, most
 def _older(
     fetch: Fetch, document: FeedDocument, quirks: FeedQuirks, since: str, failure: DocumentFailure | None
 ) -> tuple[Link | None, DocumentFailure | None]:
-    """Return the link to the next older document, and the failure; the walk ends where the snapshot begins.
+    """Return the link to the next older document, and the failure; the walk ends at the snapshot's time.
 
     :param since: when the snapshot was made that the feed continues; '' for none
     """

@@ -157,7 +157,7 @@ def older_document(
 
 
 def known_older_document(fetch: Fetch, response: Response, older: OlderDocument) -> Request:
-    """Return the request for the next unread document behind an unchanged subscription document."""
+    """Return the request for the next unread document of a chain; the subscription document is unchanged."""
     walk = context_of(response).walk
     # An archive keeps its position; a page gets the position in the walk that reads it.
     is_page = older.role is Role.PAGE

@@ -63,8 +63,8 @@ class PolitenessMiddleware:
         agent = self._crawler.settings["USER_AGENT"] or ""
         if not CONTACT.search(agent) and not _stays_here(spider):
             logger.warning(
-                "USER_AGENT has no contact for the servers' administrators: write, for example, "
-                "-s USER_AGENT='%s (+%s)', or set it in settings.py",
+                "USER_AGENT names nobody whom a server's people could ask: write -s USER_AGENT='%s (+%s)', "
+                "say, or set it in settings.py",
                 agent.partition(" ")[0],
                 "https://example.org/who-crawls",
             )

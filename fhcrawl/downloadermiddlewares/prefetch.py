@@ -306,10 +306,7 @@ def _is_same(one: Request, other: Request) -> bool:
 
 
 def _send(ahead: PrefetchedRequest) -> None:
-    """Mark a request as sent.
-
-    :raises IgnoreRequest: if the walk does not need it any more
-    """
+    """Mark a request as sent; raise IgnoreRequest if the walk does not need it any more."""
     if not ahead.is_wanted:
         raise IgnoreRequest("nobody will ask for it any more")
     ahead.is_sent = True

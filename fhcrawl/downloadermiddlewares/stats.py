@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class DownloaderStats(stats.DownloaderStats):
     """Counts a prefetched response once: Scrapy's would count it again when the walk requests it."""
 
-    def process_response(  # type: ignore[override]  # Scrapy's has an argument that nobody may pass
+    def process_response(  # type: ignore[override]  # Scrapy's still takes a spider
         self, request: Request, response: Response
     ) -> Request | Response:
         """Count a response unless it was prefetched, and counted then."""

@@ -32,7 +32,7 @@ MOST_ENCODINGS = 3
 # Idle connections, which Twisted keeps for 240 seconds. With many hosts, a process that may have 1024 files
 # open, as is usual, could open no more connections, nor its store.
 MOST_IDLE = 250
-# Idle connections may use one of so many shares of the files that a process may have open.
+# The number of files that a process may have open is divided by this; idle connections may use one share.
 SHARES = 4
 
 
@@ -69,7 +69,7 @@ def _check_encodings(response: Response) -> None:
     number = encodings.count(b",") + 1
     if number > MOST_ENCODINGS:
         raise HeadersTooLarge(f"is compressed {number} times over")
-    # Unknown codings are ignored. Scrapy cannot decode octets that are not ASCII; text, it encodes.
+    # Scrapy ignores unknown codings, but decodes the header as UTF-8, and encodes text as UTF-8.
     if not encodings.isascii():
         response.headers["Content-Encoding"] = encodings.decode("latin-1")
 

@@ -108,10 +108,7 @@ class CheckedFactory(BoundedFactory):
         self._allowed = allowed
 
     def buildProtocol(self, addr: Any) -> Any:  # noqa: N802
-        """Check the address of the peer, and return a protocol.
-
-        :raises RefusedUrl: if the address is not allowed
-        """
+        """Return a protocol; raise RefusedUrl if the address of the peer is not allowed."""
         check(self._allowed, addr.host, addr.port)
         return super().buildProtocol(addr)
 

@@ -195,10 +195,7 @@ class ReaderExtension:
 
 
 def _read_here(job: Job) -> FeedDocument | DocumentList:
-    """Parse a document in this process.
-
-    :raises NotAFeedError: also if the entries of a large document cannot be written to a file
-    """
+    """Parse a document in this process; raise NotAFeedError also if its entries cannot be spooled."""
     try:
         return parser.read(job)
     except OSError as error:

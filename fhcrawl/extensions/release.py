@@ -36,10 +36,7 @@ class ReleaseExtension:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the signals of the spider.
-
-        :raises NotConfigured: in a cluster
-        """
+        """Connect to the signals of the spider; raise NotConfigured in a cluster."""
         if crawler.settings["FHCRAWL_JOB"]:
             raise NotConfigured
         extension = cls(crawler)

@@ -79,10 +79,7 @@ class StoreExtension:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Open the store, and begin a run.
-
-        :raises StoreError: if the store cannot be opened
-        """
+        """Open the store, and begin a run; raise StoreError if the store cannot be opened."""
         settings = crawler.settings
         store = open_store(settings)
         run = store.begin_run(settings["FHCRAWL_JOB"], settings.getint("FHCRAWL_LEASE_SECONDS"))
