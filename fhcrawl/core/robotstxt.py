@@ -15,7 +15,7 @@ LARGEST = 500 * 1024
 
 
 class BoundedRobotParser(ProtegoRobotParser):
-    """Parses the beginning of a robots.txt: 32 MiB block Scrapy's parser for 15 seconds and take 1.5 GB."""
+    """Parses the beginning of a robots.txt: 32 MiB would block the crawl for 15 seconds, and take 1.5 GB."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:
