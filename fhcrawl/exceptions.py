@@ -1,4 +1,4 @@
-"""Everything that fhcrawl raises."""
+"""The exceptions of fhcrawl."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 class FhcrawlError(Exception):
-    """The root of fhcrawl's exceptions; `str()` of one is a sentence for the user."""
+    """The base class of fhcrawl's exceptions; `str()` returns a sentence for the user."""
 
 
 class NotAFeedError(FhcrawlError):
-    """A response body that is no feed document at all; `str()` says what it is instead.
+    """A response body is not a feed document; the message names what it is instead.
 
-    :param kind: of the reason; `LIMIT` if it is beyond a bound, or the feed's time was over
-    :param feeds: absolute URLs of the feeds that an HTML page names
-    :param bound: one of `fhcrawl.documents.limits.KINDS`, or ''
+    :param kind: kind of the reason; `LIMIT` if a limit was exceeded, or the feed's time is over
+    :param feeds: absolute URLs of the feeds that an HTML page links to
+    :param bound: the limit: one of `fhcrawl.documents.limits.KINDS`, or ''
     """
 
     def __init__(self, kind: ReasonKind, message: str, feeds: Sequence[str] = (), bound: str = "") -> None:
@@ -29,24 +29,24 @@ class NotAFeedError(FhcrawlError):
         self.kind, self.feeds, self.bound = kind, feeds, bound
 
     def __reduce__(self) -> tuple[type[Self], tuple[ReasonKind, str, Sequence[str], str]]:
-        """What pickle needs, since it would call the class with the message alone."""
+        """Pickle all arguments: by default, only the message is kept."""
         return type(self), (self.kind, str(self), self.feeds, self.bound)
 
 
 class ArgumentError(FhcrawlError):
-    """A spider argument or a setting that cannot be used; says what to write instead."""
+    """A spider argument or a setting is invalid; the message names a valid one."""
 
 
 class ContextError(FhcrawlError):
-    """A request does not carry what one of a walk does; the sentence names the keys."""
+    """A request lacks the context of a walk; the message names the missing keys."""
 
 
 class StoreError(FhcrawlError):
-    """The store cannot be opened, read or written; the sentence names the cause."""
+    """The store cannot be opened, read or written; the message names the cause."""
 
 
 class LeaseError(StoreError):
-    """A feed or a delivery belongs to another crawl; the sentence says to which."""
+    """A feed or a delivery belongs to another crawl; the message names that crawl."""
 
 
 class BegunError(LeaseError):
@@ -54,12 +54,12 @@ class BegunError(LeaseError):
 
 
 class UnsettledError(LeaseError):
-    """An export of a feed was cut off, and nobody has made that good; until then nothing of it may change."""
+    """An export of a feed was interrupted and has not been recovered; until then the feed must not change."""
 
 
 class ClusterError(FhcrawlError):
-    """What the processes of a job share cannot be reached; the sentence names the cause."""
+    """The shared state of a job's processes cannot be reached; the message names the cause."""
 
 
 class ExportError(FhcrawlError):
-    """An export cannot be written; the sentence says where, and why."""
+    """An export cannot be written; the message names the place and the cause."""

@@ -1,4 +1,4 @@
-"""What the spider yields."""
+"""The items that the spider yields."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ FIELDS = [f.name for f in fields(EntryItem)]
 
 
 class EntryVersion(EntryItem):
-    """An entry on its way through the pipelines.
+    """An entry that passes through the item pipelines.
 
-    It knows the version that it is, and its document; neither is a field of the item, so that pipelines may
-    copy it, turn it into a dictionary or replace it by another EntryItem.
+    It refers to its version and its document; these are not fields of the item, so that pipelines may copy
+    it, turn it into a dictionary or replace it by another EntryItem.
     """
 
     version: Version
     pending: PendingDocument
 
     def __deepcopy__(self, memo: dict[int, Any]) -> EntryItem:
-        """A copy of the fields."""
+        """Return an EntryItem with a copy of the fields."""
         return EntryItem(**{name: deepcopy(getattr(self, name), memo) for name in FIELDS})

@@ -1,4 +1,4 @@
-"""The kinds of reasons why a document or a feed is not complete, and what each means."""
+"""The kinds of reasons why a document or a feed is not complete, with advice for each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-# What to do, where a line is too short for it or several kinds need the same.
+# Advice that is too long for a line, or shared by several kinds.
 ALLOW = "nothing, if you did not mean it; else name its host in FHCRAWL_ALLOWED_PRIVATE_HOSTS"
 BROKEN = "tell its publisher; the next run reads it again, and it counts once it is mended"
 DIED = (
@@ -36,7 +36,7 @@ REFUSED = "ask its publisher for access"
 
 
 class Retry(Enum):
-    """When a feed is polled again for what is missing, even if no news can be expected."""
+    """When to poll a feed again for a missing document, even if it is not due by its schedule."""
 
     SOON = "as soon as the user's limits allow"
     LATER = "once it has been missing for half as long again"
@@ -44,12 +44,12 @@ class Retry(Enum):
 
 
 class ReasonKind(str, Enum):
-    """A kind of reason; its value is the `kind` of the database and of `scrapy feeds --json`.
+    """A kind of reason; its value is `kind` in the database and in `scrapy feeds --json`.
 
-    `ReasonKind(value)` is never an error: other HTTP statuses and the kinds of other versions need no member.
+    `ReasonKind(value)` never fails: HTTP statuses and kinds of other versions need not be members.
 
-    :param advice: what to do about it: the rest of a sentence
-    :param is_gap: whether anything in particular is missing
+    :param advice: what the user can do: the rest of a sentence
+    :param is_gap: whether a known document or entry is missing
     """
 
     advice: str
@@ -105,7 +105,7 @@ class ReasonKind(str, Enum):
     OTHER = "other", "the next run asks again"
 
     def __new__(cls, value: str, advice: str = "", retry: Retry = Retry.LATER, is_gap: bool = True) -> Self:
-        """Make a member, whose value is the first of these."""
+        """Create a member whose value is the first argument."""
         kind = str.__new__(cls, value)
         kind._value_, kind.advice, kind.retry, kind.is_gap = value, advice, retry, is_gap
         return kind
@@ -121,10 +121,10 @@ class ReasonKind(str, Enum):
         return kind
 
     def __reduce_ex__(self, protocol: object) -> tuple[type[ReasonKind], tuple[str]]:
-        """What pickle needs, since some versions of Python would find a member by its name."""
+        """Pickle by value: some versions of Python would look a member up by its name."""
         return type(self), (self.value,)
 
     @classmethod
     def http(cls, status: int) -> ReasonKind:
-        """Return the kind of a response that is an error."""
+        """Return the kind for the HTTP status of an error response."""
         return cls(f"http-{status}")

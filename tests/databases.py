@@ -77,16 +77,16 @@ class Database:
             yield
             connection.exec_driver_sql("ROLLBACK")
 
-    def refuse(self, table: str, condition: str, sentence: str) -> None:
-        """Let every insertion of some rows fail."""
+    def refuse(self, table: str, condition: str, sentence: str, event: str = "INSERT") -> None:
+        """Let every insertion of some rows fail, or another event."""
         if not on_postgresql():
             fails = f"BEGIN SELECT RAISE(ABORT, '{sentence}'); END"
-            self.execute(f"CREATE TRIGGER broken BEFORE INSERT ON {table} WHEN {condition} {fails}")
+            self.execute(f"CREATE TRIGGER broken BEFORE {event} ON {table} WHEN {condition} {fails}")
             return
         self.execute(
             "CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS "
             f"$$ BEGIN RAISE EXCEPTION '{sentence}'; END $$",
-            f"CREATE TRIGGER broken BEFORE INSERT ON {table} FOR EACH ROW WHEN ({condition}) "
+            f"CREATE TRIGGER broken BEFORE {event} ON {table} FOR EACH ROW WHEN ({condition}) "
             "EXECUTE FUNCTION broken()",
         )
 

@@ -17,8 +17,8 @@ MONTHS = {
     "sept": 9,
 }
 
-# Names of zones that mean one offset, in hours and minutes as RFC 5322 writes them. EST to PDT are its
-# section 4.3; IST, for example, is missing because it means India, Ireland and Israel.
+# Names of zones with one offset, in hours and minutes as RFC 5322 writes them. EST to PDT are those of its
+# section 4.3; IST, for example, is missing because it is used in India, Ireland and Israel.
 ZONES = {
     name: offset
     for offset, names in {
@@ -51,7 +51,7 @@ ZONES = {
     for name in names.split()
 }
 
-# A weekday, in any language, is skipped: the date is enough.
+# A weekday, in any language, is skipped: the date suffices.
 WEEKDAY = re.compile(r"(?:[^\W\d_]+(?:[ -][^\W\d_]+)?)?\.?\s*,|[^\W\d_]+\.?(?=\s)")
 COMMENT = re.compile(r"\([^()]*\)")  # RFC 5322, 3.2.2
 
@@ -88,7 +88,7 @@ NUMBERS = (EXTENDED, ORDINAL, BASIC)
 NAMES = (MAIL, ASCTIME, AMERICAN)
 OFFSET = re.compile(r"([+-])([01]?\d|2[0-3])(?::?([0-5]\d))?(?![\d:])", re.ASCII)
 LONGEST = 100
-# The forms of nearly every feed, tried first: the other patterns take twice the time.
+# The formats of nearly every feed, tried first: the other patterns take twice the time.
 USUAL_TIME = r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)"
 USUAL_ZONE = r"([+-])([01]\d|2[0-3]):?([0-5]\d)"
 USUAL_EXTENDED = re.compile(rf"(\d{{4}})-(\d\d)-(\d\d)T{USUAL_TIME}(\.\d+)?(?:Z|{USUAL_ZONE})$", re.ASCII)
@@ -98,7 +98,7 @@ USUAL_MAIL = re.compile(
 
 
 def utc(text: str) -> str | None:
-    """Parse a time of RFC 3339 (RFC 4287, 3.3), of RFC 822 (RSS 2.0), or of a similar form.
+    """Return a time of RFC 3339 (RFC 4287, 3.3), RFC 822 (RSS 2.0) or a similar format in UTC.
 
     Returns None if a text is ambiguous (03/04/05) or no time. Fractions of a second are kept. A time without
     a zone is taken as UTC, and an incomplete date as its first moment.
@@ -192,18 +192,18 @@ def _offset(zone: str, strict: bool) -> timedelta | None:
     if match:
         sign, hours, minutes = match.groups("0")
         return timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == "-" else 1)
-    # RFC 5322, 4.3: other names "SHOULD be considered equivalent to '-0000'", and those of one letter too,
-    # because RFC 822 had their signs wrong. RFC 3339 has no names.
+    # RFC 5322, 4.3: other names "SHOULD be considered equivalent to '-0000'", and so should single letters,
+    # whose signs RFC 822 got wrong. RFC 3339 has no names.
     return None if strict or not zone.isalpha() else timedelta()
 
 
 def shift(time: str, seconds: float) -> str:
-    """Return a time of this module's form, moved by a number of seconds."""
+    """Return a time in this module's format, moved by a number of seconds."""
     moved = datetime.fromisoformat(time.rstrip("Z")) + timedelta(seconds=seconds)
     return f"{moved.isoformat()}Z"
 
 
 def elapsed(earlier: str, later: str) -> int:
-    """Return the whole seconds between two times of this module's form; negative if the first is later."""
+    """Return the whole seconds between two times in this module's format; negative if the first is later."""
     begin, end = (datetime.fromisoformat(time.rstrip("Z").partition(".")[0]) for time in (earlier, later))
     return round((end - begin).total_seconds())

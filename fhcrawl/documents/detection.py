@@ -1,4 +1,4 @@
-"""Reads a document in the format that its media type, its root element or its first brace tells."""
+"""Reads a document, in the format that its media type, root element or first character indicates."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def declared(content_type: str | None) -> tuple[str, str]:
 
 
 def boundary(content_type: str | None) -> str:
-    """Return the boundary of a multipart document; '' if it has none, or is no multipart document."""
+    """Return the boundary of a multipart document; '' if it has none, or is not multipart."""
     return multipart.parameter(content_type, "boundary") if multipart.is_multipart(content_type) else ""
 
 
@@ -60,7 +60,7 @@ class _Options(NamedTuple):
     entry_sink: EntrySink
 
     def within(self, entries: Iterable[Entry], beyond: list[Problem]) -> Sequence[Entry]:
-        """Pass the entries that are within the bounds to the sink; add a problem for others to `beyond`."""
+        """Pass the entries that are within the limits to the sink; add a problem for others to `beyond`."""
         return self.entry_sink(limits.within(entries, self.octets, self.bounds, beyond))
 
 
@@ -78,15 +78,15 @@ def read(
 
     :param body: the bytes of the response
     :param url: its URL; relative references are resolved against it
-    :param content_type: the Content-Type header; of its media type, only multipart and, for a `file:` URL,
-        the type of lists is used
-    :param links: the values of the Link headers; the document's own links come first
+    :param content_type: the Content-Type header; its media type is used only for multipart and, with a
+        `file:` URL, for a list of files
+    :param links: the values of the Link headers; the document's own links take precedence
     :param last_modified: the Last-Modified header: the update time of a multipart page
-    :param keep_originals: keep the XML or JSON of each entry; those of multipart have all in fields
-    :param bounds: what the document may hold; the rest is left out, with a problem of `limits.KINDS`
+    :param keep_originals: keep the XML or JSON of each entry; entities of multipart have it in their fields
+    :param bounds: limits of the document; the rest is left out, with a problem of `limits.KINDS`
     :param entry_sink: takes the entries while they are read, and returns them as a sequence
-    :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or XML or JSON of another kind;
-        if it has too many elements or values, or if it is a list of too many documents
+    :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or of no feed format;
+        if it has too many elements or values, or is a list of too many documents
     """
     if lists.is_folder(url, content_type):
         return lists.read_folder(body, bounds)
@@ -119,7 +119,7 @@ def _read_json(body: bytes, options: _Options) -> FeedDocument | DocumentList:
 
 def _read_xml(body: bytes, content_type: str | None, options: _Options) -> FeedDocument:
     charset = multipart.parameter(content_type, "charset") or None
-    # A large document is read without its whole tree, if possible.
+    # A large document is streamed, if possible.
     if len(body) >= parsing.LARGE:
         with suppress(XMLSyntaxError):
             if (parsed := parsing.begin_stream(body, charset, options.bounds, LAYOUT)) is not None:

@@ -16,10 +16,10 @@ EntrySink = Callable[[Iterable[Entry]], Sequence[Entry]]
 
 
 class EntryBatches(Sequence[Entry]):
-    """Entries of a large document, to be iterated over: only one batch of them is in memory at once.
+    """Entries of a large document: iteration keeps only one batch of them in memory.
 
-    :param read: yields the entries in batches, each time that it is called
-    :param number: how many entries there are
+    :param read: yields the entries in batches, on each call
+    :param number: number of entries
     """
 
     def __init__(self, read: Callable[[], Iterator[list[Entry]]], number: int) -> None:
@@ -62,5 +62,5 @@ def change_entries(entries: Sequence[Entry], change: Callable[[Entry], None]) ->
 
 
 def batches_of(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    """Yield entries in batches; those that are in memory are one batch."""
+    """Yield entries in batches; those in memory are one batch."""
     return entries.batches() if isinstance(entries, EntryBatches) else iter([entries])

@@ -25,15 +25,15 @@ class Vocabulary(NamedTuple):
     """The names of a format in one namespace.
 
     :param format: as in FeedDocument
-    :param namespace: of the format's own elements, in braces
-    :param entry: the tag of entries
-    :param fields: what reads the children of an entry, by their tags
-    :param dates: which of these are dates, as for `modules.unreadable_dates`
-    :param update_times: the tags of elements with the update time of the document, the best first
-    :param link: the tag of links, beside atom:link
+    :param namespace: namespace of the format's own elements, in braces
+    :param entry: tag of entries
+    :param fields: the readers of an entry's children, by tag
+    :param dates: the children that are dates, as for `modules.unreadable_dates`
+    :param update_times: tags of elements with the update time of the document, in order of precedence
+    :param link: tag of links, besides atom:link
     :param line: reads an element that holds one line
-    :param has_entries_anywhere: entries are read in any element of the document: RSS has no foreign markup
-        without a namespace, so that an item is meant as one
+    :param has_entries_anywhere: whether entries are read in any element of the document: foreign markup has
+        a namespace, so an RSS item without one is an entry anywhere
     """
 
     format: str
@@ -56,12 +56,12 @@ def read(
     problems: list[Problem],
     beside: Head | None = None,
 ) -> FeedDocument:
-    """Read the head section of a document whose entries are read.
+    """Read the head section of a document whose entries have been read.
 
-    :param head: the children of the head section, all of them
-    :param base: the base URL of the head section
-    :param problems: of the entries; those of the head section are added
-    :param beside: elements beside the head section: deleted entries, or entries of another format
+    :param head: all children of the head section
+    :param base: base URL of the head section
+    :param problems: problems of the entries; those of the head section are added
+    :param beside: siblings of the head section: deleted entries, or entries of another format
     """
     namespace = vocabulary.namespace
     for section in (head, beside or {}):
@@ -87,9 +87,9 @@ def read(
     )
 
 
-# RFC 4287, 6.3: foreign markup is no error. But an entry that stands where entries stand is meant as one.
+# RFC 4287, 6.3: foreign markup is no error. But an entry of another format is not meant as foreign markup.
 def _misplaced(section: Head, vocabulary: Vocabulary, tags: frozenset[str]) -> Iterator[_Element]:
-    """Yield the entries in a section that are not read, being of another format than the document."""
+    """Yield the entries of other formats in a section, which are not read."""
     if not vocabulary.has_entries_anywhere:
         yield from (child for tag in section if tag in tags for child in section[tag])
         return

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from w3lib.url import safe_url_string
 
-# The relations that a walk uses (RFC 5005, 3 and 4): two URLs of one of them contradict each other. Of other
+# The relations that a walk uses (RFC 5005, 3 and 4): two URLs of one of them are contradictory. Of other
 # relations (alternate, self, …) a document may have any number of links.
 HISTORY = frozenset({"prev-archive", "next-archive", "current", "next", "previous", "prev", "first", "last"})
 MOST_OTHERS = 10
@@ -45,7 +45,7 @@ class HeadLinks:
             self.others[relation] = [*others, url]
 
     def update(self, links: HeadLinks) -> None:
-        """Add links that rank behind the present ones."""
+        """Add links with a lower precedence than the present ones."""
         for relation, url in links.first.items():
             self.add(relation, url)
         for relation, others in links.others.items():
@@ -53,8 +53,8 @@ class HeadLinks:
                 self.add(relation, url)
 
 
-# RFC 3986, 6.2.2 and 6.2.3; RFC 9110, 4.2.3: URLs that differ in nothing else name one resource. With another
-# scheme, or a slash more, it is another one.
+# RFC 3986, 6.2.2 and 6.2.3; RFC 9110, 4.2.3: the URLs of one resource may differ in this. With another scheme
+# or an additional slash, they name different ones.
 @lru_cache(maxsize=16)
 def _spelling(url: str) -> str:
     """Normalise a URL: no default port, no needless escapes."""

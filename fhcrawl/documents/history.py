@@ -22,7 +22,7 @@ INCREMENTAL = {"1": True, "true": True, "0": False, "false": False}
 
 
 class History(NamedTuple):
-    """The fields of a FeedDocument of the same names."""
+    """The fields of a FeedDocument with the same names."""
 
     links: dict[str, str]
     other_links: dict[str, list[str]]
@@ -32,10 +32,10 @@ class History(NamedTuple):
 
 
 def read(head: Head, base: str, link: str = LINK) -> History:
-    """Read the children of a head section.
+    """Read the history elements of a head section.
 
-    :param base: its base URL
-    :param link: the tag of links, beside atom:link
+    :param base: base URL of the head section
+    :param link: tag of links, besides atom:link
     """
     linking = head.get(LINK, [])
     if link != LINK:
@@ -51,7 +51,7 @@ def read(head: Head, base: str, link: str = LINK) -> History:
         links.first,
         links.others,
         archive=ARCHIVE in head,
-        # A document that contradicts itself does not count as complete, because that deletes entries.
+        # A document with contradictory flags does not count as complete, because that would delete entries.
         complete=COMPLETE in head or (False in flags and not incremental),
         incremental=incremental,
     )

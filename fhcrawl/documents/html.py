@@ -24,7 +24,7 @@ FEED_TYPES = frozenset(
 )
 
 
-# Octets. A page takes many times its size in memory, and the links to feeds stand in its head.
+# Octets. A page takes many times its size in memory, and its head has the links to feeds.
 LONGEST_HEAD = 1024**2
 # Only the first one that can be fetched is used.
 MOST_FEEDS = 100
@@ -35,7 +35,7 @@ MOST_FEEDS = 100
 def feed_links(body: bytes, url: str) -> list[str]:
     """Return the absolute URLs of the first feeds that a page links to, in document order.
 
-    :param url: where the page came from; relative references are resolved against its base element, or this
+    :param url: URL of the page; without a base element, relative references are resolved against it
     """
     head = _Head()
     try:
@@ -47,7 +47,7 @@ def feed_links(body: bytes, url: str) -> list[str]:
     return [resolve(link["href"], base) for link in links if len(link["href"]) <= LONGEST_URL]
 
 
-# No tree is built: there, libxml2 searches all attributes of an element for each one that it adds.
+# No tree is built: libxml2 would search all attributes of an element for each one that it adds.
 class _Head:
     """A parser target that collects the href of the first base element, and the attributes of links."""
 

@@ -1,4 +1,4 @@
-"""Parses JSON within bounds; the items of large documents are decoded one by one."""
+"""Parses JSON within limits; the items of large documents are decoded one by one."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 
-# Characters. The items of a document that is longer are never all in memory.
+# Characters. The items of a longer document are never all in memory.
 LARGE = 8 * 1024**2
 SHORTEST_VALUE = len("0,")
 ITEMS = "items"
 QUOTED_ITEMS = f'"{ITEMS}"'
-# A string without escapes; else where a string begins, or an array or object begins or ends; other values.
+# A string without escapes; else a quote, a bracket or a brace; else another value.
 TOKEN = re.compile(r'"[^"\\]*"|["\[\]{}]|[^\s"\[\]{},:]+')
 SPACE = re.compile(r"[ \t\n\r]*")
 BEGIN, END = frozenset("[{"), frozenset("]}")
@@ -45,10 +45,10 @@ class Number(str):
 class Json(NamedTuple):
     """A JSON object.
 
-    :param members: all members except for `items` if that is an array
-    :param items: the elements of `items`, at most one more than there may be entries; LONG for one with a
+    :param members: all members except `items`, if that is an array
+    :param items: the elements of `items`, at most one more than the limit of entries; LONG for one with a
         text that is too long; None if `items` is no array
-    :param lost: how many an earlier `items` holds, which is not read
+    :param lost: number of items in earlier members named `items`, which are not read
     """
 
     members: Object
@@ -62,14 +62,14 @@ _decoder = JSONDecoder(parse_int=Number, parse_float=Number)
 def parse(body: bytes, bounds: Bounds) -> Json:
     """Parse a JSON document that begins with a brace.
 
-    Items of a large document are decoded when they are asked for, and may raise the same errors.
+    Items of a large document are decoded during iteration, which may raise the same errors.
 
-    :raises NotAFeedError: `not-json` if it is cut off or broken; `limits.TOO_MANY_ELEMENTS` if more values
-        would be in memory at once than may be
+    :raises NotAFeedError: `not-json` if it is truncated or malformed; `limits.TOO_MANY_ELEMENTS` if it
+        would have more values in memory at once than allowed
     """
     with _errors():
-        # RFC 8259, 8.1: JSON is UTF-8; browsers replace other bytes by U+FFFD. So do we in texts, but not in
-        # ids, which may differ in these bytes only.
+        # RFC 8259, 8.1: JSON is UTF-8; browsers replace other bytes by U+FFFD. So does this module in texts,
+        # but not in ids, which may differ in these bytes only.
         encoding = json.detect_encoding(body)
         text = body.decode(encoding, "surrogateescape" if encoding.startswith("utf-8") else "surrogatepass")
         if len(text) >= LARGE or text.count(QUOTED_ITEMS) > 1 or _may_have_more(text, bounds):
@@ -104,7 +104,7 @@ class _Scanner:
         self._text = text
         self._bounds = bounds
         self._position = 0
-        # The number of values that may still come outside of the items.
+        # The number of values that are still allowed outside of the items.
         self._left = bounds.elements
         self._has_long_text = False
 
@@ -218,6 +218,6 @@ class _Scanner:
 
     # RFC 8259, 7: a character takes six characters with one backslash at most, or twelve with two.
     def _is_longer(self, begin: int) -> bool:
-        """Whether a skipped text is longer than allowed, whatever is escaped in it."""
+        """Return whether a skipped text is longer than allowed, with any number of escapes."""
         escapes = self._text.count("\\", begin, self._position)
         return 2 * (self._position - begin) - 11 * escapes > 2 * self._bounds.text + 4

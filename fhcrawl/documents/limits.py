@@ -1,4 +1,4 @@
-"""Bounds of a document: what exceeds them is left out, and reported as a problem."""
+"""Limits of a document's size: entries that exceed them are left out, and reported as problems."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_ELEMENTS = "too-deep", "too-long", "too-many", "too-many-elements"
 TOO_MANY_DOCUMENTS = "too-many-documents"  # of a list
-# The kinds of problems that report an exceeded bound.
+# The kinds of problems that report an exceeded limit.
 KINDS = frozenset({TOO_DEEP, TOO_LONG, TOO_MANY, TOO_MANY_DOCUMENTS, TOO_MANY_ELEMENTS})
 # The limits of libxml2 (XML_ERR_RESOURCE_LIMIT): Bounds can only be lower.
 PARSER_DEPTH, PARSER_TEXT = 256, 10_000_000
 SHORTEST_MARKUP = len(b"&a;")
 PREDEFINED = (b"&amp;", b"&lt;", b"&gt;", b"&quot;", b"&apos;", b"&#")
 SHORTEST_ENTRY = len(b"{},")  # of JSON
-# Characters of text that an octet of a document can become: base64 has four for three octets, an absolute URL
-# has its base.
+# Characters of text per octet of a document: base64 has four for three octets, and a relative URL becomes
+# absolute.
 LONGEST_PER_OCTET = 2
 LIBXML2_SAYS = {"Excessive depth in document": TOO_DEEP, "Resource limit exceeded": TOO_LONG}
 
@@ -40,7 +40,7 @@ class Bounds(NamedTuple):
 
     :param entries: number of entries, of tombstones, and of documents of a list
     :param elements: number of elements (in JSON, values) that are in memory at once: of an entry, or of a
-        document that is not read in pieces
+        document that is not streamed
     :param depth: levels of elements in XML, at most PARSER_DEPTH
     :param text: characters of one field of an entry, at most PARSER_TEXT
     """
@@ -60,7 +60,7 @@ def kind_of_fault(fault: str, otherwise: str) -> str:
 
 
 def beyond(bound: str, message: str) -> NotAFeedError:
-    """The error for a document that is beyond a bound, one of `KINDS`."""
+    """Return the error for a document that exceeds a limit, one of `KINDS`."""
     return NotAFeedError(ReasonKind.LIMIT, message, bound=bound)
 
 
@@ -79,21 +79,21 @@ def check_markup(body: bytes, bounds: Bounds) -> None:
 
 
 def check_tree(root: _Element, bounds: Bounds) -> None:
-    """Check the elements that are in memory of a document that is read in pieces.
+    """Check the number of elements in memory while a document is streamed.
 
-    :raises NotAFeedError: if they are too many
+    :raises NotAFeedError: if there are too many
     """
     if _has_more(root, max=bounds.elements):
         raise beyond(TOO_MANY_ELEMENTS, f"it has more than {bounds.elements} elements at once")
 
 
 def may_have_more(parent: _Element, bounds: Bounds) -> bool:
-    """Whether an element may have too many children, or children with too many levels."""
+    """Return whether an element may exceed the limits of entries or levels, so that it must be checked."""
     return bounds.depth < PARSER_DEPTH or len(parent) > bounds.entries
 
 
 def is_deeper(root: _Element, bounds: Bounds) -> bool:
-    """Whether an element has too many levels, counted from the root."""
+    """Return whether an element has too many levels, counted from the root."""
     if bounds.depth >= PARSER_DEPTH:
         return False
     around = sum(1 for _ in root.iterancestors())
@@ -101,9 +101,9 @@ def is_deeper(root: _Element, bounds: Bounds) -> bool:
 
 
 def within(entries: Iterable[Entry], octets: int, bounds: Bounds, beyond: list[Problem]) -> Iterable[Entry]:
-    """Yield the entries of a document that are within the bounds.
+    """Yield the entries of a document that are within the limits.
 
-    :param entries: at most one more than there may be
+    :param entries: at most one more than the limit
     :param octets: the size of the document
     :param beyond: receives a problem for each entry that is left out
     """

@@ -11,8 +11,8 @@ from fhcrawl.documents.xml.elements import IANA_RELATION, resolve
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# RFC 8288, 3: link-value = "<" URI-Reference ">" *( OWS ";" OWS link-param ). Some producers leave the angle
-# brackets out, or one of them; then the target ends at a space, a comma or a semicolon.
+# RFC 8288, 3: link-value = "<" URI-Reference ">" *( OWS ";" OWS link-param ). Some producers omit the angle
+# brackets, or one of them; then the target ends at a space, a comma or a semicolon.
 SEPARATORS = re.compile(r"[\s,]*")
 TARGET = re.compile(r'<([^<>]*)>|<?([^\s;,<>"]+)')
 # RFC 8288, 3: link-param = token BWS [ "=" BWS ( token / quoted-string ) ]; B.3: a value without quotes goes
@@ -26,10 +26,10 @@ QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 def read(values: Iterable[str], url: str) -> HeadLinks:
     """Read the links of Link headers.
 
-    Fragments are dropped: URLs that differ only in them name one document.
+    Fragments are removed: URLs that differ in the fragment name one document.
 
-    :param values: of the Link headers, in the order of the response; each may hold several links
-    :param url: of the response; relative targets are resolved against it
+    :param values: values of the Link headers, in the order of the response; each may hold several links
+    :param url: URL of the response; relative targets are resolved against it
     """
     found = HeadLinks()
     for relations, target in _links(values, url):
@@ -62,7 +62,7 @@ def _links(values: Iterable[str], url: str) -> Iterator[tuple[list[str], str]]:
             yield [IANA_RELATION.sub("", name).lower() for name in names], absolute
 
 
-# RFC 8288, B.2, which stops at the first malformed link; this continues behind the next comma.
+# RFC 8288, B.2, which stops at the first malformed link; this continues after the next comma.
 def _link_values(value: str) -> Iterator[tuple[str | None, dict[str, str]]]:
     position = _next_link(value, 0)
     while position < len(value):
@@ -79,7 +79,7 @@ def _next_link(value: str, position: int) -> int:
 
 
 def _parameters(value: str, position: int) -> tuple[dict[str, str], int]:
-    """Return the parameters at a position, by name in lower case, and the position behind them."""
+    """Return the parameters at a position, by name in lower case, and the position after them."""
     parameters: dict[str, str] = {}
     while match := PARAMETER.match(value, position):
         name, quoted, plain = match.groups()

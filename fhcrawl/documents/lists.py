@@ -21,7 +21,7 @@ IS_LIST = "it is a list of documents"
 class ListedDocument(NamedTuple):
     """A document of a list.
 
-    :param key: names the document; a document that has changed has another key
+    :param key: identifies a state of the document; it changes when the document changes
     """
 
     key: str
@@ -43,7 +43,7 @@ class DocumentList:
 
 
 def is_folder(url: str, content_type: str | None) -> bool:
-    """Whether a document is the list of the files of a folder."""
+    """Return whether a document is the list of a folder's files."""
     return content_type == URI_LIST and url.startswith("file:")
 
 
@@ -52,7 +52,7 @@ def is_folder(url: str, content_type: str | None) -> bool:
 def read_folder(body: bytes, bounds: Bounds) -> DocumentList:
     """Read the list of the files of a folder.
 
-    :raises NotAFeedError: if it names more documents than it may
+    :raises NotAFeedError: if it names too many documents
     """
     lines = [line for line in body.decode("ascii").splitlines() if line and not line.startswith("#")]
     if len(lines) > bounds.entries:
@@ -61,10 +61,10 @@ def read_folder(body: bytes, bounds: Bounds) -> DocumentList:
 
 
 def read_index(found: Json, url: str, bounds: Bounds) -> DocumentList | None:
-    """Read a snapshot's index; return None if the document is another one.
+    """Read a snapshot's index; return None if the document is not one.
 
-    :param url: where it came from
-    :raises NotAFeedError: if it names more pages than it may, or its id or their URLs are too long
+    :param url: URL of the index
+    :raises NotAFeedError: if it names too many pages, or its id or their URLs are too long
     """
     index = snapshot.read(found.members, url, bounds)
     if index is None:

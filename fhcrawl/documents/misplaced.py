@@ -1,4 +1,4 @@
-"""Entries that stand where their document's format has none: what is not read of them is said."""
+"""Reports misplaced entries, which are not read: the document's format has no entries at their place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DETAIL = "it stands where a document of this format has no such entry, and is not read"
 DETAIL_INSIDE = "there are entries inside it, which are not read"
-# What is in these is not lost: a deleted entry, the entries of another feed.
+# The content of these elements is not lost: a deleted entry, the entries of another feed.
 OTHERS = (DELETED_ENTRY, f"{ATOM}feed")
 
 
@@ -29,18 +29,18 @@ def problems(entries: Iterable[_Element], limit: int) -> Iterator[Problem]:
 
 
 def in_entry(children: Iterable[_Element], tag: str, name: str) -> Iterator[Problem]:
-    """Yield a problem if there are entries of a tag among some children of an entry.
+    """Yield a problem if any of an entry's children is an entry with the tag.
 
-    :param name: what the entry around them is called
+    :param name: name of the outer entry in the problem
     """
     if any(child.tag == tag for child in children):
         yield Problem("entry-lost", name, DETAIL_INSIDE)
 
 
 def inside(element: _Element, tags: frozenset[str]) -> Iterator[_Element]:
-    """Yield the entries inside an element, itself among them; not those inside another entry.
+    """Yield the entries inside an element, or the element itself; not those inside another entry.
 
-    :param tags: of the entries of all formats
+    :param tags: tags of the entries of all formats
     """
     if not len(element):
         yield from (element,) if element.tag in tags else ()

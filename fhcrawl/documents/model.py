@@ -19,7 +19,7 @@ class Enclosure(TypedDict):
 
 @dataclass(slots=True)
 class Entry:
-    """An entry as one document has it. Strings are unchanged, and never ''.
+    """An entry of one document. Strings are unchanged, and never ''.
 
     Times are ISO 8601 in UTC ending in `Z`. `id` is None if the entry has none. `original` is the element or
     the JSON object of the entry, in UTF-8; None if it is not kept. `digest` is the result of
@@ -44,11 +44,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A fault of an entry or of the document, or a repair; a fault of one entry never loses another one.
+    """A fault of an entry or of the document, or a repair; a fault of one entry never affects another one.
 
     :param kind: `no-id`, `no-title`, `unreadable-date`, `entry-lost` (it is not read); of a
         tombstone `no-ref`; of an event `no-operation`, `backwards`; of the document `repaired`, `disagrees`
-        (with the page after it), `backwards`, `unresolved-entities`; of what exceeds a bound `too-deep`,
+        (with the newer page), `backwards`, `unresolved-entities`; of an exceeded limit `too-deep`,
         `too-long`, `too-many`
     :param entry: the id, title or position of the entry; '' for the document
     :param detail: a sentence
@@ -60,10 +60,10 @@ class Problem:
 
 
 class Tombstone(NamedTuple):
-    """An entry that has been deleted (RFC 6721, 3: at:deleted-entry).
+    """A deleted entry (RFC 6721, 3: at:deleted-entry).
 
     :param ref: the entry's id
-    :param when: ISO 8601 in UTC; None if it cannot be read
+    :param when: ISO 8601 in UTC; None if it is unreadable
     """
 
     ref: str
@@ -72,7 +72,7 @@ class Tombstone(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UpdateSchedule:
-    """When a feed changes, according to one of its documents.
+    """When a feed changes, as one of its documents declares it.
 
     :param ttl: minutes for which the document can be cached (RSS 2.0)
     :param period: seconds from one update to the next (RSS 1.0's syndication module)
@@ -99,16 +99,16 @@ class FeedDocument:
     :param title: the feed's title
     :param updated: the document's own update time (RFC 5005, 4.2), ISO 8601 in UTC
     :param links: absolute URLs of the head section's links, by short relation; the first of each
-    :param archive: fh:archive is in the head section
-    :param complete: fh:complete is in the head section
-    :param entries: in document order; after a `fault`, those that were complete before it. Those of a large
-        document may be EntryBatches
+    :param archive: whether fh:archive is in the head section
+    :param complete: whether fh:complete is in the head section
+    :param entries: in document order; after a `fault`, the complete ones before it; EntryBatches for
+        some large documents
     :param problems: faults and repairs, those of the document first
-    :param fault: why the document is not complete and well-formed, as a sentence; None if it is
-    :param tombstones: of entries that have been deleted
-    :param incremental: the document belongs to an archived feed, as RFC 5005's drafts declare it (fh:stateful
-        1, fh:incremental true); without a `prev-archive` link it is the oldest of the feed
-    :param update_schedule: when the feed changes; None if the document does not say
+    :param fault: why the document is incomplete or not well-formed, as a sentence; None if it is neither
+    :param tombstones: deleted entries
+    :param incremental: whether the document belongs to an archived feed by RFC 5005's drafts (fh:stateful 1,
+        fh:incremental true); without a `prev-archive` link it is the oldest document of the feed
+    :param update_schedule: when the feed changes; None if the document does not declare it
     :param other_links: the URLs that contradict `links`, by relations that a walk follows; '' for a link
         without a URL
     """

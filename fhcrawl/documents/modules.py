@@ -1,7 +1,7 @@
-"""Vocabularies that extend entries: Dublin Core, Media RSS, iTunes, RSS 1.0's content module, Atom in RSS.
+"""Reads extensions of entries: Dublin Core, Media RSS, iTunes, RSS 1.0's content module, Atom in RSS.
 
-A function of `FIELDS` reads one child of an entry into it. If it returns True, `finish` gets that child when
-all the others have been read.
+A function of `FIELDS` reads one child of an entry into it. If it returns True, `finish` gets that child after
+all others have been read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAME = f"{ATOM}name"
 CONTENT = "{http://purl.org/rss/1.0/modules/content/}"
 DC = ("{http://purl.org/dc/elements/1.1/}", "{http://purl.org/dc/elements/1.0/}")
 DCTERMS = "{http://purl.org/dc/terms/}"
-# Media RSS: the namespace ends in a slash, which feeds forget.
+# Media RSS: the namespace ends in a slash, which some feeds omit.
 MEDIA = ("{http://search.yahoo.com/mrss/}", "{http://search.yahoo.com/mrss}")
 ITUNES = (
     "{http://www.itunes.com/dtds/podcast-1.0.dtd}",
@@ -34,13 +34,13 @@ ITUNES = (
     "{http://www.itunes.com/DTDs/PodCast-1.0.dtd}",
 )
 LONGEST_LENGTH = 19  # digits
-# Authors of a feed that entries without authors share: more of them would multiply the document.
+# Maximum of a feed's authors that its entries without authors get: each adds to the size of every entry.
 MOST_SHARED_AUTHORS = 100
 LONGEST_SHARED_AUTHORS = 2000  # characters
 
 
 def fill(entry: Entry, element: _Element, base: str, fields: dict[str, FieldReader]) -> list[_Element]:
-    """Read the children of an entry's element; return those to look at again when all have been read."""
+    """Read the children of an entry's element; return those that `finish` has to process."""
     again: list[_Element] = []
     for child in element:
         read = fields.get(child.tag)
@@ -58,7 +58,7 @@ def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure
 
 def person(author: _Element) -> str | None:
     """Return the name of a Person construct (RFC 4287, 3.2; Atom 0.3, 3.2), else its e-mail or its URI."""
-    # Nearly every author is a name and nothing else.
+    # Nearly every author has only a name.
     if len(author) == 1 and author[0].tag == NAME:
         return elements.line(author[0])
     parts = {
@@ -80,7 +80,7 @@ def published(entry: Entry, element: _Element, base: str) -> bool:
 
 
 def own_published(entry: Entry, element: _Element, base: str) -> bool:
-    """Read a time of publication in the format's own element, which replaces another one."""
+    """Read a time of publication from the format's own element, which overrides others."""
     entry.published = utc(element.text or "") or entry.published
     return entry.published is None
 
@@ -115,7 +115,7 @@ def _summary(entry: Entry, element: _Element, base: str) -> None:
     entry.summary = entry.summary or elements.text(element)
 
 
-# RSS 1.0's content module: the content of the item, its markup escaped.
+# RSS 1.0's content module: the content of the item, as escaped markup.
 def _encoded(entry: Entry, element: _Element, base: str) -> None:
     entry.content = elements.text(element)
     entry.content_type = "html" if entry.content is not None else None
@@ -166,18 +166,18 @@ OTHER_AUTHORS: dict[str, Callable[[_Element], str | None]] = {
 def finish(entry: Entry, children: Iterable[_Element], base: str) -> None:
     """Complete an RSS item with the children for which a FieldReader returned True."""
     others = (OTHER_AUTHORS[child.tag](child) for child in children if child.tag in OTHER_AUTHORS)
-    # Publishers give the same in RSS's own elements and in Dublin Core's.
+    # Publishers give the same values in RSS's own elements and in Dublin Core's.
     entry.authors = list(dict.fromkeys(entry.authors or filter(None, others)))
     entry.categories = list(dict.fromkeys(entry.categories))
     finish_media(entry, children, base)
 
 
 def finish_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
-    """Add the media among children of an entry to its enclosures, each URL once."""
+    """Add an entry's media to its enclosures, each URL once."""
     media = [child for child in children if child.tag in MEDIA_FIELDS]
     known = {enclosure["url"] for enclosure in entry.enclosures} if media else set()
     for content, around in _media_contents(media, base):
-        # Media RSS, media:content: url is that of the file itself; one with a player only has none.
+        # Media RSS, media:content: url is the file's own URL; media with a player only have none.
         reference = (content.get("url") or "").strip()
         url = elements.target(content, reference, around)
         if reference and url not in known:
@@ -185,7 +185,7 @@ def finish_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
             entry.enclosures.append(enclosure(url, content.get("type"), content.get("fileSize")))
 
 
-# Media RSS, media:group: it holds media:content elements, the same in different forms.
+# Media RSS, media:group: it holds media:content elements, the same content in different forms.
 def _media_contents(media: Iterable[_Element], base: str) -> Iterator[tuple[_Element, str]]:
     for element in media:
         if elements.local_name(element) == "content":
@@ -200,8 +200,8 @@ def unreadable_dates(
 ) -> Iterator[Problem]:
     """Yield a problem for each unreadable date, unless another element filled its field.
 
-    :param name: names the entry in problems
-    :param children: of the entry; those that are no dates are skipped
+    :param name: name of the entry in problems
+    :param children: children of the entry; those that are no dates are skipped
     :param dates: the field (`published` or `updated`) and the name of each date, by its tag
     """
     for child in children:

@@ -1,4 +1,4 @@
-"""Reads indexes of snapshots (datareplication.io, 'Snapshot'), and those of its draft of 2015."""
+"""Reads indexes of snapshots (datareplication.io, 'Snapshot'), and those of the draft of 2015."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from fhcrawl.documents.model import FeedDocument
 
 NAMESPACE = "urn:snapshot:"
-# Problems of feeds that are none in a snapshot.
+# Problems of a feed's entities that are not required of a snapshot's.
 NO_PROBLEMS = ("no-id", "no-operation")
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 SURROGATE = re.compile("[\ud800-\udfff]")
 INTEGER = re.compile("-?[0-9]+")
-# Characters: of an id, which all of the snapshot's pages and entities repeat, and of all URLs.
+# Characters: of the id, which all pages and entities of the snapshot repeat; and of all URLs.
 LONGEST_ID = 1000
 LONGEST_LIST = 32 * 1024**2
 
@@ -39,8 +39,8 @@ class Snapshot:
     """The index of a snapshot.
 
     :param id: of the snapshot; never ''
-    :param created_at: ISO 8601 in UTC; None if the index has no readable time. A feed is read from entities
-        at or after it.
+    :param created_at: ISO 8601 in UTC; None if the index has no readable time. After the snapshot, a feed is
+        read from entities at or after it.
     :param pages: absolute URLs, in the order of the index
     """
 
@@ -50,15 +50,15 @@ class Snapshot:
 
     @property
     def prefix(self) -> str:
-        """The beginning of the ids of all its entities, and of no other snapshot's."""
+        """The prefix of the ids of all its entities, and of no other snapshot's."""
         return f"{NAMESPACE}{quote(self.id, safe=':')}:"
 
 
 def read(index: Object, url: str, bounds: Bounds) -> Snapshot | None:
-    """Read the index of a snapshot; return None if it is JSON of another kind.
+    """Read the index of a snapshot; return None if it is other JSON.
 
-    :param url: where it came from; relative URLs of pages are resolved against it
-    :raises NotAFeedError: if it names more pages than it may, or its id or their URLs are too long
+    :param url: URL of the index; relative URLs of pages are resolved against it
+    :raises NotAFeedError: if it names too many pages, or its id or their URLs are too long
     """
     snapshot_id = _id(index.get("id"))
     pages = _pages(index)
@@ -73,11 +73,11 @@ def read(index: Object, url: str, bounds: Bounds) -> Snapshot | None:
     return Snapshot(snapshot_id, _created_at(index), _resolved(pages, url))
 
 
-# Only the index's id and the two positions name such an entity: the URL of a page may change.
+# Such an entity is named by the index's id and two positions only: the URL of a page may change.
 def page_key(snapshot: Snapshot, position: int) -> str:
     """Return a key for a page that does not depend on its URL.
 
-    :param position: in the index's list, from 0
+    :param position: index of the page in the list, from 0
     """
     return f"{snapshot.prefix}{position}"
 
@@ -85,21 +85,21 @@ def page_key(snapshot: Snapshot, position: int) -> str:
 def entry_id(key: str, position: int) -> str:
     """Return an id for an entity without one; it is different in the next snapshot.
 
-    :param key: of its page
-    :param position: in its page, from 0, in the order of the page
+    :param key: key of its page
+    :param position: index of the entity in its page, from 0, in the order of the page
     """
     return f"{key}:{position}"
 
 
 def prefix_of(key: str) -> str | None:
-    """Return the beginning of the ids of a page's snapshot; None if the key is not of a snapshot's page."""
+    """Return the prefix of a page's snapshot; None if the key is not of a snapshot's page."""
     return key[: key.rindex(":") + 1] if key.startswith(NAMESPACE) else None
 
 
 # Snapshot: "Its pages' entities have no Content-ID and no operation"; and no page leads to another.
 def page(document: FeedDocument, key: str) -> FeedDocument:
-    """Return the page of a snapshot, with ids for entities without one."""
-    # FeedDocument has the entities in the order of the page reversed.
+    """Return a page of a snapshot, with ids for entities without one."""
+    # FeedDocument has the reverse order of the page.
     entries = list(document.entries)
     for position, entry in enumerate(reversed(entries)):
         if entry.id is None:
@@ -126,7 +126,7 @@ def _pages(index: Object) -> list[str] | None:
     return pages if isinstance(pages, list) and all(map(_is_text, pages)) else None
 
 
-# A short reference has the whole URL that it is resolved against.
+# A short reference becomes a URL with the whole base.
 def _resolved(pages: list[str], url: str) -> list[str]:
     resolved: list[str] = []
     left = LONGEST_LIST

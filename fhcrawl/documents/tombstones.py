@@ -21,7 +21,7 @@ DELETED_ENTRY = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
 
 # RFC 6721, 3: an at:deleted-entry must have a ref and a when; the links inside it are not the feed's.
 def read(elements: Iterable[_Element], problems: list[Problem], bounds: Bounds) -> list[Tombstone]:
-    """Read at:deleted-entry elements, as many as there may be entries; faults are added to `problems`."""
+    """Read at:deleted-entry elements, up to the limit of entries; faults are added to `problems`."""
     found: list[Tombstone] = []
     for number, element in enumerate(elements, 1):
         if number > bounds.entries:

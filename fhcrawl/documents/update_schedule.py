@@ -1,4 +1,4 @@
-"""Reads when a feed changes: elements of RSS 2.0, and of RSS 1.0's syndication module."""
+"""Reads update schedules: elements of RSS 2.0, and of RSS 1.0's syndication module."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ EMPTY = UpdateSchedule()
 
 
 def read(head: Head, namespace: str) -> UpdateSchedule | None:
-    """Read the children of a head section; return None if there is no schedule.
+    """Read the schedule in a head section's children; return None if there is none.
 
-    :param namespace: of RSS's own elements
+    :param namespace: namespace of RSS's own elements, in braces
     """
     if head.keys().isdisjoint(_names(namespace)):
         return None
@@ -72,7 +72,7 @@ def _base(head: Head) -> str | None:
     return None if base is None else f"{base.rstrip('Z').partition('.')[0]}Z"
 
 
-# RSS 2.0, skipHours: "a number between 0 and 23, representing a time in GMT". Some count from 1 to 24.
+# RSS 2.0, skipHours: "a number between 0 and 23, representing a time in GMT". Some feeds count from 1 to 24.
 def _hours(head: Head, namespace: str) -> Iterator[int]:
     for text in _children(head, f"{namespace}skipHours", "hour"):
         if text.isascii() and text.isdecimal() and len(text) <= len("24") and int(text) <= 24:  # noqa: PLR2004

@@ -142,6 +142,8 @@ class FeedExporter(feedexport.FeedExporter):
         # The paths of files, by URI template.
         self._paths: dict[str, Path] = {}
         self._failed = False
+        # Whether the store knows what has become of it.
+        self._is_settled = True
         self._failures = 0
         self._calls: AsyncioLoopingCall | LoopingCall | None = None
         self._early: asyncio.Task[None] | None = None
@@ -188,7 +190,7 @@ class FeedExporter(feedexport.FeedExporter):
     async def _export(self, spider: Spider, is_last: bool) -> None:
         """Export all remaining changes, or those of the feeds that are done, if there are any."""
         extension = StoreExtension.of(self.crawler)
-        self._failed, self._failures = False, self._count_failures()
+        self._failed, self._is_settled, self._failures = False, True, self._count_failures()
         number, count = None, 0
         try:
             self._open_slots(spider)
@@ -281,13 +283,17 @@ class FeedExporter(feedexport.FeedExporter):
                 return
         except (OSError, FhcrawlError) as error:
             self._fail(error)
+        self._is_settled = False
         with contextlib.suppress(FhcrawlError):
             self._failed = not delivery.settle(store, number, files)
+            self._is_settled = True
 
+    # A file that has its name, of a delivery that the store could not end, counts as exported when the store
+    # can be told (`delivery.recover`): the next delivery may not replace it.
     def _note_batches(self) -> None:
         """Make the next delivery continue after this one: the next batch, or appending to the file."""
         for slot in self._started:
-            if self._failed or slot.file is None:
+            if slot.file is None or (self._failed and (self._is_settled or not _is_named(slot))):
                 continue
             template = slot.uri_template
             self._batches[template] = slot.batch_id + 1
@@ -312,6 +318,11 @@ class FeedExporter(feedexport.FeedExporter):
 
 def _files(slots: list[FeedSlot]) -> list[FileFeedStorage]:
     return [slot.storage for slot in slots if isinstance(slot.storage, FileFeedStorage)]
+
+
+def _is_named(slot: FeedSlot) -> bool:
+    written = slot.storage.written if isinstance(slot.storage, FileFeedStorage) else None
+    return written is not None and written.is_named()
 
 
 def _takes_more(slot: FeedSlot) -> bool:

@@ -20,7 +20,7 @@ from fhcrawl.utils.datadir import data_file
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
@@ -126,29 +126,53 @@ class StoreExtension:
             self._said.add(sentence)
             logger.error("%s", sentence, exc_info=None if isinstance(error, StoreError) else error)
 
+    def forget(self, feeds: Iterable[str]) -> None:
+        """Mark every document of feeds as unprocessed; skip a feed for which that fails."""
+        fault: StoreError | None = None
+        for feed in feeds:
+            error = fault or self._forget(feed)
+            if error is not None:
+                self._refuse(feed, error)
+                # Each of the other feeds might take as long to fail.
+                fault = fault or (None if self._is_writable() else error)
+
+    def _forget(self, feed: str) -> StoreError | None:
+        try:
+            self.store.walks.forget(feed, now())
+        except LeaseError as error:
+            if not isinstance(error, BegunError):
+                self.yield_to_other(feed, error)
+        except StoreError as error:
+            return error
+        return None
+
     def begin_walks(self, feeds: Mapping[str, dict[str, Any]]) -> Iterator[Subscription]:
         """Begin walks; yield what the store knows of each feed, without feeds that this crawl skips.
 
         :param feeds: at most `store.FEEDS_AT_ONCE` feeds: their options as plain values, by URL
         """
+        asked = {feed: options for feed, options in feeds.items() if feed not in self.skipped_feeds}
         try:
-            begun = self._settle_and_begin(list(feeds))
+            begun = self._settle_and_begin(list(asked)) if asked else {}
         except StoreError as error:
-            if len(feeds) > 1 and self._is_writable():
+            if len(asked) > 1 and self._is_writable():
                 # One of the feeds may cause the error: begin one walk at a time.
-                for feed, options in feeds.items():
+                for feed, options in asked.items():
                     yield from self.begin_walks({feed: options})
                 return
-            loss = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, f"is not crawled: {error}")
-            for feed in feeds:
-                self.give_up(feed, loss, error)
+            for feed in asked:
+                self._refuse(feed, error)
             return
-        for feed in feeds:
+        for feed in asked:
             known = begun[feed]
             if not isinstance(known, LeaseError):
                 yield known
             elif not isinstance(known, BegunError):
                 self.yield_to_other(feed, known)
+
+    def _refuse(self, feed: str, error: StoreError) -> None:
+        loss = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, f"is not crawled: {error}")
+        self.give_up(feed, loss, error)
 
     def _settle_and_begin(self, feeds: list[str]) -> dict[str, Subscription | LeaseError]:
         begun = self.store.walks.begin(feeds, self.run, now())

@@ -1,4 +1,4 @@
-"""The rules of a logical feed: identity, the order of versions, what follows what, verdicts.
+"""The rules of a logical feed: identity, order of versions, chains, verdicts.
 
 Pure: values in, values out.
 """

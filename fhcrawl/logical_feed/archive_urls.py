@@ -1,7 +1,7 @@
-"""Which URLs a chain will probably ask for: those before it changed by the same step each time.
+"""Predicts the next URLs of a chain, if its last ones changed by the same step each time.
 
-A step is a change of months (across years) or of counters, in the path or in the query, padded or not.
-Nothing else of a URL is ever changed, and what cannot be known is not guessed.
+A step is a change of months (across years) or of counters, in the path or in the query, zero-padded or not.
+The rest of the URL must stay the same; where a number can be written in two ways, nothing is predicted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# The host stays; so do percent-encoded octets. Longer numbers are read in pieces.
+# The host does not change; nor do percent-encoded octets. Longer numbers are split.
 HEAD = re.compile(r"[^:/?#]+://[^/?#]*")
 NUMBER = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])([0-9]{1,18})")
 YEAR = re.compile(r"(?:19|20)[0-9]{2}")
@@ -28,11 +28,11 @@ URLS_REMEMBERED = 1000
 
 
 class Unit(NamedTuple):
-    """Numbers of a URL that change together, by their index.
+    """Numbers of a URL that change together, by their indexes.
 
-    :param year: the number of the year; None: the unit is a counter; `last`: one number is year and month
-    :param last: the number of the month, or the counter
-    :param again: other numbers that are the same year: /2003/archive-2003-11
+    :param year: index of the year; None: the unit is a counter; `last`: one number is year and month
+    :param last: index of the month, or of the counter
+    :param again: indexes of other numbers that are the same year: /2003/archive-2003-11
     """
 
     year: int | None
@@ -40,7 +40,7 @@ class Unit(NamedTuple):
     again: tuple[int, ...] = ()
 
     def value(self, numbers: Sequence[str]) -> int:
-        """A counter's value, or the months since the year 0."""
+        """Return the value of a counter, or the months since the year 0."""
         number = int(numbers[self.last])
         if self.year is None:
             return number
@@ -48,7 +48,7 @@ class Unit(NamedTuple):
         return year * MONTHS + month - 1
 
     def numbers(self, value: int) -> dict[int, int]:
-        """What its numbers are for a value."""
+        """Return the unit's numbers for a value, by index."""
         if self.year is None:
             return {self.last: value}
         year, month = divmod(value, MONTHS)
@@ -59,31 +59,31 @@ class Unit(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """A URL in parts: texts, with a number between each two."""
+    """A URL split into texts and the numbers between them."""
 
     texts: tuple[str, ...]
     numbers: tuple[str, ...]
 
     def is_like(self, other: Parts) -> bool:
-        """Whether two URLs differ in their numbers only."""
+        """Return whether two URLs differ in their numbers only."""
         return self.texts == other.texts
 
 
 class UrlStep(NamedTuple):
-    """How one URL became the next: by how much each unit changed."""
+    """The change from one URL to the next, by unit."""
 
     texts: tuple[str, ...]
     changes: tuple[tuple[Unit, int], ...]
 
 
 def ahead(seen: Sequence[str], most: int) -> list[str]:
-    """The URLs that will probably be asked for next, the nearest first.
+    """Return the URLs that will probably be requested next, in that order.
 
-    :param seen: those of a chain that have been asked for, the latest last. The last four decide;
-        the others tell whether numbers are padded
-    :param most: how many are wanted at most
+    :param seen: the requested URLs of a chain, the latest last. The last four give the step;
+        the others show whether numbers are zero-padded
+    :param most: maximum number of URLs
     :return: none before two predictions in a row have come true; fewer where a counter or a day would
-        fall below 1, or where nobody can know whether a 9 after a 10 is written 09
+        fall below 1, or where it is unknown whether a 9 after a 10 is written 09
     """
     if most < 1 or len(seen) < ENOUGH:
         return []
@@ -159,7 +159,7 @@ def _following(step: UrlStep, like: list[Parts], most: int) -> Iterator[str]:
 
 
 def _values(step: UrlStep, numbers: tuple[str, ...]) -> dict[int, int] | None:
-    """The numbers behind some others; None if one would fall below 1."""
+    """Return the numbers after a step, by index; None if one would fall below 1."""
     values: dict[int, int] = {}
     for unit, change in step.changes:
         value = unit.value(numbers) + change
@@ -170,7 +170,7 @@ def _values(step: UrlStep, numbers: tuple[str, ...]) -> dict[int, int] | None:
 
 
 def _write(value: int, before: str, index: int, like: list[Parts]) -> str | None:
-    """A number as it is written in these URLs; None if they do not tell."""
+    """Return a number as these URLs write it; None if they do not show whether they pad it."""
     digits = str(value)
     if value == int(before):
         return before

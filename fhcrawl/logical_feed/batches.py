@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class CommitBatch:
-    """What the pipelines have made of a document's entries, on its way to the store.
+    """The processed entries of a document, to be stored.
 
-    :param stored: the newest versions in the store of the entries that the document holds, by id
-    :param winners: the same, with those of this document that have won since
-    :param pieces: how many pieces of its document have begun to be yielded; a document in memory is one
+    :param stored: the newest stored versions of the document's entries, by id
+    :param winners: the newest versions so far, in the store or in this document, by id
+    :param pieces: number of batches of the document that have begun to be yielded; 1 for a small document
     :param accepted: entries to be stored, by id: the version and its fields
-    :param written: what was accepted of earlier pieces and is stored, by id, without originals
+    :param written: accepted entries of earlier batches, already stored, by id, without originals
     :param superseded: older versions, for a store that keeps them, by id and digest: version and fields
-    :param confirmed: versions that hold nothing new but are newer than the stored ones, by id
-    :param counts: what the crawl's stats are to have more of, when the document is committed, or pieces of it
-    :param counted: what of that they have
+    :param confirmed: versions with the stored content but a newer order, by id
+    :param counts: additions to the crawl's stats, made when the document or a batch of it is committed
+    :param counted: the part of `counts` that the stats already have
     """
 
     stored: dict[str, Winner] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class CommitBatch:
     counted: Counter[str] = field(default_factory=Counter)
 
     def compare(self, stored: dict[str, Winner], deletions: list[Version]) -> None:
-        """Begin with what the store has; deletions win over that before entries are compared with it."""
+        """Start from the stored versions, and apply deletions before entries are compared with them."""
         self.stored = stored
         self.winners = dict(stored)
         for version in deletions:
@@ -47,7 +47,7 @@ class CommitBatch:
                 self.winners[version.id] = Winner(version.order, "")
 
     def accept(self, version: Version, fields: dict[str, object]) -> None:
-        """Take an entry that is through the pipelines; the newest of several versions wins."""
+        """Add an entry that has passed the pipelines; the newest of several versions wins."""
         new = version, fields
         before = self.accepted.get(version.id)
         if before is not None:
@@ -60,14 +60,14 @@ class CommitBatch:
         self.superseded.setdefault((version.id, version.digest), (version, fields))
 
     def note_written(self) -> None:
-        """Forget the texts of what is stored."""
+        """Move the accepted entries to `written`, and drop their texts."""
         for entry_id, (version, _fields) in self.accepted.items():
             self.written[entry_id] = version._replace(original=None)
         for stored in (self.accepted, self.superseded, self.confirmed):
             stored.clear()
 
     def count(self) -> Counter[str]:
-        """Return what the stats do not have yet; they have it from now on."""
+        """Return the counts that the stats do not have yet, and mark them as counted."""
         new = self.counts - self.counted
         self.counted = self.counts.copy()
         return new

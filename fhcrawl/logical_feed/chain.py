@@ -1,4 +1,4 @@
-"""The chain of a feed's documents: their places, their roles, and which document is behind which."""
+"""The chain of a feed's documents: their positions, their roles, and the links between them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ TO_THE_SECOND = len("2003-12-13T18:30:02")
 
 
 class ChainPosition(NamedTuple):
-    """A document's place in the chain; the greater is the newer.
+    """A document's position in the chain; the greater position is the newer document.
 
-    :param walk: number of the walk whose subscription document the chain leads from; a capture has one before
-        FIRST_WALK
+    :param walk: number of the walk whose subscription document starts the chain; below FIRST_WALK for a
+        capture
     :param step: 0 for that subscription document, -1 for the document before it, and so on
     """
 
@@ -30,23 +30,23 @@ class ChainPosition(NamedTuple):
     step: int
 
     def before(self) -> ChainPosition:
-        """The place of the document that this one's prev-archive link names."""
+        """Return the position of the document that this one's prev-archive link names."""
         return ChainPosition(self.walk, self.step - 1)
 
 
-# A capture is as if a walk before the first had read it at its time. The store's integers have 32 bits.
+# A capture counts as read by a walk before the first, at its date. The store's integers have 32 bits.
 def position_of_capture(date: str, depth: int) -> ChainPosition:
-    """The place of a document that a web archive has.
+    """Return the position of a document from a web archive.
 
     :param date: when it was captured, ISO 8601 in UTC
-    :param depth: how many links lead to it from a subscription document
+    :param depth: number of links between a subscription document and it
     """
     moment = datetime.fromisoformat(date[:TO_THE_SECOND]).replace(tzinfo=timezone.utc)
     return ChainPosition(min(max(int(moment.timestamp()), 0) + EARLIEST_WALK, FIRST_WALK - 1), -depth)
 
 
 def captured(place: ChainPosition) -> str | None:
-    """When a document was captured, by its place; None if a walk has read it."""
+    """Return when the document at a position was captured; None if a walk has read it."""
     if place.walk >= FIRST_WALK:
         return None
     moment = datetime.fromtimestamp(place.walk - EARLIEST_WALK, timezone.utc)
@@ -54,28 +54,28 @@ def captured(place: ChainPosition) -> str | None:
 
 
 class Role(str, Enum):
-    """What a document is to its feed."""
+    """The role of a document in its feed."""
 
     SUBSCRIPTION = "subscription"
     ARCHIVE = "archive"
     PAGE = "page"
-    # A document that a list names; the list itself is the subscription document, or the index of a snapshot
-    # that the feed goes on from.
+    # A document that a list names; the list itself is the subscription document, or the index of the
+    # snapshot that precedes the feed.
     PART = "part"
     INDEX = "index"
-    # A document of the feed as a web archive has it from an earlier time; the chain knows nothing of it.
+    # An earlier copy of a document, from a web archive; it is not part of the chain.
     CAPTURE = "capture"
 
 
 class Link(NamedTuple):
-    """A link to another document of the feed, and what that will be."""
+    """A link to another document of the feed, and the role of that document."""
 
     role: Role
     url: str
 
 
 class Kind(str, Enum):
-    """What a feed says of its history."""
+    """How a feed publishes its history."""
 
     COMPLETE = "complete"
     ARCHIVED = "archived"
@@ -84,7 +84,7 @@ class Kind(str, Enum):
 
 
 def kind(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> Kind:
-    """What a subscription document says of the feed's history."""
+    """Return how a feed publishes its history, by its subscription document."""
     links = {*relations(document, quirks), *contradicted(document, quirks)}
     # RFC 5005, 2: "the feed document it occurs in is a complete representation of the logical feed's
     # entries."
@@ -98,16 +98,16 @@ def kind(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> Kind:
     return Kind.SINGLE
 
 
-# Snapshot: it is the whole state at `createdAt`; nothing says what a folder has not.
+# Snapshot: the index lists the whole state at `createdAt`; a folder's list claims nothing of the kind.
 def kind_of_list(listed: DocumentList) -> Kind:
-    """What a list of documents says of the feed's history."""
+    """Return how a feed publishes its history, by a list of documents."""
     return Kind.SINGLE if listed.prefix is None else Kind.COMPLETE
 
 
 def older_document(
     document: FeedDocument, own: tuple[str, ...] = (), quirks: FeedQuirks = PLAIN
 ) -> Link | None:
-    """The document behind this one. fh:complete wins over prev-archive, prev-archive over next.
+    """Return the link to the older document: fh:complete before prev-archive, prev-archive before next.
 
     :param own: the document's URLs, before and after redirects
     """
@@ -128,11 +128,11 @@ def older_document(
 
 # RFC 5005, 4: "The set of entries contained in an archive document published at a particular URI SHOULD NOT
 # change over time. Likewise, the URI for a particular archive document SHOULD NOT change over time." Where it
-# has changed, archives may have been cut anew since the subscription document was read: what this one held
-# can be in a newer one by now, which the walk has passed by. That the chain goes on well from there says
-# nothing of that; only a subscription document that is read later, and leads there too, does.
+# has changed, the archives may have been divided anew since the subscription document was read: entries
+# of this one can be in a newer one now, which the walk has already read. The rest of the chain cannot rule
+# that out; only a subscription document that is read later, and leads there too, can.
 def may_be_another(document: FeedDocument, asked: str, reached: str) -> bool:
-    """Whether the document that a redirect has led to may be another one than the archive that was asked for.
+    """Return whether a redirect may have led to another document than the requested archive.
 
     :param asked: URL before the redirect
     :param reached: URL after it; the same path on another host, or with another scheme, is the same document
@@ -146,27 +146,27 @@ def _path(url: str) -> tuple[str, str]:
 
 
 def subscription_link(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> str | None:
-    """Where the subscription document is, if this document says that it is not it."""
+    """Return the URL of the subscription document if this document is another one."""
     relation = subscription_relation(document, quirks)
     return None if relation is None else relations(document, quirks).get(relation)
 
 
 def subscription_relation(document: FeedDocument, quirks: FeedQuirks = PLAIN) -> str | None:
-    """The relation of the link to the subscription document, if this document says that it is not it."""
+    """Return the relation that links to the subscription document if this document is another one."""
     links = relations(document, quirks)
     # RFC 5005, 4: "current - A URI that, when dereferenced, returns a feed document containing the most
     # recent entries in the feed." Publishers do not all write fh:archive; only an archive has one after it.
     if document.archive or "next-archive" in links:
-        # Feed of multipart pages: "A page with a `next` link is immutable"; the newest is at the end of them.
+        # Feed of multipart pages: "A page with a `next` link is immutable"; the last one leads to the newest.
         return "next-archive" if document.format == "multipart" and "current" not in links else "current"
-    # RFC 5005, 3: only a document with one before it is not the first of its series.
+    # RFC 5005, 3: only a document with a `previous` link is not the first of its series.
     return "first" if "previous" in links and "prev-archive" not in links else None
 
 
-# RFC 5005, 4: a next-archive link leads to the archive document that comes after this one. Whoever has one is
-# not the newest, whether fh:archive says so or not.
+# RFC 5005, 4: a next-archive link leads to the archive document that comes after this one. A document with
+# such a link is not the newest, with or without fh:archive.
 def is_archive(document: FeedDocument, own: tuple[str, ...], quirks: FeedQuirks = PLAIN) -> bool:
-    """Whether a document says that a newer one of its feed has come after it.
+    """Return whether a document is an archive: it is marked as one, or names a newer document.
 
     :param own: the document's URLs, before and after redirects
     """

@@ -1,4 +1,4 @@
-"""Whether what a document shows joins what is known: a snapshot before it, or the multipart page after it."""
+"""Checks whether a document joins its neighbours: the snapshot before it, or the newer multipart page."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 # After a snapshot, a feed is read from entities at or after its `createdAt`. RFC 9110, 5.6.7: an HTTP-date is
 # a whole second; `createdAt` may lie within it.
 def is_before(time: str | None, since: str) -> bool:
-    """Whether a time is before that of a snapshot; both ISO 8601 in UTC."""
+    """Return whether a time is before that of a snapshot; both ISO 8601 in UTC."""
     return time is not None and time[:TO_THE_SECOND] < since[:TO_THE_SECOND]
 
 
 def reaches(document: FeedDocument, since: str) -> bool:
-    """Whether what is behind a document is older than a snapshot."""
+    """Return whether the documents older than this one are older than a snapshot."""
     times = [entry.updated for entry in document.entries if entry.updated]
-    # In pages of a multipart feed entities go from older to newer; FeedDocument has them reversed.
+    # Pages of a multipart feed list entities from older to newer; FeedDocument has them reversed.
     is_ordered = document.format == "multipart" and bool(times)
     return is_before(document.updated, since) or (is_ordered and is_before(times[-1], since))
 
 
 def begins_after(document: FeedDocument, since: str) -> bool:
-    """Whether a document shows nothing as old as a snapshot, so that something may be missing between."""
+    """Return whether a document is newer than a snapshot, so that entries may be missing between them."""
     times = [entry.updated for entry in document.entries if entry.updated]
     return all(is_before(since, time) for time in times or [document.updated or ""])
 
 
 class NewerPage(NamedTuple):
-    """What a page of a multipart feed says to the one before it.
+    """Data of a multipart page that the next older page is checked against.
 
-    :param urls: those that it is known by; [] if it does not say which one it has for good
-    :param updated: its own update time
+    :param urls: the URLs of the page; [] if its permanent URL is unknown
+    :param updated: its Last-Modified
     :param begins: the time of its oldest entity
     """
 
@@ -48,10 +48,10 @@ class NewerPage(NamedTuple):
 
 
 def as_newer_page(document: FeedDocument, own: tuple[str, ...], role: Role) -> NewerPage | None:
-    """What a document says to the one before it; None if it is no page of a multipart feed."""
+    """Return the data to check the next older page against; None if this is no multipart page."""
     if document.format != "multipart":
         return None
-    # Page: `self` is required. The newest page is polled at another URL than it will have when it is sealed.
+    # Page: `self` is required. The newest page is polled at another URL than its permanent one.
     itself = document.links.get("self")
     urls = list(own) if itself is None else [*own, itself]
     if itself is None and role is Role.SUBSCRIPTION:
@@ -63,7 +63,7 @@ def as_newer_page(document: FeedDocument, own: tuple[str, ...], role: Role) -> N
 # Feed: "The links of neighbouring pages must agree, and must not loop. A consumer meets both faults, and
 # reports them"; "Last-Modified never decreases along the way (equal ones occur)".
 def disagreements(document: FeedDocument, own: tuple[str, ...], newer: NewerPage) -> Iterator[Problem]:
-    """What a page of a multipart feed says otherwise than the newer one that has led to it."""
+    """Yield the contradictions between a multipart page and the newer one that links to it."""
     following, itself = document.links.get("next-archive"), document.links.get("self")
     if following is None:
         yield Problem("disagrees", "", "it names no page after it, but one has led to it")

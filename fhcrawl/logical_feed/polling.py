@@ -1,7 +1,7 @@
-"""When a feed is due: by what its server and its document say, and by how often it has changed.
+"""Computes when a feed is due, by its server's headers, its document's schedule, and its past changes.
 
-Pure: values in, values out; the time of the last poll is the clock. Times are ISO 8601 in UTC ending in `Z`,
-in whole seconds, so that they can be compared as strings.
+Pure: values in, values out; the time of the last poll serves as the clock. Times are ISO 8601 in UTC ending
+in `Z`, in whole seconds, so that they can be compared as strings.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed import Reason
 
-# How much the last interval between two changes counts in their average.
+# Weight of the last interval between two changes in their moving average.
 WEIGHT = 0.25
-# A feed is asked for twice in the time that it takes to change, so that the average can fall too.
+# A feed is polled twice in its average interval, so that the average can fall too.
 POLLS = 2
-LONGEST = 365 * 24 * 60 * 60  # seconds that anybody is believed
-DIGITS = 19  # of a number that are read: more are longer than LONGEST anyway
+LONGEST = 365 * 24 * 60 * 60  # seconds; longer intervals are ignored or cut
+DIGITS = 19  # of a number that are read; longer numbers exceed LONGEST anyway
 HOURS, DAYS = 24, 7
 
 
@@ -36,14 +36,14 @@ class Limits(NamedTuple):
 
 
 class Poll(NamedTuple):
-    """What is known of when a feed changes.
+    """The data from which the next poll of a feed is computed.
 
-    :param polled: when its subscription document was last asked for
-    :param fresh: for how many seconds from then its server calls that fresh; None if it does not say
-    :param retry_after: before which its server wants no request
-    :param update_schedule: what the document says
+    :param polled: when its subscription document was last requested
+    :param fresh: seconds from then for which its server declares it fresh; None if it does not
+    :param retry_after: time before which its server wants no request
+    :param update_schedule: the schedule in the document
     :param changed: when the feed was last found to have changed
-    :param interval: seconds between two such times on average; None if there were not two
+    :param interval: average seconds between two changes; None if there were not two
     """
 
     polled: str
@@ -55,14 +55,14 @@ class Poll(NamedTuple):
 
 
 def interval(changed: str | None, average: int | None, news: str) -> int | None:
-    """The average interval between a feed's changes, when it has changed again: the last ones count more.
+    """Return the average interval between a feed's changes, in seconds, weighted to the latest.
 
-    :param changed: when it was found to have changed before
+    :param changed: when the feed was found to have changed before; None if it never was
     :param average: the average interval until then, in seconds
     :param news: when it is found to have changed now
     """
     last = -1 if changed is None else elapsed(changed, news)
-    # What is less, or more than anybody is believed, is between two clocks, of which one was wrong.
+    # A negative or very long interval comes from a wrong clock.
     if not 0 <= last <= LONGEST:
         return average
     last = max(1, last)
@@ -70,12 +70,12 @@ def interval(changed: str | None, average: int | None, news: str) -> int | None:
 
 
 def next_due(poll: Poll, gaps: Iterable[Reason], limits: Limits) -> str:
-    """When a feed is due again; never before the limits' shortest time and never after their longest.
+    """Return when a feed is due again, within the limits.
 
     :param gaps: the reasons why the feed is not complete
     """
     regular = max(poll.fresh or 0, _scheduled_interval(poll), _habitual(poll))
-    # What is missing is looked for again when that is due, even if no news can be expected yet.
+    # Missing documents are requested when their retry is due, even if the feed itself is not due yet.
     seconds = min([regular, *(_gap(reason, poll) for reason in gaps if reason.kind.retry is not Retry.NEVER)])
     if poll.retry_after is not None:
         seconds = max(seconds, elapsed(poll.polled, poll.retry_after))
@@ -99,11 +99,11 @@ def _scheduled_interval(poll: Poll) -> int:
 def _habitual(poll: Poll) -> int:
     if poll.changed is None:
         return 0
-    # One that is quiet for longer than it was on average may be so for as long again.
+    # A feed quiet for longer than its average interval may stay quiet for as long again.
     return max(poll.interval or 0, elapsed(poll.changed, poll.polled)) // POLLS
 
 
-# What has been missing for long will be missing for long; a server that is down has time to come up.
+# The longer a document has been missing, the later it is tried again.
 def _gap(reason: Reason, poll: Poll) -> int:
     return 0 if reason.kind.retry is Retry.SOON else elapsed(reason.since, poll.polled) // POLLS
 
@@ -121,14 +121,14 @@ def _not_skipped(due: str, update_schedule: UpdateSchedule, latest: str) -> str:
 
 
 def freshness(cache_control: str, expires: str | None, date: str | None, age: str | None) -> int | None:
-    """For how many seconds from now a response is fresh; None if its header fields do not say.
+    """Return for how many seconds from now a response is fresh; None if its header fields do not say.
 
-    :param cache_control: the fields of that name, joined by commas
-    :param date: the response's own time
-    :param age: the seconds that it has spent in caches on the way
+    :param cache_control: the values of that header, joined by commas
+    :param date: the response's Date header
+    :param age: the response's Age header: seconds spent in caches
     """
     directives = _directives(cache_control)
-    # RFC 9111, 5.2.2.4 and 5.2.2.5: what may not be used without asking, or not be stored, is never fresh.
+    # RFC 9111, 5.2.2.4 and 5.2.2.5: a response that needs validation, or must not be stored, is never fresh.
     if directives.keys() & {"no-cache", "no-store"}:
         return 0
     # RFC 9111, 5.3: "If a response includes a Cache-Control header field with the max-age directive (Section

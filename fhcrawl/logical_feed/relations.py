@@ -1,4 +1,4 @@
-"""What the links of a document mean to its feed's history, and which of them contradict each other."""
+"""The meaning of a document's links for its feed's history, and contradictions between them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class FeedQuirks:
-    """What the user says of an odd publisher.
+    """The user's settings for a publisher whose links deviate from RFC 5005.
 
     :param next_is_archive: `next` links lead to archives that do not change
     :param reversed: relations are written backwards: next-archive leads to the older archive, `previous` to
-        the page behind
+        the older page
     """
 
     next_is_archive: bool = False
@@ -36,18 +36,18 @@ REVERSED = {
 
 
 def relations(document: FeedDocument, quirks: FeedQuirks) -> dict[str, str]:
-    """A document's links, as its publisher means them."""
+    """Return a document's links by relation, corrected for the feed's quirks."""
     return _meant(document.links, document, quirks)
 
 
 def contradicted(document: FeedDocument, quirks: FeedQuirks) -> dict[str, list[str]]:
-    """The URLs of links that contradict those of `relations`, by the same names."""
+    """Return the URLs that contradict the links of `relations`, by the same relations."""
     return _meant(document.other_links, document, quirks)
 
 
 def _meant(links: dict[str, Value], document: FeedDocument, quirks: FeedQuirks) -> dict[str, Value]:
     links = dict(links)
-    # What is not history (a draft's `prev`) is the older name of `previous`.
+    # Outside feed history, `prev` is the older name of `previous`; in a draft's feed it is not.
     if "prev" in links and not document.incremental:
         links.setdefault("previous", links["prev"])
     if quirks.reversed:
@@ -60,7 +60,7 @@ def _meant(links: dict[str, Value], document: FeedDocument, quirks: FeedQuirks) 
 class Contradiction(NamedTuple):
     """Links of a document with one relation, of which at most one can be followed.
 
-    :param followed: its absolute URL; None if no link names a document
+    :param followed: absolute URL of the link that is followed; None if no link names a document
     :param others: the URLs of the others; '' for a link that names no document
     """
 
@@ -70,7 +70,7 @@ class Contradiction(NamedTuple):
 
 
 def contradiction(document: FeedDocument, relation: str | None, quirks: FeedQuirks) -> Contradiction | None:
-    """The links of a document that contradict the one that is followed, if there are any."""
+    """Return the links that contradict the one of a relation, if there are any."""
     others = contradicted(document, quirks).get(relation or "")
     if relation is None or not others:
         return None
@@ -78,14 +78,14 @@ def contradiction(document: FeedDocument, relation: str | None, quirks: FeedQuir
 
 
 # RFC 5005, 4: prev-archive is "a URI that refers to the immediately preceding archive document": that is one.
-# What another link names may hold entries that no other document does.
+# A document that another link names may hold entries that no other document does.
 def older_contradiction(document: FeedDocument, quirks: FeedQuirks) -> Contradiction | None:
-    """What contradicts the link to the document behind a document; fh:complete wins over all of them."""
+    """Return the links that contradict the one to the older document; None if fh:complete is set."""
     if document.complete:
         return None
     if found := contradiction(document, "prev-archive", quirks):
         return found
-    # RFC 5005, 3: a paged feed's pages; an archive's `next` says nothing.
+    # RFC 5005, 3: `next` belongs to paged feeds; it has no meaning in an archive.
     is_page = not (document.archive or document.incremental)
     has_archive = "prev-archive" in relations(document, quirks)
     return contradiction(document, "next", quirks) if is_page and not has_archive else None

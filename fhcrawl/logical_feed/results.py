@@ -1,4 +1,4 @@
-"""What has become of a document: what was asked for and came, and what the document says."""
+"""The result of a document: the request, the response, and the document's content."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class State(str, Enum):
-    """What has become of a document."""
+    """The state of a document."""
 
     KNOWN = "known"
     PROCESSED = "processed"
@@ -41,19 +41,19 @@ class DocumentFailure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """What was asked for, and what came.
+    """A request for a document, and its response.
 
     :param feed: URL of the subscription document, as the user gave it
-    :param key: what names the document in the store: its URL as asked for, or the deltafetch_key
-    :param requested_url: URL that was asked for
+    :param key: the document's key in the store: its requested URL, or the deltafetch_key
+    :param requested_url: URL of the request
     :param url: URL of the response, after redirects
-    :param fetched: when, ISO 8601 in UTC; for a capture, when that was made
-    :param latest: the latest time that counts, comparable; '': a day after `fetched`
+    :param fetched: when it was fetched, ISO 8601 in UTC; for a capture, when it was captured
+    :param latest: latest time to take into account, comparable; default: a day after `fetched`
     :param run: number of the crawl
-    :param location: where it is from now on, after permanent redirects; None: where it was asked for
+    :param location: URL to request from now on, after permanent redirects; None: `requested_url`
     :param special: whether the hosts that the user gave had special addresses: see `crawling.given_hosts`
-    :param freshness_lifetime: for how many seconds the server calls a subscription document fresh
-    :param retry_after: before which the server wants no request, ISO 8601 in UTC
+    :param freshness_lifetime: seconds for which the server declares a subscription document fresh
+    :param retry_after: time before which the server wants no request, ISO 8601 in UTC
     """
 
     feed: str
@@ -71,29 +71,29 @@ class Fetch:
     retry_after: str | None = None
 
     def __post_init__(self) -> None:
-        """Judge times by when the document is read, where no other clock is given."""
+        """Set the default of `latest`."""
         object.__setattr__(self, "latest", self.latest or latest_time(self.fetched))
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentResult:
-    """What a document says of its feed, its entries and the way on; or why that is not known.
+    """The content of a document: its feed, entries and links; or the failure to read it.
 
-    :param moved_to: where a redirect has led from an archive, if another one may be there
+    :param moved_to: URL that an archive was redirected to, if it may be another document
     :param older_document: the link to the next older document of the chain, None at its end
-    :param older_key: what names that one in the store; None: its URL
-    :param is_left_over: a page that an earlier walk has left unread, or one behind it
+    :param older_key: key of that document in the store; None: its URL
+    :param is_left_over: a page that an earlier walk has left unread, or a page older than that one
     :param failure: why the document does not count as processed, if it does not
     :param validators: ETag, Last-Modified and body digest of a subscription document
-    :param update_schedule: when a subscription document says that it changes, as plain values
-    :param versions: what it holds, in document order; without originals if it comes in pieces
-    :param deletions: what its tombstones say
-    :param uncounted: the earliest time in it that does not count yet, comparable; None if all count
+    :param update_schedule: how often a subscription document declares to change, as plain values
+    :param versions: its entries, in document order; without originals if it is read in batches
+    :param deletions: the deletions by its tombstones
+    :param uncounted: earliest time in it that is in the future, comparable; None if there is none
     :param parts: the documents that a list names, in the order in which they are read; None for no list
-    :param replaces: if all parts are processed with this one, the snapshot that is the state from now on:
-        what the ids of its entities begin with
+    :param replaces: prefix of the ids of a snapshot's entities; once all its parts are processed, they
+        replace the entries of earlier snapshots
     :param present: the ids in a complete feed's document; None for other documents
-    :param counts: what the crawl's stats get beside the entries' outcomes, when the document is committed
+    :param counts: additions to the crawl's stats, apart from the entries' outcomes, on commit
     """
 
     fetch: Fetch
@@ -117,16 +117,16 @@ class DocumentResult:
     counts: Counter[str] = field(default_factory=Counter)
 
     def failed(self, failure: DocumentFailure) -> Self:
-        """Return the same, not processed: the next run asks for the document without conditions."""
+        """Return this result with a failure; the next run requests the document without conditions."""
         return replace(self, failure=failure, validators=None)
 
 
 def has_changes(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
-    """Whether a document holds any version that would change what walks have stored of the logical feed.
+    """Return whether a document has a version that would change the entries stored by walks.
 
-    :param stored: the newest versions in the store of the entries that it holds, by id
+    :param stored: the newest stored versions of the document's entries, by id
     """
-    # That a web archive has an entry says nothing of what is behind it.
+    # Stored captures do not count: they do not tell whether walks have read the older documents.
     of_walks = {i: winner for i, winner in stored.items() if winner.order.walk >= FIRST_WALK}
     return any(
         decide(version, of_walks.get(version.id)) in (Outcome.NEW, Outcome.UPDATED)
@@ -137,10 +137,10 @@ def has_changes(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     )
 
 
-# While pages are read, entries move on to later ones. A page of nothing but what the walk has just stored
-# from the pages before it shows that, and says nothing of what is behind it.
+# While pages are read, entries move on to later ones. A page that has only entries stored by this walk shows
+# that they have moved; it does not show that the older pages are known.
 def must_follow(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
-    """Whether what is behind a page is to be read, even if an earlier walk has read all of it.
+    """Return whether the pages older than this one must be read, even if an earlier walk has read them.
 
     :param stored: see `has_changes`
     """

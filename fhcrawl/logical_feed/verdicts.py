@@ -1,4 +1,4 @@
-"""What can be claimed of a logical feed."""
+"""The verdict on a logical feed: whether its stored history is complete."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a verdict is not `complete`: what is missing, where, and since when.
+    """Why a verdict is not `complete`, because of which document, and since when.
 
-    :param url: of the document that is missing
+    :param url: URL of that document
     :param detail: for people: the rest of a sentence that begins with the URL
     :param since: ISO 8601 in UTC
     """
@@ -29,7 +29,7 @@ class Reason:
 
 
 class Verdict(str, Enum):
-    """What can be claimed of a logical feed."""
+    """Whether the stored history of a logical feed is complete."""
 
     COMPLETE = "complete"
     INCOMPLETE = "incomplete"
@@ -43,11 +43,11 @@ IS_PAGED = "is a paged feed, whose pages change while they are read (RFC 5005, 3
 
 
 def verdict(feed: str, kind: Kind | None, since: str, gaps: Iterable[Reason]) -> tuple[Verdict, list[Reason]]:
-    """What can be claimed of a feed, and why not more.
+    """Return the verdict on a feed, and the reasons why it is not `complete`.
 
-    :param kind: of its last subscription document; None if none has been read yet
-    :param since: when that was, ISO 8601 in UTC
-    :param gaps: what is missing of what the feed says that there is
+    :param kind: kind of the last subscription document; None if none has been read yet
+    :param since: when that document was read, ISO 8601 in UTC
+    :param gaps: reasons for missing documents and entries that the feed refers to
     """
     reasons = list(gaps)
     if kind is None or kind is Kind.SINGLE:

@@ -1,4 +1,4 @@
-"""Versions of entries: what identifies an entry, and what a version means beside the newest one so far."""
+"""Versions of entries: the identity of an entry, and how a version compares with the newest stored one."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from fhcrawl.documents import Entry, FeedDocument, Tombstone
     from fhcrawl.logical_feed.chain import ChainPosition
 
-SEPARATOR = "\x1f"  # no character of XML
+SEPARATOR = "\x1f"  # not allowed in XML
 
 
 class Version(NamedTuple):
-    """One appearance of an entry, or of its deletion, in one document.
+    """One version of an entry, or its deletion, in one document.
 
-    :param order: by the times that count when the document is read
-    :param digest: of the content; '' for a deletion
-    :param original: all that the document says of the entry, in UTF-8; None if it is not kept
-    :param claimed: the order with all times that the document claims, if one of them does not count
+    :param order: by the times that were not in the future when the document was read
+    :param digest: digest of the content; '' for a deletion
+    :param original: the entry's source in the document, in UTF-8; None if it is not kept
+    :param claimed: the order by all times in the document, if one of them was in the future
     """
 
     id: str
@@ -35,24 +35,24 @@ class Version(NamedTuple):
     def at(
         cls, latest: str, entry_id: str, claimed: Order, digest: str, original: bytes | None = None
     ) -> Version:
-        """The version when times until `latest` count."""
+        """Return the version, ordered by its times up to `latest`."""
         counted = claimed.counted(latest)
         return cls(entry_id, counted, digest, original, None if counted is claimed else claimed)
 
     @property
     def stored_order(self) -> Order:
-        """The order as the store keeps it: with the times as they are claimed."""
+        """The order that the store keeps: with all times that the document claims."""
         return self.claimed or self.order
 
 
 class Winner(NamedTuple):
     """The newest version of an entry so far.
 
-    :param order: by the times that count when it is compared
-    :param digest: of its content; '' if the entry has been deleted
-    :param pending: it has a change that no export holds yet
-    :param exported: with a pending change, the digest that was last exported; None if none ever was
-    :param uncounted: the earlier one of its times that do not count; None if both do
+    :param order: by the times that are not in the future when it is compared
+    :param digest: digest of its content; '' if the entry has been deleted
+    :param pending: whether it has a change that has not been exported yet
+    :param exported: if a change is pending, the digest last exported; None if none ever was
+    :param uncounted: the earlier of its times that are in the future; None if none is
     """
 
     order: Order
@@ -63,7 +63,7 @@ class Winner(NamedTuple):
 
 
 class Outcome(str, Enum):
-    """What a version means for the logical feed."""
+    """The effect of a version on the logical feed."""
 
     NEW = "new"
     UPDATED = "updated"
@@ -71,20 +71,20 @@ class Outcome(str, Enum):
     STALE = "stale"
 
 
-# RFC 6721, 4: an at:deleted-entry whose `when` is not older than the entry removes it, wherever in the chain
-# it stands; a later version of the entry brings it back.
+# RFC 6721, 4: an at:deleted-entry whose `when` is not older than the entry removes it, at any position in
+# the chain; a later version of the entry restores it.
 def deletion(tombstone: Tombstone, document_updated: str | None, place: ChainPosition) -> Order:
-    """The order of the deletion that a tombstone is; the parameters are those of `order`."""
+    """Return the order of a tombstone's deletion; the parameters are those of `order`."""
     return order(tombstone.when, document_updated, place, 0)._replace(tombstone=1)
 
 
 def absence(entry_id: str, place: ChainPosition) -> Version:
-    """The version of an entry that has left a complete feed: whatever comes later brings it back."""
+    """Return the deletion of an entry that is missing from a complete feed; any later version restores it."""
     return Version(entry_id, Order("", 0, "", place.walk, place.step, 0), "")
 
 
 def digest(entry: Entry) -> str:
-    """A digest of an entry's content: the same content again is no change, whatever the times say."""
+    """Return the digest of an entry's content; the same digest is no change, whatever its times."""
     texts = [
         f"{len(entry.authors)} {len(entry.categories)}",
         entry.title or "",
@@ -107,7 +107,7 @@ WITH_IDS = frozenset({"atom", "json", "multipart"})
 
 
 def identity(entry: Entry, document: FeedDocument) -> str | None:
-    """The id of an entry within its feed; None if it has none and its format asks for one.
+    """Return the id of an entry within its feed; None if it lacks one that its format requires.
 
     Ids are compared as they are, never resolved or normalised.
     """
@@ -117,7 +117,7 @@ def identity(entry: Entry, document: FeedDocument) -> str | None:
     if entry.id is not None:
         return entry.id
     # RFC 4287, 4.1.2: "atom:entry elements MUST contain exactly one atom:id element." JSON Feed 1.1: "If an
-    # id is not present […], skip that item." An event's link names what it is about, which has more events.
+    # id is not present […], skip that item." An event's link names its entity, which can have more events.
     if document.format in WITH_IDS:
         return None
     # RSS 2.0: the guid is optional, and so is everything else but a title or a description.
@@ -130,7 +130,7 @@ def identity(entry: Entry, document: FeedDocument) -> str | None:
 
 
 def decide(version: Version, winner: Winner | None) -> Outcome:
-    """What a version means, given the newest one so far."""
+    """Return the effect of a version, given the newest one so far."""
     if winner is None:
         return Outcome.NEW
     if version.digest == winner.digest:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +13,11 @@ from scrapy import signals as scrapy_signals
 from fhcrawl import signals
 from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, with_context
 from fhcrawl.crawling.responses import request_target
-from fhcrawl.exceptions import LeaseError
+from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import must_follow
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
-from fhcrawl.utils.clock import now
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -70,10 +68,13 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     def spider_opened(self, spider: Spider) -> None:
         """Forget which documents are processed, if a setting or the argument `deltafetch_reset` says so."""
         if self.reset or not self._enabled or getattr(spider, "deltafetch_reset", False):
-            for feed in getattr(spider, "feeds", ()):
-                # Another crawl reads this feed; the spider logs it.
-                with suppress(LeaseError):
-                    self._store.walks.forget(feed, now())
+            extension = StoreExtension.of(self._crawler)
+            try:
+                feeds = getattr(spider, "feeds", ())
+            except StoreError as error:
+                extension.fail(error)
+            else:
+                extension.forget(feeds)
 
     def document_committed(self, result: DocumentResult) -> None:
         """Count the archives that are marked as processed."""
@@ -198,4 +199,7 @@ def _request(request: Request, step: DocumentRef, via: str | None) -> Request:
     # The newer page is compared only with the page that it links to.
     newer = context.newer if context.requested_url == step.url else None
     context = replace(context, requested_url=step.url, position=step.position, via=via, newer=newer)
+    # The next unread document after read archives may be a page, which keeps its role: it may change.
+    if step.role is Role.PAGE:
+        context = replace(context, role=Role.PAGE, left_over=True)
     return with_context(request, context, **request_target(step.url, context.walk), meta=meta)

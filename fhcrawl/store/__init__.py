@@ -1,4 +1,4 @@
-"""The logical feeds and chains on disk."""
+"""The database of logical feeds and their chains."""
 
 from __future__ import annotations
 

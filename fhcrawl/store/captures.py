@@ -1,4 +1,4 @@
-"""What WARC files have."""
+"""Captures: responses in WARC files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Captures(Repository):
-    """The captures that are in WARC files: `store.captures`."""
+    """The captures in WARC files: `store.captures`."""
 
     def find(self, url: str) -> Capture | None:
         """Return the last capture of a URL; None if there is none."""
@@ -31,6 +31,6 @@ class Captures(Repository):
         return None if row is None else Capture(*row)
 
     def add(self, capture: Capture) -> None:
-        """Note what a WARC file has."""
+        """Store the last capture of a URL."""
         with self._database.transaction() as connection:
             connection.execute(self._session.upserts.capture, capture._asdict())

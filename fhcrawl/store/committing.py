@@ -1,4 +1,4 @@
-"""What a document brought, written in one transaction."""
+"""Writes a document and its entries in one transaction."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ ENDS_EARLIER = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "leads to no page 
 
 
 class StoredState(NamedTuple):
-    """What a commit has to know of the store.
+    """The state of the store that a commit depends on.
 
     :param whole: the newest versions of all entries of the feed, by id, if the document is a complete feed's
-    :param unlisted: numbers of the documents that a list named earlier, and names no more
-    :param ends_earlier: a page has led to another one, leads to none now, and is to be looked at again
+    :param unlisted: ids of documents that an earlier version of the list named, and this one does not
+    :param ends_earlier: a page has lost its link to the older one, and is to be read again
     """
 
     feed_id: int
@@ -40,14 +40,14 @@ class StoredState(NamedTuple):
 
     @staticmethod
     def matters(result: DocumentResult) -> bool:
-        """Whether there is something to know; there is not, for most documents."""
+        """Return whether the commit of a document depends on any of this; most do not."""
         return result.present is not None or result.parts is not None or _is_last_page(result)
 
     @classmethod
     def read(
         cls, connection: Connection, feed_id: int, result: DocumentResult, batch: CommitBatch
     ) -> StoredState:
-        """Read it."""
+        """Read the state."""
         whole, unlisted = {}, []
         if result.present is not None and result.failure is None:
             found = connection.execute(statements.WINNERS, {"feed_id": feed_id})
@@ -62,17 +62,17 @@ class StoredState(NamedTuple):
         return cls(feed_id, whole, unlisted, ends_earlier)
 
 
-# It may have lost its link for a while, and what is behind it may never have been read, even if the page
-# itself brings nothing new. The next run looks again: if it brings nothing more, it is the end.
+# The link may be missing for a while only, and the older pages may never have been read, even if this page
+# has no changes. The next run reads it again: if it still has none, it is the last page.
 def _is_last_page(result: DocumentResult) -> bool:
-    """Whether a page leads to no other one."""
+    """Return whether a page links to no older one."""
     return result.fetch.role is Role.PAGE and result.older_document is None and result.failure is None
 
 
 class Commit:
-    """The writing of one document.
+    """Writes one document.
 
-    No statement needs another one's result, so that they are sent together; except those of a snapshot that
+    No statement needs another one's result, so that they can be sent together; except when a snapshot
     replaces another one.
     """
 
@@ -94,7 +94,7 @@ class Commit:
         self._stored = {**whole, **batch.stored}
 
     def write(self) -> int:
-        """Write all; how many entries have been deleted."""
+        """Write the document with its entries; return the number of deleted entries."""
         self._write_document(self._unless_lost)
         self._write_entries()
         if self._result.present is not None:
@@ -112,10 +112,10 @@ class Commit:
         self._write_feed(has_news=bool(self._batch.accepted or self._batch.written) or deleted > 0)
         return deleted
 
-    # From the first piece on, the document counts as unread; and what was read behind a page, if it has to be
-    # read again: the next run, for which the pieces that are stored are no news, could not know that.
+    # From the first batch on, the document counts as unread; so do the pages after it, if they have to be
+    # read again: the next run finds the stored entries unchanged, and could not know that.
     def write_piece(self, is_first: bool) -> None:
-        """Write the entries of a piece of the document, behind which there are more."""
+        """Write the entries of a batch of the document that is not the last."""
         if is_first:
             self._write_document(UNFINISHED)
             self._write_asked()
@@ -134,20 +134,20 @@ class Commit:
             self._update_feed({"news": self._fetch.fetched})
 
     def write_failure(self) -> None:
-        """Write that the document could not be had; a feed is what its last subscription document was."""
+        """Write that the document could not be read; the feed keeps its last subscription document's kind."""
         self._write_document()
         if self._fetch.retry_after is not None:
             self._update_feed({"retry_after": self._fetch.retry_after})
         self._write_asked()
 
-    # The feed may have moved: then it is another document than the last one that was read.
+    # If the feed has moved, this is another document than the last one that was read.
     def _write_asked(self) -> None:
-        """Write that the document, which is not read, is the feed's subscription document, if it is."""
+        """Write when the feed's subscription document was requested, if this is it."""
         if self._fetch.role is Role.SUBSCRIPTION:
             self._write_subscription({"polled": self._fetch.fetched})
 
     def write_confirmation(self) -> None:
-        """Write that a feed's subscription document is still what it was."""
+        """Write that a feed's subscription document has not changed."""
         fetch = self._fetch
         of_feed = {"b_feed_id": self._feed_id, "b_walk": fetch.position.walk}
         says = {"b_time": fetch.fetched, "b_fresh": fetch.freshness_lifetime, "b_special": fetch.special}
@@ -160,27 +160,27 @@ class Commit:
         self._connection.execute(statement, {**values, **numbers})
 
     def _write_subscription(self, values: Mapping[str, object]) -> None:
-        """Write it of the feed, and that the document is its subscription document."""
+        """Write columns of the feed, and that the document is its subscription document."""
         self._update_feed(values, is_subscription=True)
 
-    # A complete feed has no archives. If it gets some later, they bring back what it has deleted: they have
-    # to be read, at new places.
+    # A complete feed has no archives. If it gets some later, they restore deleted entries: they have to be
+    # read again, at new positions.
     def _forget_chain(self) -> None:
         self._connection.execute(statements.FORGET_OTHERS, self._numbers())
 
     def _write_document(self, unless_lost: DocumentFailure | None = None) -> None:
-        """Write the document and its link."""
+        """Write the document and its link to the older one."""
         failure = self._result.failure or unless_lost
         row = rows.document_row(self._feed_id, self._result, self._write_behind(), failure)
-        # It may have led to another page before, or to one where it leads to none now, and may again.
+        # The page that it linked to before counts as unread too: the link may change back.
         self._unread_page()
         self._unread_pages()
         self._upserts.document.execute(self._connection, row)
         if self._result.older_document is not None and self._result.older_document.role is Role.PAGE:
             self._unread_page()
 
-    # Pages move on, under the same URLs: what has been read behind a page says nothing any more when that
-    # brings news. It counts as unread at once, so that a run that dies here hides nothing from the next one.
+    # Entries move from page to page, under the same URLs: if a page has changes, the older pages must be read
+    # again. They count as unread at once, so that a crash of this run hides nothing from the next one.
     def _unread_page(self) -> None:
         result = self._result
         follows = result.is_left_over or must_follow(result, self._batch.stored)
@@ -188,7 +188,7 @@ class Commit:
             parameters = {**self._numbers(), **rows.unread_row(self._fetch)}
             self._connection.execute(statements.UNREAD_PAGE, parameters)
 
-    # Which pages lead where may change, and change back: those of another way are as old as the walk that has
+    # Links between pages may change, and change back: pages of an earlier chain are as old as the walk that
     # read them.
     def _unread_pages(self) -> None:
         if self._fetch.role is Role.SUBSCRIPTION and has_changes(self._result, self._batch.stored):
@@ -196,7 +196,7 @@ class Commit:
             self._connection.execute(statements.UNREAD_PAGES, of_feed)
 
     def _write_behind(self) -> str | None:
-        """Write the document behind it, or the documents of a list; what names the next one."""
+        """Write the older document, or the documents of a list; return the key of the next one."""
         result = self._result
         if result.parts is not None:
             for row in lists.part_rows(self._feed_id, result):
@@ -212,7 +212,7 @@ class Commit:
         return key
 
     def _numbers(self) -> dict[str, object]:
-        """What finds the document's number."""
+        """Return the parameters that find the document's id."""
         return {"b_feed_id": self._feed_id, "b_key": self._fetch.key}
 
     def _execute(self, statement: Any, parameters: list[dict[str, object]]) -> None:
@@ -242,10 +242,10 @@ class Commit:
         )
         self._note_uncounted([*batch.accepted, *batch.confirmed])
 
-    # What is replaced while a clock is wrong may be the newest version by a clock that is right: its document
-    # is read again then, as those are that such a clock has read.
+    # A version that is replaced while a clock is wrong may be the newest by a correct clock: its document is
+    # read again then, as are the documents that were read with a wrong clock.
     def _note_uncounted(self, ids: list[str]) -> None:
-        """Note in the documents of versions that are replaced which of their times do not count yet."""
+        """Store the earliest future time of each replaced version in the row of its document."""
         earliest: dict[tuple[int, int], str] = {}
         for entry_id in ids:
             winner = self._stored.get(entry_id)
@@ -263,18 +263,18 @@ class Commit:
         )
 
     def _keep(self, ids: list[str]) -> None:
-        """Copy stored entries that are about to be replaced or deleted, if versions are to be kept."""
+        """Copy stored entries that are about to be replaced or deleted, if versions are kept."""
         if not self._keeps_versions:
             return
         for some in statements.some_at_once(ids):
             self._connection.execute(self._upserts.superseded, {"b_feed_id": self._feed_id, "b_ids": some})
 
     def _is_superseded(self, version: Version) -> bool:
-        """Whether it would confirm another content than its own."""
+        """Return whether the stored content is, or will be, another one than this version's."""
         accepted, *_ = self._batch.accepted.get(version.id) or (self._batch.written.get(version.id),)
         if accepted is not None:
             return accepted.order > version.order or accepted.digest != version.digest
-        # Its equal was not accepted: a pipeline has dropped it.
+        # No version with this content was accepted: a pipeline has dropped it.
         return version.id not in self._stored or self._stored[version.id].digest != version.digest
 
     def _write_changes(self) -> None:
@@ -290,7 +290,7 @@ class Commit:
         self._settle_changes(settled)
 
     def _exported(self, entry_id: str) -> str | None:
-        """Digest of what was last exported of an entry; None if nothing ever was."""
+        """Return the digest that was last exported of an entry; None if none ever was."""
         before = self._batch.stored.get(entry_id)
         if before is None:
             return None
@@ -323,7 +323,7 @@ class Commit:
         }
 
     def _delete(self) -> int:
-        """Delete what tombstones and absence ask for; how many live entries that were."""
+        """Delete entries by tombstones and absence; return the number of live entries among them."""
         deletions = [v for v in self._result.deletions if self._wins(v)]
         if self._result.present is not None and self._result.failure is None:
             deletions += self._absences({v.id for v in deletions})

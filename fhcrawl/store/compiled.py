@@ -13,11 +13,11 @@ ROWS_AT_ONCE = 500
 
 
 class CompiledStatement:
-    """A statement in the SQL of one database, whose values are of types that need no conversion.
+    """A statement compiled for one database, whose values are of types that need no conversion.
 
-    SQLAlchemy looks at the values of each row, which takes as long as the database takes to store them.
+    SQLAlchemy inspects the values of each row, which takes as long as the database takes to store them.
 
-    :param columns: the columns of an insertion that get a value
+    :param columns: the columns that an INSERT sets
     """
 
     def __init__(self, statement: Any, dialect: Dialect, columns: Iterable[str] = ()) -> None:
@@ -27,24 +27,24 @@ class CompiledStatement:
         self._fixed: dict[str, object] = compiled.params
 
     def execute(self, connection: Connection, values: Mapping[str, object]) -> Any:
-        """Execute it for values by name."""
+        """Execute the statement with named values."""
         values = {**self._fixed, **values}
         return connection.exec_driver_sql(self._sql, tuple(values[name] for name in self._names))
 
     def execute_all(self, connection: Connection, rows: list[tuple[object, ...]]) -> None:
-        """Execute it for rows that have a value for every column, in the order of the columns."""
+        """Execute the statement for rows with a value for every column, in the order of the columns."""
         if rows:
             connection.exec_driver_sql(self._sql, rows)
 
 
 class ArrayInsert(CompiledStatement):
-    """An insertion for PostgreSQL whose parameters are columns of many rows, as arrays.
+    """An INSERT for PostgreSQL whose parameters are arrays: one for each column, with the values of all rows.
 
-    PostgreSQL executes one statement for all rows in half the time of one for each row.
+    PostgreSQL executes one statement for many rows in half the time of one statement for each row.
     """
 
     def execute_all(self, connection: Connection, rows: list[tuple[object, ...]]) -> None:
-        """Execute it for rows that have a value for every column, in the order of the columns."""
+        """Execute the statement for rows with a value for every column, in the order of the columns."""
         for begin in range(0, len(rows), ROWS_AT_ONCE):
             columns = zip(*rows[begin : begin + ROWS_AT_ONCE], strict=True)
             connection.exec_driver_sql(self._sql, tuple(map(list, columns)))

@@ -1,4 +1,4 @@
-"""All that is in a store, written to another one."""
+"""Copies the content of a store to another one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ ROWS_AT_ONCE = 500
 
 
 def copy(source: Connection, target: Connection) -> dict[str, int]:
-    """Copy every row as it is; how many there are, by table.
+    """Copy every row; return the number of rows by table.
 
     :param source: in a transaction that sees one state of the store
-    :raises StoreError: if there is nothing to copy, or something in the target
+    :raises StoreError: if the source has no feeds, or the target has some
     """
     if not _has_feeds(source):
         raise StoreError("There are no feeds to copy: FHCRAWL_STORE_URL is the store to copy from")
-    # Whoever begins a crawl there waits from here on.
+    # This locks the row that every crawl updates when it begins.
     target.execute(schema.store.update().values(runs=source.scalar(select(schema.store.c.runs))))
     if _has_feeds(target):
         raise StoreError("The store to copy to has feeds: name an empty one")
@@ -49,7 +49,7 @@ def _copy_table(source: Connection, target: Connection, table: Table) -> int:
 
 
 def _count_on(target: Connection, number: Any) -> None:
-    """Let the next row get the number after those that are there."""
+    """Set the sequence of a column, so that the next row gets the number after the greatest one."""
     sequence = func.pg_get_serial_sequence(number.table.name, number.name)
     greatest = func.max(number)
     target.execute(select(func.setval(sequence, func.coalesce(greatest, 1), greatest.is_not(None))))

@@ -1,4 +1,4 @@
-"""The database of a store: its transactions, and what its errors mean."""
+"""The database of a store: its transactions, and the conversion of its errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 class Database:
     """A database with the tables of `fhcrawl.store.schema`; every method raises `StoreError` if it fails.
 
-    :param pipeline: of PostgreSQL, for transactions whose commit is not waited for; SQLite has none
+    :param pipeline: for PostgreSQL, sends transactions without waiting for the commit; None for SQLite
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -65,7 +65,7 @@ class Database:
 
     @property
     def place(self) -> str:
-        """Its URL, without passwords."""
+        """The URL of the database, without passwords."""
         return opening.shown(self._engine.url)
 
     def close(self) -> None:
@@ -74,25 +74,25 @@ class Database:
             self.pipeline.settle()
         self._engine.dispose()
 
-    # -- transactions that are waited for ---------------------------------------------------------
+    # -- transactions with a wait for the commit --------------------------------------------------
 
     def transaction(self) -> AbstractContextManager[Connection]:
-        """A transaction that writes; nobody else does meanwhile."""
+        """Begin a transaction that writes; SQLite allows one at a time."""
         return self._begin(self._writer)
 
     def snapshot(self) -> AbstractContextManager[Connection]:
-        """A transaction that only reads, and waits for no writer."""
+        """Begin a transaction that only reads, and waits for no writer."""
         return self._begin(self._engine)
 
     def still(self) -> AbstractContextManager[Connection]:
-        """The same, in which all statements see one state of the database."""
+        """Begin a transaction that only reads, in which all statements see one state of the database."""
         if self.dialect.name == schema.POSTGRESQL:
             return self._begin(self._engine.execution_options(isolation_level="REPEATABLE READ"))
         return self._begin(self._engine)
 
     @contextmanager
     def lookup(self) -> Iterator[Connection]:
-        """For a statement that only reads, without the round trips that begin and end a transaction."""
+        """Connect for statements that only read, without the round trips of a transaction."""
         self.settle()
         with self._sentences(), self._reader.connect() as connection:
             yield connection
@@ -111,7 +111,7 @@ class Database:
         write: Callable[[Connection], T],
         done: Callable[[T | Exception], None],
     ) -> None:
-        """Send a transaction, and do not wait for its commit; the parameters are those of `Pipeline.send`."""
+        """Send a transaction without waiting for its commit; the parameters are those of `Pipeline.send`."""
 
         def answered(outcome: T | Exception) -> None:
             done(_failure(outcome) if isinstance(outcome, Exception) else outcome)
@@ -126,7 +126,7 @@ class Database:
 
     @contextmanager
     def _sentences(self) -> Iterator[None]:
-        """Let what the database raises, or its driver at the end of a pipeline, be a StoreError."""
+        """Convert errors of the database or its driver to StoreError; fail if the store's file is gone."""
         if self._file != opening.identity(self._engine):
             raise StoreError("The store is gone: somebody has moved or replaced its file; bring it back")
         try:
@@ -136,7 +136,7 @@ class Database:
 
 
 def _failure(error: Exception) -> StoreError:
-    """Return the error of fhcrawl for one of the database."""
+    """Return the StoreError for an error of the database."""
     if leases.is_lease_error(error):
         failure: StoreError = LeaseError(leases.TAKEN_OVER)
     else:

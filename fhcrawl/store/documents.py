@@ -1,4 +1,4 @@
-"""What the store has of documents, and how what they bring is written."""
+"""Documents in the store: queries, and the commit of a document with its entries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CHAIN = (Role.SUBSCRIPTION, Role.ARCHIVE, Role.PAGE)
 class Documents(Repository):
     """The documents and their chains: `store.documents`.
 
-    With `keeps_versions`, what entries were before is kept when a document is committed.
+    With `keeps_versions`, a commit keeps the earlier versions of entries.
     """
 
     def __init__(self, session: Session) -> None:
@@ -47,7 +47,7 @@ class Documents(Repository):
         return None if row is None else DocumentRef.of(row)
 
     def find_first_unread(self, feed: str, parts: list[ListedDocument]) -> int:
-        """Return the position of the first part of a list that is not processed; if none is, their number."""
+        """Return the index of the first unprocessed part of a list; the number of parts if there is none."""
         with self._database.lookup() as connection:
             feed_id = self._session.find_id(connection, feed)
             processed = select(documents.c.key).where(lists.is_part(feed_id), lists.IS_PROCESSED)
@@ -55,7 +55,7 @@ class Documents(Repository):
         return next((position for position, part in enumerate(parts) if part.key not in read), len(parts))
 
     def find_next_part(self, feed: str, key: str) -> DocumentRef | None:
-        """Return the first document behind one of a list that is not processed; None if all are."""
+        """Return the first part after another one that is not processed; None if all are."""
         with self._database.lookup() as connection:
             row = rows.find_document(connection, self._session.find_id(connection, feed), key)
             return None if row is None else lists.unread_behind(connection, row)
@@ -68,12 +68,12 @@ class Documents(Repository):
         return found
 
     def find_end(self, feed: str, key: str, role: Role, run: int) -> ChainEnd | None:
-        """Return the first document that is not processed, at or behind one of a feed.
+        """Return the first document of a chain that is not processed, from a document on.
 
-        :param key: of the document to begin at
-        :param role: what the link that leads there says that it is
-        :param run: number of this crawl: a chain that comes to the subscription document read in it is a loop
-        :return: None if the store does not know that document, or knows it as something else
+        :param key: key of the document to begin at
+        :param role: the role that the link gives to this document
+        :param run: number of this crawl: a chain that reaches the subscription document read in it is a loop
+        :return: None if the store does not have that document, or has it with another role
         """
         with self._database.lookup() as connection:
             parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
@@ -97,9 +97,9 @@ class Documents(Repository):
                 yield row.url, Role(row.role)
 
     def commit(self, result: DocumentResult, batch: CommitBatch) -> int:
-        """Store what a document brought, and mark it, in one transaction.
+        """Store a document with its entries in one transaction.
 
-        :return: how many entries have been deleted, because a complete feed no longer has them
+        :return: number of entries deleted because a complete feed no longer has them
         :raises LeaseError: if another crawl has taken the feed over
         """
         return self._written(result, batch, Commit.write)
@@ -107,35 +107,35 @@ class Documents(Repository):
     def send(
         self, result: DocumentResult, batch: CommitBatch, done: Callable[[int | Exception], None]
     ) -> None:
-        """Do what `commit` does, without a wait for PostgreSQL's answer.
+        """Do what `commit` does, without waiting for PostgreSQL's answer.
 
-        Whatever is asked of the store from then on sees what has come of it.
+        Later calls of this store see the result.
 
-        :param done: is called with what `commit` returns or raises, during this call or another one of this
-            store, or by the event loop; `Store.settle` waits for that
+        :param done: called with what `commit` returns or raises, during this call or another one of this
+            store, or by the event loop; `Store.settle` waits for it
         """
         self._write(result, batch, Commit.write, done)
 
     def commit_piece(self, result: DocumentResult, batch: CommitBatch, is_first: bool) -> None:
-        """Store the entries of a piece of a large document, behind which there are more.
+        """Store the entries of a batch of a large document, but not of its last batch.
 
-        The document counts as unread, whatever it was, until `commit` has marked it.
+        The document counts as unread until `commit` is called.
 
-        :param is_first: no piece of it has been stored
+        :param is_first: whether no batch of it has been stored yet
         :raises LeaseError: if another crawl has taken the feed over
         """
         write = partial(Commit.write_piece, is_first=is_first)
         self._written(result, batch, write, is_piece=True)
 
     def note_failure(self, result: DocumentResult) -> None:
-        """Note that a document could not be had; what was behind it stays known.
+        """Store that a document could not be fetched or read; the older documents stay known.
 
         :raises LeaseError: if another crawl has taken the feed over
         """
         self._written(result, CommitBatch(), Commit.write_failure)
 
     def note_confirmation(self, result: DocumentResult) -> None:
-        """Note that a feed's subscription document is still what it was.
+        """Store that a feed's subscription document has not changed.
 
         :raises LeaseError: if another crawl has taken the feed over
         """
@@ -175,7 +175,7 @@ class Documents(Repository):
                 upserts = self._session.upserts
                 return write(Commit(connection, upserts, before, result, batch, self.keeps_versions))
 
-            # What a snapshot replaces depends on what is in the store at the very end.
+            # What a snapshot replaces depends on the store's state at the time of the commit.
             if self._database.pipeline is not None and result.replaces is None:
                 self._database.send(self._database.pipeline, partial(commit, leases.assert_owner), done)
                 return

@@ -1,4 +1,4 @@
-"""What the store has of entries."""
+"""Entries in the store, and their earlier versions."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 
 class Entries(Repository):
-    """The entries, and what they were: `store.entries`."""
+    """The entries and their earlier versions: `store.entries`."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._winners_among = statements.WinnersAmong(session.database.dialect)
 
     def compare(self, result: DocumentResult) -> dict[str, Winner]:
-        """Return the newest versions of the entries that a document holds, by id."""
+        """Return the newest stored versions of a document's entries, by id."""
         ids = list({version.id for version in (*result.versions, *result.deletions)})
         return self.find_winners(result.fetch.feed, ids, result.fetch.latest)
 
     def find_winners(self, feed: str, ids: list[str], latest: str) -> dict[str, Winner]:
-        """Return the newest versions of some entries of a feed, by id, when times until `latest` count."""
+        """Return the newest versions of some entries of a feed, by id, judged by times up to `latest`."""
         found: dict[str, Winner] = {}
         with self._database.lookup() as connection:
             feed_id = self._session.find_id(connection, feed)
@@ -54,7 +54,7 @@ class Entries(Repository):
             yield from stream_entries(connection, (entries.c.digest != "") & of_feeds, only_changed=False)
 
     def read_versions(self, feed: str, newest_first: bool = False) -> Iterator[StoredVersion]:
-        """Yield the newest version of each entry of a feed, those that are deleted too, oldest first."""
+        """Yield the newest version of each entry of a feed, including deletions, oldest first."""
         order = (*counted_order(entries), entries.c.id)
         statement = (
             statements.VERSIONS.outerjoin(changes, statements.CHANGE_OF_ENTRY)
@@ -66,7 +66,7 @@ class Entries(Repository):
             yield from map(StoredVersion.of, found)
 
     def read_kept_versions(self, feed: str, entry_id: str) -> list[KeptVersion]:
-        """Return all that is kept of an entry: what it is, then what it was, the newest first."""
+        """Return the current version of an entry, then its earlier ones, newest first."""
         with self._database.snapshot() as connection:
             wanted = {"feed_id": self._session.find_id(connection, feed), "id": entry_id}
             current = connection.execute(statements.ENTRY, wanted).all()
@@ -78,7 +78,7 @@ class Entries(Repository):
 def stream_entries(connection: Connection, where: Any, only_changed: bool) -> Iterator[dict[str, Any]]:
     """Yield the fields of entries, feed by feed, oldest first.
 
-    :param only_changed: leave out those that have not changed since they were exported
+    :param only_changed: leave out entries without a change since they were exported
     """
     statement = (
         statements.ENTRIES.join(changes, statements.CHANGE_OF_ENTRY, isouter=not only_changed)

@@ -1,4 +1,4 @@
-"""What exports note of the changes that they deliver."""
+"""Deliveries: changes of entries that are being exported."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Exports(Repository):
     """The deliveries: `store.exports`."""
 
     def begin(self, run: int, only_released: bool = False) -> int:
-        """Begin to export what no export holds yet, of the feeds of a run; the delivery's number.
+        """Begin to export the changes of a run's feeds that no export has yet; return the delivery's number.
 
-        :param only_released: only of those that the run has finished with
+        :param only_released: only of feeds that the run has finished with
         """
         with self._database.transaction() as connection:
-            # Never one that was used: a process that slept, and whose delivery another one has settled
-            # meanwhile, would end the delivery that has its number.
+            # Numbers are never reused: a process that was suspended, and whose delivery another one has
+            # recovered meanwhile, would end the delivery that has its number now.
             number = leases.next_number(connection)
             connection.execute(deliveries.insert().values(id=number, run=run, files="[]"))
             waits = exists().where(changes.c.feed_id == feeds.c.id, changes.c.delivery.is_(None))
-            # Another run that claims one of them comes before this delivery, or finds it.
+            # A run that claims one of these feeds at the same time comes before this delivery, or sees it.
             crawled = select(feeds.c.id).where(feeds.c.run == run, waits).order_by(feeds.c.id)
             if only_released:
                 crawled = crawled.where(feeds.c.released.is_not(None))
@@ -40,12 +40,12 @@ class Exports(Repository):
         return number
 
     def read_changes(self, number: int) -> Iterator[dict[str, Any]]:
-        """Yield the changes of a delivery: entries, feed by feed, oldest first."""
+        """Yield the entries changed in a delivery, feed by feed, oldest first."""
         with self._database.snapshot() as connection:
             yield from stream_entries(connection, changes.c.delivery == number, only_changed=True)
 
     def note_files(self, number: int, files: list[list[Any]]) -> None:
-        """Note that a delivery's changes are written, but not yet under their names.
+        """Store that a delivery's changes are written to temporary files, which are not renamed yet.
 
         :param files: a `delivery.WrittenFile` each
         :raises LeaseError: if another run has taken the delivery over
@@ -58,11 +58,11 @@ class Exports(Repository):
                 self._session.leases.renew(connection)
 
     def find_dead(self, locked: str | None = None) -> list[tuple[int, list[list[Any]]]]:
-        """Return the deliveries whose process is gone, though they have not ended: number and files.
+        """Return the number and files of each delivery that was not ended, though its process has.
 
-        :param locked: the name of a file that this process has the lock of, so that nobody else delivers to
-            it; a worker of a job may be gone long before its lease has run out, and one that could not end
-            its delivery need not be gone
+        :param locked: name of a file that this process has locked: deliveries to it are dead too. The process
+            of a job may have ended long before its lease expires, and a delivery that could not be ended may
+            belong to a process that still runs
         """
         with self._database.snapshot() as connection:
             begun = connection.execute(select(deliveries).order_by(deliveries.c.id)).all()
@@ -74,13 +74,13 @@ class Exports(Repository):
             ]
 
     def end(self, number: int) -> None:
-        """Note that the changes of a delivery have been exported."""
+        """Mark the changes of a delivery as exported."""
         with self._database.transaction() as connection:
             connection.execute(changes.delete().where(changes.c.delivery == number))
             connection.execute(deliveries.delete().where(deliveries.c.id == number))
 
     def cancel(self, number: int) -> None:
-        """Note that a delivery has come to nothing."""
+        """Discard a delivery; its changes are to be exported again."""
         with self._database.transaction() as connection:
             connection.execute(changes.update().where(changes.c.delivery == number).values(delivery=None))
             connection.execute(deliveries.delete().where(deliveries.c.id == number))

@@ -1,4 +1,4 @@
-"""What the store has of whole feeds."""
+"""Feeds in the store, with their verdicts and contents."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class VerdictRecord(NamedTuple):
 class Document(NamedTuple):
     """A document of a feed.
 
-    :param behind: number of the document that its link names
+    :param behind: id of the older document, which its link names
     :param updated: its own update time
-    :param reason: why it is not processed, for programs; `detail` is the same in words
-    :param since: since when that is so
-    :param fetched: when it was last read, or asked for; None if it never was
+    :param reason: kind of the reason why it is not processed; `detail` describes it for people
+    :param since: since when it is not processed
+    :param fetched: when it was last fetched or requested; None if it never was
     """
 
     id: int
@@ -67,16 +67,16 @@ class Document(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What a feed's documents and entries say. Times are ISO 8601 in UTC.
+    """A summary of a feed's documents and entries. Times are ISO 8601 in UTC.
 
     :param since: when the feed was first crawled
-    :param months: how many live entries each month has, by `2003-12`, in order; an entry's time is when it
-        was published, else its or its document's update time; '' for those without a time
+    :param months: number of live entries by month (`2003-12`), in order; an entry's time is when it was
+        published, else its or its document's update time; '' for those without a time
     :param first, last: the first and the last of these times
     :param recent: when the entries last changed, newest first; at most `RECENT`
     :param chain: the documents from the subscription document back
-    :param snapshot: those from the index of a snapshot on, that the feed goes on from
-    :param beside: how many documents are in neither, because no document names them any more
+    :param snapshot: the snapshot that precedes the feed: its index and its pages
+    :param beside: number of documents in neither of these, which no document links to any more
     """
 
     since: str
@@ -93,7 +93,7 @@ class Feeds(Repository):
     """The feeds with their verdicts: `store.feeds`."""
 
     def read(self, run: int | None = None, urls: Iterable[str] = ()) -> Iterator[Feed]:
-        """Yield the feeds that a run still has, or some of them, or all, by URL, with their verdicts."""
+        """Yield feeds with verdicts, by URL: those that a run still holds, or the given ones, or all."""
         of_run = true() if run is None else (feeds.c.run == run) & feeds.c.released.is_(None)
         if chosen := list(urls):
             of_run &= is_one_of(chosen)
@@ -102,21 +102,21 @@ class Feeds(Repository):
             for some in stream(connection, found, FEEDS_AT_ONCE).partitions():
                 with self._database.snapshot() as other:
                     read = list(verdicts.read(other, some))
-                # Whoever takes them may take their time.
+                # The caller may be slow; no transaction of `other` stays open meanwhile.
                 yield from read
 
     def count(self) -> int:
-        """Return how many feeds there are."""
+        """Return the number of feeds."""
         with self._database.snapshot() as connection:
             return connection.scalar(select(func.count()).select_from(feeds)) or 0
 
     def has(self, feed: str) -> bool:
-        """Whether the store knows a feed."""
+        """Return whether the store knows a feed."""
         with self._database.snapshot() as connection:
             return connection.scalar(select(feeds.c.id).where(is_of(feed))) is not None
 
     def read_kind(self, feed: str) -> Kind | None:
-        """Return what a feed was when it was last read; None if it never was."""
+        """Return the kind of a feed when it was last read; None if it never was."""
         with self._database.snapshot() as connection:
             kind = connection.scalar(select(feeds.c.kind).where(is_of(feed)))
         return None if kind is None else Kind(kind)
@@ -134,7 +134,7 @@ class Feeds(Repository):
         return since, f"{newest}Z" if newest else ""
 
     def read_details(self, feed: str) -> Details:
-        """Return what a feed's documents and entries say."""
+        """Return a summary of a feed's documents and entries."""
         with self._database.snapshot() as connection:
             feed_id = self._session.find_id(connection, feed)
             row = connection.execute(select(feeds).where(feeds.c.id == feed_id)).one()
@@ -150,10 +150,10 @@ class Feeds(Repository):
     def note_verdicts(
         self, run: int, records: list[VerdictRecord], limits: Limits, released: bool = False
     ) -> None:
-        """Note what a run says, for those who read the database, and when feeds are due.
+        """Store the verdicts of a run, for readers of the database, and when the feeds are due again.
 
-        :param records: of `FEEDS_AT_ONCE` feeds at most; what another run has taken over is left alone
-        :param released: other crawls may have them from now on
+        :param records: of `FEEDS_AT_ONCE` feeds at most; feeds that another run has taken over are skipped
+        :param released: let other crawls claim the feeds from now on
         """
         by_url = {one.feed: one for one in records}
         of_run = select(feeds).where(is_one_of(list(by_url)), feeds.c.run == run)
@@ -203,7 +203,7 @@ def _first(known: dict[int, Document], role: Role) -> int | None:
 
 
 def _chain(known: dict[int, Document], start: int | None) -> Iterator[Document]:
-    """The documents from one on, each once: a chain can be a loop."""
+    """Yield the documents of a chain, each once: a chain can be a loop."""
     seen = set()
     while start in known and start not in seen:
         seen.add(start)

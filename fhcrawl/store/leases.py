@@ -1,7 +1,7 @@
-"""Which crawl may write what of a feed: one at a time, or the processes of one job.
+"""Leases: which crawl may write to a feed, one at a time, or the processes of one job.
 
-A feed belongs to the last run that began to walk it, until that run has finished with it (`released`) or is
-over: it has ended, its time has run out, or its process is gone. The clock is the database's.
+A feed belongs to the last run that began to walk it, until that run has finished with it (`released`) or has
+ended, its lease has expired, or its process has died. The clock is the database's.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 NOW = cast(extract("epoch", func.now()), Number)
 SECONDS = 300
-# How long a lease may be at most.
+# Maximum duration of a lease.
 LONGEST = 24 * 60 * 60
-# What ends later, by much, was noted by a clock that was wrong: it would hold its feeds until then.
+# A run that expires much later was recorded by a wrong clock; its feeds would be locked until then.
 LIVES = (runs.c.expires > NOW) & (runs.c.expires <= NOW + 2 * LONGEST)
 TAKEN_OVER = "another crawl has taken it over, because this one was silent for too long"
 EXPORTED = "another process of its job is exporting what changed in it"
 FINISHED = "this crawl has finished with it, and another one may have it"
-# Renewed when a third of it has passed, so that two renewals may fail.
+# A lease is renewed after a third of its duration, so that two renewals may fail.
 RENEWALS = 3
 PROC = Path("/proc")
 NO_MACHINE = "-"
 HIDDEN = "hidden"
-# Of what /proc/PID/stat has behind the name: proc(5).
+# Indexes of the fields of /proc/PID/stat after the name: proc(5).
 STATE, START = 0, 19
 
 IS_REFERRED_TO = exists().where(feeds.c.run == runs.c.id) | exists().where(deliveries.c.run == runs.c.id)
@@ -48,8 +48,8 @@ HOLDER = (
     .where(feeds.c.id == bindparam("feed_id"))
     .with_for_update(of=feeds)
 )
-# Changes that are being delivered are read meanwhile: nobody may write to their feeds. There are few
-# deliveries, and mostly none; a feed may have many changes.
+# The feeds of a delivery must not change while it is read. There are few deliveries, and mostly none; a feed
+# may have many changes.
 _is_delivered = exists().where(changes.c.feed_id == feeds.c.id, changes.c.delivery == deliveries.c.id)
 _is_of_delivering_run = exists().where(deliveries.c.run == feeds.c.run)
 IS_DELIVERED_BY_ITS_RUN = exists().where(deliveries.c.run == feeds.c.run, _is_delivered)
@@ -64,8 +64,8 @@ RELEASED = select(feeds.c.id).where(
 class Leases:
     """The leases of a run.
 
-    :param job: names the job that this process is part of; None: the run is all of it
-    :param seconds: how long the run counts as living after a renewal
+    :param job: name of the job that this process is part of; None: the run has one process
+    :param seconds: how long a lease lasts after a renewal
     """
 
     def __init__(self, run: int, job: str | None = None, seconds: int = SECONDS) -> None:
@@ -89,13 +89,13 @@ class Leases:
         return self._seconds / RENEWALS
 
     def begin(self, connection: Connection) -> None:
-        """Note the run, and forget those that nothing belongs to any more."""
+        """Store the run, and delete ended runs that no feed or delivery refers to."""
         connection.execute(runs.delete().where(~LIVES, ~IS_REFERRED_TO))
         living = NOW + self._seconds
         connection.execute(runs.insert().values(id=self._run, owner=self.owner, expires=living))
 
     def renew(self, connection: Connection) -> None:
-        """Count as living, if it is time to say so."""
+        """Renew the lease, if a third of it has passed."""
         if time.monotonic() - self._renewed < self.pause:
             return
         mine = (runs.c.id == self._run) & (runs.c.owner == self.owner)
@@ -103,13 +103,13 @@ class Leases:
         self._renewed = time.monotonic()
 
     def end(self, connection: Connection) -> None:
-        """Count as over."""
+        """End the lease."""
         connection.execute(runs.update().where(runs.c.id == self._run).values(expires=0))
 
     def released(self, connection: Connection, rows: Iterable[Row[Any]]) -> set[int]:
-        """The numbers of those feeds that their runs have finished with: any run may claim them.
+        """Return the ids of those feeds that their runs have finished with: any run may claim them.
 
-        :param rows: of the feeds, which nobody else can change before the transaction ends
+        :param rows: the feeds' rows, locked by the transaction
         """
         numbers = [row.id for row in rows if row.released is not None]
         if not numbers or not self._counts(connection):
@@ -120,7 +120,7 @@ class Leases:
         """Check that a feed of another run may be taken over.
 
         :raises LeaseError: if not
-        :raises BegunError: if a living process of this job answers for it
+        :raises BegunError: if a living process of this job crawls it
         """
         if not self._counts(connection):
             raise LeaseError(TAKEN_OVER)
@@ -133,7 +133,7 @@ class Leases:
             raise BegunError("a process of this job has begun it")
 
     def check(self, connection: Connection, feed_id: int) -> None:
-        """Check that a feed still belongs to this run; nobody can take it before the transaction ends.
+        """Check that a feed still belongs to this run, and lock it until the transaction ends.
 
         :raises LeaseError: if another run has taken it over, or this one has finished with it
         """
@@ -146,7 +146,7 @@ class Leases:
             raise LeaseError(EXPORTED)
         self.renew(connection)
 
-    # The feeds of a process of a job are another one's when it was taken for dead, though the job's they are.
+    # A process of a job that was taken for dead has lost its feeds, though they still belong to the job.
     def _counts(self, connection: Connection) -> bool:
         return not self._shares or bool(connection.scalar(select(self._is_own())))
 
@@ -155,21 +155,21 @@ class Leases:
         return exists().where(own.c.id == self._run, own.c.owner == self.owner)
 
     def hand_over(self, connection: Connection, successor: int) -> None:
-        """Let another process of the job answer for the feeds of this one."""
+        """Transfer the feeds of this process to another process of the job."""
         connection.execute(feeds.update().where(feeds.c.run == self._run).values(run=successor))
 
     def take_over_run(self, connection: Connection, dead: int) -> None:
-        """Answer for the feeds of a process of the job that is gone; if it is not, it writes nothing more."""
+        """Take over the feeds of a dead process of the job; if it is alive after all, its writes fail."""
         lost = runs.update().where(runs.c.id == dead, runs.c.owner == self.owner)
         connection.execute(lost.values(owner=f"lost {self.owner}", expires=0))
         connection.execute(feeds.update().where(feeds.c.run == dead).values(run=self._run))
 
     def assert_owner(self, connection: Connection, feed_id: int) -> None:
-        """Check the same without reading: unless it holds, the transaction fails (see `is_lease_error`)."""
+        """Make the transaction fail, without a read, unless the feed is this run's (see `is_lease_error`)."""
         # `feeds.run` is NOT NULL.
         connection.execute(self._assert_owner, {"b_feed_id": feed_id})
         if self._shares:
-            # A statement of its own: it sees what was committed while the first one waited for the feed.
+            # A statement of its own: it sees what was committed while the first one waited for the lock.
             connection.execute(self._assert_undelivered, {"b_feed_id": feed_id})
         self.renew(connection)
 
@@ -180,7 +180,7 @@ def _holder(dialect: Dialect) -> CompiledStatement:
 
 
 def is_lease_error(error: Exception) -> bool:
-    """Whether an error of PostgreSQL or SQLAlchemy comes from `Leases.assert_owner`."""
+    """Return whether an error of PostgreSQL or SQLAlchemy comes from `Leases.assert_owner`."""
     diag = getattr(getattr(error, "orig", error), "diag", None)
     return diag is not None and (diag.table_name, diag.column_name) == (feeds.name, feeds.c.run.name)
 
@@ -193,34 +193,34 @@ def next_number(connection: Connection) -> int:
 
 
 def job_owner(job: str) -> str:
-    """Names a job."""
+    """Return the name of a job as an owner."""
     return f"job {job}"
 
 
 def overdue(connection: Connection, numbers: list[int]) -> set[int]:
-    """Those of some runs that have ended, or were not heard of for too long."""
+    """Return those runs that have ended or whose lease has expired."""
     living = select(runs.c.id).where(runs.c.id.in_(numbers), LIVES)
     return set(numbers) - set(connection.scalars(living))
 
 
 def lives(connection: Connection, job: str) -> bool:
-    """Whether any process of a job does."""
+    """Return whether any process of a job is alive."""
     return bool(connection.scalar(select(exists().where(runs.c.owner == job_owner(job), LIVES))))
 
 
 def is_dead(connection: Connection, run: int) -> bool:
-    """Whether the process of a run has ended, or can be taken to have, whoever else is part of its job."""
+    """Return whether the process of a run is dead, even if others of its job are alive."""
     row = connection.execute(select(runs.c.owner).where(runs.c.id == run, LIVES)).first()
     return row is None or is_gone(row.owner)
 
 
 def is_over(connection: Connection, run: int) -> bool:
-    """Whether a run has ended, or can be taken to have."""
+    """Return whether a run, and with it every run of its job, is over."""
     return _living(connection, run) is None
 
 
 def _living(connection: Connection, run: int) -> Row[Any] | None:
-    """The run, or another one of its job."""
+    """Return the row of the run, or of another run of its job, that is alive; None if there is none."""
     owner = select(runs.c.owner).where(runs.c.id == run).scalar_subquery()
     row = connection.execute(select(runs).where(runs.c.owner == owner, LIVES)).first()
     return None if row is None or is_gone(row.owner) else row
@@ -228,13 +228,13 @@ def _living(connection: Connection, run: int) -> Row[Any] | None:
 
 @lru_cache(1)
 def this_process() -> str:
-    """Names this process, for all time: its host, machine, number and start."""
+    """Return the unique name of this process as an owner: its host, machine, number and start."""
     pid = os.getpid()
     return f"process {socket.gethostname()} {_machine()} {pid} {_start(pid)}"
 
 
 def _machine() -> str:
-    """Where process numbers mean the same: one boot of one machine, and one namespace of it."""
+    """Return an id of the space in which process numbers are unique: one boot and one PID namespace."""
     try:
         boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{(PROC / 'self/ns/pid').readlink()}"
@@ -243,9 +243,9 @@ def _machine() -> str:
 
 
 def _start(pid: int) -> str | None:
-    """When a process began; None if there is none of that number, or nobody but its parent knows it.
+    """Return when a process began; None if it does not exist; HIDDEN if only its owner can read that.
 
-    /proc may hide those of other users, or when they began: proc(5), hidepid.
+    /proc may hide the processes of other users, or their start times: proc(5), hidepid.
     """
     try:
         fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
@@ -263,7 +263,7 @@ def _is_of_another_user(pid: int) -> bool:
 
 
 def is_gone(owner: str) -> bool:
-    """Whether an owner is a process of this machine that is no more."""
+    """Return whether an owner is a process of this machine that has ended."""
     kind, _, named = owner.partition(" ")
     if kind != "process":
         return False
@@ -272,7 +272,7 @@ def is_gone(owner: str) -> bool:
 
 
 def shown(owner: str) -> str:
-    """An owner, for people."""
+    """Return an owner as messages show it."""
     kind, _, named = owner.partition(" ")
     if kind != "process":
         return owner

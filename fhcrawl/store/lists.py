@@ -1,4 +1,4 @@
-"""Lists of documents in the store: their parts are a chain, which none of them knows of."""
+"""Lists of documents in the store: their parts form a chain, though none of them links to another."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IS_PROCESSED = documents.c.state == State.PROCESSED.value
 
 
 def part_rows(feed_id: int, result: DocumentResult) -> Iterator[dict[str, object]]:
-    """The rows of the documents that a list names, the last one first: each names the one behind it."""
+    """Yield the rows of the documents that a list names, the last one first: each refers to its successor."""
     parts, start = result.parts or [], result.fetch.position
     same = rows.known_document_row(feed_id, result.fetch, "", "", Role.PART)
     behind: str | None = None
@@ -39,20 +39,20 @@ def part_rows(feed_id: int, result: DocumentResult) -> Iterator[dict[str, object
 
 
 def unlisted(connection: Connection, feed_id: int, parts: list[ListedDocument]) -> list[int]:
-    """The numbers of the documents that a feed's list named, and names no more."""
+    """Return the ids of the documents that a feed's list named earlier, and does not name now."""
     listed = {part.key for part in parts}
     named = select(documents.c.id, documents.c.key).where(is_part(feed_id))
     return [number for number, key in connection.execute(named) if key not in listed]
 
 
 def is_part(feed_id: int) -> ColumnElement[bool]:
-    """Whether a document is one that a list of the feed names."""
+    """Return the condition that a document is a part of a list of the feed."""
     return (documents.c.feed_id == feed_id) & (documents.c.role == Role.PART.value)
 
 
-# What a subscription document that was a list named is nothing to it when it is a feed by now.
+# A subscription document that was a list, and is a feed now, has no parts any more.
 def forget_parts(connection: Connection, feed_id: int) -> None:
-    """Forget the documents of lists, unless a snapshot that the feed goes on from names them."""
+    """Delete the documents of lists, unless the index of a snapshot names them."""
     has_index = exists().where(_index.c.feed_id == feed_id, _index.c.role == Role.INDEX.value)
     connection.execute(documents.delete().where(is_part(feed_id), ~has_index))
 
@@ -63,9 +63,9 @@ def _has_unread_parts(connection: Connection, feed_id: int) -> bool:
 
 
 def unread(connection: Connection, row: Row[Any] | None) -> DocumentRef | None:
-    """A document; if a list has named it and it is processed, the first behind it that is not.
+    """Return a document to be read; for a processed part of a list, the first part after it that is not.
 
-    :param row: the document's; None if there is none
+    :param row: the document's row, or None
     """
     if row is None or row.role != Role.PART.value:
         return None if row is None else DocumentRef.of(row)
@@ -73,31 +73,31 @@ def unread(connection: Connection, row: Row[Any] | None) -> DocumentRef | None:
 
 
 def unread_behind(connection: Connection, row: Row[Any]) -> DocumentRef | None:
-    """The same of the document behind one."""
+    """Return the unread document after another one, as `unread` does; None if there is none."""
     behind = select(documents).where(documents.c.id == row.behind_id)
     return unread(connection, connection.execute(behind).first())
 
 
 def first_unread(connection: Connection, feed_id: int, parts: list[ListedDocument]) -> int:
-    """The position of the first part that is not processed; how many they are, if none is."""
+    """Return the index of the first unprocessed part of a list; the number of parts if there is none."""
     processed = select(documents.c.key).where(is_part(feed_id), IS_PROCESSED)
     read = set(connection.scalars(processed))
     return next((position for position, part in enumerate(parts) if part.key not in read), len(parts))
 
 
 def snapshot(connection: Connection, index: Row[Any]) -> StoredSnapshot:
-    """The snapshot that a feed goes on from.
+    """Return the snapshot that precedes a feed.
 
-    :param index: the row of its index
+    :param index: the row of the snapshot's index
     """
     is_read = index.state == State.PROCESSED.value
     return StoredSnapshot(index.key, is_read, index.updated, unread_behind(connection, index))
 
 
 def forget_others(connection: Connection, feed_id: int, result: DocumentResult) -> None:
-    """Forget the indexes of other snapshots, when one has been read.
+    """Delete the indexes of other snapshots, when one has been read.
 
-    If that is older than another one, the feed has to be read further back.
+    If this snapshot is older than another one, the feed's older documents have to be read again.
     """
     others = (
         (_index.c.feed_id == feed_id)
@@ -114,12 +114,12 @@ def forget_others(connection: Connection, feed_id: int, result: DocumentResult) 
     connection.execute(documents.delete().where(documents.c.id.in_(select(_index.c.id).where(others))))
 
 
-# Snapshot: it is the whole state. A later one has another id, and so have all its entities: what is only in
-# the earlier one is no longer there. Nothing is deleted before all of the later one has been read.
+# Snapshot: it is the whole state. A later one has another id, and so have all its entities: those of the
+# earlier one are deleted, once all of the later one has been read.
 def replace(connection: Connection, feed_id: int, result: DocumentResult, kept: Upserts | None) -> int:
-    """Delete the entries of earlier snapshots, if all of a later one has been read; how many they were.
+    """Delete the entries of earlier snapshots once a later one has been read; return their number.
 
-    :param kept: what they were is to be kept, and that they are deleted; None: it is not
+    :param kept: to keep the deleted entries as versions, and deletions as rows; None: they are not kept
     """
     if result.replaces is None or _has_unread_parts(connection, feed_id):
         return 0
@@ -129,7 +129,7 @@ def replace(connection: Connection, feed_id: int, result: DocumentResult, kept: 
     if kept is not None:
         connection.execute(kept.superseded_where(live))
     else:
-        # What was deleted, and exported as deleted, in an earlier run never comes back.
+        # Earlier deletions that have been exported never come back.
         connection.execute(entries.delete().where(earlier, entries.c.digest == "", ~is_pending))
     begun = select(entries.c.feed_id, entries.c.id, entries.c.digest).where(live, ~is_pending)
     connection.execute(changes.insert().from_select(["feed_id", "id", "exported_digest"], begun))
@@ -140,9 +140,9 @@ def replace(connection: Connection, feed_id: int, result: DocumentResult, kept: 
     return deleted
 
 
-# The id of a snapshot may begin with another one's and ':'. Behind the prefix, there are two positions.
+# A snapshot's id may begin with another one's and ':'. An entity's id is the prefix and two positions.
 def _earlier(feed_id: int, prefix: str) -> ColumnElement[bool]:
-    """The entries of snapshots with another prefix."""
+    """Return the condition that an entry is of a snapshot with another prefix."""
     is_snapshots = func.substr(entries.c.id, 1, len(NAMESPACE)) == NAMESPACE
     begins_otherwise = func.substr(entries.c.id, 1, len(prefix)) != prefix
     behind = func.substr(entries.c.id, len(prefix) + 1)

@@ -1,4 +1,4 @@
-"""Makes the tables and views of a new store, and brings those of an older fhcrawl up to this one's."""
+"""Creates the tables and views of a new store, and migrates those of an older fhcrawl."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fhcrawl.store import schema, views
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-# What leads from one version of the schema to the next: the first step from version 1 to 2, and so on, each a
+# The steps from one version of the schema to the next: the first leads from version 1 to 2, and so on, each a
 # few statements that SQLite and PostgreSQL both know. To change the schema, change schema.py and add a step
-# at the end; a test compares what both ways give. Steps that were released never change. The views
-# hold nothing: they are made anew by every migration, and a change of theirs is an empty step.
+# at the end; a test compares the results of both. Released steps never change. Every migration drops the
+# views and creates them again: a change of a view needs an empty step.
 STEPS: tuple[tuple[str, ...], ...] = (
-    # 2: which runs live, and so have the leases of their feeds; the delivery that a change is part of.
+    # 2: which runs are alive, and hold the leases of their feeds; the delivery that a change is part of.
     (
         "CREATE TABLE runs (id INTEGER NOT NULL PRIMARY KEY, owner TEXT NOT NULL, expires INTEGER NOT NULL)",
         "ALTER TABLE changes ADD COLUMN delivery INTEGER",
@@ -26,7 +26,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
     # 3: the entries' own XML.
     ("ALTER TABLE entries ADD COLUMN original TEXT",),
-    # 4: the verdict, as the end of a crawl says it.
+    # 4: the verdict at the end of a crawl.
     ("ALTER TABLE feeds ADD COLUMN verdict TEXT", "ALTER TABLE feeds ADD COLUMN reasons TEXT"),
     # 5: subscriptions, and when feeds are due.
     (
@@ -39,7 +39,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
     # 6: the views.
     (),
-    # 7: what is in WARC files; what entries were before.
+    # 7: captures in WARC files; earlier versions of entries.
     (
         "CREATE TABLE captures (url TEXT NOT NULL UNIQUE, digest TEXT NOT NULL, record TEXT NOT NULL,"
         " date TEXT NOT NULL, file TEXT NOT NULL, file_id TEXT NOT NULL)",
@@ -56,8 +56,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE documents ADD COLUMN moved_to TEXT",
         "ALTER TABLE documents ADD COLUMN moved_walk INTEGER",
     ),
-    # 9: where validators come from; feeds that a crawl has finished with; the address of a feed's host when
-    # it was given; times that did not count.
+    # 9: the URL of validators; feeds that a crawl has finished with; whether a feed's host had a special
+    # address; times in the future.
     (
         "ALTER TABLE feeds ADD COLUMN validated_url TEXT",
         "ALTER TABLE feeds ADD COLUMN released INTEGER",
@@ -66,12 +66,12 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
 )
 VERSION = 1 + len(STEPS)
-# Any number; it keeps apart the processes that prepare one store at the same time.
+# An arbitrary number for the lock of the processes that prepare one store at the same time.
 POSTGRESQL_LOCK = 5005
 
 
 def is_current(connection: Connection) -> bool:
-    """Whether the tables are there, as this fhcrawl knows them.
+    """Return whether the tables exist, in this fhcrawl's version.
 
     :raises StoreError: if a newer fhcrawl has written them
     """
@@ -79,13 +79,13 @@ def is_current(connection: Connection) -> bool:
 
 
 def prepare(connection: Connection) -> None:
-    """Make the tables, or migrate them; in a transaction that keeps other writers away.
+    """Create or migrate the tables; in a transaction that locks out other writers.
 
     :raises StoreError: if a newer fhcrawl has written them
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": POSTGRESQL_LOCK})
-    # Another process may have done it meanwhile.
+    # Another process may have done this while this one waited.
     version = _version(connection)
     if version is None:
         schema.metadata.create_all(connection, checkfirst=False)
@@ -96,7 +96,7 @@ def prepare(connection: Connection) -> None:
 
 
 def _version(connection: Connection) -> int | None:
-    """Version of the schema; None if there are no tables."""
+    """Return the version of the schema; None if there are no tables."""
     if not inspect(connection).has_table(schema.store.name):
         return None
     version: int | None = connection.scalar(select(schema.store.c.schema_version))

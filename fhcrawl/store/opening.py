@@ -1,4 +1,4 @@
-"""Opens databases: URLs, connections as the store needs them, and what their faults mean."""
+"""Opens databases: URLs, configured connections, and advice for errors."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from fhcrawl.store import schema, statements
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, CursorResult, Engine, Select
 
-# How long another process's transaction is waited for; `timeout` in the URL says otherwise.
+# How long to wait for another process's transaction, unless the URL has a `timeout`.
 BUSY_SECONDS = 30
-# How long a process may be silent in the middle of a transaction; what it has written in it is lost then.
+# How long a process may be silent within a transaction before PostgreSQL ends it and rolls back.
 SILENT_SECONDS = 60
 ROWS_AT_ONCE = 500
-# An option: how a transaction of SQLite's begins; None: each statement is one.
+# Execution option: the statement that begins a transaction of SQLite; None: autocommit.
 BEGINS = "fhcrawl_begins"
 IMMEDIATE = "BEGIN IMMEDIATE"
-# Parameters of SQLite's own, of a file that nobody writes.
+# URL parameters for a SQLite file that no process writes.
 IMMUTABLE = {"immutable": "1", "uri": "true"}
-# What to do, by SQLite's words: https://www.sqlite.org/rescode.html
+# Advice, by a part of SQLite's message: https://www.sqlite.org/rescode.html
 ADVICE = {
     "is locked": "another process writes to it: wait until it has ended",
     "readonly": "let its file and its folder be written to, or set FHCRAWL_STORE_URL to another place",
@@ -40,7 +40,7 @@ ADVICE = {
 NO_DRIVER = "write pip install 'fhcrawl[postgres]'"
 OTHER_ADVICE = "mend it, or set FHCRAWL_STORE_URL to another place"
 POSTGRESQL_DRIVER = "postgresql+psycopg"
-# PostgreSQL 14 and later can, unless it was built without: long texts take a fraction of the time.
+# PostgreSQL 14 and later, unless built without lz4: it compresses long texts in a fraction of the time.
 COMPRESS = (
     "SELECT set_config(name, 'lz4', false) FROM pg_settings"
     " WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)"
@@ -48,9 +48,9 @@ COMPRESS = (
 
 
 def parsed(url: str | URL) -> URL:
-    """An SQLAlchemy URL, read.
+    """Return a parsed SQLAlchemy URL.
 
-    :raises StoreError: if it cannot be used
+    :raises StoreError: if it is invalid
     """
     try:
         parsed = make_url(url)
@@ -59,7 +59,7 @@ def parsed(url: str | URL) -> URL:
             "FHCRAWL_STORE_URL is not a database URL: write something like "
             "sqlite:////var/lib/fhcrawl/store.sqlite"
         ) from error
-    # What is taken for the host is named when it cannot be found, and may be half of a password.
+    # Errors would show the host, which may contain a part of the password.
     if "@" in (parsed.host or ""):
         raise StoreError("FHCRAWL_STORE_URL has more than one @: write those of the password as %40")
     if parsed.get_backend_name() not in statements.DATABASES:
@@ -71,14 +71,14 @@ def parsed(url: str | URL) -> URL:
 
 
 def engine(url: URL) -> Engine:
-    """What opens connections to a database, configured as the store needs them."""
+    """Return an engine whose connections are configured for the store."""
     if url.get_backend_name() == schema.SQLITE:
         patience = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
         engine = create_engine(url, connect_args=patience)
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
-    # Parameters by position, as SQLite has them; nothing of ours is a hstore, which would be looked for.
+    # Parameters by position, as for SQLite; the store has no hstore column, whose type would be looked up.
     options: dict[str, Any] = {"paramstyle": "format", "use_native_hstore": False}
     engine = create_engine(url.set(drivername=POSTGRESQL_DRIVER), connect_args=_patience(url), **options)
     event.listen(engine, "connect", _configure_postgresql)
@@ -86,31 +86,31 @@ def engine(url: URL) -> Engine:
 
 
 def _patience(url: URL) -> dict[str, int]:
-    """How long a server is waited for that may be gone, if its URL does not say."""
+    """Return the limit of time for connecting to a server, unless its URL has one."""
     return {} if "connect_timeout" in url.query else {"connect_timeout": BUSY_SECONDS}
 
 
 def reader(engine: Engine) -> Engine:
-    """For single statements: in PostgreSQL, a transaction around one would take two round trips more."""
+    """Return an engine for single statements in autocommit mode, which saves PostgreSQL two round trips."""
     if engine.dialect.name == schema.SQLITE:
         return engine.execution_options(**{BEGINS: None})
     return engine.execution_options(isolation_level="AUTOCOMMIT")
 
 
 def writer(engine: Engine) -> Engine:
-    """For transactions that write."""
+    """Return an engine for transactions that write."""
     return engine.execution_options(**{BEGINS: IMMEDIATE})
 
 
 def _configure_sqlite(connection: Any, record: Any) -> None:
-    # The module would begin transactions by itself, and not before a change of the schema.
+    # By default, the sqlite3 module begins transactions itself, but not before a change of the schema.
     connection.isolation_level = None
-    # Octets are stored as text, as they are: a file that somebody has made with another encoding would take
-    # them for that.
+    # Octets are stored as text without conversion: a file created with another encoding would misread
+    # them.
     [encoding] = connection.execute("PRAGMA encoding").fetchone()
     if encoding != "UTF-8":
         raise StoreError(f"The database has the encoding {encoding}: write the path of a new file")
-    # Entries are rows of one or two thousand bytes: most of a page of 4096 would be wasted.
+    # Entries are rows of one or two thousand bytes: most of a page of 4096 bytes would be unused.
     connection.execute("PRAGMA page_size = 16384")
     # https://www.sqlite.org/wal.html: readers do not wait for the writer, and a commit survives a
     # process that dies.
@@ -127,9 +127,9 @@ def _begin_sqlite(connection: Connection) -> None:
         connection.exec_driver_sql(begin)
 
 
-# SQLite would go on in a file that has no name any more, and all of it would be lost.
+# SQLite would continue to write to a file that was deleted, and all of it would be lost.
 def identity(engine: Engine) -> tuple[int, int] | None:
-    """Of a SQLite file, as long as it is there."""
+    """Return the device and inode of a SQLite file; None for other databases, or without a file."""
     if engine.dialect.name != "sqlite" or not engine.url.database:
         return None
     try:
@@ -140,7 +140,7 @@ def identity(engine: Engine) -> tuple[int, int] | None:
 
 
 def file_of(url: str | URL) -> Path | None:
-    """The file of a SQLite database; None if it is another one, or in memory.
+    """Return the file of a SQLite database; None for other databases, or one in memory.
 
     :raises StoreError: if the URL cannot be used
     """
@@ -151,14 +151,14 @@ def file_of(url: str | URL) -> Path | None:
 
 
 def immutable(url: URL) -> URL | None:
-    """Of a SQLite file in a folder where nothing can be written; None if it is none, or is being written."""
+    """Return a read-only URL for a SQLite file in a read-only folder; None if it is not one, or is in use."""
     if url.get_backend_name() != "sqlite" or not url.database:
         return None
     path = Path(url.database).resolve()
     log = path.with_name(f"{path.name}-wal")
     if os.access(path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
         return None
-    # https://www.sqlite.org/wal.html#read_only_databases: else its index would have to be written beside it.
+    # https://www.sqlite.org/wal.html#read_only_databases: otherwise, SQLite has to write an index beside it.
     return url.set(database=path.as_uri(), query=IMMUTABLE)
 
 
@@ -172,16 +172,16 @@ def _configure_postgresql(connection: Any, record: Any) -> None:
     settings = {
         "client_encoding": "UTF8",
         "lock_timeout": f"{BUSY_SECONDS}s",
-        # Of a process that was stopped, or whose machine is gone, the server would keep the locks for hours.
+        # Otherwise, the server would keep the locks of a suspended process, or of a dead machine, for hours.
         "idle_in_transaction_session_timeout": f"{SILENT_SECONDS}s",
-        # All is looked up by indexes. A planner that has no statistics yet, as in the first crawl of a feed,
-        # would rather read whole feeds, or go through the changes of a feed again for each of its entries
-        # (material). Where there is no other way, it takes that for so dear that it would have the statement
-        # compiled (jit), for longer than all of a small crawl's statements take.
+        # Every lookup has an index. Without statistics, as in the first crawl of a feed, the planner would
+        # rather read whole feeds, or go through the changes of a feed again for each of its entries
+        # (material). Where there is no index, it takes the plan for so expensive that it would have the
+        # statement compiled (jit), for longer than all statements of a small crawl take.
         **dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "off"),
         **dict.fromkeys(("enable_material", "jit"), "off"),
     }
-    # As text, which is psycopg's choice, arrays take several times as long.
+    # In text format, which is psycopg's default, arrays take several times as long.
     connection.adapters.register_dumper(list, ListBinaryDumper)
     with connection.cursor() as cursor:
         statements = (f"SET {name} = '{value}'" for name, value in settings.items())
@@ -191,26 +191,26 @@ def _configure_postgresql(connection: Any, record: Any) -> None:
 
 
 def stream(connection: Connection, statement: Select[Any], at_once: int = ROWS_AT_ONCE) -> CursorResult[Any]:
-    """A statement's rows, without holding all of them in memory; whoever takes them may take their time."""
+    """Return a statement's rows, read in batches; there is no limit of time for reading them."""
     if connection.dialect.name == schema.POSTGRESQL:
         connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
     return connection.execution_options(yield_per=at_once).execute(statement)
 
 
 def shown(url: URL) -> str:
-    """An SQLAlchemy URL, without passwords, and as it was before `immutable`."""
+    """Return an SQLAlchemy URL as messages show it: without passwords, and as it was before `immutable`."""
     if dict(url.query) == IMMUTABLE:
         url = url.set(database=unquote(urlsplit(url.database).path), query={})
     return url.difference_update_query(("password", "sslpassword")).render_as_string()
 
 
 def cause(error: BaseException) -> str:
-    """What the database says, in one line."""
+    """Return the message of a database error, in one line."""
     return str(getattr(error, "orig", None) or error).splitlines()[0]
 
 
 def advice(error: BaseException) -> str:
-    """What to do about it."""
+    """Return the advice for a database error."""
     if isinstance(error, ImportError):
         return NO_DRIVER
     words = cause(error)

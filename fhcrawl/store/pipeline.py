@@ -38,7 +38,7 @@ class Sent(NamedTuple):
 
 
 class Pipeline:
-    """Sends transactions without waiting for their results; at most one is under way.
+    """Sends transactions without waiting for their results; at most one is pending.
 
     :param engine: its connections are in autocommit mode
     """
@@ -52,13 +52,13 @@ class Pipeline:
         write: Callable[[Connection], T],
         answered: Callable[[T | Exception], None],
     ) -> None:
-        """Send a transaction, after the one that is under way.
+        """Send a transaction, after the pending one.
 
-        Whatever is raised here, nothing is written, and `answered` is not called.
+        If this raises, nothing is written, and `answered` is not called.
 
         :param write: executes the statements, whose results are not available
-        :param answered: called by the event loop or by `settle`: with what `write` has returned when that is
-            committed, or with the error for which it is not
+        :param answered: called by the event loop or by `settle`: with the result of `write` when that is
+            committed, or with the error that prevented it
         """
         self.settle()
         with ExitStack() as resources:
@@ -74,7 +74,7 @@ class Pipeline:
             self._sent = Sent(resources.pop_all(), driver, result, answered, self._watch(driver))
 
     def settle(self) -> None:
-        """Wait for the transaction that is under way, if there is one."""
+        """Wait for the pending transaction, if there is one."""
         if self._sent is None:
             return
         (resources, driver, outcome, answered, loop), self._sent = self._sent, None

@@ -1,4 +1,4 @@
-"""Between the store's rows and the values of the rules."""
+"""Converts between the store's rows and the values of the rules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ JSON_FIELDS = ("authors", "categories", "enclosures")
 NOT_FETCHED = "has not been fetched yet"
 UNREAD = {"state": State.KNOWN.value, "reason": ReasonKind.KNOWN.value, "detail": NOT_FETCHED}
 EMPTY_LIST = "[]"
-# Authors and categories come again and again.
+# Lists of authors and categories repeat.
 LISTS_REMEMBERED = 1000
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -45,7 +45,7 @@ class DocumentRef(NamedTuple):
     """A document to be fetched.
 
     :param run: number of the last crawl that read it or tried to; None if none did
-    :param is_processed: it is one to be fetched no more
+    :param is_processed: whether it need not be fetched any more
     """
 
     key: str
@@ -57,20 +57,20 @@ class DocumentRef(NamedTuple):
 
     @classmethod
     def of(cls, row: Row[Any]) -> DocumentRef:
-        """Of a row of documents."""
+        """Return the document of a row of `documents`."""
         place = ChainPosition(row.walk, row.step)
         return cls(row.key, row.url, Role(row.role), place, row.run, row.state == State.PROCESSED.value)
 
 
 class ChainEnd(NamedTuple):
-    """What is at the end of a chain: a step, or nothing, or (neither) a loop."""
+    """The end of a chain: an unprocessed document, or None at its oldest document or (`loop`) in a loop."""
 
     step: DocumentRef | None
     loop: bool
 
     @classmethod
     def of(cls, row: Row[Any] | None) -> ChainEnd:
-        """Of the row that ends a chain."""
+        """Return the chain's end for the row of `chain_ends`, None in a loop."""
         if row is None:
             return cls(None, loop=True)
         if row.state == State.PROCESSED.value:
@@ -79,13 +79,13 @@ class ChainEnd(NamedTuple):
 
 
 class Capture(NamedTuple):
-    """A response in a WARC file, as its record says.
+    """A response in a WARC file; the fields are those of its record.
 
     :param digest: WARC-Payload-Digest
     :param record: WARC-Record-ID
     :param date: WARC-Date
-    :param file: absolute path; while it is written, its name ends in `.open`
-    :param file_id: WARC-Record-ID of its warcinfo record, which tells it from another one of that name
+    :param file: absolute path; ends in `.open` while the file is being written
+    :param file_id: WARC-Record-ID of its warcinfo record, which tells apart files of the same name
     """
 
     url: str
@@ -98,17 +98,17 @@ class Capture(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a walk has to know before it begins.
+    """The stored state of a feed, from which a walk begins.
 
-    :param location: where the subscription document is
+    :param location: URL of the subscription document
     :param walk: number of the walk that begins
-    :param run: number of the crawl that it is part of
-    :param behind: the document behind the subscription document when it was last read
-    :param validated_url: URL whose response brought etag and last_modified; None for none
-    :param body_digest: of the subscription document's bytes then, and how it was read; None if it is to be
-        read again anyway
-    :param crawled: when it was last read; None if it never was
-    :param snapshot: the snapshot that the feed goes on from
+    :param run: number of the crawl that the walk is part of
+    :param behind: the older document that the subscription document linked to when it was last read
+    :param validated_url: URL whose response had etag and last_modified; None if there were none
+    :param body_digest: digest of that document's bytes and of the way it was read; None if it is to be
+        read again even if it is unchanged
+    :param crawled: when that document was last read; None if it never was
+    :param snapshot: the snapshot that precedes the feed
     :param special: whether the hosts that the user gave had special addresses: see `crawling.given_hosts`
     """
 
@@ -126,18 +126,18 @@ class Subscription:
     special: int | None = None
 
     def anew(self) -> Subscription:
-        """The same, with the subscription document to be read even if it is what it was."""
+        """Return this state without validators, so that an unchanged subscription document is read too."""
         return replace(self, etag=None, last_modified=None, validated_url=None, body_digest=None)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSnapshot:
-    """A snapshot that a feed goes on from.
+    """A snapshot that precedes a feed.
 
-    :param url: of its index
-    :param is_read: the index is processed
+    :param url: URL of its index
+    :param is_read: whether the index is processed
     :param created_at: ISO 8601 in UTC; None if the index gives no time
-    :param part: its first page that is not processed
+    :param part: the first of its pages that is not processed
     """
 
     url: str
@@ -150,13 +150,13 @@ class StoredSnapshot:
 class Feed:
     """A feed in the store.
 
-    :param entries: how many live ones
-    :param documents: how many in each state
+    :param entries: number of live entries
+    :param documents: number of documents in each state
     :param crawled: when its subscription document was last read
     :param subscribed: since when it is subscribed; None if it is not
     :param due: when it is due again; None: now
-    :param oldest: when its oldest live entry was published, or else updated; None if no entry says
-    :param newest: the same of its newest one
+    :param oldest: when its oldest live entry was published, else updated; None if no entry has a time
+    :param newest: the same for its newest live entry
     """
 
     feed: str
@@ -174,10 +174,10 @@ class Feed:
 
 
 class StoredVersion(NamedTuple):
-    """The newest version of an entry, or of its deletion, as a feed is written from it.
+    """The newest version of an entry, or its deletion, as the feed writers read it.
 
     :param fields: as `Entries.read` yields them
-    :param original: the entry's own XML or JSON; None if it is not kept
+    :param original: the entry's source in XML or JSON; None if it is not kept
     :param time: its update time, or its document's: ISO 8601 in UTC without the `Z`, '' for none
     """
 
@@ -188,18 +188,18 @@ class StoredVersion(NamedTuple):
 
     @classmethod
     def of(cls, row: Row[Any]) -> StoredVersion:
-        """Of a row of `VERSIONS`."""
+        """Return the version of a row of `VERSIONS`."""
         fields = exported_fields(row[: len(ENTRIES_COLUMNS)])
         return cls(fields, row.original, row.time, not row.digest)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptVersion:
-    """What an entry is, or was.
+    """A current or earlier version of an entry.
 
     :param state: `current`, `superseded` or `deleted`
-    :param captured: when a web archive captured the document that it comes from; None if a walk read it
-    :param fields: the entry's, with those of the document that it comes from
+    :param captured: when a web archive captured the version's document; None if a walk read it
+    :param fields: the fields of the entry and of its document
     """
 
     state: str
@@ -208,7 +208,7 @@ class KeptVersion:
 
 
 def kept_version(row: Row[Any], is_current: bool) -> KeptVersion:
-    """Of a row of entries or versions."""
+    """Return the version of a row of `entries` or `versions`."""
     state = "deleted" if not row.digest else "current" if is_current else "superseded"
     fields = {name: getattr(row, name) for name in ("id", *TIMES, *CONTENT)}
     for name in JSON_FIELDS:
@@ -217,14 +217,14 @@ def kept_version(row: Row[Any], is_current: bool) -> KeptVersion:
 
 
 def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | None:
-    """The row of a document; None if it is not known."""
+    """Return the row of a document; None if it is not known."""
     return connection.execute(FIND_DOCUMENT, {"feed_id": feed_id, "key": key}).first()
 
 
 def winners(found: Iterable[Sequence[Any]], latest: str) -> dict[str, Winner]:
-    """The newest versions in the rows of a statement of `WINNERS`, by id.
+    """Return the newest versions in the result of a statement of `WINNERS`, by id.
 
-    :param latest: the latest time that counts
+    :param latest: latest time to take into account
     """
     return {row[0]: _winner(Order(*row[1:7]), row[7:], latest) for row in found}
 
@@ -239,10 +239,10 @@ def _winner(claimed: Order, others: Sequence[Any], latest: str) -> Winner:
 def document_row(
     feed_id: int, result: DocumentResult, older_key: str | None, failure: DocumentFailure | None
 ) -> dict[str, object]:
-    """The row of a document.
+    """Return the row of a document.
 
-    :param older_key: names the next older document, whose number the row gets
-    :param failure: why it does not count as processed, if it does not
+    :param older_key: key of the older document, whose id the row gets
+    :param failure: why it does not count as processed, or None
     """
     fetch = result.fetch
     return {
@@ -268,19 +268,19 @@ def document_row(
 
 
 def unread_row(fetch: Fetch) -> dict[str, object]:
-    """The part of a row that says that nobody has read the next older document."""
+    """Return the columns of a row for an unread older document."""
     place = fetch.position.before()
     return UNREAD | {"walk": place.walk, "step": place.step, "since": fetch.fetched}
 
 
 def known_document_row(feed_id: int, fetch: Fetch, key: str, url: str, role: Role) -> dict[str, object]:
-    """The row of the next older document, as long as nobody has read it."""
+    """Return the row of an unread older document."""
     row = {"feed_id": feed_id, "key": key, "url": url, "role": role.value, "lost_entries": 0}
     return row | unread_row(fetch)
 
 
 def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[object, ...]:
-    """The row of a version of an entry, in the order of the columns."""
+    """Return the row of a version of an entry, in the order of the columns."""
     return (
         feed_id,
         version.id,
@@ -304,18 +304,18 @@ def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[o
 
 
 def tombstone_row(feed_id: int, version: Version) -> tuple[object, ...]:
-    """The row of an entry that was deleted before anybody saw it."""
+    """Return the row of an entry that was deleted before it was read."""
     nothing = {**dict.fromkeys((*CONTENT, *TIMES)), **dict.fromkeys(JSON_FIELDS, ())}
     return entry_row(feed_id, version, nothing)
 
 
 def deletion_row(feed_id: int, version: Version) -> dict[str, object]:
-    """The part of the row that a deletion changes."""
+    """Return the columns that a deletion changes."""
     return {"b_feed_id": feed_id, "b_id": version.id, **dict(zip(ORDER, version.stored_order, strict=True))}
 
 
 def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:
-    """The part of the row that changes when the same content comes again, newer."""
+    """Return the columns that change when the same content is read in a newer version."""
     return {
         "b_feed_id": feed_id,
         "b_id": version.id,
@@ -326,7 +326,7 @@ def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[st
 
 
 def exported_fields(row: Sequence[Any]) -> dict[str, Any]:
-    """A stored entry's fields, with the change since it was last exported."""
+    """Return a stored entry's fields, with its change since the last export."""
     fields = dict(zip(ENTRIES_COLUMNS, row, strict=True))
     for name in JSON_FIELDS:
         fields[name] = list(_from_json(fields[name]))

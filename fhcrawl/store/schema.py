@@ -1,4 +1,4 @@
-"""The tables of the store. Whoever changes them adds a step to `fhcrawl.store.migrations`."""
+"""The tables of the store. Every change needs a new step in `fhcrawl.store.migrations`."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 
-# Strings are compared character by character, as SQLite does, and not in the order of some language.
+# Strings are compared character by character, as in SQLite, and not by the order of a language.
 Text = AnyText().with_variant(AnyText(collation="C"), POSTGRESQL)
-# A million feeds may have more documents than 32 bits count; SQLite's Integer has 64.
+# A million feeds may have more documents than 32 bits can count; SQLite's Integer has 64.
 Number = BigInteger().with_variant(Integer, SQLITE)
 
 metadata = MetaData()
 
 
 class Keyed(FunctionElement[str]):
-    """What an index holds of a string, and what the string is looked up by: in SQLite, the string itself.
+    """The key of a string in an index, by which it is looked up: in SQLite, the string itself.
 
-    A row of PostgreSQL's indexes has room for 2,704 octets. There, long strings have their beginning and a
-    digest; whoever makes two ids that collide loses an entry of a feed of their own.
+    A row of PostgreSQL's indexes has room for 2,704 octets. There, the key of a long string is its beginning
+    and a digest; a publisher who creates a collision loses an entry of their own feed.
     """
 
     type = AnyText()
@@ -54,7 +54,7 @@ def _keyed_postgresql(element: Keyed, compiler: SQLCompiler, **options: Any) -> 
 
 
 class Utf8(FunctionElement[str]):
-    """Text that comes as octets, in UTF-8."""
+    """Text from a parameter of octets in UTF-8."""
 
     type = AnyText()
     inherit_cache = True
@@ -179,7 +179,7 @@ entries = Table(
     UniqueConstraint("feed_id", "id").ddl_if(SQLITE),
 )
 
-# What entries were before, with FHCRAWL_KEEP_VERSIONS_ENABLED; a content that comes again is kept once.
+# Earlier versions of entries, with FHCRAWL_KEEP_VERSIONS_ENABLED; a content that returns is kept once.
 versions = Table(
     "versions",
     metadata,
@@ -206,7 +206,7 @@ deliveries = Table(
     Column("files", Text, nullable=False, comment="JSON: a delivery.WrittenFile each"),
 )
 
-# What is in WARC files: the last time that each URL was kept whole.
+# The responses in WARC files: for each URL, the last record with the whole body.
 captures = Table(
     "captures",
     metadata,
@@ -222,7 +222,7 @@ captures = Table(
 Index("feeds_by_run", feeds.c.run)
 Index("captures_by_digest", captures.c.digest)
 
-# What is UNIQUE in SQLite.
+# The unique indexes that are UNIQUE constraints in SQLite.
 for _name, _columns in {
     "feeds_by_url": (Keyed(feeds.c.url),),
     "documents_by_key": (documents.c.feed_id, Keyed(documents.c.key)),

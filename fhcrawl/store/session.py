@@ -1,4 +1,4 @@
-"""What a store and its repositories share."""
+"""The state that a store and its repositories share."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ FEEDS_REMEMBERED = 10_000
 
 
 class Session:
-    """The database, the leases of the run that has begun, and the numbers of feeds.
+    """The database, the leases of the current run, and the ids of feeds.
 
-    :param leases: None as long as no run has begun
+    :param leases: None until a run begins
     """
 
     def __init__(self, database: Database) -> None:
@@ -32,7 +32,7 @@ class Session:
         self.leases: Leases | None = None
         self._feed_ids: dict[str, int] = {}
 
-    # They take longer to build than a lookup, as before a crawl.
+    # Built at first use: they take longer than a lookup, as in commands that only read.
     @cached_property
     def upserts(self) -> Upserts:
         """Statements that insert rows or update them."""
@@ -48,11 +48,11 @@ class Session:
         return self.leases
 
     def remembered_id(self, feed: str) -> int | None:
-        """Return the number of a feed if it is remembered."""
+        """Return the id of a feed if it is in memory."""
         return self._feed_ids.get(feed)
 
     def find_id(self, connection: Connection, feed: str) -> int:
-        """Return the number of a feed.
+        """Return the id of a feed.
 
         :raises StoreError: if the store does not know it
         """
@@ -65,14 +65,14 @@ class Session:
         return found
 
     def remember_ids(self, feed_ids: dict[str, int]) -> None:
-        """Remember the numbers of feeds, by URL."""
+        """Keep the ids of feeds in memory, by URL."""
         if len(self._feed_ids) + len(feed_ids) > FEEDS_REMEMBERED:
             self._feed_ids.clear()
         self._feed_ids |= feed_ids
 
 
 class Repository:
-    """What reads and writes one kind of thing in a store."""
+    """Base class of what reads and writes one kind of data in a store."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""The statements of the store that are built once for each database."""
+"""Statements that are built once for each database."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 DATABASES = (SQLITE, POSTGRESQL)
 # One for each number of ids.
 STATEMENTS_REMEMBERED = 100
-# Databases have a limit of parameters; SQLite's was 999 for long.
+# Databases limit the number of parameters; SQLite's limit was 999 for long.
 IDS_AT_ONCE = 500
 
 CONTENT = (
@@ -71,12 +71,12 @@ ORDER = (
     "order_position",
 )
 ORIGINAL = "original"
-# The times that count, until one that is a parameter; see `Order.counted`.
+# The latest time to take into account; see `Order.counted`.
 LATEST = bindparam("latest", type_=Text())
 
 
 def counted_order(table: Any) -> tuple[ColumnElement[Any], ...]:
-    """What orders entries, or versions, by the times that count: the columns of `ORDER`."""
+    """Return the columns of `ORDER` without times after `LATEST`, to sort entries or versions by."""
     time, document_time = table.c.order_time, table.c.order_document_time
     counted_document = case((document_time <= LATEST, document_time), else_="")
     counted = case((time <= LATEST, time), else_=counted_document)
@@ -84,18 +84,18 @@ def counted_order(table: Any) -> tuple[ColumnElement[Any], ...]:
 
 
 def some_at_once(ids: list[str]) -> Iterator[list[str]]:
-    """Ids, as many at once as a statement may have."""
+    """Yield ids in groups that are small enough for a statement."""
     for begin in range(0, len(ids), IDS_AT_ONCE):
         yield ids[begin : begin + IDS_AT_ONCE]
 
 
 def is_of(url: str) -> ColumnElement[bool]:
-    """That a feed has a URL."""
+    """Return the condition that a feed has a URL."""
     return Keyed(feeds.c.url) == Keyed(literal(url))
 
 
 def is_one_of(urls: list[str]) -> ColumnElement[bool]:
-    """That a feed has one of some URLs."""
+    """Return the condition that a feed has one of some URLs."""
     return Keyed(feeds.c.url).in_([Keyed(literal(url)) for url in urls])
 
 
@@ -115,14 +115,14 @@ WINNERS = (
 
 
 def among(statement: Select[Any], names: str, dialect: Dialect) -> Select[Any]:
-    """A statement of entries for those whose ids are the values of a parameter, in the words of one database.
+    """Restrict a statement on entries to the ids in a parameter, in one database's SQL.
 
-    :param names: the parameter
+    :param names: name of the parameter
     """
     if dialect.name == SQLITE:
         return statement.where(entries.c.id.in_(bindparam(names, expanding=True)))
-    # One parameter, however many there are, so that there is one statement. It may be planned while there are
-    # no entries yet, and must not read whole feeds when there are: each entry is a lookup of its own.
+    # One array, so that there is one statement for any number of ids. It may be planned before the feed has
+    # entries, and must not read whole feeds later: each id is a lookup of its own.
     ids = func.unnest(bindparam(names, type_=ARRAY(Text))).table_valued(column("id", Text), name="wanted")
     wanted = ids.render_derived()
     one = statement.where(Keyed(entries.c.id) == Keyed(wanted.c.id)).limit(1).lateral("one")
@@ -189,7 +189,7 @@ FIND_DOCUMENT = select(documents).where(
 
 
 def number_of(key: str) -> ScalarSelect[Any]:
-    """The number of the document whose feed and key are parameters; NULL if the key is NULL."""
+    """Return a subquery for the id of the document with a feed and a key; NULL if the key is NULL."""
     known = documents.alias("known")
     wanted = Keyed(bindparam(key, type_=Text()))
     found = (known.c.feed_id == bindparam("b_feed_id")) & (Keyed(known.c.key) == wanted)
@@ -198,14 +198,14 @@ def number_of(key: str) -> ScalarSelect[Any]:
 
 @lru_cache(STATEMENTS_REMEMBERED)
 def update_feed(names: tuple[str, ...], is_subscription: bool) -> Update:
-    """Set columns of a feed, and if it is said what its subscription document is, the number of that."""
+    """Return an UPDATE of columns of a feed, and of its subscription document's id if wanted."""
     changed: dict[str, Any] = {name: bindparam(name, type_=feeds.c[name].type) for name in names}
     if is_subscription:
         changed["subscription_id"] = number_of("b_key")
     return feeds.update().where(feeds.c.id == bindparam("b_feed_id")).values(changed)
 
 
-# RFC 9111, 4.3.4: a 304 response updates the header fields that are stored; those that it has not stay.
+# RFC 9111, 4.3.4: a 304 response updates the stored header fields; those that it lacks stay.
 CONFIRM_FEED = (
     feeds.update()
     .where(feeds.c.id == bindparam("b_feed_id"))
@@ -269,7 +269,7 @@ _is_behind_subscription = documents.c.id.in_(_leading.where(_before.c.role == Ro
 
 
 def _unread(where: ColumnElement[bool]) -> Update:
-    """Let pages count as unread; only pages: an archive that has been read stays read."""
+    """Return an UPDATE that marks pages as unread; archives that have been read stay read."""
     names = ("state", "reason", "detail", "since", "walk", "step")
     return (
         documents.update()
@@ -284,12 +284,12 @@ def _unread(where: ColumnElement[bool]) -> Update:
 
 
 UNREAD_PAGE = _unread(_is_behind_key)
-# Another subscription document may have led to it, or none leads to it for a while.
+# An earlier subscription document may have linked to the page, or no document links to it at the moment.
 UNREAD_PAGES = _unread(_is_behind_subscription | documents.c.id.not_in(_leading))
 
 
 def chain(start: Any) -> CTE:
-    """The documents from one on backwards, up to the first that is not processed; ends in loops too."""
+    """Return the query of a chain's documents, newest first, to the first unprocessed one; safe in loops."""
     columns = (documents.c.id, documents.c.behind_id, documents.c.state)
     first = select(*columns).where(start).cte("chain", recursive=True)
     return first.union(
@@ -300,7 +300,7 @@ def chain(start: Any) -> CTE:
 
 
 def chain_ends(start: Any) -> Select[Any]:
-    """Where a chain ends: a document without one behind it, or one that is not processed; none in a loop."""
+    """Return the query of a chain's end: the oldest document or an unprocessed one; none in a loop."""
     links = chain(start)
     return (
         select(documents)
@@ -310,14 +310,14 @@ def chain_ends(start: Any) -> Select[Any]:
 
 
 class WinnersAmong:
-    """The statement of `WINNERS` for some ids, in the words of one database."""
+    """The statement of `WINNERS` for some ids, compiled for one database."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._compiled = lru_cache(STATEMENTS_REMEMBERED)(self._of)
 
     def execute(self, connection: Connection, feed_id: int, ids: list[str]) -> Any:
-        """Execute it."""
+        """Execute the statement for some ids of a feed."""
         if self._dialect.name == SQLITE:
             numbered = {f"id_{number}": entry_id for number, entry_id in enumerate(ids)}
             return self._compiled(len(ids)).execute(connection, {"feed_id": feed_id, **numbered})
@@ -334,7 +334,7 @@ CHAIN_ENDS = chain_ends(documents.c.id == bindparam("start"))
 
 
 def _end_of() -> Select[Any]:
-    """The document of a key, as `start_role` and `start_run`, and where the chain from there ends."""
+    """Return the query of a document, as `start_role` and `start_run`, and of its chain's end."""
     start = documents.alias("start")
     feed: ColumnElement[int] = bindparam("feed_id", type_=Integer())
     key = Keyed(bindparam("key", type_=Text()))
@@ -349,5 +349,5 @@ def _end_of() -> Select[Any]:
 END_OF = _end_of()
 
 
-# That a redirect led from a document elsewhere in a walk, the feed's last one, and in none before it.
+# The document redirected to another place in the feed's last walk, and in no walk before.
 MOVED = documents.c.moved_to.is_not(None) & (documents.c.moved_walk == feeds.c.walk)

@@ -1,4 +1,4 @@
-"""The store: what is known of each feed, its chain and its entries, in one database."""
+"""The store: feeds, their chains and their entries, in one database."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class Store:
-    """A database with the tables of `fhcrawl.store.schema`: the run, and a repository for each kind of thing.
+    """A database with the tables of `fhcrawl.store.schema`: its run, and a repository for each kind of data.
 
-    Every method, also of the repositories, raises `StoreError` if the database fails.
+    Every method, including those of the repositories, raises `StoreError` if the database fails.
     """
 
     def __init__(self, database: Database) -> None:
@@ -43,7 +43,7 @@ class Store:
 
     @classmethod
     def open_to_read(cls, url: str) -> Store:
-        """Open the store, even if it is a file in a folder where nothing can be written.
+        """Open the store, even in a folder that cannot be written to.
 
         :raises StoreError: if it cannot be opened
         """
@@ -57,7 +57,7 @@ class Store:
 
     @classmethod
     def open(cls, url: str | URL) -> Store:
-        """Open the store at an SQLAlchemy URL; make its tables if there are none, migrate older ones.
+        """Open the store at an SQLAlchemy URL; create its tables if there are none, migrate older ones.
 
         :raises StoreError: if it cannot be opened, or was written by a newer fhcrawl
         """
@@ -65,7 +65,7 @@ class Store:
 
     @property
     def place(self) -> str:
-        """Its URL, without passwords."""
+        """The URL of the database, without passwords."""
         return self._database.place
 
     def close(self) -> None:
@@ -83,18 +83,18 @@ class Store:
                 ended.end(connection)
 
     def settle(self) -> None:
-        """Wait until all that was sent has been answered."""
+        """Wait for the commit of the transaction that was sent last."""
         self._database.settle()
 
     def check_writable(self) -> None:
-        """Write something that changes nothing."""
+        """Check that the database can be written to, with an UPDATE that changes nothing."""
         with self._database.transaction() as connection:
             connection.execute(schema.store.update().values(runs=schema.store.c.runs))
 
     def copy_to(self, target: Store) -> dict[str, int]:
-        """Copy everything to a store that is empty; how many rows, by table.
+        """Copy everything to an empty store; return the number of rows by table.
 
-        :raises StoreError: if there is nothing here, or something there
+        :raises StoreError: if this store has no feeds, or the target has some
         """
         with self._database.still() as connection, target._database.transaction() as other:
             return copying.copy(connection, other)
@@ -102,10 +102,10 @@ class Store:
     # -- runs -------------------------------------------------------------------------------------
 
     def begin_run(self, job: str | None = None, lease_seconds: int = leases.SECONDS) -> int:
-        """Begin a crawl; its number.
+        """Begin a crawl; return its number.
 
-        :param job: its processes may share feeds; None: this one shares with nobody
-        :param lease_seconds: how long it keeps its feeds from others after it was last heard of
+        :param job: name of a job whose processes may share feeds; None: no other process shares them
+        :param lease_seconds: how long it keeps its feeds after the last renewal
         """
         with self._database.transaction() as connection:
             run = leases.next_number(connection)
@@ -114,26 +114,26 @@ class Store:
         return run
 
     def renumber(self, known: Subscription) -> Subscription:
-        """The same with a number that no run has: what was read before in this one may be read again."""
+        """Return the state with a new run number, so that documents read in this run may be read again."""
         with self._database.transaction() as connection:
             return dataclasses.replace(known, run=leases.next_number(connection))
 
     # -- the processes of a job -------------------------------------------------------------------
 
     def job_lives(self, job: str) -> bool:
-        """Whether any process of a job does."""
+        """Return whether any process of a job is alive."""
         with self._database.lookup() as connection:
             return leases.lives(connection, job)
 
     def overdue(self, runs: list[int]) -> set[int]:
-        """Those of some runs that have ended, or were not heard of for too long."""
+        """Return those runs that have ended or whose lease has expired."""
         with self._database.lookup() as connection:
             return leases.overdue(connection, runs)
 
     def take_over_run(self, dead: int) -> None:
-        """Answer for the feeds of a run of the same job, which from now on writes nothing.
+        """Take over the feeds of a run of the same job, whose writes fail from now on.
 
-        :raises StoreError: also if it is in the middle of writing; another try may do
+        :raises StoreError: also if that run is writing at the moment; the caller may try again
         """
         with self._database.transaction() as connection:
             if connection.dialect.name == schema.POSTGRESQL:
@@ -141,16 +141,16 @@ class Store:
             self._session.require_leases().take_over_run(connection, dead)
 
     def hand_over(self, successor: int) -> None:
-        """Let another run of the same job answer for the feeds of this one."""
+        """Transfer the feeds of this run to another run of the same job."""
         with self._database.transaction() as connection:
             self._session.require_leases().hand_over(connection, successor)
 
     @property
     def pause(self) -> float:
-        """How often `renew` has to be called, in seconds."""
+        """Seconds between two calls of `renew`."""
         return self._session.require_leases().pause
 
     def renew(self) -> None:
-        """Say that the run lives, if it has not been said for that long."""
+        """Renew the lease of the run, if it is time to."""
         with self._database.transaction() as connection:
             self._session.require_leases().renew(connection)

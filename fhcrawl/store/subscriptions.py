@@ -1,4 +1,4 @@
-"""Which feeds are subscribed, and when they are due."""
+"""The subscribed feeds, and when feeds are due."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.polling import Limits
     from fhcrawl.logical_feed.results import DocumentResult
 
-# Of feeds that were subscribed before any crawl had them.
+# The run of feeds that were subscribed before any crawl claimed them.
 NO_RUN = 0
 
 
 class Subscriptions(Repository):
-    """The feeds that are to be crawled: `store.subscriptions`."""
+    """The subscribed feeds: `store.subscriptions`."""
 
     def add(self, listed: dict[str, dict[str, Any]], now: str) -> int:
-        """Note that feeds are to be crawled; how many of them were not before.
+        """Subscribe feeds; return how many of them were not subscribed before.
 
-        :param listed: what the user says of each, as plain values; it is due now if that is new
+        :param listed: the user's options for each, as plain values; a feed with new options is due now
         :param now: ISO 8601 in UTC
         """
         with self._database.transaction() as connection:
@@ -48,16 +48,16 @@ class Subscriptions(Repository):
             return sum(_add(connection, feed, options, now) for feed, options in listed.items())
 
     def remove(self, urls: Iterable[str]) -> dict[str, bool]:
-        """Note that feeds are not to be crawled any more; what is stored of them stays.
+        """Unsubscribe feeds; their documents and entries stay.
 
-        :return: of each, whether it is forgotten, subscribed or not, since nothing was ever read of it
-        :raises StoreError: if one of them is neither forgotten nor subscribed; then all stay as they were
+        :return: for each, whether its row was deleted, since none of its documents was ever read
+        :raises StoreError: if one of them is neither subscribed nor can be deleted; then nothing changes
         """
         with self._database.transaction() as connection:
             return {url: _remove(connection, url) for url in urls}
 
     def read(self, due_at: str | None = None) -> dict[str, dict[str, Any]]:
-        """Return the subscribed feeds with the options of each; those that have waited longest first.
+        """Return the options of the subscribed feeds; those that have been due longest first.
 
         :param due_at: only those that are due at that time, ISO 8601 in UTC
         """
@@ -70,19 +70,19 @@ class Subscriptions(Repository):
             return {url: json.loads(options) if options else {} for url, options in rows}
 
     def exist(self) -> bool:
-        """Whether any feed is subscribed."""
+        """Return whether any feed is subscribed."""
         with self._database.snapshot() as connection:
             return bool(connection.scalar(select(exists().where(feeds.c.subscribed.is_not(None)))))
 
     def find_first_due(self) -> str | None:
-        """Return when the first subscribed feed is due that is not due at once; None if there is none."""
+        """Return when the first subscribed feed is due, except those due at once; None if there is none."""
         first = select(func.min(feeds.c.due)).where(feeds.c.subscribed.is_not(None))
         with self._database.snapshot() as connection:
             due: str | None = connection.scalar(first)
         return due
 
     def find_due(self, urls: Iterable[str]) -> dict[str, str | None]:
-        """Return when feeds of some URLs are due, subscribed or not, if the store knows them; None: now."""
+        """Return when the feeds of some URLs that the store knows are due, subscribed or not; None: now."""
         found: dict[str, str | None] = {}
         with self._database.snapshot() as connection:
             for some in statements.some_at_once(list(urls)):
@@ -92,7 +92,7 @@ class Subscriptions(Repository):
 
 
 def _add(connection: Connection, feed: str, options: dict[str, Any], now: str) -> bool:
-    """Subscribe a feed that has a row; whether it was not subscribed before."""
+    """Subscribe a feed that has a row; return whether it was not subscribed before."""
     row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).one()
     said = json.dumps(options, ensure_ascii=False, sort_keys=True) if options else None
     values = {"subscribed": row.subscribed or now, "options": said}
@@ -103,9 +103,9 @@ def _add(connection: Connection, feed: str, options: dict[str, Any], now: str) -
 
 
 def _remove(connection: Connection, feed: str) -> bool:
-    """Unsubscribe a feed; whether it is forgotten, since nothing was read of it.
+    """Unsubscribe a feed; return whether its row was deleted, since none of its documents was read.
 
-    :raises StoreError: if it is not subscribed, though something was read of it, or a crawl is at work on it
+    :raises StoreError: if it is not subscribed, and has documents or entries or is being crawled
     """
     row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).first()
     if row is not None and _is_empty(connection, row.id) and _is_free(connection, row):
@@ -119,7 +119,7 @@ def _remove(connection: Connection, feed: str) -> bool:
 
 
 def _is_free(connection: Connection, row: Row[Any]) -> bool:
-    """Whether no crawl is at work on a feed."""
+    """Return whether no crawl has the feed."""
     return row.released is not None or leases.is_over(connection, row.run)
 
 
@@ -128,28 +128,28 @@ def _is_empty(connection: Connection, feed_id: int) -> bool:
     return not connection.scalar(select(read | exists().where(entries.c.feed_id == feed_id)))
 
 
-# A feed that was polled at a time that has not come was planned by a clock that was wrong. One machine's may
-# be ahead of another's.
+# A poll at a future time was recorded by a wrong clock, and so was its due time. The clocks of two machines
+# may differ.
 def _due(at: str) -> ColumnElement[str | None]:
-    """When feeds are due, as it is known at a time; NULL: now."""
+    """Return the column of when feeds are due, judged at a time; NULL: now."""
     return case((feeds.c.polled > latest_time(at), null()), else_=feeds.c.due)
 
 
 def due(row: Row[Any]) -> str | None:
-    """When the feed of a row is due, as it is known now; None: now."""
+    """Return when the feed of a row is due; None: now."""
     is_impossible = row.polled is not None and row.polled > latest_time(time_now())
     return None if is_impossible else row.due
 
 
 def answer_row(result: DocumentResult) -> dict[str, object]:
-    """The part of a feed's row that says what its server and its document say of when it changes."""
+    """Return the columns that say when a feed changes, by its server and its document."""
     fetch, schedule = result.fetch, result.update_schedule
     rhythm = None if schedule is None else json.dumps(schedule)
     return {"polled": fetch.fetched, "fresh_seconds": fetch.freshness_lifetime, "rhythm": rhythm}
 
 
 def plan_row(row: Row[Any], reasons: Iterable[Reason], limits: Limits) -> dict[str, object]:
-    """The part of a feed's row that says when it is due again; one that was never asked for is due now."""
+    """Return the columns that say when a feed is due again; {} if it was never polled: it is due now."""
     if row.polled is None:
         return {}
     poll = _poll(row)

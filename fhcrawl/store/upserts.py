@@ -1,4 +1,4 @@
-"""What is written where a row of the same key may be: insertions, and what they change of it."""
+"""Upserts: INSERTs with an ON CONFLICT clause."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Column, ColumnElement, Dialect
     from sqlalchemy.types import TypeEngine
 
-# Of the subscription document that the feed has been walked from.
+# Number of the last walk that has read the feed's subscription document.
 WALK = select(feeds.c.walk).where(feeds.c.id == bindparam("b_feed_id")).scalar_subquery()
 
-# What is written of a document that nobody has read, and of one that somebody has.
+# The columns that are written of a document that has not been read, and of one that has.
 UNREAD_COLUMNS = (
     *("feed_id", "key", "url", "role", "state", "walk", "step"),
     *("lost_entries", "reason", "detail", "since"),
@@ -41,16 +41,16 @@ VERSION_KEY = (versions.c.feed_id, Keyed(versions.c.id), versions.c.digest)
 
 
 class Upserts:
-    """Insertions that meet a row of the same key, in the words of one database."""
+    """Upserts in the SQL of one database."""
 
     def __init__(self, dialect: Dialect) -> None:
-        # The other database's dialect is large, and need not be loaded.
+        # The other database's dialect is large, and is not loaded.
         insert = import_module(f"sqlalchemy.dialects.{dialect.name}").insert
         many = self._many if dialect.name == POSTGRESQL else self._one
         rows = ArrayInsert if dialect.name == POSTGRESQL else CompiledStatement
         entry = self._overwrite(many(insert(entries)), entries.c.id, entries.c.feed_id)
         self.entry = rows(entry, dialect, entries.columns.keys())
-        # What changes again while it is delivered is not what is delivered.
+        # An entry that changes during its delivery needs another delivery.
         change = many(insert(changes)).on_conflict_do_update(
             index_elements=(changes.c.feed_id, Keyed(changes.c.id)), set_={"delivery": null()}
         )
@@ -69,7 +69,7 @@ class Upserts:
         self.capture = self._overwrite(insert(captures), captures.c.url)
 
     def superseded_where(self, condition: ColumnElement[bool]) -> Any:
-        """A copy of the entries for which a condition holds."""
+        """Return an INSERT that copies the entries for which a condition holds to `versions`."""
         return self._copied(select(entries).where(condition))
 
     def _copied(self, found: Select[Any]) -> Any:
@@ -78,32 +78,32 @@ class Upserts:
 
     @staticmethod
     def _one(statement: Any) -> Any:
-        """An insertion of one row, whose parameters are the columns."""
+        """Complete an INSERT of one row, whose parameters are the columns."""
         if ORIGINAL not in statement.table.columns:
             return statement
         return statement.values({ORIGINAL: Utf8(bindparam(f"b_{ORIGINAL}", type_=LargeBinary()))})
 
     @staticmethod
     def _many(statement: Any) -> Any:
-        """An insertion of many rows, whose parameters are the columns."""
+        """Complete an INSERT of many rows, whose parameters are the columns."""
         columns = statement.table.columns
         return statement.from_select(columns.keys(), select(*map(_unnested, columns)))
 
     @staticmethod
     def _overwrite(statement: Any, key: Column[str], *also: Column[Any]) -> Any:
-        """A row of a key, which is unique together with other columns."""
+        """Complete an INSERT that overwrites the row of the same key, together with other columns."""
         columns = statement.table.c
         updated = {c.name: statement.excluded[c.name] for c in columns if c not in {key, *also}}
         return statement.on_conflict_do_update(index_elements=(*also, Keyed(key)), set_=updated)
 
     @staticmethod
     def _known_document(statement: Any, *also: str) -> Any:
-        """What a link names, or a list.
+        """Complete an INSERT of a document that a link or a list names; an existing row keeps its state.
 
-        :param also: what is as new as the link in any case
+        :param also: columns to overwrite in any case
 
-        A document that was read as something else, say as the subscription document of an earlier time, says
-        nothing of what it is as an archive.
+        The state is overwritten if the document was read in another role, say as an earlier subscription
+        document: it does not hold for the new role.
         """
         new, other = statement.excluded, documents.c.role != statement.excluded.role
         columns = ("role", "state", "walk", "step", "reason", "detail", "since")
@@ -115,12 +115,12 @@ class Upserts:
     def _document(statement: Any) -> Any:
         statement = statement.values(behind_id=number_of("b_behind_key"), moved_walk=WALK)
         new = statement.excluded
-        # What a document said before it was lost still holds, and what a list said of it.
+        # The link of a document that cannot be read any more still holds, as does the order of a list.
         holds = (new.state != State.PROCESSED.value) | (new.role == Role.PART.value)
-        # An archive keeps the place that the chain once gave it; what is read again in each walk moves.
+        # An archive keeps its first position in the chain; documents that every walk reads move.
         moves = new.role != Role.ARCHIVE.value
         same_target = documents.c.moved_to.is_not_distinct_from(new.moved_to)
-        # A time that has not come is that of a clock that was wrong.
+        # A future time was recorded by a wrong clock.
         same_reason = documents.c.reason.is_not_distinct_from(new.reason) & (documents.c.since <= new.since)
         return statement.on_conflict_do_update(
             index_elements=DOCUMENT_KEY,
@@ -153,6 +153,6 @@ def _unnested(column: Column[Any]) -> Any:
     return func.unnest(bindparam(column.name, type_=ARRAY(_plain(column.type))))
 
 
-# An array has no collation.
+# Arrays have no collation.
 def _plain(kind: TypeEngine[Any]) -> TypeEngine[Any]:
     return Text() if isinstance(kind, Text) else kind

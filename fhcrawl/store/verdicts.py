@@ -1,4 +1,4 @@
-"""What can be claimed of feeds: many at a time, in a few statements."""
+"""The verdicts on feeds: many at a time, in a few statements."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 _of_feeds = documents.c.feed_id.in_(bindparam("feeds", expanding=True))
 _starts = documents.c.id.in_(bindparam("starts", expanding=True))
 
-# Of feeds whose subscription document was never read.
+# Of feeds whose subscription document has never been read.
 STARTS = select(documents).where(_of_feeds, documents.c.role == Role.SUBSCRIPTION.value)
 ENDS = chain_ends(_starts)
 _is_part = documents.c.role == Role.PART.value
-# Nobody has asked for it: a list may name a great many of these.
+# Parts that have not been requested: a list may name a great many of these.
 _is_left = (documents.c.state == State.KNOWN.value) & (documents.c.detail == NOT_FETCHED)
-# Those that a list names and that were asked for, in the order of reading.
+# The parts that were requested without success, in the order of reading.
 LOST_PARTS = (
     select(documents)
     .where(_of_feeds, _is_part, documents.c.state != State.PROCESSED.value, ~_is_left)
@@ -64,7 +64,7 @@ LIVE_ENTRIES = (
 
 
 def _losing_entries() -> Select[Any]:
-    """The documents of chains, and the parts of lists, that had entries which could not be kept."""
+    """Return the statement for documents of chains and lists with entries that could not be kept."""
     links = chain(_starts)
     is_listed = documents.c.id.in_(select(links.c.id)) | (documents.c.role == Role.PART.value)
     losing = select(documents).where(_of_feeds, documents.c.lost_entries > 0, is_listed)
@@ -72,7 +72,7 @@ def _losing_entries() -> Select[Any]:
 
 
 def _with_pages() -> Select[Any]:
-    """The feeds whose chains have pages, and how many of these lead to another one."""
+    """Return the statement for feeds with pages in their chains: how many of these have an older page."""
     links = chain(_starts)
     is_page = documents.c.id.in_(select(links.c.id)) & (documents.c.role == Role.PAGE.value)
     leading = func.count(documents.c.behind_id)
@@ -80,7 +80,7 @@ def _with_pages() -> Select[Any]:
 
 
 def _moved_archives() -> Select[Any]:
-    """The documents of chains that have moved since the subscription document was read."""
+    """Return the statement for archives that have moved since the subscription document was read."""
     links = chain(_starts)
     joined = select(documents).join(feeds, feeds.c.id == documents.c.feed_id)
     return joined.where(documents.c.id.in_(select(links.c.id)), MOVED).order_by(documents.c.id)
@@ -92,9 +92,9 @@ WITH_PAGES = _with_pages()
 
 
 def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
-    """Feeds with their verdicts.
+    """Yield feeds with their verdicts.
 
-    :param rows: of the feeds; not more than a statement can have parameters
+    :param rows: the feeds' rows; not more than a statement can have parameters
     """
     some = {"feeds": [row.id for row in rows]}
     starts = {"starts": _start_numbers(connection, rows)}
@@ -131,7 +131,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
 
 
 def _start_numbers(connection: Connection, rows: Sequence[Row[Any]]) -> list[int]:
-    """Of the documents where the chains of feeds begin."""
+    """Return the ids of the documents where the feeds' chains begin."""
     never_read = [row.id for row in rows if row.subscription_id is None]
     found = connection.execute(STARTS, {"feeds": never_read}) if never_read else ()
     return [*(row.subscription_id for row in rows if row.subscription_id is not None), *(r.id for r in found)]
@@ -145,13 +145,13 @@ def _by_feed(found: Iterable[Row[Any]]) -> ByFeed:
 
 
 def _kind(feed: Row[Any], leading: int | None) -> Kind | None:
-    """What the chain of a feed makes of the kind that its subscription document says.
+    """Return the kind of a feed, by its subscription document and the pages of its chain.
 
-    :param leading: how many of its pages lead to another one; None if it has none
+    :param leading: how many pages of its chain have an older one; None if it has no pages
     """
     kind = None if feed.kind is None else Kind(feed.kind)
-    # The chain of an archived feed may go on over pages, and behind them over archives again. Pages of a feed
-    # that names none are guessed, until there is none: the last one is nothing.
+    # An archived feed's chain may continue with pages, and then with archives again. The pages of a feed that
+    # links to none are guessed until a guess fails: the last one does not exist.
     is_paged = leading is not None if kind is Kind.ARCHIVED else kind is Kind.SINGLE and bool(leading)
     return Kind.PAGED if is_paged else kind
 
@@ -163,7 +163,7 @@ def _gaps(
     moved: list[Row[Any]],
     losing: list[Row[Any]],
 ) -> Iterator[Reason]:
-    """What is missing of a feed: the end of its chain that is none, and entries that were lost."""
+    """Yield the gaps of a feed: the document at which its chain breaks off, lost parts, and lost entries."""
     for row in (*(end for end in ends if end.role != Role.PART.value), *lost_parts):
         if row.state != State.PROCESSED.value:
             yield Reason(ReasonKind(row.reason), row.url, row.detail, row.since)
@@ -179,7 +179,7 @@ def _gaps(
 
 
 def _left(feed: Row[Any], found: Row[Any] | None) -> Iterator[Reason]:
-    """What is left of a list: one reason, however many documents that are."""
+    """Yield one reason for all documents of a list that have not been requested."""
     if found is not None:
         documents_are = "document more that has" if found.number == 1 else "documents more that have"
         detail = f"names {found.number:,} {documents_are} not been fetched yet"

@@ -1,4 +1,4 @@
-"""The views of the store: what people ask first who open it with sqlite3, Datasette or psql."""
+"""The views of the store, for users who open it with sqlite3, Datasette or psql."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ NAMES = ("live_entries", "feed_verdicts", "gaps")
 
 
 def drop(connection: Connection) -> None:
-    """Remove them, so that the tables below them can change."""
+    """Drop the views, so that their tables can be changed."""
     for name in NAMES:
         connection.exec_driver_sql(f"DROP VIEW IF EXISTS {name}")
 
 
 def create(connection: Connection) -> None:
-    """Make them."""
+    """Create the views."""
     for statement in (LIVE_ENTRIES, FEED_VERDICTS, GAPS[connection.dialect.name]):
         connection.exec_driver_sql(statement.strip())

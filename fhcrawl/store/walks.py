@@ -1,4 +1,4 @@
-"""How walks begin: what has to be known of many feeds, in a few statements."""
+"""The beginning of walks: claims feeds and reads their state, for many feeds in a few statements."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ DELIVERED = select(feeds.c.id).where(
 )
 CUT_OFF = "its last crawl was cut off while it exported, which cannot be made good yet"
 LAST_WALK = select(feeds.c.walk).where(feeds.c.id == documents.c.feed_id).scalar_subquery()
-# What was compared by other times than those that count now: the clock was wrong then, or the time of some
-# has come since.
+# Documents compared by times that are judged differently now: the clock was wrong then, or a future time has
+# passed since.
 COUNTS_OTHERWISE = (documents.c.state == State.PROCESSED.value) & (
     (documents.c.uncounted <= bindparam("latest")) | (documents.c.fetched > bindparam("latest"))
 )
@@ -51,7 +51,7 @@ IN_DOUBT = (
     .join(feeds, feeds.c.id == documents.c.feed_id)
     .where(documents.c.feed_id.in_(bindparam("numbers", expanding=True)), MOVED | COUNTS_OTHERWISE)
 )
-# A redirect may have been for a moment; the subscription document alone does not tell.
+# A redirect may have been temporary; reading the subscription document alone does not show that.
 HAS_MOVED = documents.c.moved_to.is_not(None) & (documents.c.moved_walk == LAST_WALK)
 ASK_AGAIN = (
     documents.update()
@@ -61,16 +61,16 @@ ASK_AGAIN = (
 
 
 class Walks(Repository):
-    """How the walk of a feed begins: `store.walks`."""
+    """The beginning of walks: `store.walks`."""
 
     def begin(self, urls: list[str], run: int, now: str) -> dict[str, Subscription | LeaseError]:
-        """Return what is known of feeds whose next walks are part of a run; all of them begin, or none.
+        """Claim feeds for a run, and return the stored state of each; in one transaction.
 
-        :param urls: of the subscription documents, as the user gave them; `FEEDS_AT_ONCE` at most
+        :param urls: URLs of subscription documents, as the user gave them; `FEEDS_AT_ONCE` at most
         :param now: ISO 8601 in UTC
-        :return: by URL; a `LeaseError` if another crawl is at work on a feed, a `BegunError` if this job is
+        :return: by URL; a `LeaseError` if another crawl has the feed, a `BegunError` if this job has it
         """
-        # Sorted: two crawls that begin with the same feeds do not wait for each other.
+        # Sorted, so that two crawls that begin with the same feeds do not deadlock.
         new = [{"url": url, "location": url, "walk": 0, "run": NO_RUN, "since": now} for url in sorted(urls)]
         leases = self._session.require_leases()
         given = select(feeds).where(is_one_of(urls)).order_by(feeds.c.id).with_for_update()
@@ -85,16 +85,16 @@ class Walks(Repository):
         return {row.url: refusals[row.id] or known[row.id] for row in rows}
 
     def read(self, feed: str) -> Subscription:
-        """Return what is known of a feed whose walk has begun."""
+        """Return the stored state of a feed whose walk has begun."""
         with self._database.snapshot() as connection:
             row = connection.execute(select(feeds).where(is_of(feed))).one()
             in_doubt = _in_doubt(connection, [row], latest_time(time_now()))
             return dict(_subscriptions(connection, [row], row.run, in_doubt))[row.id]
 
     def forget(self, feed: str, now: str) -> None:
-        """Let every document of a feed count as not processed; its entries stay.
+        """Mark every document of a feed as not processed; its entries stay.
 
-        :raises LeaseError: if another crawl is at work on it
+        :raises LeaseError: if another crawl has the feed
         """
         known = select(feeds.c.id).where(is_of(feed)).scalar_subquery()
         unread = UNREAD | {"since": now}
@@ -107,7 +107,7 @@ class Walks(Repository):
 
 
 def _begin(connection: Connection, rows: list[Row[Any]], run: int, since: str) -> dict[int, Subscription]:
-    """Begin to walk feeds that are this run's; what is known of each, by number."""
+    """Begin the walks of feeds that this run has claimed; return their stored states, by feed id."""
     connection.execute(BEGUN, {"begun": [row.id for row in rows], "b_run": run})
     latest = latest_time(since)
     in_doubt = _in_doubt(connection, rows, latest)
@@ -120,16 +120,16 @@ def _begin(connection: Connection, rows: list[Row[Any]], run: int, since: str) -
 def _refusals(
     connection: Connection, leases: Leases, rows: Sequence[Row[Any]]
 ) -> dict[int, LeaseError | None]:
-    """Why feeds cannot be taken over, by number; None for those that can."""
+    """Return the reasons why feeds cannot be claimed, by feed id; None for those that can."""
     released = leases.released(connection, rows)
     holders = {row.run for row in rows if row.id not in released}
     of_holders = {holder: _refusal(connection, leases, holder) for holder in holders}
     return {row.id: None if row.id in released else of_holders[row.run] for row in rows}
 
 
-# What a file has by now, though it does not count as exported, must not change: no export would say so.
+# A file may already have a change that is not marked as exported: if it changed again, no export would tell.
 def _unsettled(connection: Connection, rows: Sequence[Row[Any]], run: int) -> dict[int, UnsettledError]:
-    """Feeds whose last run has died while it exported changes of them, by number."""
+    """Return errors for feeds whose last run died while it exported their changes, by feed id."""
     numbers = [row.id for row in rows if row.run not in (run, NO_RUN)]
     found = connection.scalars(DELIVERED, {"numbers": numbers}) if numbers else ()
     return {number: UnsettledError(CUT_OFF) for number in found}
@@ -144,7 +144,7 @@ def _refusal(connection: Connection, leases: Leases, run: int) -> LeaseError | N
 
 
 def _in_doubt(connection: Connection, rows: list[Row[Any]], latest: str) -> set[int]:
-    """The feeds with documents that are to be read again."""
+    """Return the ids of feeds with documents that are to be read again."""
     return set(connection.scalars(IN_DOUBT, {"numbers": [row.id for row in rows], "latest": latest}))
 
 
@@ -166,7 +166,7 @@ def _subscriptions(
         step = lists.unread(connection, behind.get(document.behind_id))
         validators = row.etag, row.last_modified, row.validated_url, row.body_digest
         subscription = Subscription(*known, step, *validators, row.crawled, snapshot, row.special)
-        # That it has not changed would not say that it still leads to where its archives are now.
+        # Even if it is unchanged, its archives may have moved: it is read without conditions.
         yield row.id, subscription.anew() if row.id in in_doubt else subscription
 
 

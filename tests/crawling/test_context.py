@@ -124,7 +124,8 @@ def test_all_fields_are_drawn() -> None:
 
 
 def test_what_is_the_default_is_not_carried() -> None:
-    plain = {"walk": {"feed": URL, "run": 1}, "requested_url": URL, "role": "subscription", "position": [1, 0]}
+    walk = {"feed": URL, "run": 1}
+    plain = {"walk": walk, "requested_url": URL, "role": "subscription", "position": [1, 0]}
     assert cb_kwargs_of(CONTEXT_OF_URL) == {CONTEXT: plain}
 
 

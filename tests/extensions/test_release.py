@@ -181,6 +181,24 @@ def test_delivery_that_fails_is_tried_again(project: Project, slow: Slow) -> Non
         assert ids(project.folder / name) == ["one 1", "one 2", "slow 1", "slow 2"]
 
 
+@pytest.mark.parametrize("place", ["out.jsonl", "%(batch_id)d.jsonl"])
+def test_delivery_that_the_store_could_not_end_is_not_overwritten(
+    project: Project, slow: Slow, place: str
+) -> None:
+    """Its file has its name, and counts as exported once the store can be told."""
+    assert project.feeds() == []
+    project.database.refuse("deliveries", "1 = 1", "it restarts", "DELETE")
+    first = slow.start("slow", "one", args=("-O", place))
+    slow.wait_for(lambda: "Nothing counts as exported; it is tried again later" in slow.log())
+    project.database.mend("deliveries")
+    slow.let_go("slow")
+    first.communicate(timeout=WAIT)
+    assert first.returncode == 1
+    run = project.crawl(*slow.urls("slow", "one").split(), output="next.jsonl")
+    exported = [entry for path in project.folder.glob("[!.]*.jsonl") for entry in ids(path)]
+    assert sorted(exported) == ["one 1", "one 2", "slow 1", "slow 2"], run.log
+
+
 def test_feeds_of_a_crawl_that_goes_on_are_released_when_all_is_done(project: Project, slow: Slow) -> None:
     slow.server.serve("/slow-a1", atom([E("slow 1")], prev="/slow-a0"))
     slow.server.serve("/slow-a0", atom([E("slow 0")]))

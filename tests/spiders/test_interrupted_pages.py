@@ -155,3 +155,22 @@ def test_walk_of_pages_that_nothing_interrupts_ends_where_nothing_is_new(databas
         engine.crawl(INDEX)
         asked.append(len(engine.asked))
     assert asked == [5, 1, 2, 1]
+
+
+def test_page_behind_an_archive_that_is_skipped_stays_a_page(database: Database) -> None:
+    archive, page = f"{INDEX}/archive", f"{INDEX}/page"
+    reasons = []
+    for number, gap in (1, True), (2, False), (3, False):
+        documents: dict[str, str | int] = {
+            INDEX: atom([E(str(number))], prev=archive),
+            archive: atom([E("a")], links={"next": page}),
+            page: 500 if gap else atom([E("p")]),
+        }
+        Engine(database.url, documents).crawl(INDEX)
+        opened = Store.open(database.url)
+        found = {entry["id"] for entry in opened.entries.read()}
+        [feed] = opened.feeds.read()
+        opened.close()
+        reasons.append([reason.kind for reason in feed.reasons])
+    assert found == {"1", "2", "3", "a", "p"}
+    assert reasons == [["http-500", "paged"], ["paged"], ["paged"]]

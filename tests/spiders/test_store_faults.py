@@ -212,6 +212,26 @@ def test_store_that_fails_when_the_run_begins_is_one_sentence(
     assert_whole(project, feed, ["5", "4"])
 
 
+def test_feed_that_the_store_cannot_forget_is_not_crawled(
+    server: FeedServer, project: Project, feed: str
+) -> None:
+    """It was to be read again, and what is not has not been seen."""
+    crawl_some(project, feed)
+    server.serve("/other", atom([E("other")]))
+    server.asked()
+    with closing(sqlite3.connect(store_of(project))) as other, other:
+        other.execute(
+            "CREATE TRIGGER full BEFORE UPDATE ON documents WHEN NEW.state = 'known' "
+            "BEGIN SELECT RAISE(ABORT, 'no room'); END"
+        )
+    run = project.crawl(feed, server.url("/other"), args=("-a", "deltafetch_reset=1"))
+    assert run.exit_code == 1
+    assert any("/index: unknown" in said and "is not crawled" in said for said in run.warnings())
+    assert "Traceback" not in run.log
+    assert server.asked() == ["/other"]
+    assert run.changes == {"other": "new"}
+
+
 class WithoutRights:
     """Runs `scrapy` so that it may not write what its file modes forbid, even for root."""
 

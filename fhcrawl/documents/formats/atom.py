@@ -1,4 +1,4 @@
-"""The Atom Syndication Format (RFC 4287) with RFC 5005's extensions."""
+"""Reads the Atom Syndication Format (RFC 4287) with RFC 5005's extensions."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
 AUTHOR = f"{ATOM}author"
 PLAIN = ("text", "html")
-# Marks elements that `scrapy export` writes only because RFC 4287 requires them, and that the entry
-# lacks; its value names the source of the content.
+# Marks elements that `scrapy export` adds only because RFC 4287 requires them; its value names the source of
+# the content.
 PLACEHOLDER = "{urn:x-fhcrawl:export}stands-in"
 
 
@@ -48,8 +48,8 @@ def read_feed(parsed: Parsed, url: str, vocabulary: Vocabulary) -> FeedDocument:
         read_entry(entry, base, vocabulary, problems, number)
         for number, entry in enumerate(parsed.entries(feed, vocabulary.entry, children), 1)
     )
-    # RFC 4287, 4.2.1, and Atom 0.3, atom:author: the feed's authors apply to an entry without authors, of its
-    # own or of its source.
+    # RFC 4287, 4.2.1, and Atom 0.3, atom:author: the feed's authors apply to an entry that has no authors,
+    # not even in its source.
     if authors := modules.shared(persons(children.get(f"{vocabulary.namespace}author", ()))):
         change_entries(entries, partial(_give_authors, authors))
     return head.read(parsed, children, base, vocabulary, entries, problems)

@@ -1,4 +1,4 @@
-"""Atom 0.3, the format before RFC 4287 (draft-nottingham-atom-format-02, of December 2003)."""
+"""Reads Atom 0.3, the predecessor of RFC 4287 (draft-nottingham-atom-format-02, of December 2003)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHORT_TYPES = {"text/plain": "text", "text/html": "html", "application/xhtml+xml
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
-    """Read a feed element of Atom 0.3; its tagline, like RFC 4287's subtitle, has no field here."""
+    """Read a feed element of Atom 0.3; its tagline is not read, like RFC 4287's subtitle."""
     return atom.read_feed(parsed, url, VOCABULARY)
 
 
@@ -56,7 +56,7 @@ def _mode(element: _Element) -> str:
 
 
 # Atom 0.3, Content constructs: they have a media type, text/plain by default, and a mode: xml (the default),
-# escaped or base64. Feeds that give no mode escape their markup all the same.
+# escaped or base64. Feeds without a mode escape their markup nevertheless.
 def _construct(element: _Element) -> tuple[str | None, str | None]:
     media_type = (element.get("type") or "").strip().lower() or "text/plain"
     kind = SHORT_TYPES.get(media_type, media_type)
@@ -88,7 +88,7 @@ FIELDS: dict[str, FieldReader] = {
     f"{OLD}id": atom.FIELDS[f"{ATOM}id"],
     f"{OLD}title": _title,
     f"{OLD}link": atom.FIELDS[f"{ATOM}link"],
-    # Atom 0.3: atom:issued is when the entry was published, atom:created when it was made.
+    # Atom 0.3: atom:issued is when the entry was published, atom:created when it was created.
     f"{OLD}issued": modules.own_published,
     f"{OLD}created": modules.published,
     f"{OLD}modified": modules.updated,

@@ -1,4 +1,4 @@
-"""JSON Feed 1.1 and 1.0 (jsonfeed.org)."""
+"""Reads JSON Feed 1.1 and 1.0 (jsonfeed.org)."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ LINKS = {"feed_url": "self", "home_page_url": "alternate", "next_url": "next"}
 
 
 def is_json(body: bytes) -> bool:
-    """Whether a body begins as a JSON object does."""
+    """Return whether a body begins like a JSON object."""
     return START.match(body) is not None
 
 
 def read(
     found: Json, url: str, keep_originals: bool, bounds: Bounds, entry_sink: EntrySink
 ) -> FeedDocument | None:
-    """Read a JSON Feed, one without items as an empty feed with a fault; None if it is JSON of another kind.
+    """Read a JSON Feed, one without items as an empty feed with a fault; None if it is other JSON.
 
-    :param keep_originals: keep the JSON of each entry; numbers are strings in it
-    :param bounds: what the document may hold
+    :param keep_originals: keep the JSON of each entry; numbers in it become strings
+    :param bounds: limits of the document
     :param entry_sink: takes the entries while they are read
-    :raises NotAFeedError: `not-json` if an item is broken
+    :raises NotAFeedError: `not-json` if an item is malformed
     """
     # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
     if not VERSION.match(_string(found.members, "version") or ""):
@@ -81,7 +81,7 @@ def _entries(
         yield entry
 
 
-# JSON Feed 1.1, next_url: the URL of a feed with the next items: this one is paged. Some programs write null,
+# JSON Feed 1.1, next_url: the URL of a feed with the next items: the feed is paged. Some programs write null,
 # an empty string or false for a missing property.
 def _links(feed: Object, url: str) -> HeadLinks:
     found = HeadLinks()
@@ -133,7 +133,7 @@ def _content(item: Object) -> tuple[str | None, str | None]:
     return content, "text" if content is not None else None
 
 
-# JSON Feed 1.0 has one author; 1.1 has authors, which win.
+# JSON Feed 1.0 has `author`; 1.1 has `authors`, which takes precedence.
 def _authors(holder: Object) -> list[str]:
     objects = [author for author in _list(holder, "authors") if isinstance(author, dict)]
     if not objects and isinstance(holder.get("author"), dict):

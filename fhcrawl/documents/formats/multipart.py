@@ -1,7 +1,7 @@
-"""Reads pages of multipart event feeds and snapshots (datareplication.io), and of its draft of 2015.
+"""Reads pages of multipart event feeds and snapshots (datareplication.io), and of the draft of 2015.
 
-The email parser of the standard library is not used: it ends headers at the first malformed line, takes a
-lone CR for a line end, parses parts of parts, and takes 12 to 17 times the memory of the page.
+The email parser of the standard library is not used: it ends headers at the first malformed line, treats a
+lone CR as a line end, parses parts of parts, and takes 12 to 17 times the memory of the page.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ LINE_FEED = b"\n"
 ID = "content-id"
 BEFORE_LINE = (b"", LINE_FEED)
 MULTIPART = re.compile(r"\s*multipart\s*(?:[/;]|$)", re.IGNORECASE)
-# RFC 2045, 5.1: parameter := attribute "=" value; value := token / quoted-string. Producers leave out the
-# quotes around characters that need them.
+# RFC 2045, 5.1: parameter := attribute "=" value; value := token / quoted-string. Some producers omit
+# required quotes.
 PARAMETER = re.compile(r';\s*([^\s=;]+)\s*=\s*(?:"([^"\\]*(?:\\.[^"\\]*)*)"|([^;]*))', re.DOTALL)
 QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 BLANK_LINE = re.compile(rb"(?:\A|\n)\r?\n")
@@ -68,16 +68,16 @@ def read(
 ) -> FeedDocument:
     """Read a page of a feed or of a snapshot.
 
-    A page has its entities from older to newer, and the later of two with equal times wins. In a FeedDocument
-    the first one wins, so `entries` has the reverse order. `problems` number entities from 1 in the order of
-    the page.
+    A page lists its entities from older to newer, and the later of two with equal times wins. In a
+    FeedDocument the first one wins, so `entries` has the reverse order. `problems` number entities from 1 in
+    the order of the page.
 
     :param body: the bytes of the response
     :param url: its URL; relative references are resolved against it
     :param content_type: the Content-Type header, which names the boundary
     :param links: values of the Link headers
     :param last_modified: the Last-Modified header: the page's own update time
-    :param max_entities: number of entities that the page may have; at most one more is read
+    :param max_entities: maximum number of entities; at most one more is read
     :raises NotAFeedError: if the body is empty, if there is no boundary in the header or in the body, or if
         an entity's headers are too long
     """
@@ -109,7 +109,7 @@ def read(
 
 # Page: "the subtype should be `mixed`, and a consumer must accept every other subtype".
 def is_multipart(content_type: str | None) -> bool:
-    """Whether the media type of a Content-Type header is multipart, of any subtype."""
+    """Return whether the media type of a Content-Type header is multipart, of any subtype."""
     return MULTIPART.match(content_type or "") is not None
 
 
@@ -123,9 +123,9 @@ def parameter(header: str | None, name: str) -> str:
 
 
 def _spans(body: bytes, boundary: str, max_entities: int) -> tuple[list[tuple[int, int]], bool]:
-    """Return the span of each part, its last line end included, and whether the closing boundary was found.
+    """Return the span of each part, including its last line end, and whether the closing boundary exists.
 
-    :param max_entities: number of parts that there may be; at most one more is found
+    :param max_entities: maximum number of parts; at most one more is returned
     """
     spans: list[tuple[int, int]] = []
     begin: int | None = None
@@ -152,8 +152,8 @@ def _is_line_start(body: bytes, position: int) -> bool:
 
 # RFC 2046, 5.1.1: delimiter := CRLF "--" boundary, then transport-padding and a line end; the closing one has
 # two more hyphens, and may be the end of the body. "It is sufficient that the boundary appear in its entirety
-# following the CRLF" would cut bodies in two that hold multipart themselves: generators of boundaries count
-# (`Part_1`, `Part_10`). So the whole line must match, as in Python's and Go's readers.
+# following the CRLF" would split bodies that are multipart themselves, since generated boundaries are
+# numbered (`Part_1`, `Part_10`). So the whole line must match, as in Python's and Go's readers.
 def _delimiter(boundary: str) -> re.Pattern[bytes]:
     try:
         octets = boundary.encode("latin-1")
@@ -163,7 +163,7 @@ def _delimiter(boundary: str) -> re.Pattern[bytes]:
 
 
 def _entity(region: bytes, url: str) -> Entity | None:
-    """Return the entity between two boundaries; None if there is neither a header nor a body."""
+    """Return the entity between two boundaries; None if it has neither headers nor a body."""
     # RFC 2046, 5.1.1: body-part := MIME-part-headers [CRLF *OCTET]
     blank_line = BLANK_LINE.search(region)
     begin, end = blank_line.span() if blank_line else (len(region), len(region))
@@ -223,7 +223,7 @@ def _entry(headers: Headers, body: bytes, url: str) -> Entry:
 
 
 # RFC 2045, 7: "Content-ID" ":" msg-id. RFC 5322, 3.6.4: "Semantically, the angle bracket characters are not
-# part of the msg-id"; RFC 2392, 2 leaves them out of cid: URLs. Producers write Content-ID with and without.
+# part of the msg-id"; RFC 2392, 2 omits them in cid: URLs. Producers write Content-ID with and without them.
 def _id(headers: Headers) -> str | None:
     value = _first(headers, ID)
     bracketed = MESSAGE_ID.fullmatch(value)
@@ -237,7 +237,7 @@ def _about(headers: Headers, url: str) -> str | None:
     return next((target for relation, target in links if relation == "about" and target), None)
 
 
-# Page: `Operation-Type: http-equiv=PUT`; the 2015 draft calls it Event-Type, and knows POST too.
+# Page: `Operation-Type: http-equiv=PUT`; the 2015 draft calls it Event-Type, and allows POST too.
 def _operation(headers: Headers) -> str | None:
     match = OPERATION.fullmatch(_first(headers, *OPERATION_HEADERS))
     return match[1].upper() if match else None
@@ -266,7 +266,7 @@ def _text(body: bytes, media_type: str) -> str | None:
 
 def _codec(body: bytes, media_type: str) -> str:
     charset = parameter(media_type, "charset")
-    # RFC 7303, 3: without the parameter, XML says its encoding in band; HTML does likewise.
+    # RFC 7303, 3: without the parameter, XML declares its encoding in band; HTML does likewise.
     if not charset and MARKUP.match(media_type):
         charset = read_bom(body)[0] or html_body_declared_encoding(body) or ""
     # RFC 8259, 8.1: JSON is UTF-8, and today most text without a charset is.
@@ -274,8 +274,8 @@ def _codec(body: bytes, media_type: str) -> str:
     return "utf-8" if name is None or name in NO_CHARSETS else name
 
 
-# Feed: `prev` leads to older pages, `next` to newer ones; neither is the paging of RFC 5005, 3. The 2015
-# draft has the names of RFC 5005, 4. IANA: `previous` is a synonym for `prev`.
+# Feed: `prev` leads to older pages, `next` to newer ones; neither is RFC 5005's paging (3). The 2015 draft
+# uses the names of RFC 5005, 4. IANA: `previous` is a synonym for `prev`.
 def _history(links: HeadLinks) -> HeadLinks:
     names = {synonym for synonyms in HISTORY.values() for synonym in synonyms}
     kept = HeadLinks({relation: url for relation, url in links.first.items() if relation not in names})

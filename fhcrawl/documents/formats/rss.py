@@ -1,4 +1,4 @@
-"""RSS 2.0, 1.0 and 0.9x with RFC 5005's extensions (appendix B)."""
+"""Reads RSS 2.0, 1.0 and 0.9x with RFC 5005's extensions (appendix B)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 RDF_ROOT = f"{RDF}RDF"
 ABOUT = f"{RDF}about"
 ATOM_CONTENT = f"{ATOM}content"
-# Elements that items may stand in, beside the channel and the root: each costs a look at all around it.
+# Maximum number of parents of items besides the channel and the root: each takes a search of its ancestors.
 MOST_PLACES = 1000
 
 
@@ -44,7 +44,7 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
 def read_rdf(parsed: Parsed, url: str) -> FeedDocument:
     """Read an rdf:RDF element with a channel of RSS 1.0 or 0.90.
 
-    :raises NotAFeedError: if it is about something else
+    :raises NotAFeedError: if it has no such channel
     """
     declared = {f"{{{uri}}}" for uri in parsed.root.nsmap.values()}
     for namespace in elements.RDF_NAMESPACES:
@@ -66,7 +66,7 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     children: Head = {}
     vocabulary = VOCABULARIES[namespace]
     beside: Head = {}
-    # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel; some of RSS 2.0 are too.
+    # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel; in some RSS 2.0 feeds too.
     items = chain(
         zip(parsed.entries(channel, vocabulary.entry, children), repeat(base), strict=False),
         _items_elsewhere(parsed, channel, (children, beside), url, vocabulary.entry, problems),
@@ -87,10 +87,10 @@ def _items_elsewhere(
     tag: str,
     problems: list[Problem],
 ) -> Iterator[tuple[_Element, str]]:
-    """Yield the items beside the channel, and those inside other elements, with the base URLs around them.
+    """Yield the items beside the channel, then those in other elements, with their outer base URLs.
 
-    :param sections: the channel's other children, and what else is beside it, which is added
-    :param url: the base URL of the document
+    :param sections: the channel's other children, and those of the root, to be filled here
+    :param url: base URL of the document
     """
     whole, beside = parsed._replace(streamed_entries=None), sections[1]
     around = elements.base_of(parsed.root, url)
@@ -108,7 +108,7 @@ def _items_elsewhere(
 
 
 def _places(items: Iterable[_Element], problems: list[Problem]) -> Iterable[_Element]:
-    """Return the elements that items are children of."""
+    """Return the elements that are parents of items."""
     places: dict[_Element, None] = {}
     for item in items:
         if (place := item.getparent()) is None or place in places:
@@ -192,7 +192,7 @@ def _enclosure(entry: Entry, element: _Element, base: str) -> None:
         entry.enclosures.append(modules.enclosure(url, element.get("type"), element.get("length")))
 
 
-# RSS has no element for content that is not HTML. content:encoded wins, in any order.
+# RSS has no element for content that is not HTML. content:encoded takes precedence, in any order.
 def _atom_content(entry: Entry, element: _Element, base: str) -> None:
     if entry.content is None:
         atom.FIELDS[ATOM_CONTENT](entry, element, base)
@@ -210,8 +210,8 @@ FIELDS: dict[str, FieldReader] = {
     "enclosure": _enclosure,
 }
 # RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if
-# present"; draft-nottingham-atompub-feed-history-08 said pubDate, which feeds without the other have.
-# RSS 1.0 has neither, and Dublin Core's date instead.
+# present"; draft-nottingham-atompub-feed-history-08 said pubDate, which other feeds have. RSS 1.0 has
+# neither, but Dublin Core's date.
 VOCABULARIES = {
     namespace: Vocabulary(
         "rss",

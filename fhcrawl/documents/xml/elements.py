@@ -65,12 +65,12 @@ LONGEST_BASE = 2083
 MOST_RELATIONS = 50_000
 # Characters; no server accepts more.
 LONGEST_URL = 10_000
-# Segments of the path of a base URL: resolving a reference takes time for each.
+# Segments of the path of a base URL: the time to resolve a reference grows with their number.
 MOST_SEGMENTS = 100
 LONGEST_LANGUAGE = 100
 
 
-# For each element that lxml moves out of a tree, it searches a growing list of namespaces. Elements without a
+# When lxml moves an element out of a tree, it searches a growing list of namespaces. Elements without a
 # reference from Python are freed instead of moved.
 def remove(element: _Element, parent: _Element) -> None:
     """Remove a child from its parent and free its descendants, to which there must be no references."""
@@ -85,7 +85,7 @@ def local_name(element: _Element) -> str:
 
 # `docinfo.internalDTD` is not used: it is a copy, which takes quadratic time.
 def has_document_type(element: _Element) -> bool:
-    """Whether the document of an element has a document type declaration."""
+    """Return whether the document of an element has a document type declaration."""
     return bool(element.getroottree().docinfo.doctype)  # type: ignore[attr-defined]
 
 
@@ -94,10 +94,10 @@ def first(element: _Element, tag: str) -> _Element | None:
     return next(element.iterchildren(tag), None)
 
 
-# With a document type, `get` makes libxml2 search all pairs of namespaces in scope for the default value of a
-# missing attribute.
+# With a document type declaration, `get` makes libxml2 search all pairs of namespaces in scope for the
+# default value of a missing attribute.
 def has_attribute(element: _Element, name: str) -> bool:
-    """Whether an element has an attribute with a namespace; `get` is slow if it has not."""
+    """Return whether an element has an attribute with a namespace; `get` is slow if it has not."""
     names = element.keys()
     return name in names
 
@@ -109,7 +109,7 @@ def text(element: _Element) -> str | None:
 
 
 def _texts(element: _Element) -> Iterator[str]:
-    # Recursive generators would pass each text through all levels. There are no comments in the tree.
+    # Recursive generators would pass each text through all levels. The tree has no comments.
     for event, child in etree.iterwalk(element, events=("start", "end")):
         if event == "end":
             yield (child.tail or "") if child is not element else ""
@@ -183,7 +183,7 @@ def inherited(element: _Element) -> tuple[str, str]:
 
 
 def resolve(reference: str, base: str) -> str:
-    """Resolve a reference; one that cannot be resolved is returned as it is."""
+    """Resolve a reference; one that cannot be resolved is returned unchanged."""
     reference = reference.strip(identifiers.WHITE_SPACE)
     if reference.startswith(ABSOLUTE) or len(base) > LONGEST_BASE or base.count("/") > MOST_SEGMENTS:
         return reference
@@ -219,7 +219,7 @@ def relations(link: _Element) -> list[str]:
 
 
 def head_links(links: Iterable[_Element], base: str) -> HeadLinks:
-    """Return links by relation, without fragments: URLs that differ only in them name one document."""
+    """Return links by relation, without fragments: URLs that differ in the fragment name one document."""
     found = HeadLinks()
     for link in links:
         href = (link.get("href") or "").strip()

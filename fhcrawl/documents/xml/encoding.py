@@ -18,17 +18,17 @@ UTF_8 = "utf-8"
 WINDOWS_1252 = "cp1252"
 DECLARATION = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']\s*([\w.:-]+)\s*["']""")
 LONGEST_DECLARATION = 1024
-# The beginning of nearly every feed, checked first.
+# The declaration of nearly every feed, checked first.
 USUAL_DECLARATION = re.compile(rb"""<\?xml version=["']1\.0["'] encoding=["'](?:utf|UTF)-8["']""")
 UTF_16 = (
     (re.compile(rb"(?:[ \t\r\n]\0)*<\0"), "utf-16-le"),
     (re.compile(rb"(?:\0[ \t\r\n])*\0<"), "utf-16-be"),
 )
 SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
-# Bytes that begin no character of UTF-8 (RFC 3629, 4). The number of repetitions is limited: each takes 100
-# bytes of memory and more.
+# Bytes that begin no character of UTF-8 (RFC 3629, 4). The number of repetitions is limited: each takes at
+# least 100 bytes of memory.
 NO_START = re.compile(rb"(?:[\x80-\xc1\xf5-\xff]+|[\xc2-\xf4](?![\x80-\xbf])){0,1000}")
-# Encoding Standard, index-windows-1252: bytes that Python's table lacks are the controls of the same number.
+# Encoding Standard, index-windows-1252: bytes missing in Python's table are the controls of that number.
 WINDOWS_1252_TABLE = "".join(bytes([byte]).decode(WINDOWS_1252, "ignore") or chr(byte) for byte in range(256))
 
 
@@ -38,17 +38,17 @@ def _python_name(label: str) -> str | None:
     return resolve_encoding(label if known is None else known.codec_info.name)
 
 
-# The encodings of the Encoding Standard (https://encoding.spec.whatwg.org/#names-and-labels), as Python
-# calls them. Python has other codecs that are no encodings of documents, some of them dangerous.
+# The encodings of the Encoding Standard (https://encoding.spec.whatwg.org/#names-and-labels), by Python's
+# names. Python's other codecs are no encodings of documents, and some of them are dangerous.
 KNOWN = frozenset(map(_python_name, LABELS.values())) - {"utf-16-le", "utf-16-be"}
 
 
 class Source(NamedTuple):
     """The bytes of a document for the parser: UTF-8, without a byte order mark.
 
-    :param body: the bytes; unless they have been decoded, UTF-8 is only the declared encoding
-    :param decoded: the bytes have been decoded and encoded again
-    :param repair: how they were repaired, as a sentence; None if they were not
+    :param body: the bytes; unless they have been decoded, they are only declared to be UTF-8
+    :param decoded: whether the bytes have been decoded and encoded again
+    :param repair: description of the repair; None if there was none
     """
 
     body: bytes
@@ -57,14 +57,14 @@ class Source(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A document as text, and how its bytes were repaired, as a sentence (None if they were not)."""
+    """A document as text, and a description of its repair (None if there was none)."""
 
     text: str
     repair: str | None = None
 
 
 def source(body: bytes, charset: str | None) -> Source:
-    """Return a document for the parser; one that is declared as UTF-8, or not at all, is not decoded.
+    """Return a document for the parser; one declared as UTF-8, or without a declaration, is not decoded.
 
     :param charset: the charset parameter of the Content-Type header
     """
@@ -81,7 +81,7 @@ def source(body: bytes, charset: str | None) -> Source:
 # RFC 7303, 3: "a BOM (Section 3.3) is authoritative if it is present in an XML MIME entity". Without one
 # the parameter is, and without that "the XML encoding declaration" (3.2).
 def text(body: bytes, charset: str | None) -> Text:
-    """Return the text of a document, decoded by the first of the declared encodings that fits."""
+    """Return the text of a document, decoded by the first of its declared encodings that fits."""
     if wide := _detect_wide(body):
         encoding, start = wide
         decoded = Text(body[start:].decode(encoding, "replace"))
@@ -99,7 +99,7 @@ def _text(body: bytes, candidates: list[str]) -> Text:
     return _decode_lenient(body, candidates[0])
 
 
-# RFC 7303, 3, and the Encoding Standard, 4.2: labels as browsers read them. RFC 7303, 3.2: UTF-8 at last.
+# RFC 7303, 3, and the Encoding Standard, 4.2: labels as in browsers. RFC 7303, 3.2: UTF-8 as the last one.
 def _candidates(body: bytes, charset: str | None) -> Iterator[str]:
     if charset and (encoding := resolve(charset)):
         yield encoding
@@ -111,7 +111,7 @@ def _candidates(body: bytes, charset: str | None) -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def resolve(label: str) -> str | None:
-    """Return Python's name of an encoding, by its label in the Encoding Standard; None if that has none.
+    """Return Python's name of an encoding, by its label in the Encoding Standard; None if it is unknown.
 
     Also None for UTF-16, which is detected from the bytes. In that standard, latin-1 and us-ascii are labels
     of windows-1252.
@@ -123,8 +123,8 @@ def resolve(label: str) -> str | None:
     return encoding if encoding in KNOWN else None
 
 
-# XML 1.0, F.1: the first characters of a document are known, and so is their width. A declaration that
-# contradicts it is ignored, as in browsers.
+# XML 1.0, F.1: the first characters of a document are known, and so is their width. A contradictory
+# declaration is ignored, as in browsers.
 def _detect_wide(body: bytes) -> tuple[str, int] | None:
     """Return an encoding of two or four bytes per character, and the length of its byte order mark."""
     encoding, mark = read_bom(body)

@@ -27,14 +27,14 @@ ATTRIBUTES = re.compile(
 )
 QUOTED = re.compile(rb"'[^']*'|\"[^\"]*\"")
 XMLNS = re.compile(rb"\sxmlns[\s:]")
-# XML 1.0, 2.4: constructs without references; then a tag with the text behind it, or text.
+# XML 1.0, 2.4: constructs without references; then a tag with the text after it, or text.
 PIECE = re.compile(rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<?[^<]+", re.DOTALL)
 NO_REFERENCES = (b"<!", b"<?")
 VALUE_OR_END = re.compile(rb"""'[^']*'|"[^"]*"|>""")
 REFERENCE = re.compile(rb"""&([^#;&<\s'"][^;&<\s'"]*);""")
 QUOTE = re.compile(rb"""["']""")
 LONGEST_DOCTYPE = 256 * 1024
-# Octets of all replacement texts of a document. Those without markup may be as long as the document.
+# Octets of all replacement texts of a document; texts without markup may be as long as the document.
 MOST_RESOLVED = 1024**2
 DEEPEST = 40  # levels of entities, as in libxml2
 MOST_NAMED = 5
@@ -50,12 +50,12 @@ class Resolved(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """The declarations of a document type.
+    """The declarations of a document type declaration.
 
     :param contents: of internal general entities, by name
     :param external: the names of external entities
-    :param is_all: there is no external subset and no parameter entity: all other names are undeclared
-    :param namespaces: declarations of attributes, of which libxml2 uses those of namespaces
+    :param is_all: no external subset and no parameter entity: all other names are undeclared
+    :param namespaces: attribute declarations; libxml2 uses those of namespaces
     :param has_defaults: other attributes have default values
     """
 
@@ -70,12 +70,12 @@ class Declared(NamedTuple):
 # reference itself", if it is an internal one. 4.4.3: of external ones a processor "MAY, but need not".
 # libxml2 would parse the elements of an entity without the namespaces in scope at the reference.
 def resolve(body: bytes) -> Resolved:
-    """Replace references by the content of internal entities, and drop the document type.
+    """Replace references by the content of internal entities, and remove the document type declaration.
 
-    References to entities of HTML that may be declared elsewhere are resolved as in HTML; others become text.
+    References to HTML's entities that may be declared externally are resolved as in HTML; others become text.
 
-    :param body: in UTF-8; with a malformed document type it is returned as it is
-    :raises NotAFeedError: if the entities are too long
+    :param body: in UTF-8; returned unchanged if its document type declaration is malformed
+    :raises NotAFeedError: if the replacement texts are too long
     """
     span = _doctype(body)
     if span is None:
@@ -95,7 +95,7 @@ def resolve(body: bytes) -> Resolved:
 
 
 def _doctype(body: bytes) -> tuple[int, int] | None:
-    """Return the span of the document type declaration; None if there is none, or it has no end."""
+    """Return the span of the document type declaration; None if it is missing or has no end."""
     start = 0
     while match := BEFORE_DOCTYPE.match(body, start):
         start = match.end()
@@ -114,7 +114,7 @@ def _doctype(body: bytes) -> tuple[int, int] | None:
 def _declared(doctype: bytes) -> Declared:
     tree: Any = etree.fromstring(doctype + b"<_/>", DECLARATIONS).getroottree()
     parameters = PARAMETER_ENTITY.findall(doctype)
-    # lxml copies the declarations in quadratic time: only if they are needed.
+    # lxml copies the declarations in quadratic time; without entities, this is not needed.
     entities = tree.docinfo.internalDTD.iterentities() if b"<!ENTITY" in doctype else ()
     contents = {each.name.encode(): each.content for each in entities}
     # A general entity may have the name of a parameter entity; lxml does not tell them apart.
@@ -138,7 +138,7 @@ def _has_defaults(attributes: bytes) -> bool:
 class References:
     """Resolves the references of one document.
 
-    :param size: of the document, in octets
+    :param size: size of the document, in octets
     """
 
     def __init__(self, declared: Declared, size: int) -> None:

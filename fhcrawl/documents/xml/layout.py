@@ -1,4 +1,4 @@
-"""Where entries stand in the documents of XML formats."""
+"""The places of entries in the documents of XML formats."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """Where entries of a format stand.
+    """A place of entries in a format's documents.
 
     :param entry: the tag of the entries
-    :param around: the tags of the elements around an entry, from its parent to the root
-    :param is_streamed: the entries of a large document are read while it is parsed: they stand nowhere else
+    :param around: the tags of the ancestors of an entry, from its parent to the root
+    :param is_streamed: whether large documents are streamed: the format has no other place of entries
     """
 
     entry: str
@@ -28,7 +28,7 @@ class XmlFormat(NamedTuple):
     """An XML format of feeds.
 
     :param read: reads a parsed document, given its URL; raises NotAFeedError if it is of another format
-    :param places: where entries stand; the outermost elements are the roots of the format's documents
+    :param places: the places of entries; their outermost elements are the roots of the format's documents
     """
 
     read: Callable[[Parsed, str], FeedDocument]
@@ -36,12 +36,12 @@ class XmlFormat(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where entries stand in the documents of all formats.
+    """The places of entries in the documents of all formats.
 
-    :param streamed: the tags of streamed entries, each with those of the elements around it
-    :param containers: the tags of all elements around entries
+    :param streamed: the tags of streamed entries, each with those of its ancestors
+    :param containers: the tags of all ancestors of entries
     :param entries: the tags of entries, with and without a namespace: programs that write XML through a DOM
-        say xmlns="" where the namespace around an element is meant
+        write xmlns="" where the parent's namespace is meant
     :param names: the local name of entries, and whether they have the namespace of the root, by the local
         name of the root
     """
@@ -53,7 +53,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(places: Iterable[Place]) -> Layout:
-    """Return the layout that some places have together."""
+    """Return the layout of some places."""
     places = list(places)
     names: dict[str, tuple[str, bool]] = {}
     for place in places:

@@ -1,4 +1,4 @@
-"""A document that has been parsed, or is being parsed, as the readers of the formats get it."""
+"""A parsed document, or one that is being parsed, as input for the readers of the formats."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from fhcrawl.documents.xml.elements import Head
 
 
-# Each original repeats the namespaces that are declared around it. If these are more, or have more
-# characters, it repeats only those that it uses.
+# Each original repeats the namespaces in scope. If there are more of them, or they have more characters, it
+# repeats only those that it uses.
 MANY = 64
 NAMESPACES = 2000
-# Namespaces that are declared in one entry; and that are in scope at an element of it.
+# Maximum number of namespaces declared in one entry; and in scope at an element of it.
 MOST_DECLARED = 10_000
 MOST_AROUND = 256
 
@@ -36,19 +36,19 @@ NO_LAYOUT = layout_of(())
 
 
 class Parsed(NamedTuple):
-    """A document by its root element.
+    """A document as its root element.
 
-    :param fault: why the document ends before its end; None if it does not
-    :param problems: what was repaired or left out
-    :param streamed_entries: the entries of a document that is still being parsed; the elements behind the
+    :param fault: why the document is incomplete; None if it is complete
+    :param problems: repairs, and entries left out
+    :param streamed_entries: the entries of a document that is still being parsed; the elements after the
         first one are parsed when the last one is taken
-    :param originals: receives the entries that are taken, each as an XML document in UTF-8; None if they are
-        not to be kept
-    :param bounds: the bounds of the document
+    :param originals: receives each entry taken, as an XML document in UTF-8; None if originals are not
+        kept
+    :param bounds: the limits of the document
     :param beyond: receives a problem for each entry that `entries` leaves out
     :param entry_sink: takes the entries of the FeedDocument while they are read
-    :param is_crowded: an entry may have too many namespaces
-    :param layout: where entries of all formats stand
+    :param is_crowded: whether an entry may have too many namespaces
+    :param layout: the places of entries in all formats
     """
 
     root: _Element
@@ -88,7 +88,7 @@ class Parsed(NamedTuple):
         # The rest of the document is read in any case.
         is_last = not deque(entries, maxlen=1)
         if self.beyond is not None:
-            # If no entry was left out here, the caller notices the one that is too many.
+            # If no entry was left out, the caller counts them and reports that there are too many.
             self.beyond.extend(deep if is_last or not deep else [*deep, limits.too_many(self.bounds)])
 
     def _with_few_namespaces(self, entries: Iterator[_Element], around: int) -> Iterator[_Element]:
@@ -109,8 +109,8 @@ class Parsed(NamedTuple):
                 yield child
 
 
-# When an element is copied, libxml2 searches the elements around it one by one, and lxml all namespaces that
-# the copy declares.
+# When an element is copied, libxml2 searches the namespaces around it one by one, and lxml all namespaces
+# that the copy declares.
 def _declares_too_many(entry: _Element, around: int) -> bool:
     inside, most = 0, around
     for event, _namespace in etree.iterwalk(entry, events=("start-ns", "end-ns")):

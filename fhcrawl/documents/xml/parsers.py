@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-PIECE = 65_536  # octets; a parser is fed with as many at once
+PIECE = 65_536  # octets that a parser is fed at once
 
 
 def parse_strict(body: bytes) -> _Element:
@@ -27,7 +27,7 @@ def parse_strict(body: bytes) -> _Element:
 def new(recover: bool = False) -> etree.XMLParser:
     """Return a parser.
 
-    :param recover: continue behind a fault
+    :param recover: continue after a fault
     """
     return etree.XMLParser(recover=recover, **options())  # type: ignore[arg-type]
 
@@ -36,7 +36,7 @@ def options() -> dict[str, object]:
     """Return the options of all parsers."""
     return {
         "encoding": encoding.UTF_8,
-        # Others raise an error: see entities.py.
+        # External entities raise an error: see entities.py.
         "resolve_entities": "internal",
         "no_network": True,
         "load_dtd": False,

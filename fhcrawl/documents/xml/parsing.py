@@ -1,4 +1,4 @@
-"""Parses XML safely: large documents in pieces; malformed ones are repaired, or read up to the fault."""
+"""Parses XML safely: streams large documents, and repairs malformed ones or reads them up to the fault."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 HTML_START = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 HTML_PARTS = frozenset({"html", "head", "body", "HTML", "HEAD", "BODY"})
-# Namespaces with a prefix in a document; if there are more, they are counted per element and per entry. And
-# namespaces that one element may declare.
+# If a document has more namespaces with a prefix, they are counted per element and per entry; and the maximum
+# for one element.
 MANY_NAMESPACES = 256
 MOST_NAMESPACES = 64
 SMALL = 8192  # bytes; a smaller document needs no check
@@ -37,7 +37,7 @@ NAMESPACE = re.compile(rb"""xmlns(?::[^\s=<>:"']+)?\s*=\s*(?:"[^"<]*|'[^'<]*)"""
 LONGEST_NAMESPACE = 500
 TAG_AND_TEXT = re.compile(rb"<[^<!?][^<]*xmlns:[^<]*")
 VALUE_OR_END = re.compile(rb"""'[^'<]*'|"[^"<]*"|>""")
-# Attributes of one element. Each takes some hundred bytes of memory, and five bytes of the document or more.
+# Maximum for one element. An attribute takes some hundred bytes of memory, and at least five of the document.
 MOST_ATTRIBUTES = 10_000
 LONG_TAG = re.compile(rb"<[^<!?][^<]{%d,}" % (5 * MOST_ATTRIBUTES))
 TAG = re.compile(rb"<[^<!?/][^<]*")
@@ -62,7 +62,7 @@ def parse(body: bytes, charset: str | None, bounds: Bounds, layout: Layout) -> P
     _check_attributes(source.body)
     _check_all_attributes(source.body, bounds)
     parsed = _parsed(source, body, charset, layout)
-    # A document type can declare namespaces of elements too.
+    # A document type declaration can declare namespaces of elements too.
     return parsed._replace(is_crowded=True) if is_crowded or has_document_type(parsed.root) else parsed
 
 
@@ -112,7 +112,7 @@ def begin_stream(body: bytes, charset: str | None, bounds: Bounds, layout: Layou
 
 # For each element that is copied, libxml2 searches all namespaces in scope.
 def _check_namespaces(body: bytes) -> bool:
-    """Whether there are so many namespaces that each entry has to be checked."""
+    """Return whether there are so many namespaces that each entry has to be checked."""
     declared = NAMESPACE.findall(body) if len(body) > SMALL else []
     if max(map(len, declared), default=0) > LONGEST_NAMESPACE:
         raise NotAFeedError(ReasonKind.TOO_LARGE, "the name of a namespace in it is too long")
@@ -140,7 +140,7 @@ def _check_all_attributes(body: bytes, bounds: Bounds) -> None:
 
 
 def _attributes(body: bytes, begin: int, end: int) -> int:
-    """Return the number of equals signs in the tag that begins at a position, and ends before another."""
+    """Return the number of equals signs in the tag between two positions, without the text after it."""
     if not body.count(b"=", begin, end):
         return 0
     ends = (match.start() for match in VALUE_OR_END.finditer(body, begin, end) if match[0] == b">")
@@ -152,7 +152,7 @@ def _most_in_a_tag(body: bytes) -> int:
     return max((_most_in(run) for run in runs if run.count(b"xmlns:") > MOST_NAMESPACES), default=0)
 
 
-# Markup in the text behind the tag declares nothing.
+# Markup in the text after the tag declares nothing.
 def _most_in(tag_and_text: bytes) -> int:
     ends = (match.start() for match in VALUE_OR_END.finditer(tag_and_text) if match[0] == b">")
     return tag_and_text.count(b"xmlns:", 0, next(ends, None))
@@ -162,11 +162,11 @@ def _is_in_place(entry: _Element, layout: Layout) -> bool:
     around = list(entry.iterancestors())
     if (entry.tag, *(element.tag for element in around)) not in layout.streamed:
         return False
-    # The first of several channels is the feed.
+    # If there are several channels, the first one is the feed.
     return all(first(outer, inner.tag) is inner for inner, outer in pairwise(around))
 
 
-# An element is removed when the next one is complete: libxml2 still adds to the text behind the last one.
+# An element is removed when the next one is complete: libxml2 still adds to the text after the last one.
 def _stream_entries(
     parser: etree.XMLPullParser, body: bytes, entry: _Element, bounds: Bounds
 ) -> Iterator[_Element]:

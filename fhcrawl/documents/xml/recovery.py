@@ -1,4 +1,4 @@
-"""Recovers XML that is not well-formed: repaired, without malformed entries, or up to the fault."""
+"""Recovers XML that is not well-formed: repairs it, leaves out malformed entries, or cuts it at the fault."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _start_tag(root: _Element) -> str:
 
 
 def _fault(text: str) -> str | None:
-    """Return the fault of an entry, without its position, which is not that in the document."""
+    """Return the fault of an entry, without its position, which is not the position in the document."""
     try:
         parsers.parse_strict(text.encode())
     except etree.XMLSyntaxError as error:
@@ -98,8 +98,8 @@ def _fault(text: str) -> str | None:
     return None
 
 
-# A parser that recovers loses content behind a fault, but not behind a fault of namespaces: there libxml2
-# continues, and the log of the parser has all faults (that of the exception has other documents' too).
+# A recovering parser loses content after a fault, except a fault of namespaces: there libxml2 continues, and
+# the parser's log has all faults (the exception's log has those of other documents too).
 def _is_of_namespaces(parser: etree.XMLParser) -> bool:
     return all(entry.domain == etree.ErrorDomains.NAMESPACE for entry in parser.error_log)
 
@@ -145,7 +145,7 @@ def _first_element(parser: etree.XMLPullParser, body: bytes) -> tuple[_Element |
     return None, 0
 
 
-# If an entity has markup that is not well-formed, libxml2 frees nodes that events still refer to.
+# If an entity has malformed markup, libxml2 frees nodes that events still refer to.
 def _declares_markup(root: _Element) -> bool:
     declarations: Any = root.getroottree().docinfo.internalDTD
     return declarations is not None and any(
@@ -154,7 +154,7 @@ def _declares_markup(root: _Element) -> bool:
 
 
 def _prune(unfinished: list[_Element], layout: Layout) -> None:
-    """Remove the outermost element without an end that is no container of entries."""
+    """Remove the outermost unclosed element that is no container of entries."""
     for number, element in enumerate(unfinished):
         parent = element.getparent()
         if parent is not None and element.tag not in layout.containers:

@@ -1,4 +1,4 @@
-"""Repairs the text of documents that are not well-formed, so that a fault loses at most one entry.
+"""Repairs the text of malformed documents, so that a fault loses at most one entry.
 
 No end tags are added: a truncated document stays truncated.
 """
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.xml.layout import Layout
 
-# XML 1.0, 2.4: in these an ampersand is no markup. Without an end, they reach to the end of the document.
+# XML 1.0, 2.4: in these an ampersand is no markup. Without an end, they extend to the end of the document.
 DOCUMENT_TYPE = r"<!DOCTYPE[^\[>]*(?:>|\[.*?(?:\]\s*>|\Z)|\Z)"
 NO_MARKUP = rf"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|{DOCUMENT_TYPE}"
-# XML 1.0, 2.8. A declaration of another form is dropped: the encoding is known by now.
+# XML 1.0, 2.8. A malformed declaration is removed: the encoding is known by now.
 DECLARATION = re.compile(r"<\?xml\s[^<>]*>")
 SOUND_DECLARATION = re.compile(
     r"""<\?xml\s+version\s*=\s*(["'])1\.[0-9]+\1(\s+encoding\s*=\s*(["'])[A-Za-z][\w.-]*\3)?"""
@@ -29,7 +29,7 @@ SOUND_DECLARATION = re.compile(
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 ID = re.compile(r"(?P<tag><(?:[\w.-]+:)?(?:id|guid)\b[^<>]*>\s*)(?P<data>(?:<!\[CDATA\[)?)(?P<id>[^<]*)")
 NUMBER = re.compile(r"&#([xX][0-9a-fA-F]+|[0-9]+);")
-# A reference that is truncated with the document is kept.
+# A reference that is truncated at the end of the document is kept.
 SUSPECT = re.compile(
     rf"(?P<kept>{NO_MARKUP}|&[#\w.:-]*\Z)|&#(?P<number>[xX][0-9a-fA-F]+|[0-9]+);|&(?P<name>[\w.:-]+);"
     r"|(?P<ampersand>&)|(?P<end>\]\]>)|(?P<less><(?=[\s\d=]))",
@@ -49,7 +49,7 @@ VALUE = re.compile(r"""=\s*(?:"[^"]*"|'[^']*')""")
 PREFIX = re.compile(r"(?:^|\s)([A-Za-z_][\w.-]*):[A-Za-z_]")
 DECLARED_PREFIX = re.compile(r"\sxmlns:([\w.-]+)\s*=")
 RESERVED_PREFIXES = frozenset({"xml", "xmlns"})
-# Undeclared prefixes that are declared on the root; more are no feed's.
+# Maximum number of undeclared prefixes to declare on the root.
 MOST_UNKNOWN = 64
 UNKNOWN_NAMESPACE = "urn:fhcrawl:undeclared-prefix:"
 # The usual namespaces of prefixes; not of fh, because fh:complete deletes entries.
@@ -69,14 +69,14 @@ NAMESPACES = {
 
 
 class Repaired(NamedTuple):
-    """A text, and a part of a sentence for each kind of repair."""
+    """A repaired text, and a part of a sentence for each kind of repair."""
 
     text: str
     repairs: list[str]
 
 
 def repair(text: str) -> Repaired:
-    """Repair what does not depend on the elements: characters, references, prefixes."""
+    """Repair characters, references and prefixes, which do not depend on the elements."""
     repairs: dict[str, None] = {}
     allowed = FORBIDDEN.sub("", ID.sub(_distinct_id, text))
     if allowed != text:
@@ -115,7 +115,7 @@ def _distinct_id(match: re.Match[str]) -> str:
 
 
 def _character(reference: re.Match[str]) -> str:
-    """Return a character that XML forbids; return a reference to another character as it is."""
+    """Return the character of a reference if XML forbids it; else the reference unchanged."""
     character = _character_of(reference[1])
     return character if character is not None and FORBIDDEN.match(character) else reference[0]
 
@@ -132,12 +132,12 @@ def _number_of(character: re.Match[str]) -> str:
 
 
 def declares_entities(text: str) -> bool:
-    """Whether a document declares entities."""
+    """Return whether a document declares entities."""
     return "<!ENTITY" in _doctype(text)
 
 
 def _doctype(text: str) -> str:
-    # A loop, because one expression would try every way to divide white space among repetitions.
+    # A loop, because one expression would backtrack over every division of white space.
     position = 0
     while match := BEFORE_DOCTYPE.match(text, position):
         position = match.end()
@@ -199,10 +199,10 @@ def _without_values(tag: str) -> str:
 
 
 class Entries(NamedTuple):
-    """A document as text, split into its entries and the rest.
+    """The text of a document, split into its entries and the rest.
 
     :param head: the document without its entries
-    :param entries: from the start tag to the end tag, in document order
+    :param entries: each from its start tag to its end tag, in document order
     :param spans: the positions of the entries
     """
 
@@ -212,8 +212,8 @@ class Entries(NamedTuple):
 
 
 def entries(text: str, layout: Layout) -> Entries | None:
-    """Split a document; return None if it has no entries, or some lack a start tag or an end tag."""
-    # An entity could contain anything, also the end of an entry.
+    """Split a document; return None if it has no entries, or one lacks a start tag or an end tag."""
+    # An entity could contain anything, including the end of an entry.
     if declares_entities(text) or (spans := _spans(text, layout)) is None:
         return None
     starts = [0, *(end for _start, end in spans)]
@@ -223,7 +223,7 @@ def entries(text: str, layout: Layout) -> Entries | None:
 
 
 def without(text: str, spans: list[tuple[int, int]], is_broken: Callable[[int], bool]) -> str:
-    """Return a document as text without its broken entries."""
+    """Return the text of a document without its malformed entries."""
     kept: list[str] = []
     position = 0
     for number, (start, end) in enumerate(spans):
@@ -250,7 +250,7 @@ def _spans(text: str, layout: Layout) -> list[tuple[int, int]] | None:
 
 
 def _entry_tags(text: str, name: str) -> Iterator[tuple[int, int, int]]:
-    """Yield tags of entries: 1 for a start tag, -1 for an end tag, 0 for an empty one; and their spans."""
+    """Yield the spans of an element's tags, with 1 for a start tag, -1 for an end tag, 0 for an empty one."""
     tag = re.compile(rf"{NO_MARKUP}|<(?P<close>/?){re.escape(name)}(?P<rest>\s[^<>]*|/?)>", re.DOTALL)
     for match in tag.finditer(text):
         if match["rest"] is not None:
