@@ -78,13 +78,6 @@ def unread_behind(connection: Connection, row: Row[Any]) -> DocumentRef | None:
     return unread(connection, connection.execute(behind).first())
 
 
-def first_unread(connection: Connection, feed_id: int, parts: list[ListedDocument]) -> int:
-    """Return the index of the first unprocessed part of a list; the number of parts if there is none."""
-    processed = select(documents.c.key).where(is_part(feed_id), IS_PROCESSED)
-    read = set(connection.scalars(processed))
-    return next((position for position, part in enumerate(parts) if part.key not in read), len(parts))
-
-
 def snapshot(connection: Connection, index: Row[Any]) -> StoredSnapshot:
     """Return the snapshot that precedes a feed.
 
