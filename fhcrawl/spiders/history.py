@@ -15,7 +15,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.asyncio import run_in_thread
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import reading, requests, responses, subscriptions, wordpress
+from fhcrawl.crawling import reading, requests, responses, subscriptions, versions, wordpress
 from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
@@ -233,7 +233,7 @@ class HistorySpider(Spider):
             newer = logical_feed.as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
             link = result.older_document
             yield self._request(requests.older_document(result, response, link, is_guess, newer))
-        yield from reading.items(pending, read)
+        yield from versions.items(pending, read)
 
     def _list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Iterator[Request]:
         """Process a list of documents: yield the request for the first of them that is not processed."""
@@ -267,7 +267,7 @@ class HistorySpider(Spider):
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)
         yield from following
-        yield from reading.items(pending, read)
+        yield from versions.items(pending, read)
 
     def _next_part(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
         """Yield the request for the next document of a list, even after a failure of this one."""
@@ -347,7 +347,7 @@ class HistorySpider(Spider):
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)
         yield from self._next_capture(fetch.feed)
-        yield from reading.items(pending, read)
+        yield from versions.items(pending, read)
 
     @cached_property
     def _commits(self) -> CommitMiddleware:
