@@ -1,35 +1,42 @@
-"""A feed of the store as a feed: in one document that has all of it, or as an archive set."""
+"""Feeds of the store as documents: the formats, one document with a whole feed, an archive set."""
 
 from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from fhcrawl.exporters import archives, documents, entries, gaps
+from fhcrawl.exporters import archives, atom, documents, entries, gaps, opml, rss
 from fhcrawl.exporters.documents import Head
-from fhcrawl.exporters.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from lxml.etree import _Element
 
     from fhcrawl.exporters.documents import DocumentFormat
+    from fhcrawl.exporters.selection import Wanted
     from fhcrawl.store import Feed, Store
 
 
-class Wanted(NamedTuple):
-    """What is written of a feed.
+class OtherFormat(NamedTuple):
+    """A format that is not a feed in XML.
 
-    :param gaps: a pseudo-entry for each reason of its verdict too
-    :param tombstones: the entries that have been deleted too
-    :param all_feeds: it is of all feeds in the store
+    :param write: writes a document of feeds of the store; returns how many entries, or feeds, it has
+    :param has_entries: it has the entries of one feed; otherwise, it is a list of feeds
     """
 
-    chosen: Selection = Selection()
-    gaps: bool = False
-    tombstones: bool = False
-    all_feeds: bool = False
+    write: Callable[[IO[bytes], Store, Sequence[Feed], Wanted], int]
+    has_entries: bool
+
+
+# A line for each format, by what `scrapy export` calls it.
+XML_FORMATS = {
+    "atom": atom.FORMAT,
+    "rss": rss.FORMAT,
+}
+OTHER_FORMATS = {
+    "opml": OtherFormat(opml.write, has_entries=False),
+}
 
 
 def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Wanted) -> int:

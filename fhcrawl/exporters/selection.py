@@ -29,3 +29,17 @@ class Selection(NamedTuple):
         time = comparable(fields["updated"] or fields["published"])
         is_early_enough = not self.until or time < comparable(self.until)
         return bool(time) and time >= comparable(self.since or None) and is_early_enough
+
+
+class Wanted(NamedTuple):
+    """What is written of a feed.
+
+    :param gaps: a pseudo-entry for each reason of its verdict too
+    :param tombstones: the entries that have been deleted too
+    :param all_feeds: it is of all feeds in the store
+    """
+
+    chosen: Selection = Selection()
+    gaps: bool = False
+    tombstones: bool = False
+    all_feeds: bool = False
