@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
-    from fhcrawl.exporters.feeds import Wanted
-    from fhcrawl.exporters.selection import Selection
+    from fhcrawl.exporters.documents import DocumentFormat
+    from fhcrawl.exporters.feeds import OtherFormat
+    from fhcrawl.exporters.selection import Selection, Wanted
     from fhcrawl.store import Feed, Store
 
-FEED_FORMATS = ("atom", "rss")
-OPML = "opml"
+FOLDER_FORMAT = "atom"
 ARCHIVE_SIZE = 100
 
 
@@ -34,11 +34,25 @@ class Output(NamedTuple):
     :param place: a path, - for stdout, or a URL of a feed storage
     :param name: name of the format
     :param is_folder: the destination is the folder of an archive set
+    :param xml: the format, if it is a feed format in XML
+    :param other: the format, if it is another document format; if both are None, the format has rows
     """
 
     place: str
     name: str
     is_folder: bool
+    xml: DocumentFormat | None
+    other: OtherFormat | None
+
+    @property
+    def is_feed(self) -> bool:
+        """Whether a document of the format is one feed."""
+        return self.xml is not None or (self.other is not None and self.other.has_entries)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether a document of the format lists feeds, without their entries."""
+        return self.other is not None and not self.other.has_entries
 
 
 class Command(ScrapyCommand):
@@ -139,30 +153,33 @@ class Command(ScrapyCommand):
         store = Store.open_to_read(store_url(settings))
         try:
             feeds = _feeds(store, output, [*map(typed, opts.feed)], opts.gaps)
-            if output.is_folder:
-                return _write_archives(output, opts, store, feeds[0], wanted)
+            if output.is_folder and output.xml is not None:
+                return _write_archives(output, output.xml, opts, store, feeds[0], wanted)
             with places.opened(output.place, settings) as file:
-                count = _write(file, output.name, settings, store, feeds, wanted)
+                count = _write(file, output, settings, store, feeds, wanted)
         except OSError as error:
             reason = error.strerror or error
             raise ArgumentError(f"{places.shown(output.place)} cannot be written ({reason})") from error
         finally:
             store.close()
-        what = "feeds" if output.name == OPML else "entries"
+        what = "feeds" if output.is_list else "entries"
         return "" if output.place in places.STDOUT else f"{count} {what} in {places.shown(output.place)}"
 
 
 def _output(settings: Settings, opts: argparse.Namespace) -> Output:
+    from fhcrawl.exporters.feeds import OTHER_FORMATS, XML_FORMATS
+
     place, colon, name = opts.output.rpartition(":")
     if not colon or "/" in name or not name:
         place, name = opts.output, ""
     is_folder = _is_folder(place)
-    name = opts.format or name or (FEED_FORMATS[0] if is_folder else Path(place).suffix[1:])
+    name = opts.format or name or (FOLDER_FORMAT if is_folder else Path(place).suffix[1:])
     known = {name for name, exporter in settings.getwithbase("FEED_EXPORTERS").items() if exporter}
-    if name not in {*known, *FEED_FORMATS, OPML}:
+    if name not in {*known, *XML_FORMATS, *OTHER_FORMATS}:
         instead = "-o -:jsonl" if place == "-" else "-o FILE.jsonl, -o FILE.csv or -o FILE:FORMAT"
         raise ArgumentError(f"-o {opts.output}: no format{f' {name!r}' if name else ''}; write {instead}")
-    return Output(place, name, is_folder and name in FEED_FORMATS)
+    xml = XML_FORMATS.get(name)
+    return Output(place, name, is_folder and xml is not None, xml, OTHER_FORMATS.get(name))
 
 
 def _is_folder(place: str) -> bool:
@@ -172,16 +189,18 @@ def _is_folder(place: str) -> bool:
 
 
 def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
-    from fhcrawl.exporters.feeds import Wanted
+    from fhcrawl.exporters.selection import Wanted
 
     if output.is_folder:
         _check_archives(opts)
     elif opts.base:
         raise ArgumentError("--base is for an archive set: write -o FOLDER/ with it")
-    if opts.tombstones and output.name not in FEED_FORMATS:
+    if opts.tombstones and output.xml is None:
         raise ArgumentError("--tombstones is for feeds: write -o FILE.atom, FILE.rss or FOLDER/ with it")
-    if output.name == OPML and (opts.since or opts.until or opts.category or opts.gaps):
-        raise ArgumentError("OPML has no entries: write it without --since, --until, --category and --gaps")
+    if output.is_list and (opts.since or opts.until or opts.category or opts.gaps):
+        raise ArgumentError(
+            f"{output.name.upper()} has no entries: write it without --since, --until, --category and --gaps"
+        )
     return Wanted(_selection(opts), opts.gaps, opts.tombstones, not opts.feed)
 
 
@@ -215,12 +234,12 @@ def _time(option: str, value: str | None) -> str:
 # Feeds are read only where needed, because computing a verdict reads the whole chain.
 def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Feed]:
     """Return the feeds to write; an empty list for all feeds, where their verdicts are not needed."""
-    is_needed = gaps or output.name in {*FEED_FORMATS, OPML}
+    is_needed = gaps or output.is_feed or output.is_list
     found = list(store.feeds.read(urls=urls)) if urls or is_needed else []
     unknown = set(urls) - {feed.feed for feed in found}
     if unknown:
         raise ArgumentError(f"--feed {min(unknown)}: not in the store; `scrapy feeds` lists what is")
-    if output.name in FEED_FORMATS and len(found) != 1:
+    if output.is_feed and len(found) != 1:
         raise ArgumentError(
             f"{output.name} is one feed, and there are {len(found)}: write --feed URL; "
             f"`scrapy feeds` lists them"
@@ -229,29 +248,26 @@ def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Fe
 
 
 def _write(
-    file: IO[bytes], name: str, settings: Settings, store: Store, feeds: list[Feed], wanted: Wanted
+    file: IO[bytes], output: Output, settings: Settings, store: Store, feeds: list[Feed], wanted: Wanted
 ) -> int:
-    from fhcrawl.exporters import opml
-    from fhcrawl.exporters.documents import FORMATS
     from fhcrawl.exporters.feeds import write_document
     from fhcrawl.exporters.terminal import shown
 
-    if name == OPML:
-        return opml.write(shown(file), feeds)
-    if name in FEED_FORMATS:
-        return write_document(shown(file), store, feeds[0], FORMATS[name], wanted)
-    return _write_rows(file, name, settings, store, feeds, wanted)
+    if output.xml is not None:
+        return write_document(shown(file), store, feeds[0], output.xml, wanted)
+    if output.other is not None:
+        return output.other.write(shown(file), store, feeds, wanted)
+    return _write_rows(file, output.name, settings, store, feeds, wanted)
 
 
 def _write_archives(
-    output: Output, opts: argparse.Namespace, store: Store, feed: Feed, wanted: Wanted
+    output: Output, form: DocumentFormat, opts: argparse.Namespace, store: Store, feed: Feed, wanted: Wanted
 ) -> str:
-    from fhcrawl.exporters.documents import FORMATS
     from fhcrawl.exporters.feeds import write_archives
 
     folder, base = Path(output.place), f"{opts.base.rstrip('/')}/"
     size = opts.archive_size
-    number = write_archives(folder, base, size, store, feed, FORMATS[output.name], wanted)
+    number = write_archives(folder, base, size, store, feed, form, wanted)
     return f"{folder / 'index'}.{output.name} and {number} archives behind it"
 
 

@@ -1,1 +1,1 @@
-"""Classes that replace Scrapy's own by name: scheduler, queue, downloader, item processor, log formatter."""
+"""Classes that Scrapy's settings name: scheduler, queue, downloader, item processor, log formatter."""

@@ -1,4 +1,4 @@
-"""Scrapy's add-ons of the project: what changes settings once the user's are known."""
+"""The project's Scrapy add-ons, which change settings after the user's settings are loaded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-# Components of Scrapy's that do nothing while their switch is off.
+# Scrapy's components that do nothing while the setting is off.
 SWITCHED = {
     "COOKIES_ENABLED": ("DOWNLOADER_MIDDLEWARES", "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"),
     "HTTPCACHE_ENABLED": (
@@ -27,34 +27,34 @@ SECRETS = (
 
 
 class SwitchedOff:
-    """Leaves out the components of Scrapy's that are switched off, so that nothing of them is loaded.
+    """Removes the components that a setting switches off, so that Scrapy does not import them.
 
-    Scrapy imports them to learn that they are off, also where they are set to None; what they import in turn
-    (a web server, lists of domains, a shell) is a quarter of the time that an unchanged feed takes.
+    Scrapy imports components to learn that they are off, even where they are set to None. Their own imports
+    (a web server, lists of domains, a shell) take a quarter of the time of a crawl of an unchanged feed.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Leave them out."""
+        """Remove the components whose setting is off."""
         for switch, (components, path) in SWITCHED.items():
             if not settings.getbool(switch):
                 settings[f"{components}_BASE"].pop(path, None)
 
 
 class Secret(str):
-    """A string that is not shown."""
+    """A string whose repr is masked."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Three stars."""
+        """Return '***' in quotes."""
         return "'***'"
 
 
 class Secrets:
-    """Lets passwords be `Secret`, since Scrapy logs each setting that is not as by default."""
+    """Wraps passwords in `Secret`, because Scrapy logs each setting that differs from its default."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Hide them."""
+        """Wrap the settings of SECRETS that are set."""
         for name in SECRETS:
             if settings.get(name):
                 settings.set(name, Secret(settings[name]), settings.getpriority(name) or 0)

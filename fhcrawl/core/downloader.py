@@ -1,4 +1,4 @@
-"""Scrapy's downloader, which keeps to the concurrency of a host."""
+"""A downloader that does not exceed the concurrency per host."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Downloader(downloader.Downloader):
-    """Scrapy's, whose requests count only when their task has begun.
+    """Counts a request as being transferred before its task starts.
 
-    Scrapy 2.19 sends all that wait for a host as soon as one of them may be sent: it looks at the requests
-    on their way in one loop, and with asyncio they are counted after it.
+    Scrapy 2.19 can exceed the limit per host: one loop sends the queued requests of a slot and looks at
+    `slot.transferring`, to which asyncio tasks add their requests only after the loop.
     """
 
     def _wait_for_download(

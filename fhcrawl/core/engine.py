@@ -1,4 +1,4 @@
-"""What Scrapy's engine has no public name for, as Scrapy 2.19 has it."""
+"""Access to private attributes of Scrapy's engine, as of Scrapy 2.19."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 def requests_in_progress(engine: ExecutionEngine | None) -> set[Request]:
     """Return the requests that have left the scheduler and have not ended.
 
-    A signal for the end of a request would replace it: `request_left_downloader` comes before the callback.
+    A signal for the end of a request could replace it: `request_left_downloader` is sent before the callback.
     """
     slot = _slot(engine)
     return set() if slot is None else slot.inprogress
 
 
 def look_again(engine: ExecutionEngine | None) -> None:
-    """Let the engine ask the scheduler for requests now; by itself it does every five seconds."""
+    """Make the engine ask the scheduler for requests now; by itself, it asks every five seconds."""
     slot = _slot(engine)
     if slot is not None:
         slot.nextcall.schedule()

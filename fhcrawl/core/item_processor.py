@@ -1,4 +1,4 @@
-"""Runs the item pipelines, and tells when an entry is through all of them."""
+"""Runs the item pipelines, and notifies the entry's document of the outcome."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ ITEM_SIGNALS = (signals.item_scraped, signals.item_dropped, signals.item_error)
 
 
 class ItemPipelineManager(pipelines.ItemPipelineManager):
-    """Scrapy's, with a call of the entry's document at the end: accepted, dropped, or lost to an error.
+    """Calls the entry's document when the entry is accepted, dropped, or lost to an error.
 
-    The signals item_scraped, item_dropped and item_error say the same, at the price of a task for each
-    item and receiver. So it also counts what Scrapy's CoreStats counts on them.
+    The signals item_scraped, item_dropped and item_error would cost a task for each item and receiver.
+    Therefore it also counts what Scrapy's CoreStats counts in their handlers.
     """
 
     async def process_item_async(self, item: Any) -> Any:
@@ -50,10 +50,10 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
         return output
 
     def is_plain(self) -> bool:
-        """Whether nobody could tell `process_now` from Scrapy's way, which costs several times as much.
+        """Return whether `process_now` is equivalent to Scrapy's way, which takes several times as long.
 
-        That is so if no pipeline is asynchronous or has an argument `spider`, nobody listens to the signals
-        of items, and items are not logged.
+        It is if no pipeline is asynchronous or has an argument `spider`, no handler is connected to the
+        signals of items, and items are not logged.
         """
         methods = self.methods["process_item"]
         formatter = None if self.crawler is None else self.crawler.logformatter
@@ -75,7 +75,7 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
                     output = await ensure_awaitable(output)
         except DropItem as dropped:
             _drop(item, dropped)
-        except Exception as error:  # noqa: BLE001 - a pipeline's, whatever it is, is for the log
+        except Exception as error:  # noqa: BLE001 - any error of a pipeline is logged
             self._log_error(item, error, response)
             item.pending.on_item_done(item.version, None, error)
         else:

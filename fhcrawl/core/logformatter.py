@@ -1,4 +1,4 @@
-"""What Scrapy logs of each item: nothing, unless somebody looks. And nothing that drives a terminal."""
+"""A log formatter that logs items only at level DEBUG, and no control characters."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ ROBOTSTXT = "scrapy.downloadermiddlewares.robotstxt"
 
 
 def write_only_what_is_printable() -> None:
-    """Put a PrintableFormatter into Scrapy's handler, if there is one."""
+    """Set a PrintableFormatter on Scrapy's root log handler, if there is one."""
     handler = get_scrapy_root_handler()
     if handler is not None:
         handler.setFormatter(PrintableFormatter(handler.formatter))
 
 
 def without_traceback(record: logging.LogRecord) -> bool:
-    """Take the traceback out of a record; what its sentence says is enough."""
+    """Remove the traceback from a record, whose message is enough."""
     record.exc_info = record.exc_text = None
     return True
 
 
 class LogFormatter(logformatter.LogFormatter):
-    """Scrapy's, without a record for each entry while LOG_LEVEL is above DEBUG.
+    """Formats no record for an entry while LOG_LEVEL is above DEBUG.
 
-    Scrapy would make one and throw it away, which costs as much as reading the entry.
+    Scrapy would format each record and discard it, which takes as long as reading the entry.
     """
 
     def __init__(self, level: int) -> None:
@@ -43,18 +43,18 @@ class LogFormatter(logformatter.LogFormatter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read LOG_LEVEL, and let Scrapy's handler write only what is printable."""
-        # Until then, Scrapy makes the handler anew.
+        """Read LOG_LEVEL, and make Scrapy's handler write only printable characters."""
+        # Scrapy may replace its handler until the spider is opened.
         crawler.signals.connect(write_only_what_is_printable, signal=signals.spider_opened)
-        # That a host's robots.txt cannot be had, for the reason that the feed's document has too.
+        # Why a robots.txt could not be fetched; the feed's document fails for the same reason.
         logging.getLogger(ROBOTSTXT).addFilter(without_traceback)
         level = crawler.settings["LOG_LEVEL"]
         return cls(level if isinstance(level, int) else logging.getLevelName(str(level).upper()))
 
     def scraped(self, *args: Any) -> LogFormatterResult | None:  # type: ignore[override]
-        """A record for an item that is through the pipelines."""
+        """Return the record of an item that the pipelines accepted; None if items are not logged."""
         return super().scraped(*args) if self.each_item else None
 
     def dropped(self, *args: Any) -> LogFormatterResult | None:  # type: ignore[override]
-        """A record for a dropped item."""
+        """Return the record of a dropped item; None if items are not logged."""
         return super().dropped(*args) if self.each_item else None

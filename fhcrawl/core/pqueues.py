@@ -1,4 +1,4 @@
-"""Which request comes next: one of a host that has none under way and does not wait."""
+"""A priority queue that returns requests only of hosts that can be sent one now."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.core.downloader import Downloader
 
-# The engine looks again as often as this; a shorter wait is waited for in the downloader.
+# Seconds between the engine's looks at the scheduler; shorter delays pass in the downloader's slot.
 ENGINE_LOOKS_AGAIN = 5.0
 
 
 class PoliteQueue(DownloaderAwarePriorityQueue):
-    """Scrapy's, without the hosts that can take no request now; the others take turns.
+    """Skips the hosts that can be sent no request now; the other hosts take turns.
 
-    The host with the most requests has every second turn: a crawl ends no sooner than that host's feeds. In
-    the downloader, requests that wait for their host would take the places of CONCURRENT_REQUESTS, and stop
-    all other hosts. Scrapy's looks at all hosts for each request.
+    The host with the most requests has every second turn, because the crawl cannot end before that host's
+    feeds. In the downloader, requests that wait for their host would use up CONCURRENT_REQUESTS and stop all
+    other hosts. Scrapy's queue looks at all hosts for each request.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._fullest: str | None = None
         self._last: str | None = None
-        self._turns = 0  # before the fullest is looked for again
+        self._turns = 0  # left until the host with the most requests is determined again
 
     def pop(self) -> Request | None:
-        """The next request; None if every host that there is one for is busy or waits."""
+        """Return the next request; None if every host with requests is busy or delayed."""
         downloader: Downloader = self.crawler.engine.downloader
-        # Those that wait for a robots.txt have not reached the slot of their host yet.
+        # `downloader.active`: requests that wait for a robots.txt are not in the slot of their host yet.
         active = Counter(map(downloader.get_slot_key, downloader.active))
         hosts = chain(self._first(), self.pqueues)
         host = next((host for host in hosts if _is_free(downloader, host, active[host])), None)
@@ -47,12 +47,12 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         try:
             return super().pop()
         finally:
-            # At the end, if it has more: it is the others' turn.
+            # A host with more requests goes to the end: it is the others' turn.
             others.update(self.pqueues)
             self.pqueues = others
 
     def _first(self) -> list[str]:
-        """The host with the most requests, as it was a round of turns ago, if it has not had the last one."""
+        """Return the host with the most requests (determined once a round), unless it had the last turn."""
         if self._turns <= 0:
             self._turns = len(self.pqueues)
             self._fullest = max(self.pqueues, key=lambda host: len(self.pqueues[host]), default=None)

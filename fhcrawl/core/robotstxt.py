@@ -1,4 +1,4 @@
-"""How much of a robots.txt is read."""
+"""A robots.txt parser with a limit of size."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ LARGEST = 500 * 1024
 
 
 class BoundedRobotParser(ProtegoRobotParser):
-    """Scrapy's, which holds up all else for 15 seconds, and takes 1.5 GB, for a robots.txt of 32 MiB."""
+    """Parses the beginning of a robots.txt: 32 MiB would block the crawl for 15 seconds, and take 1.5 GB."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:
-        """Read the rules up to a size."""
+        """Parse the first LARGEST octets."""
         return super().from_crawler(crawler, beginning(robotstxt_body))
 
 
 def beginning(robotstxt_body: bytes) -> bytes:
-    """The lines that count; half a rule would forbid more than the whole one."""
+    """Return the whole lines within LARGEST octets; a rule that is cut off would forbid more URLs."""
     if len(robotstxt_body) <= LARGEST:
         return robotstxt_body
     # RFC 9309, 2.2: a line ends with CR, LF or both.

@@ -1,4 +1,4 @@
-"""Scrapy's scheduler, which knows which feeds are done."""
+"""A scheduler that knows which feeds are done."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ if TYPE_CHECKING:
 
 
 class Scheduler(scheduler.Scheduler):
-    """Scrapy's, which counts the requests of each feed."""
+    """Counts the requests of each feed."""
 
     def open(self, spider: Spider) -> Deferred[None] | None:
-        """Begin to take requests."""
+        """Open the queues, and start to count."""
         self._engine = spider.crawler.engine
         self._under_way = StoreExtension.of(spider.crawler).under_way
         opened = super().open(spider)
-        # What waits already (JOBDIR) was not counted: the end of the crawl says what is done.
+        # Requests from a JOBDIR were not counted: feeds are done only when the crawl ends.
         self._counts_all = not self.has_pending_requests()
         return opened
 
     def enqueue_request(self, request: Request) -> bool:
-        """Let a request wait; whether it does, and was not dropped as a duplicate."""
+        """Enqueue a request; return False if it was dropped as a duplicate."""
         waits = super().enqueue_request(request)
         if waits:
             self._under_way.wait(request)
         return waits
 
     def next_request(self) -> Request | None:
-        """The next request; None if there is none that can be sent now."""
+        """Return the next request; None if no request can be sent now."""
         request = super().next_request()
         if request is not None:
             self._under_way.take(request)
         return request
 
     def note_ended(self) -> None:
-        """Forget the requests that have ended, which would be kept until `done` is asked."""
+        """Forget the requests that have ended, which would be kept until `done` is called."""
         self._under_way.end(requests_in_progress(self._engine))
 
     def done(self) -> list[str]:
-        """The feeds of which nothing is left to do, each once; none, if only the crawl's end can tell."""
+        """Return the feeds that have been done since the last call; none if requests came from a JOBDIR."""
         return self._under_way.done(requests_in_progress(self._engine)) if self._counts_all else []

@@ -1,1 +1,1 @@
-"""What components share: requests and responses, documents on their way to the store, the parser process."""
+"""Code that components share: requests and responses, documents being committed, the parser process."""

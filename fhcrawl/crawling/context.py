@@ -1,10 +1,10 @@
-"""What a request of a walk carries, from the spider to the middlewares and back to a callback.
+"""The context that a request of a walk carries from the spider to the middlewares and to its callback.
 
-A request has it in its cb_kwargs under one key, as plain values: JSON (in a cluster) and pickle (JOBDIR) take
-it to another process. It is replaced, never changed in place, since copies of a request share it. Requests
-that belong to no walk (robots.txt, those of a user's own components) have none.
+It is stored in cb_kwargs under one key, as plain values, which JSON (in a cluster) and pickle (JOBDIR) can
+serialize. It is replaced, never changed in place, because copies of a request share it. Requests that belong
+to no walk (robots.txt, those of a user's own components) have no context.
 
-The keys of meta that are not Scrapy's stand here too.
+The keys of meta that are not Scrapy's are defined here too.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ T = TypeVar("T")
 # The key of cb_kwargs.
 CONTEXT = "fhcrawl_context"
 
-# The keys of meta that are scrapy-deltafetch's: what names the document in the store instead of its URL, and
-# whether a document that is processed is not fetched again.
+# The keys of meta that are scrapy-deltafetch's: the document's key in the store if it is not its URL, and
+# whether a processed document is skipped.
 DELTAFETCH_KEY = "deltafetch_key"
 DELTAFETCH_ENABLED = "deltafetch_enabled"
-# Those that are fhcrawl's. One of these is set for a host that the user gave or allowed: it may have any
-# address; its first addresses decide; it may have no special ones, since it had none before.
+# Keys of fhcrawl's. One of these is set for a host that the user gave or allowed: it may have any address;
+# it is read for the first time, so that its addresses now are noted; it had no special address before.
 ANY_ADDRESS = "fhcrawl_any_address"
 FIRST_USE = "fhcrawl_first_use"
 WAS_PUBLIC = "fhcrawl_was_public"
-# How many octets a response had as it came, before it was decompressed.
+# The size of a response in octets before it was decompressed.
 RECEIVED = "fhcrawl_received"
-# Set in a request that is made ahead: the `prefetch.PrefetchedRequest` that it belongs to.
+# The `prefetch.PrefetchedRequest` of a request that is prefetched.
 AHEAD = "fhcrawl_prefetch"
 
 
 @dataclass(frozen=True, slots=True)
 class WalkContext:
-    """What the requests of a walk hand on, each to the next one.
+    """The part of the context that each request of a walk passes on to the next one.
 
     :param feed: URL of the subscription document, as the user gave it
     :param run: number of the crawl
-    :param options: what the user says of the feed; `snapshot` is the one that the feed goes on from
-    :param since: when that snapshot was made, ISO 8601 in UTC: what is older is in it
-    :param guesses_pages: pages of WordPress that no link names are asked for (FHCRAWL_WORDPRESS_ENABLED)
+    :param options: the user's options of the feed; `snapshot` is the snapshot that the feed continues
+    :param since: when that snapshot was made, ISO 8601 in UTC; it holds all older entries
+    :param guesses_pages: request pages of WordPress that no link names (FHCRAWL_WORDPRESS_ENABLED)
     :param begun: when the feed's first request was made, in seconds since 1970 (FHCRAWL_MAX_SECONDS)
-    :param octets: how many the feed has brought in this run (FHCRAWL_MAX_BYTES)
-    :param special_hosts: of the hosts that the user gave, whether they had special addresses; a host that is
-        not in it is not known yet
+    :param octets: size of what was downloaded for the feed in this run (FHCRAWL_MAX_BYTES)
+    :param special_hosts: for each host that the user gave, whether it had special addresses; hosts that have
+        not been looked up yet are missing
     """
 
     feed: str
@@ -75,7 +75,7 @@ class WalkContext:
 class OlderDocument:
     """The first unread document that a subscription document led to when it was last read.
 
-    :param key: what names it in the store
+    :param key: its key in the store
     """
 
     key: str
@@ -86,13 +86,13 @@ class OlderDocument:
 
 @dataclass(frozen=True, slots=True)
 class LastReading:
-    """What the store has of a subscription document since it was last read.
+    """What the store knows of a subscription document from when it was last read.
 
     :param is_new: the feed has never been read
-    :param body_digest: `responses.body_digest` of what it was; None if it is to be read again anyway
-    :param validated_url: URL whose response brought etag and last_modified; None if the request is not
+    :param body_digest: `responses.body_digest` of the last response; None to read the document again anyway
+    :param validated_url: URL whose response had etag and last_modified; None if the request is not
         conditional
-    :param older_document: what is left to be read behind it
+    :param older_document: the next older document that is unread
     """
 
     is_new: bool = False
@@ -105,11 +105,11 @@ class LastReading:
 
 @dataclass(frozen=True, slots=True)
 class Referral:
-    """How a subscription document was found from other documents.
+    """How links of other documents led to a subscription document.
 
     :param number: how many documents have named another one as the subscription document
-    :param mark: the URL that shows a circle when it is named again
-    :param loss: what was wrong with one of them
+    :param mark: a URL that was named before; the links form a loop if it is named again
+    :param loss: what was wrong with one of these documents
     """
 
     number: int
@@ -119,23 +119,23 @@ class Referral:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """What a request of a walk carries.
+    """The context of a request of a walk.
 
     :param requested_url: URL of the document, before redirects
-    :param role: what the document is to the feed
+    :param role: the document's role in the feed
     :param position: the document's place in the chain
-    :param via: URL of the document that has led to it
-    :param documents: how many archives, pages or parts the walk has asked for in this run, with this one
-    :param last_reading: only in the request for a subscription document where the store has it
-    :param referral: only in the request for a subscription document that another document has named
-    :param is_given: it looks for a subscription document where the user said that it is, after another place
-    :param archive: URL of the archive that is read if the document of such a request is lost
-    :param is_last: it is the request for that archive, which is read as what it is
-    :param left_over: a page that an earlier walk has left unread, or one behind it
-    :param page_digest: `responses.digest` of the page that has led to this page
-    :param guessed_from: of a page that may not be there, `wordpress.shown` of the page before it; '' if that
-        is not known, None if a link names the page
-    :param newer: what the multipart page that has led here says to the one before it
+    :param via: URL of the document that links to it
+    :param documents: number of archives, pages or parts requested by the walk in this run, with this one
+    :param last_reading: only in a request for the subscription document at the URL in the store
+    :param referral: only in a request for a subscription document that another document named
+    :param is_given: requests the subscription document at the user's URL after another URL was tried
+    :param archive: URL of the archive to read if a request with `is_given` fails
+    :param is_last: the request for that archive, which is then read as an archive
+    :param left_over: an earlier walk left this page, or a newer page of the chain, unread
+    :param page_digest: `responses.digest` of the page that links to this page
+    :param guessed_from: of a page that may not exist, `wordpress.shown` of the newer page; '' if that is not
+        known, None if a link names the page
+    :param newer: the multipart page that links here, for the comparison of the two
     :param fetched: when a capture was made, ISO 8601 in UTC
     """
 
@@ -158,28 +158,28 @@ class RequestContext:
 
     @property
     def body_digest(self) -> str | None:
-        """That of the last reading, if there is one."""
+        """The `body_digest` of the last reading, if there is one."""
         return None if self.last_reading is None else self.last_reading.body_digest
 
 
 def cb_kwargs_of(context: RequestContext) -> dict[str, Any]:
-    """The cb_kwargs of a request: plain values, without those that are the defaults."""
+    """Return the cb_kwargs of a request: plain values, without defaults."""
     return {CONTEXT: _plain(context)}
 
 
 def find_context(request: Request | Response) -> RequestContext | None:
-    """The context of a request, or of a response's request; None if it belongs to no walk.
+    """Return the context of a request, or of a response's request; None if it belongs to no walk.
 
-    :raises ContextError: if a key is missing, or unknown
+    :raises ContextError: if a field is missing or unknown
     """
     plain = request.cb_kwargs.get(CONTEXT)
     return None if plain is None else _typed(RequestContext, plain)
 
 
 def context_of(request: Request | Response) -> RequestContext:
-    """The context of a request of a walk, or of a response to one.
+    """Return the context of a request of a walk, or of a response to one.
 
-    :raises ContextError: if it has none, or if a key is missing, or unknown
+    :raises ContextError: if it has none, or if a field is missing or unknown
     """
     context = find_context(request)
     if context is None:
@@ -188,21 +188,21 @@ def context_of(request: Request | Response) -> RequestContext:
 
 
 def feed_of(request: Request | Response) -> str | None:
-    """The URL of the feed that a request is made for; None if it belongs to no walk."""
-    # Asked for far more often than the rest.
+    """Return the URL of the feed that a request belongs to; None if it belongs to no walk."""
+    # Called far more often than `find_context`: it does not read the other fields.
     plain = request.cb_kwargs.get(CONTEXT)
     return None if plain is None else plain["walk"]["feed"]
 
 
 def set_walk(request: Request | Response, walk: WalkContext) -> None:
-    """Let a request, and those that follow from it, hand on something else."""
+    """Replace the walk context of a request, which the requests that follow from it take over."""
     request.cb_kwargs.update(cb_kwargs_of(replace(context_of(request), walk=walk)))
 
 
 def with_context(request: Request, context: RequestContext, **changes: Any) -> Request:
-    """A copy of a request with another context.
+    """Return a copy of a request with another context.
 
-    :param changes: other attributes of the request
+    :param changes: other attributes to replace
     """
     copy: Request = request.replace(cb_kwargs={**request.cb_kwargs, **cb_kwargs_of(context)}, **changes)
     return copy
@@ -236,7 +236,7 @@ def _fault(cls: type[Any], plain: dict[str, Any]) -> str:
 
 
 def _defaults(cls: type[Any]) -> dict[str, Any]:
-    """The fields of a dataclass, each with its default; MISSING for none."""
+    """Return the default of each field of a dataclass; MISSING for a field without one."""
     return {f.name: f.default if f.default_factory is MISSING else f.default_factory() for f in fields(cls)}
 
 
@@ -257,7 +257,7 @@ DEFAULTS = {
     cls: _defaults(cls)
     for cls in (RequestContext, WalkContext, FeedOptions, LastReading, OlderDocument, Referral)
 }
-# What makes a field's value of plain ones, where they differ.
+# Functions that convert plain values to a field's type, by field.
 TYPED: dict[str, Callable[[Any], Any]] = {
     "walk": partial(_typed, WalkContext),
     "options": partial(_typed, FeedOptions),

@@ -1,4 +1,4 @@
-"""Why a document could not be had, from what Scrapy says: one state, kind and sentence each."""
+"""Converts Scrapy's failures to `DocumentFailure`: a state, a kind and a sentence for each."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ EXCEPTIONS = {
     ResponseDataLossError: (State.FAILED, ReasonKind.CUT_OFF, "comes incomplete"),
     DownloadCancelledError: TOO_LARGE,
 }
-# HttpCompressionMiddleware's; its message begins with the URL, which may be long.
+# In HttpCompressionMiddleware's message, which begins with the URL.
 DECOMPRESSION = "exceeded DOWNLOAD_MAXSIZE"
 ROBOTS = "Forbidden by robots.txt"
 
 
 def loss_of(failure: Failure) -> DocumentFailure:
-    """Why a request came to nothing."""
+    """Return why a request failed."""
     return DocumentFailure(*_failure(failure.value))
 
 
@@ -81,7 +81,7 @@ def _failure(error: BaseException | None) -> tuple[State, ReasonKind, str]:
 
 
 def _name(error: BaseException | None) -> str:
-    # Twisted's, of which Scrapy's has only the representation.
+    # Twisted's exception; Scrapy's has only its repr.
     cause = getattr(error, "__cause__", None)
     reasons = [reason.value for reason in getattr(cause, "reasons", ())]
     if not reasons:
@@ -92,7 +92,7 @@ def _name(error: BaseException | None) -> str:
 
 
 def wait_of(failure: Failure) -> float:
-    """For how many seconds the server wants no request; 0 if it does not say."""
+    """Return for how many seconds the server asks not to be sent requests; 0 if it does not ask."""
     error = failure.value
     if isinstance(error, HttpError):
         return retry_after(error.response)

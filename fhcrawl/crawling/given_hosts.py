@@ -1,7 +1,7 @@
 """The hosts that the user gave, and whether they had special addresses when they were first read.
 
-A name can lead to this machine or its network one day, though it did not when the user gave it. What it led
-to when its feed was first read is kept with the feed, and goes with the requests of its walks.
+A name that resolved to a public address when the user gave it may later resolve to this machine or its
+network. The kind of its first addresses is stored with the feed, and carried by the requests of its walks.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.context import WalkContext
     from fhcrawl.store import Subscription
 
-# The bits of `feeds.special`; it is NULL as long as the feed's host is not known.
+# The bits of `feeds.special`, which is NULL until the feed's host has been looked up.
 FEED, SNAPSHOT = 1, 2
 
 
 def urls(walk: WalkContext) -> list[str]:
-    """The URLs that the user gave: the feed's, and that of a snapshot."""
+    """Return the URLs that the user gave: the feed's, and the snapshot's if there is one."""
     return [walk.feed, *filter(None, [walk.options.snapshot])]
 
 
 def is_fixed(host: str) -> bool:
-    """Whether a host leads to no other address than when it was given: it is one, or names this machine."""
+    """Return whether a host always has the same address: it is an IP address, or a name of this machine."""
     return special_name(host) or literal(host) is not None
 
 
 def from_store(known: Subscription, index: str | None) -> dict[str, bool]:
-    """What the store knows of the hosts that the user gave, as requests carry it.
+    """Return what the store knows of the hosts that the user gave, as `WalkContext.special_hosts`.
 
-    :param index: URL of the index of the snapshot that the feed goes on from
+    :param index: URL of the index of the snapshot that the feed continues
     """
     if known.special is None:
         return {}
@@ -43,7 +43,7 @@ def from_store(known: Subscription, index: str | None) -> dict[str, bool]:
 
 
 def to_store(walk: WalkContext) -> int | None:
-    """The value of `feeds.special`; None if there is nothing to be stored."""
+    """Return the value of `feeds.special`; None if there is nothing to store."""
     special = walk.special_hosts
     if not special:
         return None

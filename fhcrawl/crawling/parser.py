@@ -1,4 +1,4 @@
-"""Reads feed documents: where it is asked to, or as `python -m fhcrawl.crawling.parser FILE`, a process."""
+"""Parses feed documents: in this process, or as a process, `python -m fhcrawl.crawling.parser FILE`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents import Bounds, DocumentList, Entry, FeedDocument, Problem
 
-TURN = b"\n"  # it is the other one's
+TURN = b"\n"  # sent to pass the turn to the other process
 LONGEST_PROBLEM = 1000  # characters
-GARBAGE = 100_000  # objects that may be there before a collection
+GARBAGE = 100_000  # allocated objects before a garbage collection
 
 
 class Job(NamedTuple):
-    """A document to be read: the parameters of `documents.read`."""
+    """A document to parse: the parameters of `documents.read`."""
 
     body: bytes
     url: str
@@ -42,12 +42,10 @@ class Job(NamedTuple):
 
 
 def read(job: Job) -> FeedDocument | DocumentList:
-    """The feed document of a response, with links that hold no user names and passwords, and with digests.
+    """Parse a document; return a feed document, with digests and without credentials in links, or a list.
 
-    Or the list of documents that it is.
-
-    :raises NotAFeedError: if it is neither; the error of an HTML page names the page's feeds
-    :raises OSError: if it is large, and there is no room for its entries
+    :raises NotAFeedError: if it is neither; the error of an HTML page has the page's feeds
+    :raises OSError: if it is large, and its entries cannot be written to a file
     """
     entry_sink = spool.collect if len(job.body) >= spool.LARGE else list
     try:
@@ -58,7 +56,7 @@ def read(job: Job) -> FeedDocument | DocumentList:
         raise
     if isinstance(document, documents.DocumentList):
         return document
-    # One link can have as many relations as fit into it. What is too long to be fetched stays so.
+    # A link can have many relations: each URL is cleaned once. URLs too long to fetch stay too long.
     shown = {url: without_credentials(url)[: LONGEST_URL + 1] for url in set(document.links.values())}
     document.links.update({name: shown[url] for name, url in document.links.items()})
     for name, others in document.other_links.items():
@@ -69,7 +67,7 @@ def read(job: Job) -> FeedDocument | DocumentList:
     return document
 
 
-# They are for the log.
+# Problems are for the log, and may quote long texts.
 def _shortened(problem: Problem) -> Problem:
     if len(problem.entry) + len(problem.detail) <= LONGEST_PROBLEM:
         return problem
@@ -81,9 +79,9 @@ def _digest(entry: Entry) -> None:
 
 
 def put_job(file: int, job: Job) -> None:
-    """Write a job to a file, in place of what is there; a large one is never in memory as it is written.
+    """Write a job to a file, in place of its content; the pickle is never in memory as a whole.
 
-    :param file: descriptor, of a file that other processes have too
+    :param file: descriptor of a file that the two processes share
     :raises OSError: if it cannot be written
     """
     with _replaced(file) as written:
@@ -91,7 +89,7 @@ def put_job(file: int, job: Job) -> None:
 
 
 def put_answer(file: int, answer: FeedDocument | DocumentList | Exception) -> None:
-    """Write an answer in place of what is there; the parameters are those of `put_job`."""
+    """Write an answer to a file, in place of its content; parameters as in `put_job`."""
     with _replaced(file) as written:
         if not isinstance(answer, documents.FeedDocument):
             pickle.dump((answer, 0), written, pickle.HIGHEST_PROTOCOL)
@@ -102,16 +100,16 @@ def put_answer(file: int, answer: FeedDocument | DocumentList | Exception) -> No
 
 
 def take_job(file: int) -> Job:
-    """The job that somebody has put into a file."""
+    """Return the job that `put_job` wrote to a file."""
     with _reread(file) as read:
         job: Job = pickle.load(read)  # noqa: S301 - it is our own process
         return job
 
 
 def take_answer(file: int) -> FeedDocument | DocumentList:
-    """The document, or the list of documents, that somebody has put into a file.
+    """Return the document, or list of documents, that `put_answer` wrote to a file.
 
-    :raises Exception: if an exception is there
+    :raises Exception: if the answer is an exception
     """
     with _reread(file) as read:
         answer, number = pickle.load(read)  # noqa: S301 - it is our own process
@@ -123,8 +121,8 @@ def take_answer(file: int) -> FeedDocument | DocumentList:
         return document
 
 
-# Memory that has to be had anew for each document takes longer than all the rest: that of a larger buffer
-# than pickle's own frames, or of a file that was cut.
+# Allocating memory for each document would take longer than all the rest: so there is no buffer larger than
+# pickle's frames, and a small file is not truncated.
 @contextmanager
 def _replaced(file: int) -> Iterator[BinaryIO]:
     with open(file, "wb", closefd=False) as written:
@@ -142,9 +140,9 @@ def _reread(file: int) -> Iterator[BinaryIO]:
 
 
 def serve(file: int, turns: BinaryIO, answers: BinaryIO) -> None:
-    """Put an answer in the place of each job, when it is our turn, until there are no more.
+    """Replace each job by its answer, in turn with the other process, until that closes the pipe.
 
-    :param file: where the jobs are, as `put_job` has it
+    :param file: descriptor of the file with the jobs, as in `put_job`
     """
     answers.write(TURN)
     answers.flush()
@@ -152,7 +150,7 @@ def serve(file: int, turns: BinaryIO, answers: BinaryIO) -> None:
         try:
             put_answer(file, _answer(take_job(file)))
         except OSError as error:
-            # There is no room for it; for the reason there is, in place of the job.
+            # There is no room for the answer, but there is for the error, in place of the job.
             put_answer(file, error)
         answers.write(TURN)
         answers.flush()
@@ -161,16 +159,16 @@ def serve(file: int, turns: BinaryIO, answers: BinaryIO) -> None:
 def _answer(job: Job) -> FeedDocument | DocumentList | Exception:
     try:
         return read(job)
-    except Exception as error:  # noqa: BLE001 - it is raised where the document was to be read
+    except Exception as error:  # noqa: BLE001 - `take_answer` raises it in the crawl
         return error
 
 
 def main() -> None:
-    """Serve the process that has started this one, until that is no more."""
-    # What a document is read into is no garbage before it is sent, and has no cycles.
+    """Serve the process that started this one, until that ends."""
+    # The objects of a document are in use until it is sent, and form no cycles.
     gc.freeze()
     gc.set_threshold(GARBAGE)
-    # Without a buffer: nothing is left to be written at the end, when nobody may take it.
+    # Unbuffered, so that nothing is flushed at exit, when the other process may have ended.
     with open(sys.stdout.fileno(), "wb", 0, closefd=False) as answers, suppress(BrokenPipeError):
         serve(int(sys.argv[1]), sys.stdin.buffer, answers)
 

@@ -1,4 +1,4 @@
-"""The process that reads documents beside the crawl."""
+"""The process that parses documents for the crawl."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MODULE = "fhcrawl.crawling.parser"
 
 
 class ReaderProcess:
-    """A process that reads documents, one after the other. It ends when this one does.
+    """A process that parses documents, one at a time. It ends when this process ends.
 
-    :param file: a file without a name, through which the two exchange documents
+    :param file: an unnamed temporary file, through which the two processes exchange documents
     """
 
     def __init__(self, process: asyncio.subprocess.Process, file: IO[bytes]) -> None:
@@ -29,14 +29,14 @@ class ReaderProcess:
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """The process ID."""
         return self._process.pid
 
     @classmethod
     async def start(cls) -> ReaderProcess:
-        """Start it.
+        """Start the process.
 
-        :raises OSError: if that cannot be done
+        :raises OSError: if it cannot be started
         """
         file = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
         process = await asyncio.create_subprocess_exec(
@@ -45,7 +45,7 @@ class ReaderProcess:
             stdout=asyncio.subprocess.PIPE,
             pass_fds=[file.fileno()],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            # Ctrl-C goes to all of a session, and the crawl still needs this one then.
+            # Ctrl-C is sent to all processes of a terminal's session; the crawl still needs this one then.
             start_new_session=True,
         )
         started = cls(process, file)
@@ -53,12 +53,12 @@ class ReaderProcess:
         return started
 
     async def read(self, job: Job, seconds: float | None = None) -> FeedDocument | DocumentList:
-        """Read a document there.
+        """Parse a document in the process.
 
-        :param seconds: how long that may take; None is no limit
-        :raises NotAFeedError: if it is none
-        :raises OSError: if the process is no more, if it takes too long, or if there is no room; then it has
-            ended
+        :param seconds: timeout; None is no limit
+        :raises NotAFeedError: if it is no feed document
+        :raises OSError: if the process has ended, if it takes too long, or if there is no room; the process
+            has ended then
         """
         try:
             put_job(self._file.fileno(), job)
@@ -80,17 +80,17 @@ class ReaderProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is no more; somebody has killed it."""
+        """Whether the process has ended, because it was killed, for example."""
         return self._process.returncode is not None
 
     async def kill(self) -> None:
-        """End it, whatever it reads."""
+        """Kill the process, even if it is parsing a document."""
         if not self.has_ended:
             self._process.kill()
         await self.end()
 
     async def end(self) -> int:
-        """Let it end, and wait until it has; its exit status, or minus the number of a signal."""
+        """Make the process end, and wait for it; return its exit status, or minus the number of a signal."""
         _pipes(self._process)[1].close()
         self._file.close()
         return await self._process.wait()

@@ -1,4 +1,4 @@
-"""A document whose entries are on their way through the pipelines."""
+"""A document whose entries are passing through the item pipelines."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ DROPPED = object()
 
 
 class PendingDocument:
-    """A response that the spider reads, until the store has answered the commit of its document.
+    """A response that the spider is parsing, until the commit of its document has succeeded or failed.
 
-    :param before: done when this document may be read; None if none of the feed is before it
+    :param before: done when this document may be read; None if no document of the feed precedes it
     :param turn: done when the next document of the feed may be read
-    :param fetch: what was asked for, and came; None if that is not known
-    :param result: what the document says; None until the spider has read it
-    :param batch: what the pipelines have made of its entries
-    :param is_compared: the spider has read the document, and the store has been asked about its entries
-    :param answer: done when the store has answered the commit; None as long as nothing was sent
-    :param is_left: nobody waits for that any more
-    :param piece: the number of the piece of the document whose entries are on the way, from 1
+    :param fetch: the request and the response; None if they are not known
+    :param result: the content of the document; None until the spider has parsed it
+    :param batch: the entries that the pipelines returned
+    :param is_compared: the spider has parsed the document, and its entries were compared with the store
+    :param answer: done when the commit has succeeded or failed; None until it is sent
+    :param is_left: `process_spider_output` has ended, and waits no longer for the answer
+    :param piece: the number of the piece of the document whose entries are in the pipelines, from 1
     """
 
     def __init__(
@@ -60,27 +60,27 @@ class PendingDocument:
         self._exhausted = False
 
     def yielded(self) -> int:
-        """Count an item that goes to the pipelines; how many that are."""
+        """Count an item that is sent to the pipelines; return the number of items so far."""
         self._on_the_way += 1
         self._yielded += 1
         return self._yielded
 
     async def wait_for_items(self) -> None:
-        """Wait until no item is on the way."""
+        """Wait until no item is in the pipelines."""
         if self._on_the_way:
             self._all_done = asyncio.get_running_loop().create_future()
             await self._all_done
 
     def exhausted(self) -> None:
-        """Note that the spider has yielded all."""
+        """Note that the spider has yielded all items."""
         self._exhausted = True
         self._check()
 
     def on_item_done(self, version: Version, item: object, error: Exception | None) -> None:
-        """Take an item that is through the pipelines.
+        """Add an item that the pipelines have processed to the batch.
 
-        :param item: what came out of them, or DROPPED
-        :param error: that it was lost to, if it was
+        :param item: what the last pipeline returned, or DROPPED
+        :param error: the exception that a pipeline raised, if any
         """
         self._on_the_way -= 1
         if error is not None:
@@ -95,7 +95,7 @@ class PendingDocument:
         self._check()
 
     def mark_failed(self, kind: ReasonKind, detail: str) -> None:
-        """Leave the document unmarked, if nothing else does already."""
+        """Add a failure, unless there is one, so that the document is not marked as processed."""
         result = self.result
         if result is None and self.fetch is not None:
             result = DocumentResult(self.fetch)
@@ -103,7 +103,7 @@ class PendingDocument:
             self._fail(result, DocumentFailure(State.FAILED, kind, detail))
 
     def end_in_loop(self, url: str) -> None:
-        """End the walk with this document, which links back to one that has been read."""
+        """End the walk at this document, which links to a document that the run has already read."""
         if self.result is not None:
             result = replace(self.result, older_document=None)
             self._fail(
@@ -116,12 +116,12 @@ class PendingDocument:
         logger.warning("%s %s", printable(result.fetch.requested_url), failure.detail)
 
     def note_older_key(self, key: str) -> None:
-        """Note what names the next older document in the store."""
+        """Note the key of the next older document in the store."""
         if self.result is not None:
             self.result = replace(self.result, older_key=key)
 
     def note_left_over(self) -> None:
-        """Note that the document is a page that an earlier walk has left unread, or one behind it."""
+        """Note that an earlier walk left this page, or a newer page of the chain, unread."""
         if self.result is not None:
             self.result = replace(self.result, is_left_over=True)
 
@@ -135,5 +135,5 @@ class PendingDocument:
 
 
 def name_of(error: BaseException) -> str:
-    """Return the type and the message of an error, for a reason."""
+    """Return the type and the message of an error, for the detail of a reason."""
     return printable(f"{type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""From a document to its result: what it says of its feed, its entries and the way on, and what is wrong."""
+"""Makes the result of a document: its feed, its entries, the link to the older document, and its problems."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import responses
+from fhcrawl.crawling import responses, versions
 from fhcrawl.crawling.context import Referral, context_of
 from fhcrawl.documents import Bounds, limits, snapshot
-from fhcrawl.documents.entry_batches import EntryBatches, batches_of
-from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import ChainPosition, Role, Version
-from fhcrawl.logical_feed.ordering import latest_time, order
 from fhcrawl.logical_feed.relations import contradiction, older_contradiction
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
@@ -23,15 +20,11 @@ from fhcrawl.store import DocumentRef
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from scrapy.http import Response
 
-    from fhcrawl.crawling.pending import PendingDocument
-    from fhcrawl.documents import DocumentList, Entry, FeedDocument
+    from fhcrawl.documents import DocumentList, FeedDocument
     from fhcrawl.exceptions import NotAFeedError
     from fhcrawl.logical_feed import Link
-    from fhcrawl.logical_feed.ordering import Order
     from fhcrawl.logical_feed.relations import Contradiction, FeedQuirks
     from fhcrawl.logical_feed.results import Fetch
 
@@ -56,12 +49,12 @@ BEYOND = {
 
 
 def beyond(kind: str, most: Bounds) -> DocumentFailure:
-    """Why a document is lost, or a part of it, that is beyond a bound (`limits.KINDS`)."""
+    """Return the failure of a document that exceeds a bound (`limits.KINDS`)."""
     return DocumentFailure(State.REFUSED, ReasonKind.LIMIT, BEYOND[kind].format(most))
 
 
 def unread(response: Response, error: NotAFeedError, most: Bounds) -> DocumentFailure:
-    """Why a document is lost that could not be read, or is none."""
+    """Return the failure of a response that could not be parsed, or is not a feed."""
     if error.bound:
         return beyond(error.bound, most)
     if error.kind is ReasonKind.LIMIT:
@@ -76,16 +69,16 @@ def unread(response: Response, error: NotAFeedError, most: Bounds) -> DocumentFa
 
 
 def is_snapshot(fetch: Fetch, response: Response) -> bool:
-    """Whether the index of a snapshot that the feed goes on from was asked for."""
+    """Return whether the request was for the index of the snapshot that the feed continues."""
     return fetch.requested_url == context_of(response).walk.options.snapshot
 
 
 def list_result(
     fetch: Fetch, response: Response, listed: DocumentList, unread: int
 ) -> tuple[DocumentResult, DocumentRef | None]:
-    """Return what a list of documents quirks, and the first of them that is to be read.
+    """Return the result of a list of documents, and the first document to request; None if all are processed.
 
-    :param unread: position of the first that is not processed
+    :param unread: position of the first document that is not processed
     """
     if fetch.role is Role.INDEX and listed.created_at is None:
         url = printable(fetch.requested_url)
@@ -108,16 +101,16 @@ def list_result(
 
 
 def snapshot_page(fetch: Fetch, document: FeedDocument) -> FeedDocument:
-    """A document that a list names; its own links say nothing."""
+    """Return a document that a list names without its own links, which are not followed."""
     if snapshot.prefix_of(fetch.key) is not None:
         return snapshot.page(document, fetch.key)
     return replace(document, links={}, other_links={})
 
 
 class Elsewhere(NamedTuple):
-    """Where a subscription document is, as another document says.
+    """The URL of a subscription document that another document names.
 
-    :param failure: what was wrong with that one, or with those that have led to it
+    :param failure: what was wrong with that other document, or with documents before it
     """
 
     url: str
@@ -125,19 +118,19 @@ class Elsewhere(NamedTuple):
 
 
 def elsewhere(fetch: Fetch, response: Response, document: FeedDocument, limit: int) -> Elsewhere | None:
-    """Return where the subscription document is, if this is an archive document or a later page.
+    """Return where the subscription document is, if this is an archive document or a page after the first.
 
     :param limit: how many pages of a multipart feed are followed to the newest one; 0 is no limit
     """
     context = context_of(response)
     own, quirks = (fetch.requested_url, fetch.url), responses.quirks_of(context.walk.options)
     current = logical_feed.subscription_link(document, quirks)
-    # Where a feed has moved for good may be an archive by now, and the feed have moved on from where it was.
+    # The target of a permanent redirect may be an archive by now; the user's URL is requested then.
     if current is None and not document.complete and logical_feed.is_archive(document, own, quirks):
         current = fetch.feed
     if fetch.role is not Role.SUBSCRIPTION or current is None or current in own or context.is_last:
         return None
-    # The pages of a multipart feed lead to the newest one after the other, and may do so in a circle.
+    # Each page of a multipart feed links to the next newer one; these links may form a loop.
     most = limit if current == document.links.get("next-archive") else REFERRALS
     number, mark = (0, None) if context.referral is None else (context.referral.number, context.referral.mark)
     is_far = bool(most) and number >= most
@@ -148,31 +141,31 @@ def elsewhere(fetch: Fetch, response: Response, document: FeedDocument, limit: i
 
 
 def referral(response: Response, found: Elsewhere) -> Referral:
-    """What the request for a subscription document that is elsewhere carries."""
+    """Return the referral for the request for a subscription document that another document names."""
     before = context_of(response).referral
     number = 1 if before is None else before.number + 1
-    # Brent's algorithm: whatever the circle, one of the marks is in it.
+    # Brent's algorithm: for a loop of any length, one of the marks lies in the loop.
     is_marked = number & (number - 1) == 0
     return Referral(number, found.url if before is None or is_marked else before.mark, found.failure)
 
 
 def _loss_of(response: Response) -> DocumentFailure | None:
-    # What is cut off may still be well-formed: comments, or checksums, stand at the end.
+    # A body that is cut off may still be well-formed: comments or checksums may be at its end.
     if "dataloss" in response.flags:
         return DocumentFailure(State.FAILED, ReasonKind.CUT_OFF, "comes incomplete, or with a wrong checksum")
     return _loss_on_the_way(response)
 
 
 def _loss_on_the_way(response: Response) -> DocumentFailure | None:
-    """What was wrong with the documents that have led to a subscription document."""
+    """Return what was wrong with the documents that led to a subscription document."""
     before = context_of(response).referral
     return None if before is None else before.loss
 
 
 class ReadDocument(NamedTuple):
-    """What a document says, with its entries.
+    """A parsed document and its result.
 
-    :param versions: the version that each entry is, in document order; None for those that count for nothing
+    :param versions: the version of each entry, in document order; None for entries that are left out
     """
 
     document: FeedDocument
@@ -181,7 +174,7 @@ class ReadDocument(NamedTuple):
 
 
 def read_document(fetch: Fetch, response: Response, document: FeedDocument, most: Bounds) -> ReadDocument:
-    """Return what a document says of its feed, its entries and the way on."""
+    """Return a document with its result: the feed, its entries, and the link to the older document."""
     walk = context_of(response).walk
     quirks = responses.quirks_of(walk.options)
     failure = _beyond(document, most) or _loss(fetch, document, quirks) or _loss_of(response)
@@ -190,12 +183,12 @@ def read_document(fetch: Fetch, response: Response, document: FeedDocument, most
     moved_to = _moved_to(fetch, response, document)
     counts = _compare(fetch, response, document)
     if _loss_on_the_way(response):
-        # The next run looks again at what has led here.
+        # The next run requests the user's URL again.
         fetch = replace(fetch, location=fetch.feed)
-    versions, size = _versions(fetch, document, since)
+    found, size = versions.versions_of(fetch, document, since)
     responses.note_growth(response, size)
-    counted = [version for version in versions if version is not None]
-    deletions = _deletions(fetch, document)
+    counted = [version for version in found if version is not None]
+    deletions = versions.deletions_of(fetch, document)
     lost_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
     left_out = sum(problem.kind in limits.KINDS and bool(problem.entry) for problem in document.problems)
     if lost_entries + left_out:
@@ -211,20 +204,20 @@ def read_document(fetch: Fetch, response: Response, document: FeedDocument, most
         lost_entries=lost_entries,
         versions=counted,
         deletions=deletions,
-        uncounted=_uncounted(fetch, (*counted, *deletions)),
+        uncounted=versions.first_uncounted(fetch, (*counted, *deletions)),
         counts=counts,
     )
     if fetch.role is Role.SUBSCRIPTION:
         result = _of_subscription(result, response, document)
-    return ReadDocument(document, result, versions)
+    return ReadDocument(document, result, found)
 
 
 def _older(
     fetch: Fetch, document: FeedDocument, quirks: FeedQuirks, since: str, failure: DocumentFailure | None
 ) -> tuple[Link | None, DocumentFailure | None]:
-    """Return the link to the next older document, and what is wrong, if the walk ends at a snapshot.
+    """Return the link to the next older document, and the failure; the walk ends at the snapshot's time.
 
-    :param since: when the snapshot was made that the feed goes on from; '' for none
+    :param since: when the snapshot was made that the feed continues; '' for none
     """
     older = logical_feed.older_document(document, (fetch.requested_url, fetch.url), quirks)
     if since and logical_feed.reaches(document, since):
@@ -243,7 +236,7 @@ def _moved_to(fetch: Fetch, response: Response, document: FeedDocument) -> str |
 
 
 def _compare(fetch: Fetch, response: Response, document: FeedDocument) -> Counter[str]:
-    """Compare a page with the newer one that has led to it; return how often they disagree, for the stats."""
+    """Compare a page with the newer page that links to it; return stats of the contradictions."""
     newer = context_of(response).newer
     if newer is None or document.format != "multipart":
         return Counter()
@@ -253,7 +246,7 @@ def _compare(fetch: Fetch, response: Response, document: FeedDocument) -> Counte
 
 
 def _of_subscription(result: DocumentResult, response: Response, document: FeedDocument) -> DocumentResult:
-    # RFC 5005, 2; a document that is not whole and valid deletes nothing.
+    # RFC 5005, 2; an incomplete or invalid document deletes no entries.
     mended = any(problem.kind == "repaired" for problem in document.problems)
     is_state = document.complete and not result.lost_entries and not mended and result.failure is None
     return replace(
@@ -293,7 +286,7 @@ def _loss(fetch: Fetch, document: FeedDocument, quirks: FeedQuirks) -> DocumentF
         if is_older:
             detail = "is an archive document or a page, and the newest document could not be found from it"
             return DocumentFailure(State.INVALID, ReasonKind.NO_CURRENT, detail)
-    # The chain of a capture is not the feed's.
+    # The links of a capture do not belong to the feed's chain today.
     others = None if fetch.role is Role.CAPTURE else older_contradiction(document, quirks)
     return _contradictory(others) if others else _unresolved(document)
 
@@ -307,95 +300,8 @@ def _contradictory(links: Contradiction) -> DocumentFailure:
     return DocumentFailure(State.INVALID, ReasonKind.CONTRADICTORY_LINKS, f"has {links.relation} links {to}")
 
 
-def _versions(fetch: Fetch, document: FeedDocument, since: str) -> tuple[list[Version | None], int]:
-    """The version that each entry is, None if it has no id, or is from before a snapshot; and `_inherited`.
-
-    What comes in pieces is too much to be kept: it has no original.
-    """
-    is_whole = not isinstance(document.entries, EntryBatches)
-    versions: list[Version | None] = []
-    inherited = 0
-    for position, entry in enumerate(document.entries):
-        inherited += _inherited(entry)
-        entry_id = logical_feed.identity(entry, document)
-        if entry_id is None or (since and logical_feed.is_before(entry.updated, since)):
-            versions.append(None)
-            continue
-        claimed = order(entry.updated, document.updated, fetch.position, position)
-        digest = entry.digest or logical_feed.digest(entry)
-        versions.append(_version(fetch, entry_id, claimed, digest, entry.original if is_whole else None))
-    return versions, inherited
-
-
-# Each link in some octets of a document may have a base of 2,000, and each entry the feed's authors.
-def _inherited(entry: Entry) -> int:
-    """How many characters an entry has in what can come from elsewhere in its document."""
-    enclosures = sum(len(enclosure["url"]) for enclosure in entry.enclosures) if entry.enclosures else 0
-    return len(entry.link or "") + sum(map(len, entry.authors)) + enclosures
-
-
-def _deletions(fetch: Fetch, document: FeedDocument) -> list[Version]:
-    return [
-        _version(fetch, tombstone.ref, logical_feed.deletion(tombstone, document.updated, fetch.position), "")
-        for tombstone in document.tombstones
-    ]
-
-
-# When a document was captured is known: what it says of later times never counts. A walk knows only what the
-# machine's clock says, which may be corrected.
-def _version(
-    fetch: Fetch, entry_id: str, claimed: Order, digest: str, original: bytes | None = None
-) -> Version:
-    if fetch.role is Role.CAPTURE:
-        claimed = claimed.counted(latest_time(fetch.fetched))
-    return Version.at(fetch.latest, entry_id, claimed, digest, original)
-
-
-def _uncounted(fetch: Fetch, versions: Iterable[Version]) -> str | None:
-    """The earliest time in a document that does not count yet; None for a capture, which no walk reads."""
-    if fetch.role is Role.CAPTURE:
-        return None
-    claimed = (version.claimed for version in versions if version.claimed is not None)
-    return min(filter(None, (order.uncounted(fetch.latest) for order in claimed)), default=None)
-
-
-def items(pending: PendingDocument, read: ReadDocument) -> Iterator[EntryVersion]:
-    """The entries of a document that is being committed."""
-    numbered = iter(read.versions)
-    for piece in batches_of(read.document.entries):
-        pending.batch.pieces += 1
-        # Where a piece ends, no version may be taken: they come second.
-        for entry, version in zip(piece, numbered, strict=False):
-            if version is not None:
-                yield _item(pending, read.result, version, entry)
-
-
-def _item(pending: PendingDocument, result: DocumentResult, version: Version, entry: Entry) -> EntryVersion:
-    item = EntryVersion(
-        result.fetch.feed,
-        version.id,
-        entry.title,
-        entry.link,
-        entry.published,
-        entry.updated,
-        entry.authors,
-        entry.categories,
-        entry.summary,
-        entry.content,
-        entry.content_type,
-        entry.enclosures,
-        entry.operation,
-        result.fetch.url,
-        result.updated,
-    )
-    is_whole = version.original is entry.original
-    item.version = version if is_whole else version._replace(original=entry.original)
-    item.pending = pending
-    return item
-
-
 def log_problems(result: DocumentResult, document: FeedDocument) -> None:
-    """Say what is wrong with a document and its entries: a sentence for each kind of fault."""
+    """Log the problems of a document and its entries, one line for each kind."""
     url = printable(result.fetch.requested_url)
     if result.failure is not None:
         logger.warning("%s %s", url, result.failure.detail)

@@ -1,4 +1,4 @@
-"""Exceptions that end a request before there is a document."""
+"""Exceptions for requests that are not sent, and responses that are not read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from fhcrawl.reasons import ReasonKind
 
 
 class RefusedUrl(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A URL that came out of a feed and may not be fetched.
+    """A URL from a feed that must not be fetched.
 
-    :param kind: of the reason
+    :param kind: the kind of the reason
     """
 
     def __init__(self, kind: ReasonKind, message: str) -> None:
@@ -20,9 +20,9 @@ class RefusedUrl(FhcrawlError, IgnoreRequest):  # noqa: N818
 
 
 class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A request beyond a limit that the user has set.
+    """A request beyond a limit of the user's settings.
 
-    :param wait: for how many seconds the server wants none
+    :param wait: for how many seconds the server asks not to be sent requests
     """
 
     kind = ReasonKind.LIMIT
@@ -33,13 +33,13 @@ class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
 
 
 class HeadersTooLarge(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A response whose headers alone are too much."""
+    """A response with too many octets of headers, or too many content codings."""
 
 
 class TooManyStreams(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """A compressed body that consists of more streams than it may.
+    """A compressed body that consists of too many streams.
 
-    :param most: how many it may
+    :param most: the limit
     """
 
     def __init__(self, most: int) -> None:

@@ -1,4 +1,4 @@
-"""What a walk asks for: its requests, and the context that each of them carries."""
+"""Makes the requests of a walk, with the context that each of them carries."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from fhcrawl.store import DocumentRef, Subscription
     from fhcrawl.warc.captures import Capture
 
-# The meta of requests for pages that may not be there.
+# The meta of requests for pages that may not exist.
 GUESSED = {"handle_httpstatus_list": [wordpress.NOT_FOUND]}
-# The meta of requests for documents that are fetched though they are processed.
+# The meta of requests for documents that are fetched even if they are processed.
 ALWAYS = {DELTAFETCH_ENABLED: False}
 
 
 def first(known: Subscription, options: FeedOptions, guesses_pages: bool = False) -> Iterator[Request]:
-    """The requests that a walk begins with: the index of a snapshot, or the subscription document.
+    """Yield the first requests of a walk: for the index of a snapshot, or for the subscription document.
 
-    What is left of a snapshot's pages is read too.
+    Yield the request for the first unread page of a snapshot too.
 
-    :param options: what the user says of the feed
+    :param options: the user's options of the feed
     :param guesses_pages: see `WalkContext`
     """
     stored = known.snapshot
@@ -67,7 +67,7 @@ def first(known: Subscription, options: FeedOptions, guesses_pages: bool = False
 
 
 def subscription(known: Subscription, walk: WalkContext) -> Request:
-    """The request for a subscription document, if it has changed, or is to be read in another way."""
+    """Return the request for a subscription document, conditional unless the user's options have changed."""
     if known.body_digest is not None and not responses.is_read_like(known.body_digest, walk):
         known = known.anew()
     older = known.behind
@@ -87,8 +87,8 @@ def subscription(known: Subscription, walk: WalkContext) -> Request:
 
 
 def subscription_elsewhere(fetch: Fetch, response: Response, found: reading.Elsewhere) -> Request:
-    """The request for the subscription document that another document has named."""
-    # If it is not there either, what has led there is read as what it is.
+    """Return the request for the subscription document that another document names."""
+    # If the user's URL fails too, the document that led there is read as an archive.
     is_given = found.url == fetch.feed
     return _request(
         RequestContext(
@@ -106,9 +106,9 @@ def subscription_elsewhere(fetch: Fetch, response: Response, found: reading.Else
 
 
 def last_known(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
-    """The request for the archive that a feed was last at, if it is not where the user said either.
+    """Yield the request for the archive that led to the user's URL, if the request for that URL failed.
 
-    :param context: of the request for where the user said
+    :param context: the context of the failed request
     """
     if context.archive is not None:
         found = RequestContext(context.walk, context.archive, Role.SUBSCRIPTION, fetch.position, is_last=True)
@@ -116,12 +116,12 @@ def last_known(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
 
 
 def as_given(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
-    """The request for a subscription document where the user said that it is, if it is lost elsewhere.
+    """Yield the request for a subscription document at the user's URL, if it failed at another URL.
 
-    What a redirect for good has led to may be no more, and the redirect have been a mistake. A server that
-    says when to ask again is still there.
+    The target of a permanent redirect may have been removed, or the redirect have been a mistake. A server
+    that sends Retry-After is still in use.
 
-    :param context: of the request for it
+    :param context: the context of the failed request
     """
     walk = context.walk
     is_elsewhere = fetch.requested_url not in (fetch.feed, walk.options.snapshot) and context.via is None
@@ -133,10 +133,10 @@ def as_given(fetch: Fetch, context: RequestContext) -> Iterator[Request]:
 def older_document(
     result: DocumentResult, response: Response, link: Link, is_guess: bool, newer: NewerPage | None
 ) -> Request:
-    """The request for the document that a document leads to.
+    """Return the request for the older document that a document links to.
 
-    :param is_guess: it may not be there
-    :param newer: what that document is compared with
+    :param is_guess: the older document may not exist
+    :param newer: the page that the older document is compared with
     """
     context = context_of(response)
     is_linked_page = link.role is Role.PAGE and not is_guess
@@ -157,9 +157,9 @@ def older_document(
 
 
 def known_older_document(fetch: Fetch, response: Response, older: OlderDocument) -> Request:
-    """The request for what is left behind a document that has not changed."""
+    """Return the request for the next unread document of a chain; the subscription document is unchanged."""
     walk = context_of(response).walk
-    # An archive keeps its place; a page has the one of the walk that reads it.
+    # An archive keeps its position; a page gets the position in the walk that reads it.
     is_page = older.role is Role.PAGE
     is_guess = is_page and wordpress.is_guess(older.url, walk)
     return _request(
@@ -177,16 +177,16 @@ def known_older_document(fetch: Fetch, response: Response, older: OlderDocument)
 
 
 def part(step: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:
-    """The request for a document that a list names.
+    """Return the request for a document that a list names.
 
-    :param documents: how many of them have been asked for in this run, with this one
+    :param documents: how many of them have been requested in this run, with this one
     """
     context = RequestContext(walk, step.url, step.role, step.position, documents=documents)
     return _request(context, {DELTAFETCH_KEY: step.key})
 
 
 def capture(found: Capture, walk: WalkContext) -> Request:
-    """The request for a document of a web archive."""
+    """Return the request for a document of a web archive."""
     place = logical_feed.position_of_capture(found.date, found.depth)
     request = _request(
         RequestContext(walk, found.url, Role.CAPTURE, place, fetched=found.date),
@@ -196,7 +196,7 @@ def capture(found: Capture, walk: WalkContext) -> Request:
 
 
 def _request(context: RequestContext, meta: dict[str, Any] | None) -> Request:
-    # Scrapy's duplicate filter would drop an archive that two feeds share, and end a loop silently.
+    # Scrapy's duplicate filter would drop an archive that two feeds share, and end a loop without a reason.
     return Request(
         **responses.request_target(context.requested_url, context.walk),
         meta=meta,

@@ -1,4 +1,4 @@
-"""What a response and its request say, beside the document: what was asked for, headers, bytes."""
+"""Functions on responses and requests, without parsing the document: context, headers, digests."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ if TYPE_CHECKING:
 # RFC 9110, 15.4: 301 and 308 are permanent: "the target resource has been assigned a new permanent URI".
 NOT_MODIFIED = 304
 PERMANENT = (301, 308)
-# The URL of requests for what is no URL that can be fetched: they are refused like others.
+# The URL of requests for URLs that cannot be fetched; GuardMiddleware refuses it.
 UNFETCHABLE_URL = "nowhere://nowhere/"
 VALIDATED = ("If-None-Match", "If-Modified-Since")
 
 
 def request_of(response: Response) -> Request:
-    """The request of a response: after a redirect another one, but with the first's cb_kwargs and meta."""
+    """Return the request of a response; after a redirect, with the cb_kwargs and meta of the first one."""
     if response.request is None:
         raise FhcrawlError(f"A response without a request: {response.url}")
     return response.request
 
 
 def fetch_from_request(request: Request, wait: float = 0) -> Fetch:
-    """Return what was asked for, if nothing came.
+    """Return the fetch of a request without a response.
 
-    :param wait: for how many seconds the server wants no request
+    :param wait: for how many seconds the server asks not to be sent requests
     """
     fetch = _fetch(request, request.url)
     return replace(fetch, retry_after=shift(fetch.fetched, int(wait))) if wait > 0 else fetch
 
 
 def fetch_from_response(response: Response) -> Fetch:
-    """Return what was asked for, and came."""
+    """Return the fetch of a response."""
     fetch = _fetch(request_of(response), response.url)
     if fetch.role is not Role.SUBSCRIPTION:
         return fetch
@@ -85,9 +85,9 @@ def _fetch(request: Request, url: str) -> Fetch:
 
 
 def note_growth(response: Response, size: int) -> None:
-    """Let a document count with what is stored of it, if that is more (FHCRAWL_MAX_BYTES).
+    """Count a document with the size of its stored entries, if that is larger (FHCRAWL_MAX_BYTES).
 
-    Requests that are made after this hand it on.
+    Requests that are made after this call carry the sum.
 
     :param size: octets that are stored
     """
@@ -97,9 +97,9 @@ def note_growth(response: Response, size: int) -> None:
 
 
 def _location(request: Request, location: str, url: str) -> str:
-    """Where a document is from now on: as far as all redirects were permanent.
+    """Return the URL to request next time: the target of the permanent redirects before any other one.
 
-    :param location: where it was asked for
+    :param location: the URL that was requested
     """
     targets = [*request.meta.get("redirect_urls", [])[1:], url]
     for reason, target in zip(request.meta.get("redirect_reasons", ()), targets, strict=False):
@@ -110,12 +110,12 @@ def _location(request: Request, location: str, url: str) -> str:
 
 
 def quirks_of(options: FeedOptions) -> FeedQuirks:
-    """What the user says of the publisher."""
+    """Return how the publisher deviates from RFC 5005, as the user's options say."""
     return FeedQuirks(options.next == "archive", options.reversed)
 
 
 def options_key(walk: WalkContext) -> str:
-    """How a feed is read, by what the user says of it; '' for what all others are read like."""
+    """Return the options that change how documents are parsed, as a text; '' for the defaults."""
     says = {
         "next": walk.options.next,
         "reversed": walk.options.reversed,
@@ -125,23 +125,23 @@ def options_key(walk: WalkContext) -> str:
 
 
 def own_headers(walk: WalkContext, url: str) -> dict[str, str]:
-    """The headers that the user gave for a feed; they may be credentials, and stay with the feed's host."""
+    """Return the user's headers for a feed; {} for another host, since they may be credentials."""
     return walk.options.headers if urlsplit(url).netloc == urlsplit(walk.feed).netloc else {}
 
 
 def request_target(url: str, walk: WalkContext) -> dict[str, Any]:
-    """The URL and the user's headers of a request for a document, as a request's arguments."""
+    """Return the URL and the user's headers for a document, as arguments of `Request`."""
     fetched = url if is_fetchable(url) else UNFETCHABLE_URL
     return {"url": fetched, "headers": own_headers(walk, fetched)}
 
 
 def is_fetchable(url: str) -> bool:
-    """Whether a request can be made of a URL at all."""
+    """Return whether a request can be made for a URL."""
     if len(url) > LONGEST_URL:
         return False
     try:
         parts = urlsplit(url)
-        # A port that is none is only found when it is asked for.
+        # Reading `port` raises ValueError for an invalid one.
         named = (parts.port or 1) and bool(parts.hostname)
         Request(url)
     except ValueError:
@@ -149,12 +149,12 @@ def is_fetchable(url: str) -> bool:
     return bool(named) or parts.scheme not in ("http", "https")
 
 
-# RFC 9110, 8.8: a validator is of a representation of one resource. Where a redirect leads elsewhere than
-# before, what its server says to another one's is about another document.
+# RFC 9110, 8.8: a validator is of a representation of one resource. Where a redirect has another target than
+# before, that server would compare the validators with another document's.
 def conditions(request: Request) -> dict[str, bytes]:
-    """The header fields that make a request for a subscription document conditional, in the octets that came.
+    """Return the header fields that make a request conditional, with the octets that were received.
 
-    There are none unless the request is for the very URL whose response brought the validators.
+    Return {} unless the request is for the URL whose response had the validators.
     """
     context = find_context(request)
     last = None if context is None else context.last_reading
@@ -166,19 +166,19 @@ def conditions(request: Request) -> dict[str, bytes]:
 
 
 def was_asked_whether(response: Response, body_digest: str | None) -> bool:
-    """Whether a document was asked for only if it has changed.
+    """Return whether a request was conditional.
 
-    :param body_digest: `body_digest` of what it was; None if that is not known
+    :param body_digest: `body_digest` of the last response; None if that is not known
     """
     return body_digest is not None and bool(conditions(request_of(response)))
 
 
-# RFC 9111, 3.2: the header fields of a 304 response replace the stored ones. But servers send a media type
-# that is not the document's with it, or leave the charset out; neither says anything of the document.
+# RFC 9111, 3.2: the header fields of a 304 response replace the stored ones. But servers send it with a media
+# type that is not the document's, or without the charset; neither is evidence of a change.
 def corrects_charset(response: Response, body_digest: str) -> bool:
-    """Whether a 304 response names another charset than the one that the document was read in.
+    """Return whether a 304 response names another charset than that in which the document was read.
 
-    :param body_digest: `body_digest` of what it was
+    :param body_digest: `body_digest` of the last response
     """
     media_type, charset = _declared(response)
     _digest, known_type, known_charset = f"{body_digest.partition(' ')[0]};;".split(";")[:3]
@@ -186,39 +186,39 @@ def corrects_charset(response: Response, body_digest: str) -> bool:
 
 
 def is_unchanged(response: Response, body_digest: str) -> bool:
-    """Whether a document is what it was, by its status or by its bytes.
+    """Return whether a document is unchanged, by its status or by its bytes.
 
-    :param body_digest: `body_digest` of what it was
+    :param body_digest: `body_digest` of the last response
     """
     known, _, _way = body_digest.partition(" ")
     return response.status == NOT_MODIFIED or _body_digest(response) == known
 
 
 def body_digest(response: Response, walk: WalkContext) -> str:
-    """Of a subscription document's bytes, URL and headers that count, with the way in which it was read."""
+    """Return a digest of a response's bytes, URL and relevant headers, with the feed's `options_key`."""
     return f"{_body_digest(response)} {options_key(walk)}".rstrip()
 
 
-# The same bytes at another URL may lead elsewhere: relative references are resolved against it. And with
-# another charset they are another text.
+# The same bytes at another URL may have other links, since relative references are resolved against the URL.
+# With another charset, they are another text.
 def _body_digest(response: Response) -> str:
     boundary = detection.boundary(header(response, "Content-Type"))
     return ";".join((digest(response, response.url, *links(response), boundary), *_declared(response)))
 
 
 def _declared(response: Response) -> tuple[str, str]:
-    """Media type and charset of the Content-Type header, without ';' and white space."""
+    """Return media type and charset of the Content-Type header, without ';' and white space."""
     return detection.declared(header(response, "Content-Type"))
 
 
 def is_read_like(body_digest: str, walk: WalkContext) -> bool:
-    """Whether a document was read as what the user says now would have it read."""
+    """Return whether a document was read with the options that the feed has now."""
     _digest, _, way = body_digest.partition(" ")
     return way == options_key(walk)
 
 
 def digest(response: Response, *headers: str) -> str:
-    """Of a response's bytes, and of headers."""
+    """Return the SHA-256 of a response's bytes and of header values."""
     found = hashlib.sha256(response.body)
     for header in headers:
         found.update(b"\n" + header.encode())
@@ -226,12 +226,12 @@ def digest(response: Response, *headers: str) -> str:
 
 
 def links(response: Response) -> list[str]:
-    """The Link headers: a page of a multipart feed that is sealed has one more, and the same body."""
+    """Return the Link headers: a multipart page gets one more when it is sealed, with the same body."""
     return list(map(_text, response.headers.getlist("Link")))
 
 
 def header(response: Response, name: str) -> str | None:
-    """A header; None if there is none."""
+    """Return the value of a header; None if there is none."""
     value = response.headers.get(name)
     return _text(value) if value else None
 
@@ -243,16 +243,16 @@ def _text(value: bytes) -> str:
 
 
 def bounds_of(settings: BaseSettings) -> Bounds:
-    """What the user's settings allow a document to hold."""
+    """Return the bounds of a document from the settings."""
     given = (settings.getint(f"FHCRAWL_MAX_{name.upper()}") for name in Bounds._fields)
     return Bounds(*(number or none for number, none in zip(given, limits.NONE, strict=True)))
 
 
 def job(response: Response, keep_originals: bool, most: Bounds) -> Job:
-    """What is to be read of a response.
+    """Return the job of parsing a response.
 
-    :param keep_originals: entries are to know their own XML or JSON
-    :param most: what it may hold
+    :param keep_originals: keep the XML or JSON of each entry
+    :param most: the bounds of the document
     """
     return Job(
         response.body,
@@ -267,10 +267,10 @@ def job(response: Response, keep_originals: bool, most: Bounds) -> Job:
 
 # RFC 9110, 10.2.3: Retry-After = HTTP-date / delay-seconds.
 def retry_after(response: Response) -> float:
-    """How many seconds a response asks to wait; 0 if it does not, or nothing that can be read.
+    """Return how many seconds a response asks to wait; 0 without a valid Retry-After.
 
-    A date is compared with the response's own (`Date`): the clocks of two machines differ. Nobody is believed
-    to ask for more than `polling.LONGEST`.
+    A date is compared with the response's `Date`, since the clocks of two machines differ. The result is at
+    most `polling.LONGEST`.
     """
     return min(_retry_after(response), polling.LONGEST)
 

@@ -1,4 +1,4 @@
-"""Entries of large documents in files."""
+"""Keeps entries of large documents in files."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fhcrawl.documents.entry_batches import EntryBatches
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# Octets; a document that is smaller is in memory as a whole.
+# Octets; smaller documents are kept in memory.
 LARGE = 16 * 1024**2
-# What a piece holds: entries, or characters of those (octets of originals), whatever it comes to first.
+# A piece ends when it has so many entries, or so many characters of text (octets of originals).
 ENTRIES_AT_ONCE = 1000
 TEXT_AT_ONCE = 1024**2
 BUFFER = 1 << 18  # octets
@@ -24,7 +24,7 @@ FIELDS_OF = attrgetter(*Entry.__dataclass_fields__)
 
 
 def collect(entries: Iterable[Entry]) -> EntryBatches:
-    """Put entries into a file without a name while they come.
+    """Write entries to an unnamed file as they are parsed.
 
     :raises OSError: if it cannot be written
     """
@@ -38,15 +38,15 @@ def collect(entries: Iterable[Entry]) -> EntryBatches:
 
 
 def write(entries: Sequence[Entry], file: IO[bytes]) -> None:
-    """Write entries to a file, at the place where it is."""
+    """Write entries to a file, at its position."""
     for piece in _cut(entries):
         _dump(piece, file)
 
 
 def read(file: IO[bytes], number: int) -> Sequence[Entry]:
-    """The entries that `write` has written where a file is; of a large document, they come in pieces.
+    """Return the entries that `write` wrote at the position of a file; many, as EntryBatches.
 
-    :param number: how many
+    :param number: how many entries
     """
     begin = file.tell()
     if file.seek(0, 2) - begin < LARGE:
@@ -62,21 +62,21 @@ def read(file: IO[bytes], number: int) -> Sequence[Entry]:
 
 
 def _new_file() -> IO[bytes]:
-    """A file without a name, for `_owned` to close."""
-    # The process that reads documents begins sooner, and is smaller, without: few are large.
+    """Return an unnamed file, which `_owned` closes."""
+    # `tempfile` is imported here, since few documents are large: the parser process starts sooner without it.
     import tempfile
 
     return tempfile.TemporaryFile()
 
 
 def _owned(file: IO[bytes], number: int) -> EntryBatches:
-    """The entries that a file begins with; it is closed when nobody has them any more."""
+    """Return the entries at the beginning of a file, which is closed when they are garbage-collected."""
     entries = EntryBatches(lambda: _read(file, 0, number), number)
     weakref.finalize(entries, file.close)
     return entries
 
 
-# Columns take a quarter of the time of objects.
+# Pickling columns takes a quarter of the time of pickling objects.
 def _dump(entries: Sequence[Entry], file: IO[bytes]) -> int:
     columns = tuple(zip(*map(FIELDS_OF, entries), strict=True))
     pickle.dump(columns, file, pickle.HIGHEST_PROTOCOL)
@@ -85,9 +85,9 @@ def _dump(entries: Sequence[Entry], file: IO[bytes]) -> int:
 
 def _read(file: IO[bytes], position: int, number: int) -> Iterator[list[Entry]]:
     while number > 0:
-        # Somebody else may have read in it meanwhile.
+        # Another iterator may have moved the position.
         file.seek(position)
-        columns = pickle.load(file)  # noqa: S301 - it is our own process that has written it
+        columns = pickle.load(file)  # noqa: S301 - our own process wrote it
         position = file.tell()
         piece = list(map(Entry, *columns))
         number -= len(piece)

@@ -1,4 +1,4 @@
-"""Lists of feeds: URLs a line, OPML, or TOML, with what the user says of each."""
+"""Lists of feeds with their options: a text file with a URL a line, OPML, or TOML."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 OPML_ATTRIBUTES = {"fhNext": "next", "fhReversed": "reversed", "fhLimit": "limit"}
 COMMENT = re.compile(r"(?:^|\s)#")
 WHITE_SPACE = re.compile(r"\s")
-# What may be a host: a name with a dot, or this machine's; then a port, a path and so on.
+# What may be a host: a name with a dot, or localhost; then a port, a path and so on.
 HOST = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+)(?::[0-9]+)?(?:[/?#]|$)")
 LISTED_FILES = "FHCRAWL_LISTED_FILES_ENABLED"
 MOST_DIGITS = 18
-# Python neither reads nor writes a number of more than some thousand digits.
+# Python refuses to convert numbers of more than some thousand digits.
 TOO_LONG = "a number of too many digits"
-# Tables in tables, written as a.b.c: tomllib takes a time that grows with the square of their number.
+# Nested tables, written as a.b.c: tomllib's time grows with the square of their number.
 DEEP_KEY = re.compile(r"""(?:\.[ \t]*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*){100}""")
 EXAMPLE = "https://example.org/index.atom"
 NOTHING_SUBSCRIBED = (
@@ -41,13 +41,13 @@ TOML_EXAMPLE = '[[feed]]\nurl = "https://example.org/index.atom"\nreversed = tru
 
 @dataclass(frozen=True, slots=True)
 class FeedOptions:
-    """What the user says of one feed.
+    """The user's options of one feed.
 
     :param next: `archive`: `next` links lead to archives, which do not change
-    :param reversed: relations are written backwards
+    :param reversed: link relations are swapped
     :param limit: how many archives and pages are fetched in one run, instead of the settings; 0 is no limit
     :param headers: more headers for the requests of this feed
-    :param snapshot: URL of the index of a snapshot that the feed goes on from
+    :param snapshot: URL of the index of a snapshot that the feed continues
     """
 
     next: str | None = None
@@ -57,8 +57,8 @@ class FeedOptions:
     snapshot: str | None = None
 
     def plain(self) -> dict[str, Any]:
-        """What differs from the defaults, in values that a request can carry."""
-        # A limit of 0 is not False, though it is equal to it.
+        """Return the options that differ from the defaults, as plain values."""
+        # `is`, because a limit of 0 is equal to False.
         given = asdict(self).items()
         return {
             name: value for name, value in given if value is not None and value is not False and value != {}
@@ -76,14 +76,14 @@ def from_arguments(
     base: Path = Path(),
     may_list_files: bool = False,
 ) -> Listed:
-    """The feeds that the spider's arguments name, each once, in their order; none without arguments.
+    """Return the feeds that the spider's arguments name, each once, in their order; {} without arguments.
 
     :param feed: URLs, separated by white space
     :param feeds: path of a list
-    :param snapshot: URL of the index of a snapshot that the only feed goes on from
-    :param base: what the path is relative to
+    :param snapshot: URL of the index of a snapshot that the only feed continues
+    :param base: folder to which `feeds` is relative
     :param may_list_files: the list may name `file:` URLs
-    :raises ArgumentError: if they name none, if one is no URL, or if the list cannot be read
+    :raises ArgumentError: if there is no feed, if one is not a URL, or if the list cannot be read
     """
     if feed is None and feeds is None and not snapshot:
         return {}
@@ -123,10 +123,10 @@ def _snapshot(url: str | None, feed: str, where: str) -> str | None:
 
 
 def from_words(words: Iterable[str], may_list_files: bool = False) -> Listed:
-    """The feeds that words on a command line name, each once: URLs, and paths of lists.
+    """Return the feeds that arguments of a command name, each once: URLs, and paths of lists.
 
     :param may_list_files: the lists may name `file:` URLs
-    :raises ArgumentError: if one is neither, or if a list cannot be read
+    :raises ArgumentError: if a word is neither, or if a list cannot be read
     """
     listed: Listed = {}
     for word in words:
@@ -143,13 +143,13 @@ def from_words(words: Iterable[str], may_list_files: bool = False) -> Listed:
 
 
 def from_file(path: Path, may_list_files: bool = False) -> Iterator[tuple[str, FeedOptions]]:
-    """The feeds of a list: a URL a line (# begins a comment), OPML, or TOML (by its ending).
+    """Yield the feeds of a list: a URL a line (# begins a comment), OPML, or TOML (by the suffix).
 
     :param may_list_files: it may name `file:` URLs
-    :raises ArgumentError: if it cannot be read, or if one of them is no URL, or a `file:` URL
+    :raises ArgumentError: if it cannot be read, or has an invalid URL, or a `file:` URL that it may not have
     """
     for url, options in _read(path):
-        # Lists come from elsewhere, and whoever wrote one need not be who may read this machine's files.
+        # Lists come from others, who need not have access to this machine's files.
         if not may_list_files and urlsplit(url).scheme == "file":
             raise ArgumentError(
                 f"{path} names a file of this machine, {printable(url)}: write -a feed=URL or "
@@ -220,16 +220,16 @@ def _toml(text: str) -> dict[str, Any]:
 
 
 def _reason(error: Exception) -> str:
-    """Why a file is not TOML."""
+    """Return why a file is not TOML."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     return TOO_LONG if type(error) is ValueError else printable(str(error))
 
 
 def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
-    """The options of a feed.
+    """Return the options of a feed.
 
-    :raises ArgumentError: if one of them is not known, or has a value that it cannot have
+    :raises ArgumentError: if an option is unknown, or its value is invalid
     """
     unknown = given.keys() - NAMES
     if unknown:
@@ -263,12 +263,12 @@ def _number(value: object, where: str) -> int | None:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number from 0 on, and one that a store and a scheduler can keep."""
+    """Return whether a text is a number from 0 on that a database and a scheduler can store."""
     return text.isdecimal() and len(text) <= MOST_DIGITS
 
 
 def _text(value: object) -> str:
-    """A value of a list as text."""
+    """Return a value of a TOML or OPML file as text."""
     try:
         return str(value)
     except ValueError:
@@ -276,9 +276,9 @@ def _text(value: object) -> str:
 
 
 def flag(value: str, where: str) -> bool:
-    """A value that says yes or no.
+    """Return the boolean that a text stands for (TRUE, FALSE).
 
-    :raises ArgumentError: if it says neither
+    :raises ArgumentError: if the text is neither
     """
     if value.lower() not in TRUE + FALSE:
         raise ArgumentError(f"{where} is {printable(value)}: write 1 or 0")
@@ -289,10 +289,10 @@ def _checked(url: object, where: str) -> str:
     if not isinstance(url, str):
         raise ArgumentError(f"{where}: {printable(_text(url))} is no URL; write {EXAMPLE}")
     try:
-        url.encode()  # what the command line has that is no UTF-8 is no text
+        url.encode()  # an argument that is not UTF-8 has surrogates
         parts = urlsplit(url)
         host = None if WHITE_SPACE.search(url) else parts.hostname
-        parts.port  # noqa: B018 - raises ValueError if it is none
+        parts.port  # noqa: B018 - raises ValueError if invalid
     except ValueError:
         parts, host = None, None
     if parts is not None and parts.scheme == "file" and not host and parts.path.startswith("/"):
@@ -311,10 +311,10 @@ def _checked(url: object, where: str) -> str:
 
 
 def _guess(word: str) -> str:
-    """What is probably meant by a word that is no URL; else an example."""
+    """Return the URL that is probably meant by a word that is not a URL; else an example."""
     if "://" in word:
         return EXAMPLE
-    # pathlib's raises an error for long words.
+    # Path.exists() raises OSError for long words.
     if os.path.exists(word):  # noqa: PTH110
         path = Path(word).resolve()
         return f"{path.as_uri()}{'/' if path.is_dir() else ''}"

@@ -1,4 +1,4 @@
-"""Counts what is not finished of each feed's walk."""
+"""Counts the unfinished requests of each feed's walk."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class UnderWay:
-    """Counts, for each feed, the requests of its walk that wait in the scheduler or are in the engine's hand.
+    """Counts, for each feed, the requests of its walk that are in the scheduler or in progress in the engine.
 
-    The engine has a request in its hand until all that came of it is done: the requests that replace it
-    (redirects, retries) or follow it are in the scheduler, its entries are through the pipelines, and
-    `CommitMiddleware` has the store's answer. So a feed that has none of them is done. Requests that are made
-    without the scheduler (robots.txt, what is fetched ahead) write nothing of a feed, and do not count.
+    A request is in progress until everything that it causes is done: the requests that replace it (redirects,
+    retries) or follow it are in the scheduler, its entries have passed the pipelines, and `CommitMiddleware`
+    has the store's answer. So a feed without requests is done. Requests that are made without the scheduler
+    (robots.txt, prefetched documents) write nothing to the store, and are not counted.
     """
 
     def __init__(self) -> None:
@@ -29,13 +29,13 @@ class UnderWay:
         self._done: list[str] = []
 
     def wait(self, request: Request) -> None:
-        """A request waits in the scheduler."""
+        """Count a request that is in the scheduler."""
         feed = feed_of(request)
         if feed is not None:
             self._counts[feed] += 1
 
     def take(self, request: Request) -> None:
-        """The engine takes a request from the scheduler."""
+        """Note that the engine takes a request from the scheduler."""
         feed = feed_of(request)
         if feed is not None:
             self._in_hand[request] = feed
@@ -43,25 +43,25 @@ class UnderWay:
     def end(self, in_hand: Container[Request]) -> None:
         """Forget the requests that have ended.
 
-        :param in_hand: the requests that are in the engine's hand
+        :param in_hand: the requests that are in progress
         """
         for request in [request for request in self._in_hand if request not in in_hand]:
             self._end(self._in_hand.pop(request))
 
     def done(self, in_hand: Container[Request]) -> list[str]:
-        """The feeds of which nothing is left to do; each once.
+        """Return the feeds that have been done since the last call; each once.
 
-        :param in_hand: the requests that are in the engine's hand
+        :param in_hand: the requests that are in progress
         """
         self.end(in_hand)
-        # More may have been asked of one since then, as captures are.
+        # A feed may have new requests since then: those for captures.
         done = [feed for feed in dict.fromkeys(self._done) if feed not in self._counts]
         self._done = []
         return done
 
     @contextmanager
     def begun(self, feed: str) -> Iterator[None]:
-        """A feed that is not done, whatever becomes of its requests, since more may follow."""
+        """Keep a feed from being done inside a `with` block, in which more requests are made."""
         self._counts[feed] += 1
         try:
             yield

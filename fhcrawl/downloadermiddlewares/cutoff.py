@@ -1,4 +1,4 @@
-"""Fetches a document again that came incomplete, and at last makes do with what came."""
+"""Retries incomplete responses, and finally passes on the incomplete one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class CutOffMiddleware:
     """With DOWNLOAD_FAIL_ON_DATALOSS off, retries like Scrapy's RetryMiddleware (RETRY_TIMES).
 
-    The entries before the cut are worth having, so that the last attempt's response is passed on.
+    The last attempt's response is passed on, because the entries before the cut are useful.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -24,11 +24,11 @@ class CutOffMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Use the crawl's settings."""
+        """Return the middleware of a crawler."""
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        """A request to try again, or the response."""
+        """Return a request to retry an incomplete response, or the response."""
         if "dataloss" not in response.flags or self._crawler.spider is None:
             return response
         again = get_retry_request(request, spider=self._crawler.spider, reason="cut off")

@@ -1,4 +1,4 @@
-"""Takes no more documents while a disk that the crawl writes to is nearly full."""
+"""Refuses requests and responses while a disk that the crawl writes to is nearly full."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ logger = logging.getLogger(__name__)
 
 SETTING = "FHCRAWL_MIN_FREE_DISK"
 FULL = "fhcrawl/disk/full"
-# Of a small disk, this part is enough: many machines have no more than 64 MiB for temporary files.
+# This part of a small disk is enough: many machines have no more than 64 MiB for temporary files.
 ENOUGH = 1 / 4
 MIB = 1024**2
 
 
 class DiskFull(LimitReached):
-    """A request for a document that there may be no room for."""
+    """A request for a document for which there may be no room."""
 
     kind = ReasonKind.DISK_FULL
 
@@ -47,7 +47,7 @@ class DiskFull(LimitReached):
 class Place(NamedTuple):
     """A file or folder that a crawl writes to.
 
-    :param holds: what it holds, for people
+    :param holds: what it holds, for log lines
     """
 
     holds: str
@@ -55,7 +55,7 @@ class Place(NamedTuple):
 
 
 class Room(NamedTuple):
-    """How many octets of a disk are free, and how many have to be."""
+    """How many octets of a disk are free, and how many are needed."""
 
     free: int
     needed: int
@@ -65,8 +65,8 @@ class DiskMiddleware:
     """FHCRAWL_MIN_FREE_DISK: how many octets have to be free on each disk; 0 is off.
 
     The disks are those of a store on SQLite, of exports, of WARC files, and of temporary files. While one of
-    them has less, nothing is asked for, and what comes is not read; documents that are being read are
-    committed. What is left is for a later run, and the exit code is 1.
+    them has less, no requests are sent, and responses are not read; documents that are being read are
+    committed. The rest is left for a later run, and the exit code is 1.
     """
 
     def __init__(self, crawler: Crawler, least: int) -> None:
@@ -86,14 +86,14 @@ class DiskMiddleware:
         return cls(crawler, least)
 
     def process_request(self, request: Request) -> None:
-        """Let a request pass.
+        """Check for room before a request is sent.
 
-        :raises DiskFull: if there may be no room for what it brings
+        :raises DiskFull: if there may be no room for its response
         """
         self._check(request)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Let a response pass; while it was on its way, others may have filled the disk.
+        """Check for room for a response, since others may have filled the disk after the request.
 
         :raises DiskFull: if there may be no room for it
         """
@@ -101,7 +101,7 @@ class DiskMiddleware:
         return response
 
     def _check(self, request: Request) -> None:
-        # Without its robots.txt, all of a host would be allowed.
+        # A robots.txt passes: without it, every URL of the host would be allowed.
         if feed_of(request) is None:
             return
         for place in self._places:
@@ -127,7 +127,7 @@ class DiskMiddleware:
 
     @cached_property
     def _places(self) -> list[Place]:
-        """When the first request is made, all exports are open."""
+        """The places, determined at the first request, when all exports are open."""
         return list(_places(self._crawler))
 
 
@@ -145,15 +145,15 @@ def _places(crawler: Crawler) -> Iterator[Place]:
 
 
 def room_at(path: Path, least: int) -> Room | None:
-    """The room on a path's disk; None if it is not known.
+    """Return the room on the disk of a path; None if it is not known.
 
-    :param path: it may not be there yet
-    :param least: how many octets have to be free; of a small disk, a part of it is enough
+    :param path: a path that need not exist
+    :param least: how many octets have to be free; on a small disk, the part ENOUGH of its size
     """
     for there in (path, *path.parents):
         with suppress(OSError):
             disk = os.statvfs(there)
             size = disk.f_blocks * disk.f_frsize
-            # What is no disk (a file system of a cloud's, say) has no size.
+            # File systems without a disk (a cloud's, for example) have no size.
             return Room(disk.f_bavail * disk.f_frsize, min(least, int(size * ENOUGH))) if size else None
     return None

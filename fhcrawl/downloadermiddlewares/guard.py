@@ -1,4 +1,4 @@
-"""Only what the user asked for is reachable: which URLs may be fetched at all."""
+"""Refuses requests to URLs that links in a feed must not reach."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 
 def allowed_hosts(settings: BaseSettings) -> AllowedHosts:
-    """FHCRAWL_ALLOWED_PRIVATE_HOSTS, read.
+    """Read FHCRAWL_ALLOWED_PRIVATE_HOSTS.
 
-    :raises ArgumentError: if an entry cannot be used
+    :raises ArgumentError: if an entry is invalid
     """
     return AllowedHosts.of(map(str, settings.getlist("FHCRAWL_ALLOWED_PRIVATE_HOSTS")))
 
 
 class GuardMiddleware:
-    """Lets http and https pass, and files only below the folder of a feed that the user gave as a file.
+    """Allows http and https, and files only below the folder of a feed that the user gave as a file.
 
-    A host at a special address must be the very host and port of the feed, and have been at one when that was
-    first read; or it must be listed. What a name stands for is only known when it is connected to:
-    `GuardedDownloadHandler` looks, unless `ANY_ADDRESS` is set here. Redirects and retries come through here
-    again, and so do requests that have come from another machine.
+    A host at a special address must be the host and port of the feed, and have been at a special address when
+    that was first read; or it must be listed. The address of a name is only known at the connection:
+    `GuardedDownloadHandler` checks it, unless `ANY_ADDRESS` is set here. Redirects, retries and requests
+    from another machine pass through here too.
     """
 
     def __init__(self, allowed: AllowedHosts) -> None:
@@ -52,19 +52,19 @@ class GuardMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read the setting.
 
-        :raises ArgumentError: if it cannot be used
+        :raises ArgumentError: if it is invalid
         """
         return cls(allowed_hosts(crawler.settings))
 
     def process_request(self, request: Request) -> None:
-        """Let a request pass.
+        """Check the URL of a request.
 
-        :raises RefusedUrl: if it may not be fetched
+        :raises RefusedUrl: if it must not be fetched
         """
         for key in (ANY_ADDRESS, FIRST_USE, WAS_PUBLIC):
             request.meta.pop(key, None)
         context = find_context(request)
-        # No link makes one: it is in a file that the user gave.
+        # A capture is in a WARC file that the user gave; no link can lead to one.
         if context is not None and context.role is Role.CAPTURE:
             return
         if request.url == UNFETCHABLE_URL:
@@ -95,14 +95,14 @@ class GuardMiddleware:
             raise RefusedUrl(ReasonKind.PRIVATE_ADDRESS, refusal)
 
     def _key(self, request: Request, context: RequestContext | None, where: Origin) -> str | None:
-        """What is set in the meta of a request for a host that the user gave; None for another one."""
+        """Return the key to set in the meta of a request for a host of the user's; None for another host."""
         if context is not None:
             key = _key_of_given(request, context, where)
             if key is not None:
                 self._feeds[where] = key
             return key
-        # RobotsTxtMiddleware asks for a feed's host without saying for which feed. Where a robots.txt is
-        # redirected to is not what the user gave.
+        # RobotsTxtMiddleware's requests do not name the feed. The target of a redirected robots.txt is not a
+        # host that the user gave.
         hops = request.meta.get("redirect_urls", ())
         is_there = all(addresses.origin(hop) == where for hop in hops)
         return self._feeds.get(where) if is_there else None
@@ -120,7 +120,7 @@ def _key_of_given(request: Request, context: RequestContext, where: Origin) -> s
 
 
 def _is_users(request: Request, context: RequestContext) -> bool:
-    """Whether a request is the user's own: neither a link nor a redirect has led to it."""
+    """Return whether the user gave the URL of a request: no link and no redirect led to it."""
     is_link = context.via is not None or context.role in (Role.ARCHIVE, Role.PAGE)
     return not is_link and "redirect_urls" not in request.meta
 

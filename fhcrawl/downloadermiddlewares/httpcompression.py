@@ -1,4 +1,4 @@
-"""Scrapy's HttpCompressionMiddleware, which takes a body whose end is missing or wrong for a whole one."""
+"""Marks compressed bodies whose end is missing or wrong, which Scrapy takes for complete."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
-CHUNK = 65_536  # octets that go into a decompressor, or come out of it, at once
-FIRST_CHUNK = 1024  # of a stream, which may be much shorter than CHUNK
-# Streams that one body may consist of: each takes some microseconds, however little is in it.
+CHUNK = 65_536  # octets of input or output of a decompressor at a time
+FIRST_CHUNK = 1024  # octets of a stream, which may be much shorter than CHUNK
+# Streams that one body may consist of: each takes some microseconds, even if it is empty.
 MOST_STREAMS = 10_000
 GZIP, RAW = zlib.MAX_WBITS | 16, -zlib.MAX_WBITS
 # Files are padded with zeros, and a script that compresses its output may end with an empty line.
@@ -34,19 +34,19 @@ NO_PADDING = re.compile(rb"[^\0 \t\r\n]")
 
 
 class NoEndError(FhcrawlError):
-    """A compressed body does not end as its encoding asks for."""
+    """A compressed body whose end is missing or wrong."""
 
 
 class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
-    """Marks such a body as Scrapy marks one that is shorter than its Content-Length: with `dataloss`."""
+    """Flags a response with an incomplete body `dataloss`, as Scrapy does if Content-Length is larger."""
 
     def process_response(self, request: Request, response: Response, *_: Any) -> Request | Response:
         """Decompress a response.
 
-        :raises TooManyStreams: if its body consists of too many
-        :raises IgnoreRequest: if it is too large when it is decompressed
+        :raises TooManyStreams: if its body consists of too many streams
+        :raises IgnoreRequest: if the decompressed body is too large
         """
-        # It is changed when it is decompressed.
+        # Scrapy removes the header when it decompresses the body.
         encodings = response.headers.getlist("Content-Encoding")
         most = request.meta.get("download_maxsize", self._max_size)
         has_end = is_whole(response.body, encodings, most)
@@ -56,14 +56,14 @@ class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
         return done.replace(flags=[*done.flags, "dataloss"])
 
 
-# Scrapy's functions keep what comes before a fault, and do not say that there is one.
+# Scrapy's functions return the data before a fault, and do not report it.
 def is_whole(body: bytes, encodings: list[bytes], most: int) -> bool:
-    """Whether a compressed body has its end, with the right checksum and length, or is too large anyway.
+    """Return whether a compressed body is complete, with the right checksum and length, or too large.
 
-    :param body: as it came
+    :param body: the body as it was received
     :param encodings: the Content-Encoding headers
-    :param most: how many octets it may be decompressed to; 0 is no limit
-    :raises TooManyStreams: if it consists of too many
+    :param most: how many octets it may have when it is decompressed; 0 is no limit
+    :raises TooManyStreams: if it consists of too many streams
     """
     names = [name.strip().lower() for name in b",".join(encodings).split(b",")]
     try:
@@ -73,7 +73,7 @@ def is_whole(body: bytes, encodings: list[bytes], most: int) -> bool:
                 size += len(piece)
                 if 0 < most < size:
                     return True
-                if names:  # another encoding is to be taken off
+                if names:  # there is another encoding
                     pieces.append(piece)
             body = b"".join(pieces)
     except (NoEndError, zlib.error, brotli.error, zstd.ZstdError):
@@ -109,7 +109,7 @@ def _deflate(body: bytes) -> Iterator[bytes]:
 
 
 def _inflated(stream: Any, body: bytes, position: int) -> Any:
-    """Yield what a stream is decompressed to, and return the position behind it."""
+    """Yield the decompressed pieces of a stream, and return the position after it."""
     size = FIRST_CHUNK
     while not stream.eof:
         piece = body[position : position + size]

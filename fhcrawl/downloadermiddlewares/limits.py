@@ -1,4 +1,4 @@
-"""Ends a walk where the user's limits ask for it; the verdict says so."""
+"""Ends a walk at the user's limits; the verdict reports it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ SECONDS = "FHCRAWL_MAX_SECONDS"
 class LimitsMiddleware:
     """FHCRAWL_MAX_ARCHIVES and FHCRAWL_MAX_PAGES, or a feed's own limit, and FHCRAWL_MAX_SECONDS, in one run.
 
-    0 is no limit. A feed's time begins with its first request; a download that is under way when it is over
-    is ended.
+    0 is no limit. A feed's time begins with its first request; a download that is in progress at its end is
+    aborted.
     """
 
     def __init__(self, limits: dict[Role, int], seconds: int, timeout: float) -> None:
@@ -48,7 +48,7 @@ class LimitsMiddleware:
         return cls(limits, settings.getint(SECONDS), settings.getfloat("DOWNLOAD_TIMEOUT"))
 
     def process_request(self, request: Request) -> None:
-        """Let a request pass.
+        """Check a request against the limits, and shorten its timeout to the time that is left.
 
         :raises LimitReached: if it is beyond a limit
         """
@@ -66,9 +66,9 @@ class LimitsMiddleware:
             raise LimitReached(f"stopped at {_number(limit, role.value)}, as {asks} asks")
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        """Tell a feed whose time is over from a server that does not answer.
+        """Distinguish the end of a feed's time from a server that does not answer.
 
-        :raises LimitReached: if it is over
+        :raises LimitReached: if the feed's time is over
         """
         if self._seconds and isinstance(exception, DownloadTimeoutError):
             self._limit_time(request)
@@ -79,12 +79,12 @@ class LimitsMiddleware:
             raise LimitReached(time_is_over(self._seconds))
         request.meta["download_timeout"] = min(left, request.meta.get("download_timeout", self._timeout))
 
-    # A robots.txt is nobody's, and is waited for by all feeds of its host.
+    # A robots.txt belongs to no feed; all feeds of its host wait for it.
     def _left(self, request: Request) -> float:
         context = find_context(request)
         if context is None:
             return self._seconds
-        # It goes with the walk: another process may have made its first request.
+        # The walk carries the time, since another process may have made its first request.
         walk = context.walk
         begun = self._begun.setdefault(walk.feed, time() if walk.begun is None else walk.begun)
         if begun != walk.begun:
@@ -93,7 +93,7 @@ class LimitsMiddleware:
 
 
 def time_left(request: Request, seconds: int) -> float | None:
-    """How many seconds a request's feed has left; None if its time is not limited.
+    """Return how many seconds a request's feed has left; None if its time is not limited.
 
     :param seconds: FHCRAWL_MAX_SECONDS
     """
@@ -103,7 +103,7 @@ def time_left(request: Request, seconds: int) -> float | None:
 
 
 def time_is_over(seconds: int) -> str:
-    """Why a feed is left, as a sentence without a subject."""
+    """Return why the walk of a feed was stopped, as a sentence without a subject."""
     return f"stopped after {_number(seconds, 'second')}, as {SECONDS} asks"
 
 

@@ -1,4 +1,4 @@
-"""Ends a walk when its feed has brought as many octets as the user allows in one run."""
+"""Ends a walk when the octets downloaded for its feed reach the user's limit for one run."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SETTING = "FHCRAWL_MAX_BYTES"
 
 
 class OctetsMiddleware:
-    """FHCRAWL_MAX_BYTES: how many octets a feed may bring in one run; 0 is no limit.
+    """FHCRAWL_MAX_BYTES: how many octets may be downloaded for a feed in one run; 0 is no limit.
 
-    A response counts with its size as it came or decompressed, or with what its entries have from the
-    document's head (`responses.note_growth`), whichever is larger; redirects, failed attempts and what is
-    fetched ahead count too. Captures do not: they are files of the user's, and are read again in each run.
-    The first document that a walk goes on with is always taken, so that each run gets further.
+    The size of a response is that of its body, compressed or decompressed, or of its entries with what they
+    take from the head (`responses.note_growth`), whichever is larger. Redirects, failed attempts and
+    prefetched documents count too. Captures, which are the user's files and are read in each run, do not. The
+    first document after the subscription document is always fetched, so that each run makes progress.
     """
 
     def __init__(self, most: int) -> None:
@@ -36,7 +36,7 @@ class OctetsMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the setting, and connect to the arrival of responses.
+        """Read the setting, and connect to the signal of responses.
 
         :raises NotConfigured: if there is no limit
         """
@@ -48,30 +48,30 @@ class OctetsMiddleware:
         return middleware
 
     def process_request(self, request: Request) -> None:
-        """Let a request pass.
+        """Check the octets of a request's feed against the limit.
 
-        :raises LimitReached: if its feed has brought enough
+        :raises LimitReached: if the limit is reached
         """
         context = find_context(request)
         if self._count(request, 0) >= self._most and context is not None and context.documents != 1:
             raise LimitReached(f"stopped after {self._most} octets, as {SETTING} asks")
 
     def response_downloaded(self, response: Response, request: Request) -> None:
-        """Count a response as it came, whatever becomes of it."""
+        """Count the octets of a response as it was received."""
         request.meta[RECEIVED] = len(response.body)
         self._count(request, len(response.body))
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Count what a response has grown by when it was decompressed."""
+        """Count the octets by which decompression has enlarged a response."""
         grown = len(response.body) - request.meta.pop(RECEIVED, 0)
         self._count(request, max(grown, 0))
         return response
 
-    # It goes with the walk: another process may have read what was before.
+    # The walk carries the sum, since another process may have read its earlier documents.
     def _count(self, request: Request, octets: int) -> int:
-        """Add to what a feed has brought; returns how many octets that are, 0 if it does not count."""
+        """Add octets to the sum of a feed; return the sum, 0 if the request does not count."""
         context = find_context(request)
-        # A robots.txt is nobody's.
+        # A robots.txt belongs to no feed.
         if context is None or context.role is Role.CAPTURE:
             return 0
         walk = context.walk

@@ -1,4 +1,4 @@
-"""What servers ask for: time between requests (robots.txt), time before the next one (Retry-After)."""
+"""Obeys Crawl-delay (robots.txt) and Retry-After."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ SETTING = "FHCRAWL_MAX_WAIT"
 # RFC 9110, 10.2.3: Retry-After says how long a service is expected to be unavailable (503). RFC 6585, 4: or
 # how long to wait after too many requests (429).
 RETRY_STATUSES = (429, 503)
-# Less than a delay that anybody asks for; a slot without any delay does not wait.
+# Seconds; smaller than any useful delay. A slot without a delay ignores `lastseen`.
 SMALLEST_DELAY = 0.001
 CONTACT = re.compile(r"https?://(?!scrapy\.org)|[^\s@]+@[^\s@]+")
 
 
 class PolitenessMiddleware:
-    """Delays the download slot of a host that asks for time; other hosts go on.
+    """Delays the download slot of a host that asks for time between requests; other hosts are not delayed.
 
-    A host that asks for more than FHCRAWL_MAX_WAIT seconds (0 is no limit) is left alone in this run.
+    A host that asks for more than FHCRAWL_MAX_WAIT seconds (0 is no limit) is sent no requests in this run.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -59,7 +59,7 @@ class PolitenessMiddleware:
         return middleware
 
     def spider_opened(self, spider: Spider) -> None:
-        """Ask for a contact, if there is none and others than this machine are asked."""
+        """Warn if USER_AGENT has no contact, unless all feeds are on this machine."""
         agent = self._crawler.settings["USER_AGENT"] or ""
         if not CONTACT.search(agent) and not _stays_here(spider):
             logger.warning(
@@ -70,9 +70,9 @@ class PolitenessMiddleware:
             )
 
     def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
-        """Take the Crawl-delay of a host. A delay in DOWNLOAD_SLOTS is the user's word, and wins."""
+        """Apply the Crawl-delay of a host, unless the user set a delay for it in DOWNLOAD_SLOTS."""
         settings, host = self._crawler.settings, self._downloader.get_slot_key(request)
-        # As RobotsTxtMiddleware finds it.
+        # The user agent as in RobotsTxtMiddleware.
         own = settings["ROBOTSTXT_USER_AGENT"] or request.headers.get("User-Agent")
         delay = min(robotparser.crawl_delay(own or settings["USER_AGENT"]) or 0.0, LONGEST)
         if "delay" in settings.getdict("DOWNLOAD_SLOTS").get(host, {}) or not delay > 0:
@@ -87,23 +87,23 @@ class PolitenessMiddleware:
             slot.delay, slot.jitter = max(slot.delay, delay), 0.0
 
     def response_downloaded(self, request: Request) -> None:
-        """Keep AutoThrottle above the Crawl-delay."""
+        """Raise the delay that AutoThrottle has set to the Crawl-delay."""
         host, slot = self._slot(request)
         if slot is not None and host in self._delays:
             slot.delay = max(slot.delay, self._delays[host])
 
     def process_request(self, request: Request) -> None:
-        """Let a request pass.
+        """Check whether the host of a request may be sent requests.
 
-        :raises LimitReached: if its host asks for more time than the user has
+        :raises LimitReached: if it asks for more than FHCRAWL_MAX_WAIT
         """
-        # The key of a slot that is waited in already, or the host's.
+        # The key of the slot that the request was already in, or the host.
         self._check(self._downloader.get_slot_key(request))
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Let the host wait as long as it asks for.
+        """Delay the host's next request by the Retry-After of a response.
 
-        :raises LimitReached: if that is longer than the user has
+        :raises LimitReached: if that is more than FHCRAWL_MAX_WAIT
         """
         if response.status in RETRY_STATUSES and (wait := retry_after(response)) > 0:
             host, slot = self._slot(request)
@@ -135,8 +135,8 @@ class PolitenessMiddleware:
 
 
 def _stays_here(spider: Spider) -> bool:
-    """Whether all feeds are this machine's own."""
+    """Return whether all feeds are on this machine."""
     try:
         return hasattr(spider, "feeds") and all(map(is_of_this_machine, spider.feeds))
-    except StoreError:  # the spider says why
+    except StoreError:  # the spider logs it
         return False

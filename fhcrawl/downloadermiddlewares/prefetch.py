@@ -1,4 +1,4 @@
-"""Fetches the documents that a chain will probably ask for, while it is busy with those before them."""
+"""Prefetches the documents of a chain whose URLs can be predicted."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ AGAIN = ("retry_times", "redirect_times")
 OF_THE_DOWNLOAD = ("download_slot", "download_latency", RECEIVED)
 REDIRECTS = (301, 302, 303, 307, 308)
 ERRORS = 400
-# The latest URLs that a chain is learnt from; its first one is kept too.
+# How many of the latest URLs the predictions use; the first URL is used too.
 LEARNT_FROM = 13
-# Of a chain's documents, as many are fetched ahead as its host is asked for at a time, and these.
+# A chain has so many prefetched documents more than its host's concurrency.
 AT_HAND = 3
 
 
 class Fetched(FhcrawlError, IgnoreRequest):  # noqa: N818
-    """Carries the response of an ahead-request past the middlewares that are for the one who asks."""
+    """Carries the response of a prefetched request past the middlewares that process the walk's responses."""
 
     def __init__(self, response: Response) -> None:
         super().__init__("fetched ahead")
@@ -44,11 +44,11 @@ class Fetched(FhcrawlError, IgnoreRequest):  # noqa: N818
 
 
 class PrefetchedRequest:
-    """A request that nobody has asked for yet.
+    """A request for a document that the walk has not requested yet.
 
-    :param task: gives its response, or None if that cannot be used
+    :param task: returns its response, or None if that cannot be used
     :param is_sent: it has passed the middlewares before this one
-    :param is_wanted: it may still be asked for
+    :param is_wanted: the walk may still request the document
     """
 
     task: asyncio.Task[Response | None]
@@ -60,19 +60,19 @@ class PrefetchedRequest:
 
     @property
     def size(self) -> int:
-        """Of what has come of it so far, in octets."""
+        """The size of its response in octets; 0 until that is complete."""
         response = self.task.result() if self.task.done() else None
         return 0 if response is None else len(response.body)
 
 
 class Chain:
-    """What a feed's walk has asked for, and what is fetched ahead of it.
+    """The requests of a feed's walk, and the requests that are prefetched for it.
 
-    :param last: the latest document that was asked for
-    :param predicted: what will probably be asked for after that
-    :param held: what is fetched ahead, by URL, the nearest first
-    :param missed: how many of them nobody asked for
-    :param scheduled: URL of the latest document that is to be asked for
+    :param last: the latest request of the walk
+    :param predicted: the URLs that the walk will probably request next
+    :param held: prefetched requests, by URL, in the order of the chain
+    :param missed: how many prefetched requests the walk did not use
+    :param scheduled: URL of the latest document in the scheduler
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Chain:
         self.scheduled = ""
 
     def ask(self, request: Request, most: int) -> None:
-        """Learn from a request."""
+        """Predict the next URLs from a request of the walk."""
         self.last = request
         self.scheduled = context_of(request).requested_url
         self.seen.append(request.url)
@@ -92,7 +92,7 @@ class Chain:
         self.predicted = archive_urls.ahead(self.seen, most - self.missed)
 
     def discard_before(self, url: str) -> list[PrefetchedRequest]:
-        """Take out what a walk that asks for a URL has passed by: all, if it leads elsewhere."""
+        """Remove and return the requests before a URL that the walk requests; all, if it is not held."""
         passed = list(self.held)
         if url in self.held:
             passed = passed[: passed.index(url)]
@@ -100,16 +100,16 @@ class Chain:
 
 
 class PrefetchMiddleware:
-    """FHCRAWL_PREFETCH: so many documents are fetched ahead of each chain, at most; 0 is off.
+    """FHCRAWL_PREFETCH: how many documents are prefetched for each chain, at most; 0 is off.
 
-    Nor are more ahead than can be on their way to the chain's host at a time, and a few that are there: these
-    are read while the walk comes to them. More of those would save nothing.
+    The number is also limited to the concurrency of the chain's host and AT_HAND more, which are parsed until
+    the walk requests them. More would save no time.
 
     A chain is a linked list, but its URLs nearly always follow a pattern. When two predictions in a row
-    have come true, the next documents are fetched ahead, by requests that go through all middlewares and
-    the host's slot. A response is used when the walk asks for that very URL, with the same headers, as if
-    it had come from the net just then. It is the only one that knows: redirects and failures happen to
-    the one who asks. It has to stand behind the middlewares that complete or refuse a request.
+    were right, the next documents are prefetched, by requests that pass all middlewares and the host's slot.
+    A response is used when the walk requests that URL, with the same headers, as if it had just been
+    downloaded. No other component knows: the walk's request gets the redirects and failures. The middleware
+    has to come after those that complete or refuse a request.
     """
 
     def __init__(self, crawler: Crawler, most: int) -> None:
@@ -123,7 +123,7 @@ class PrefetchMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the settings, and connect to the signals that tell where a chain ends."""
+        """Read the settings, and connect to the signals that show where a chain ends."""
         most = crawler.settings.getint("FHCRAWL_PREFETCH")
         if not most:
             raise NotConfigured
@@ -137,7 +137,7 @@ class PrefetchMiddleware:
         return middleware
 
     async def process_request(self, request: Request) -> Response | None:
-        """The response that was fetched ahead, if there is one."""
+        """Return the prefetched response for a request, if there is one."""
         if AHEAD in request.meta:
             _send(request.meta[AHEAD])
             return None
@@ -148,12 +148,12 @@ class PrefetchMiddleware:
             self._miss(chain, passed)
         ahead = chain.held.pop(request.url, None)
         chain.ask(request, self._most)
-        # Not before this request is in its host's slot: it comes first.
+        # Later, so that this request is the first in its host's slot.
         asyncio.get_running_loop().call_soon(self._fetch_more, chain)
         return None if ahead is None else await self._use(chain, ahead, request)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Take what was fetched ahead out of the way; errors pass, so that all may learn from them.
+        """Take a prefetched response; errors pass, so that the other middlewares see them.
 
         :raises Fetched: with the response
         """
@@ -162,7 +162,7 @@ class PrefetchMiddleware:
         return response
 
     async def _use(self, chain: Chain, ahead: PrefetchedRequest, request: Request) -> Response | None:
-        # Not waited for if it is known to be another one already: its headers are complete when it is sent.
+        # Do not wait for a request that is known to differ: its headers are complete when it is sent.
         response = await ahead.task if not ahead.is_sent or _is_same(request, ahead.request) else None
         if response is None or not _is_same(request, ahead.request):
             self._miss(chain, ahead)
@@ -192,7 +192,7 @@ class PrefetchMiddleware:
     def _count(self, outcome: str) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/prefetch/{outcome}")
 
-    # -- ahead ---------------------------------------------------------------------------------------
+    # -- prefetching ---------------------------------------------------------------------------------
 
     def _fetch_more(self, chain: Chain) -> None:
         wanted = [(distance, url) for distance, url in enumerate(chain.predicted, 1) if url not in chain.held]
@@ -205,7 +205,7 @@ class PrefetchMiddleware:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _task: self._fetch_more(chain))
-        # The next one when this one is on its way, and counts.
+        # Fetch the next one when this one is in the slot, and is counted.
         asyncio.get_running_loop().call_soon(self._fetch_more, chain)
 
     async def _fetch(self, request: Request) -> Response | None:
@@ -216,7 +216,7 @@ class PrefetchMiddleware:
                 await engine.download_async(request)
             except Fetched as fetched:
                 return fetched.response if _is_usable(fetched.response) else None
-            except Exception:  # noqa: BLE001, S110 - whatever it is happens to the one who asks, or to nobody
+            except Exception:  # noqa: BLE001, S110 - the walk's own request gets any error
                 pass
         return None
 
@@ -234,8 +234,8 @@ class PrefetchMiddleware:
             return False
         return self._has_slot_room(key, slot)
 
-    # One may wait for its turn, so that the host is never idle; more would only be in the way of those that
-    # are asked for, and be sent when the chain has long ended.
+    # One may wait in the slot, so that the host is never idle; more would delay the walk's requests, or be
+    # sent after the end of the chain.
     def _has_slot_room(self, key: str, slot: Slot) -> bool:
         on_the_way = sum(
             not ahead.task.done() and ahead.request not in slot.active and self._slot_key(ahead) == key
@@ -250,26 +250,26 @@ class PrefetchMiddleware:
     # -- the end -------------------------------------------------------------------------------------
 
     def request_scheduled(self, request: Request) -> None:
-        """Note what a chain will ask for."""
+        """Note the URL of the walk's next request."""
         context = find_context(request)
         chain = None if context is None else self._chains.get(context.walk.feed)
         if context is not None and chain is not None:
             chain.scheduled = context.requested_url
 
     def document_done(self, result: DocumentResult) -> None:
-        """Throw away what is fetched ahead, if no document is asked for behind this one."""
+        """Discard the prefetched requests of a feed if the walk requests no document after this one."""
         feed = result.fetch.feed
         chain = self._chains.get(feed)
         if chain is not None and chain.scheduled == result.fetch.requested_url:
             self._forget(feed)
 
     def spider_error(self, response: Response | None) -> None:
-        """Throw away what is fetched ahead of a document that could not be read."""
+        """Discard the prefetched requests of a feed with a document that could not be parsed."""
         if response is not None and response.request is not None:
             self._forget(feed_of(response))
 
     async def spider_closed(self) -> None:
-        """Throw everything away."""
+        """Discard all prefetched requests."""
         for feed in list(self._chains):
             self._forget(feed)
         await asyncio.gather(*self._tasks)
@@ -282,8 +282,8 @@ class PrefetchMiddleware:
                 self._miss(chain, ahead)
 
 
-# Entries move on to later pages while pages are read. One that comes before the page in front of it, which
-# may have to be asked for again, lacks what has moved on to it since.
+# Not pages, since entries move to later pages while pages are read. A page that is fetched before the page
+# that links to it, which may be retried, would lack the entries that have moved since.
 def _is_predictable(request: Request) -> bool:
     context = find_context(request)
     return context is not None and context.role is Role.ARCHIVE
@@ -296,7 +296,7 @@ def _is_usable(response: Response) -> bool:
 
 
 def _is_same(one: Request, other: Request) -> bool:
-    """Whether two requests for one URL ask for the same."""
+    """Return whether two requests for one URL are equivalent."""
     return (one.method, one.body, one.headers, one.meta.get("proxy")) == (
         other.method,
         other.body,
@@ -306,14 +306,14 @@ def _is_same(one: Request, other: Request) -> bool:
 
 
 def _send(ahead: PrefetchedRequest) -> None:
-    """:raises IgnoreRequest: if it has become needless on its way"""
+    """Mark a request as sent; raise IgnoreRequest if the walk does not need it any more."""
     if not ahead.is_wanted:
         raise IgnoreRequest("nobody will ask for it any more")
     ahead.is_sent = True
 
 
 def _ahead_of(request: Request, url: str, distance: int) -> PrefetchedRequest:
-    """The request that a walk would make some documents behind another; it fails quietly, and once."""
+    """Return the request that a walk would make `distance` documents later, without retries and callbacks."""
     context = context_of(request)
     ahead = PrefetchedRequest(
         with_context(

@@ -1,4 +1,4 @@
-"""Redirects, without a Referer, without what is meant for one host alone, and in the turn of the new host."""
+"""Follows redirects without a Referer and a host's own headers, in the download slot of the new host."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 
 
 class RedirectMiddleware(redirect.RedirectMiddleware):
-    """Scrapy's, which without RefererMiddleware would warn that it sends no Referer.
+    """Sends no Referer, without Scrapy's warning that RefererMiddleware is missing.
 
-    A feed's own headers stay with its host, like Authorization; credentials in the new URL are dropped.
+    A feed's own headers are sent only to its host, like Authorization; credentials in the URL are dropped.
     """
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Without the signal that looks for RefererMiddleware."""
+        """Return the middleware without connecting to the signal that looks for RefererMiddleware."""
         middleware = cls(crawler.settings)
         middleware.crawler = crawler
         return middleware
 
     def handle_referer(self, request: Request, response: Response) -> None:
-        """Send none: a feed's server need not know by which document we came."""
+        """Remove the Referer: a server need not know which document led to it."""
         request.headers.pop("Referer", None)
-        # With the slot of the host that it comes from, it would not take its turn at the one that it goes to.
+        # With the slot of the old host, the request would not be delayed in that of the new host.
         request.meta.pop("download_slot", None)
 
     def process_response(  # type: ignore[override]  # Scrapy's still takes a spider
         self, request: Request, response: Response
     ) -> Request | Response:
-        """The request for the new place, or the response."""
+        """Return the request for the redirect's target, or the response."""
         location = response.headers.get("Location")
         if location is not None:
             response.headers["Location"] = without_credentials(location.decode("latin-1")).encode("latin-1")

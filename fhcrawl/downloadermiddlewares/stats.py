@@ -1,4 +1,4 @@
-"""Scrapy's stats of downloads, with prefetching."""
+"""Scrapy's stats of downloads, corrected for prefetching."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class DownloaderStats(stats.DownloaderStats):
-    """Scrapy's, which would count a prefetched response when it comes, and again when it is asked for."""
+    """Counts a prefetched response once: Scrapy's would count it again when the walk requests it."""
 
-    def process_response(  # type: ignore[override]  # Scrapy's has an argument that nobody may pass
+    def process_response(  # type: ignore[override]  # Scrapy's still takes a spider
         self, request: Request, response: Response
     ) -> Request | Response:
-        """Count a response that comes from the net."""
+        """Count a response unless it was prefetched, and counted then."""
         return response if PREFETCHED in response.flags else super().process_response(request, response)

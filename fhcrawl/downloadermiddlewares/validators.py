@@ -1,4 +1,4 @@
-"""Asks for a subscription document only if it has changed, at the URL where it was read."""
+"""Makes requests for subscription documents conditional, at the URL where they were read."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ logger = logging.getLogger(__name__)
 
 
 class ValidatorsMiddleware:
-    """Sends ETag and Last-Modified back to the URL whose response brought them, and to no other one.
+    """Sends ETag and Last-Modified only to the URL whose response had them.
 
-    A request that has them may be redirected, and one that has none may be redirected to that URL.
+    It runs for each redirect: from that URL, which removes them, and to that URL, which adds them.
     """
 
     def process_request(self, request: Request) -> None:
-        """Make a request for a subscription document conditional, or not."""
+        """Add the validators to a request for a subscription document, or remove them."""
         context = find_context(request)
         if context is None or context.last_reading is None:
             return
@@ -33,7 +33,7 @@ class ValidatorsMiddleware:
         request.headers.update(responses.conditions(request))
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        """The response; or, if only the charset has changed, a request for the whole document."""
+        """Return the response; for a 304 that names another charset, return an unconditional request."""
         if response.status != responses.NOT_MODIFIED or not responses.conditions(request):
             return response
         context = context_of(request)

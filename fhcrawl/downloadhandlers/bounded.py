@@ -1,4 +1,4 @@
-"""Scrapy's download handler, with bounds for what comes before the body, and for idle connections."""
+"""Scrapy's download handler, with limits for headers, content codings, and idle connections."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
-# DOWNLOAD_MAXSIZE is for bodies, and Twisted bounds only the length of a line, of which it says that the
-# connection was closed. Servers send some KB; what comes of the body with the last of the headers counts too
-# (Twisted reads 64 KiB at a time).
+# Octets. DOWNLOAD_MAXSIZE is for bodies; Twisted limits only the length of a line, and reports a longer one
+# as a closed connection. Servers send some KB; octets of the body that are read together with the last header
+# count too (Twisted reads 64 KiB at a time).
 LONGEST_HEADERS = 128 * 1024
-# One after the other, each up to DOWNLOAD_MAXSIZE.
+# Content codings of one body; they are decoded one after the other, each up to DOWNLOAD_MAXSIZE.
 MOST_ENCODINGS = 3
-# Twisted keeps each for 240 seconds. With many hosts, a process that may have 1024 files open, as is usual,
-# could open no more connections, nor its store.
+# Idle connections, which Twisted keeps for 240 seconds. With many hosts, a process that may have 1024 files
+# open, as is usual, could open no more connections, nor its store.
 MOST_IDLE = 250
-# Of the files that a process may have open: idle connections, and all else.
+# The number of files that a process may have open is divided by this; idle connections may use one share.
 SHARES = 4
 
 
 class BoundedDownloadHandler(HTTP11DownloadHandler):
-    """Gives up a response with endless headers, or with a body that is compressed again and again."""
+    """Aborts a response with too many octets of headers, or with too many content codings."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -49,9 +49,9 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
         self._pool._factory = BoundedFactory
 
     async def download_request(self, request: Request) -> Response:
-        """Download.
+        """Download a request.
 
-        :raises HeadersTooLarge: if the headers are too much
+        :raises HeadersTooLarge: if the response has too many octets of headers, or too many content codings
         """
         try:
             response = await super().download_request(request)
@@ -69,13 +69,13 @@ def _check_encodings(response: Response) -> None:
     number = encodings.count(b",") + 1
     if number > MOST_ENCODINGS:
         raise HeadersTooLarge(f"is compressed {number} times over")
-    # One that nobody knows is none. For Scrapy it is text, even if its octets are none.
+    # Scrapy ignores unknown codings, but decodes the header as UTF-8, and encodes text as UTF-8.
     if not encodings.isascii():
         response.headers["Content-Encoding"] = encodings.decode("latin-1")
 
 
 class BoundedPool(HTTPConnectionPool):
-    """Keeps `MOST_IDLE` connections, with the process's other pools; the one put back first is closed."""
+    """Keeps at most `MOST_IDLE` idle connections in all pools of the process, and closes the oldest one."""
 
     _put_back: ClassVar[dict[Any, tuple[BoundedPool, Any]]] = {}
 
@@ -90,27 +90,27 @@ class BoundedPool(HTTPConnectionPool):
             pool._close(where, oldest)
 
     def _close(self, key: Any, connection: Any) -> None:
-        # Else it is in use, or closed already.
+        # Otherwise, it is in use, or closed already.
         if connection in self._timeouts:
             self._timeouts[connection].cancel()
             self._removeConnection(key, connection)  # type: ignore[no-untyped-call]
 
 
 class BoundedFactory(_LenientHTTP11ClientFactory):
-    """Makes the protocol of a connection."""
+    """Makes the `BoundedProtocol` of a connection."""
 
     def buildProtocol(self, addr: Any) -> BoundedProtocol:  # noqa: N802
-        """A protocol that counts."""
+        """Return a protocol that limits the headers."""
         return BoundedProtocol(self._quiescentCallback)  # type: ignore[no-untyped-call]
 
 
 class BoundedProtocol(_LenientHTTP11ClientProtocol):
-    """Counts what comes before a body."""
+    """Counts the octets of the headers of each response."""
 
     _received = 0
 
     def request(self, request: Any) -> Deferred[Any]:
-        """Send a request."""
+        """Send a request, and start to count."""
         self._received = 0
         response = super().request(request)
         if self._parser is not None:
@@ -118,7 +118,7 @@ class BoundedProtocol(_LenientHTTP11ClientProtocol):
         return response
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
-        """Give up when it is too much."""
+        """Process received octets, or abort the response if its headers are too large."""
         if self._parser is not None and self._parser.state in (STATUS, HEADER):
             self._received += len(data)
             if self._received > LONGEST_HEADERS:

@@ -1,4 +1,4 @@
-"""Folders as lists of the files below them (`file:` URLs)."""
+"""A download handler for `file:` URLs: files, folders, and records of WARC files."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 
 class FolderDownloadHandler(FileDownloadHandler):
-    """Scrapy's, which can list folders and read WARC files, and obeys DOWNLOAD_MAXSIZE."""
+    """Reads files, lists folders, and reads records of WARC files; obeys DOWNLOAD_MAXSIZE."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._limit = crawler.settings.getint("DOWNLOAD_MAXSIZE")
 
     async def download_request(self, request: Request) -> Response:
-        """The bytes of a file, or a list of the files below a folder (`text/uri-list`, RFC 2483, 5).
+        """Return the bytes of a file, or a list of the files below a folder (`text/uri-list`, RFC 2483, 5).
 
-        Of a WARC file, what was captured in the record whose offset is the URL's fragment.
+        For a capture, return the response in the WARC record whose offset is the URL's fragment.
 
         :raises DownloadCancelledError: if the file is too large
         :raises FhcrawlError: if there is no such record
-        :raises OSError: if it cannot be read
+        :raises OSError: if the file cannot be read
         """
         context = find_context(request)
         if context is not None and context.role is Role.CAPTURE:
@@ -55,7 +55,7 @@ class FolderDownloadHandler(FileDownloadHandler):
         return captures.response(place, url, self._limit)
 
     def _look(self, path: Path) -> bytes | None:
-        """What is below a folder; None for a file that may be read."""
+        """Return the list of the files below a folder; None for a file that is not too large."""
         if path.is_dir():
             return "".join(f"{url}\r\n" for url in sorted(_files(path), reverse=True)).encode("ascii")
         if self._limit and path.stat().st_size > self._limit:
@@ -64,10 +64,10 @@ class FolderDownloadHandler(FileDownloadHandler):
 
 
 def _files(folder: Path) -> Iterator[str]:
-    """The URLs of the files below a folder, with what tells a file from what it was before as fragments.
+    """Yield the URLs of the files below a folder; the fragments, time and size, change when a file changes.
 
-    Hidden files and folders, and links to folders, are left out. Folders that cannot be read are in: they
-    are not what is missing, but say that something is.
+    Hidden files and folders, and links to folders, are left out. Folders that cannot be read are included, so
+    that reading them fails and is reported.
     """
     unread: list[OSError] = []
     for parent, names, files in os.walk(folder, onerror=unread.append):
@@ -82,7 +82,7 @@ def _files(folder: Path) -> Iterator[str]:
 
 
 def _url(path: Path) -> str | None:
-    """The URL of a file; None if it is something else, which might never end."""
+    """Return the URL of a regular file; None for anything else (a pipe, say), which might be endless."""
     url = path.absolute().as_uri()
     try:
         found = path.stat()

@@ -1,4 +1,4 @@
-"""Looks at the address that is connected to: a name can stand for any, and a moment later for another."""
+"""Checks the addresses of connections: a name can resolve to any address, and to another one later."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ BEFORE = (
 
 
 class GuardedDownloadHandler(BaseDownloadHandler):
-    """Scrapy's handler for http and https, twice: for requests that may go to any address, and for others.
+    """Has two handlers for http and https: one for requests that may go to any address, one for others.
 
-    They share no connections: one to a feed's own host must not carry another feed's request. With a proxy,
-    which the user has chosen, it is the proxy that looks names up.
+    The two share no connections: a connection to a feed's own host must not carry another feed's request.
+    Requests with a proxy, which the user has configured, are not checked: the proxy resolves names.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -51,9 +51,9 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         self._checked = CheckedDownloadHandler(crawler, self._allowed)
 
     async def download_request(self, request: Request) -> Response:
-        """Download.
+        """Download a request.
 
-        :raises RefusedUrl: if the host is at a special address
+        :raises RefusedUrl: if the host is at a special address that is not allowed
         """
         if request.meta.get(ANY_ADDRESS) or request.meta.get("proxy"):
             return await self._anywhere.download_request(request)
@@ -64,7 +64,7 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         if request.meta.get(FIRST_USE):
             return await self._use_first(request, canonical(host), any(map(is_special, found)))
         try:
-            # A name that is known to lead astray is not even connected to.
+            # Do not connect to a name with a special address at all.
             for address in found:
                 check(self._allowed, address, port)
             return await self._checked.download_request(request)
@@ -74,13 +74,13 @@ class GuardedDownloadHandler(BaseDownloadHandler):
             raise RefusedUrl(error.kind, f"{error}, {BEFORE.format(host)}") from error
 
     async def _use_first(self, request: Request, host: str, has_special: bool) -> Response:
-        """Download from a host that the user gave, and note for all requests to come what addresses it has.
+        """Download from a host that the user gave, and note the kind of its addresses for later requests.
 
-        :param has_special: some of them are special
+        :param has_special: some of its addresses are special
         """
         handler = self._anywhere if has_special else self._checked
         response = await handler.download_request(request)
-        # A robots.txt is no feed's.
+        # A robots.txt belongs to no feed.
         if (context := find_context(request)) is not None:
             special_hosts = {**context.walk.special_hosts, host: has_special}
             set_walk(request, replace(context.walk, special_hosts=special_hosts))
@@ -93,7 +93,7 @@ class GuardedDownloadHandler(BaseDownloadHandler):
 
 
 class CheckedDownloadHandler(BoundedDownloadHandler):
-    """Gives up a connection to a special address before a byte is sent: names may be looked up again."""
+    """Closes a connection to a special address before anything is sent, since names are resolved again."""
 
     def __init__(self, crawler: Crawler, allowed: AllowedHosts) -> None:
         super().__init__(crawler)
@@ -101,20 +101,20 @@ class CheckedDownloadHandler(BoundedDownloadHandler):
 
 
 class CheckedFactory(BoundedFactory):
-    """Makes the protocol of a connection, if the other end may be talked to."""
+    """Makes the protocol of a connection after checking the address of the peer."""
 
     def __init__(self, allowed: AllowedHosts, *args: Any) -> None:
         super().__init__(*args)  # type: ignore[no-untyped-call]
         self._allowed = allowed
 
     def buildProtocol(self, addr: Any) -> Any:  # noqa: N802
-        """:raises RefusedUrl: if it may not"""
+        """Return a protocol; raise RefusedUrl if the address of the peer is not allowed."""
         check(self._allowed, addr.host, addr.port)
         return super().buildProtocol(addr)
 
 
 def is_special(host: str) -> bool:
-    """Whether the address of a connection is special."""
+    """Return whether an IP address is special."""
     return special(_address(host)) is not None
 
 
@@ -123,9 +123,9 @@ def _address(host: str) -> Address:
 
 
 def check(allowed: AllowedHosts, host: str, port: int) -> None:
-    """Look at the address of a connection.
+    """Check the address of a connection.
 
-    :raises RefusedUrl: if it may not be used
+    :raises RefusedUrl: if it is not allowed
     """
     refusal = allowed.refusal(_address(host), port)
     if refusal is not None:
@@ -133,11 +133,11 @@ def check(allowed: AllowedHosts, host: str, port: int) -> None:
 
 
 async def look_up(host: str, port: int, timeout: float) -> list[str]:
-    """The addresses of a host, from the resolver that connections use.
+    """Return the addresses of a host, from the resolver that connections use.
 
     :param timeout: in seconds
     :raises CannotResolveHostError: if there are none
-    :raises DownloadTimeoutError: if it takes too long
+    :raises DownloadTimeoutError: if the resolver does not answer in time
     """
     from twisted.internet import reactor
 
@@ -154,19 +154,19 @@ async def look_up(host: str, port: int, timeout: float) -> list[str]:
 
 @implementer(IResolutionReceiver)
 class Addresses:
-    """Collects what a resolver finds."""
+    """Collects the addresses that a resolver finds."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
         self.complete: Deferred[None] = Deferred()
 
     def resolutionBegan(self, resolutionInProgress: IHostResolution) -> None:  # noqa: N802, N803
-        """Nothing to do."""
+        """Do nothing; the interface requires this method."""
 
     def addressResolved(self, address: IAddress) -> None:  # noqa: N802
-        """One more."""
+        """Add an address."""
         self.found.append(address.host)
 
     def resolutionComplete(self) -> None:  # noqa: N802
-        """There are no more."""
+        """Note that there are no more addresses."""
         self.complete.callback(None)

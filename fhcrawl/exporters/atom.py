@@ -12,12 +12,14 @@ from fhcrawl.documents.formats import atom
 from fhcrawl.documents.formats.atom import ENTRY, PLACEHOLDER
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, XHTML
-from fhcrawl.exporters.entries import EntryFormat, leaf, verbatim
+from fhcrawl.exporters.documents import PREFIXES, DocumentFormat, extensions
+from fhcrawl.exporters.entries import EntryFormat, cleaned, leaf, verbatim
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents import Entry
+    from fhcrawl.exporters.documents import Head
     from fhcrawl.exporters.entries import Fields
 
 # RFC 4287, 3.3, with RFC 3339, 5.6.
@@ -103,6 +105,20 @@ def _author(name: str) -> _Element:
     return author
 
 
+# RFC 4287, 4.1.1: a feed has an author unless all of its entries have. This author has an empty name, because
+# it is not known and would apply to entries without an author.
+def _head(head: Head) -> list[_Element]:
+    author = leaf(f"{ATOM}author")
+    author.append(leaf(f"{ATOM}name"))
+    return [
+        leaf(f"{ATOM}id", cleaned(head.feed)),
+        leaf(f"{ATOM}title", cleaned(head.title)),
+        leaf(f"{ATOM}updated", head.updated),
+        author,
+        *extensions(head),
+    ]
+
+
 Build = dict[str, Callable[[Any, "Fields"], "_Element"]]
 
 TAGS = {"authors": "author", "categories": "category", "content_type": "content"}
@@ -125,4 +141,11 @@ ONE_FOR_EACH: dict[str, Callable[[Any], _Element]] = {
         length=None if file["length"] is None else str(file["length"]),
     ),
 }
-FORM = EntryFormat(ENTRY, read, ELEMENTS, ONE_FOR_EACH, says, atom.FIELDS, adopt, complete)
+FORMAT = DocumentFormat(
+    "atom",
+    EntryFormat(ENTRY, read, ELEMENTS, ONE_FOR_EACH, says, atom.FIELDS, adopt, complete),
+    ((f"{ATOM}feed", {}),),
+    {None: ATOM[1:-1], **PREFIXES},  # type: ignore[dict-item]
+    _head,
+    f"{ATOM}id",
+)

@@ -10,7 +10,6 @@ from lxml import etree
 from fhcrawl.documents.formats import atom as atom_reader
 from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml.elements import ATOM, FH
-from fhcrawl.exporters import atom, rss
 from fhcrawl.exporters.entries import cleaned, leaf
 
 if TYPE_CHECKING:
@@ -139,53 +138,7 @@ def link(rel: str, href: str) -> _Element:
     return leaf(f"{ATOM}link", rel=rel, href=href)
 
 
-def _extensions(head: Head) -> list[_Element]:
+def extensions(head: Head) -> list[_Element]:
+    """Return the links and RFC 5005's elements of a head section."""
     marks = [etree.Element(f"{FH}{name}", nsmap={"fh": FH[1:-1]}) for name in head.marks]
     return [*(link(rel, href) for rel, href in head.links), *marks]
-
-
-# RFC 4287, 4.1.1: a feed has an author unless all of its entries have. This author has an empty name, because
-# it is not known and would apply to entries without an author.
-def _atom_head(head: Head) -> list[_Element]:
-    author = leaf(f"{ATOM}author")
-    author.append(leaf(f"{ATOM}name"))
-    return [
-        leaf(f"{ATOM}id", cleaned(head.feed)),
-        leaf(f"{ATOM}title", cleaned(head.title)),
-        leaf(f"{ATOM}updated", head.updated),
-        author,
-        *_extensions(head),
-    ]
-
-
-# RSS 2.0: a channel has a title, a link and a description. lastBuildDate has no fractions; atom:updated may.
-def _rss_head(head: Head) -> list[_Element]:
-    built = rss.mail_time(f"{head.updated[:19]}Z")
-    return [
-        leaf("title", cleaned(head.title)),
-        leaf("link", cleaned(head.feed)),
-        leaf("description"),
-        *([leaf("lastBuildDate", built)] if built else []),
-        leaf(f"{ATOM}updated", head.updated),
-        *_extensions(head),
-    ]
-
-
-FORMATS = {
-    "atom": DocumentFormat(
-        "atom",
-        atom.FORM,
-        ((f"{ATOM}feed", {}),),
-        {None: ATOM[1:-1], **PREFIXES},  # type: ignore[dict-item]
-        _atom_head,
-        f"{ATOM}id",
-    ),
-    "rss": DocumentFormat(
-        "rss",
-        rss.FORM,
-        (("rss", {"version": "2.0"}), ("channel", {})),
-        {**rss.PREFIXES, **PREFIXES},
-        _rss_head,
-        "link",
-    ),
-}

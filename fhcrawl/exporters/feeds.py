@@ -1,35 +1,42 @@
-"""Writes a feed of the store as a feed: as a complete document, or as an archive set."""
+"""Writes feeds of the store as documents: the formats, a complete document, an archive set."""
 
 from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from fhcrawl.exporters import archives, documents, entries, gaps
+from fhcrawl.exporters import archives, atom, documents, entries, gaps, opml, rss
 from fhcrawl.exporters.documents import Head
-from fhcrawl.exporters.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from lxml.etree import _Element
 
     from fhcrawl.exporters.documents import DocumentFormat
+    from fhcrawl.exporters.selection import Wanted
     from fhcrawl.store import Feed, Store
 
 
-class Wanted(NamedTuple):
-    """The parts of a feed to write.
+class OtherFormat(NamedTuple):
+    """A format that is not a feed in XML.
 
-    :param gaps: write a pseudo-entry for each reason of its verdict
-    :param tombstones: write a tombstone for each deleted entry
-    :param all_feeds: all feeds in the store are written
+    :param write: writes a document of feeds of the store; returns the number of its entries, or feeds
+    :param has_entries: the document has the entries of one feed; otherwise, it is a list of feeds
     """
 
-    chosen: Selection = Selection()
-    gaps: bool = False
-    tombstones: bool = False
-    all_feeds: bool = False
+    write: Callable[[IO[bytes], Store, Sequence[Feed], Wanted], int]
+    has_entries: bool
+
+
+# A line for each format, by its name in `scrapy export`.
+XML_FORMATS = {
+    "atom": atom.FORMAT,
+    "rss": rss.FORMAT,
+}
+OTHER_FORMATS = {
+    "opml": OtherFormat(opml.write, has_entries=False),
+}
 
 
 def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Wanted) -> int:

@@ -12,11 +12,12 @@ from fhcrawl.exporters.entries import cleaned
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fhcrawl.store import Feed
+    from fhcrawl.exporters.selection import Wanted
+    from fhcrawl.store import Feed, Store
 
 
 # OPML 2.0, 'Subscription lists': outlines with type, text and xmlUrl; the others are fhcrawl's own.
-def write(file: IO[bytes], feeds: Iterable[Feed]) -> int:
+def write(file: IO[bytes], store: Store, feeds: Iterable[Feed], wanted: Wanted) -> int:
     """Write an outline for each feed; return their number."""
     count = 0
     with xml_file(file) as output:

@@ -14,8 +14,9 @@ from fhcrawl.documents.dates import CANONICAL
 from fhcrawl.documents.formats import rss
 from fhcrawl.documents.formats.rss import ATOM_CONTENT
 from fhcrawl.documents.xml.elements import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, local_name
-from fhcrawl.exporters import atom
-from fhcrawl.exporters.entries import EntryFormat, leaf
+from fhcrawl.exporters import atom, documents
+from fhcrawl.exporters.documents import DocumentFormat, extensions
+from fhcrawl.exporters.entries import EntryFormat, cleaned, leaf
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents import Entry
+    from fhcrawl.exporters.documents import Head
     from fhcrawl.exporters.entries import Fields
 
 DC = modules.DC[0]
@@ -89,6 +91,19 @@ def _prefixed(tag: str, text: str) -> _Element:
     return child
 
 
+# RSS 2.0: a channel has a title, a link and a description. lastBuildDate has no fractions; atom:updated may.
+def _head(head: Head) -> list[_Element]:
+    built = mail_time(f"{head.updated[:19]}Z")
+    return [
+        leaf("title", cleaned(head.title)),
+        leaf("link", cleaned(head.feed)),
+        leaf("description"),
+        *([leaf("lastBuildDate", built)] if built else []),
+        leaf(f"{ATOM}updated", head.updated),
+        *extensions(head),
+    ]
+
+
 DATES_CREATED = {tag for tag, (purpose, _label) in modules.DATES.items() if purpose == "published"}
 DATES_UPDATED = {tag for tag, (purpose, _label) in modules.DATES.items() if purpose == "updated"}
 CREATORS = {f"{namespace}creator" for namespace in (*modules.DC, modules.DCTERMS)}
@@ -127,4 +142,11 @@ ONE_FOR_EACH: dict[str, Callable[[Any], _Element]] = {
         type=file["type"] or "",
     ),
 }
-FORM = EntryFormat("item", read, ELEMENTS, ONE_FOR_EACH, says, rss.VOCABULARIES[""].fields, adopt, complete)
+FORMAT = DocumentFormat(
+    "rss",
+    EntryFormat("item", read, ELEMENTS, ONE_FOR_EACH, says, rss.VOCABULARIES[""].fields, adopt, complete),
+    (("rss", {"version": "2.0"}), ("channel", {})),
+    {**PREFIXES, **documents.PREFIXES},
+    _head,
+    "link",
+)

@@ -1,4 +1,4 @@
-"""Selects the entries of an export by date and category."""
+"""Selects what an export contains: entries by date and category, gaps, tombstones."""
 
 from __future__ import annotations
 
@@ -29,3 +29,17 @@ class Selection(NamedTuple):
         time = comparable(fields["updated"] or fields["published"])
         is_early_enough = not self.until or time < comparable(self.until)
         return bool(time) and time >= comparable(self.since or None) and is_early_enough
+
+
+class Wanted(NamedTuple):
+    """The parts of a feed to write.
+
+    :param gaps: write a pseudo-entry for each reason of its verdict
+    :param tombstones: write a tombstone for each deleted entry
+    :param all_feeds: all feeds in the store are written
+    """
+
+    chosen: Selection = Selection()
+    gaps: bool = False
+    tombstones: bool = False
+    all_feeds: bool = False

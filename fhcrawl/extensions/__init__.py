@@ -13,7 +13,7 @@ Extension = TypeVar("Extension")
 
 
 def required(crawler: Crawler, extension: type[Extension]) -> Extension:
-    """An extension of a crawl that other components cannot do without.
+    """Return an extension of a crawl that other components need.
 
     :raises ArgumentError: if the setting EXTENSIONS leaves it out
     """

@@ -1,4 +1,4 @@
-"""Scrapy's core stats, without a signal for each item."""
+"""Scrapy's core stats, without handlers of signals for items."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class CoreStats(corestats.CoreStats):
-    """Counts what Scrapy's does; items are counted by `fhcrawl.core.item_processor.ItemPipelineManager`.
+    """Collects Scrapy's core stats; `fhcrawl.core.item_processor.ItemPipelineManager` counts the items.
 
-    A receiver of item_scraped costs more for each entry than reading it does.
+    A handler of item_scraped takes longer for each entry than parsing the entry.
     """
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to all signals of Scrapy's but item_scraped and item_dropped."""
+        """Connect to the signals of Scrapy's CoreStats, except item_scraped and item_dropped."""
         extension = cls(crawler.stats)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)

@@ -1,4 +1,4 @@
-"""Exports what changed in a run, whole or not at all."""
+"""Exports the changes of a run, completely or not at all."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ ENTRIES_AT_ONCE = 100
 
 
 class FileFeedStorage(feedexport.FileFeedStorage):
-    """Writes beside the file; `FeedExporter` gives what is written its name when all of it is whole.
+    """Writes a temporary file beside the target; `FeedExporter` renames it when the export is complete.
 
-    Appending copies what is there first, so that the file is at no time cut off. From the copy to the name,
-    no other export may write to it. What is no regular file (a pipe, a device) is written to as it comes.
+    Appending copies the target first, so that it is complete at any time. It is locked from the copy to the
+    renaming. Targets that are not regular files (a pipe, a device) are written directly.
     """
 
     beside: Path | None = None
     written: WrittenFile | None = None
-    # Makes good what a process has left that died while it was writing to the file.
+    # Completes or discards the export of a process that died while it was writing to the file.
     recover: Callable[[Path], None] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -60,17 +60,17 @@ class FileFeedStorage(feedexport.FileFeedStorage):
 
     @property
     def target(self) -> Path:
-        """The file, without symbolic links."""
+        """The path of the file, with symbolic links resolved."""
         return Path(self.path).resolve()
 
     async def lock(self) -> None:
-        """Wait until no other export writes to the file; other feeds go on meanwhile."""
+        """Wait for the lock on the file, without blocking the crawl."""
         if not delivery.is_special(Path(self.path)):
             self._target = self.target
             self._lock = await lock_when_free(self._target)
 
     def open(self, spider: Spider) -> IO[bytes]:
-        """A file to be written, at its end; `release` is called in the end, whatever becomes of it."""
+        """Return a file to write to, at its end. `release` must be called even if the export fails."""
         special = delivery.open_special(Path(self.path))
         if special is not None:
             return special
@@ -89,57 +89,57 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         return file
 
     def store(self, file: IO[bytes]) -> None:
-        """Bring the file to the disk."""
+        """Write the file to the disk, and close it."""
         if self.beside is None:
             file.close()
         else:
             self.written = delivery.close_whole(file, self.beside, self._target)
 
     def release(self) -> None:
-        """Remove what has not got its name, and let other exports write."""
+        """Remove the temporary file if it was not renamed, and release the lock."""
         with self._lock:
             if self.beside is not None:
-                # What cannot be removed now is removed by the next export to the file.
+                # If this fails, the next export to the file removes it.
                 with contextlib.suppress(OSError):
                     self.beside.unlink()
 
 
 class StdoutFeedStorage(feedexport.StdoutFeedStorage):
-    """Writes what is in the buffer before it counts as exported."""
+    """Flushes its buffer before entries are marked as exported."""
 
     def open(self, spider: Spider) -> IO[bytes]:
-        """Stdout."""
+        """Return stdout as a file."""
         return delivery.open_stdout()
 
     def store(self, file: IO[bytes]) -> None:
-        """Write what is left."""
+        """Flush the buffer."""
         file.close()
 
 
 class FeedExporter(feedexport.FeedExporter):
-    """Scrapy's feed exports, from the store: one line for each changed entry, its winning version.
+    """Exports from the store: the winning version of each changed entry.
 
     Items are not exported as they are scraped, because a later document may hold a newer version. When the
-    spider closes, the changes of this run, and those that earlier runs of its feeds committed and did not
-    export, are written. They count as exported when every file has its name; a process that dies between is
-    made good by the next one.
+    spider closes, the changes of this run are exported, and those that earlier runs of its feeds committed
+    and did not export. They are marked as exported when every file is renamed; if the process dies before
+    that, the next one completes the export.
 
-    FHCRAWL_EXPORT_SECONDS: if every place can take more than one delivery, the changes of feeds that are done
-    are written before that, each time by the same steps. Files are locked only meanwhile.
+    FHCRAWL_EXPORT_SECONDS: if every target can take more than one delivery, the changes of feeds that are
+    done are exported at this interval, in the same way. Files are locked only during a delivery.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        # A FEED_STORAGES of the user's has Scrapy's own class for files again.
+        # If the user sets FEED_STORAGES, it may name Scrapy's class for files.
         self.storages = {
             scheme: FileFeedStorage if storage is feedexport.FileFeedStorage else storage
             for scheme, storage in self.storages.items()
         }
-        # The number of the next batch of each place, by its template.
+        # The number of the next batch of each target, by URI template.
         self._batches = dict.fromkeys(self.feeds, 1)
-        # Those of the delivery that is under way.
+        # The slots of the current delivery.
         self._started: list[FeedSlot] = []
-        # Of the files, by the template of their place.
+        # The paths of files, by URI template.
         self._paths: dict[str, Path] = {}
         self._failed = False
         # Whether the store knows what has become of it.
@@ -158,11 +158,11 @@ class FeedExporter(feedexport.FeedExporter):
 
     @property
     def paths(self) -> list[Path]:
-        """Of the files that are exported to; pipes and devices aside."""
+        """The paths of the regular files that are exported to."""
         return [path for path in self._paths.values() if path.is_file() or not path.exists()]
 
     def open_spider(self, spider: Spider) -> None:
-        """Check the places, and begin to export what is done."""
+        """Open the targets, and start to export feeds that are done, if FHCRAWL_EXPORT_SECONDS is set."""
         super().open_spider(spider)
         seconds = self.settings.getfloat("FHCRAWL_EXPORT_SECONDS")
         if seconds and all(map(_takes_more, self.slots)):
@@ -177,7 +177,7 @@ class FeedExporter(feedexport.FeedExporter):
             self._early = asyncio.ensure_future(self._export(spider, is_last=False))
 
     async def close_spider(self, spider: Spider) -> None:
-        """Write the changes that are left, and let them count as exported."""
+        """Export the remaining changes."""
         if self._calls is not None and self._calls.running:
             self._calls.stop()
         if self._early is not None:
@@ -188,7 +188,7 @@ class FeedExporter(feedexport.FeedExporter):
     # -- deliveries ---------------------------------------------------------------------------------
 
     async def _export(self, spider: Spider, is_last: bool) -> None:
-        """Make a delivery: of all that is left, or of the feeds that are done, if they have any changes."""
+        """Export all remaining changes, or those of the feeds that are done, if there are any."""
         extension = StoreExtension.of(self.crawler)
         self._failed, self._is_settled, self._failures = False, True, self._count_failures()
         number, count = None, 0
@@ -200,7 +200,7 @@ class FeedExporter(feedexport.FeedExporter):
                 await self._lock_files(
                     [slot for slot in self.slots if slot.store_empty and slot.batch_id == 1]
                 )
-        except Exception as error:  # noqa: BLE001 - whatever it is, the export is not whole
+        except Exception as error:  # noqa: BLE001 - any error makes the export incomplete
             self._fail(error)
         if count or is_last or self._failed:
             await self._close_slots(spider)
@@ -220,7 +220,7 @@ class FeedExporter(feedexport.FeedExporter):
             return
         for template, batch in self._batches.items():
             options = self.feeds[template]
-            # Of the slot before, Scrapy takes the number.
+            # Scrapy reads only the number of the previous slot.
             before: Any = SimpleNamespace(batch_id=batch - 1)
             uri_params = self._get_uri_params(spider, options["uri_params"], before)
             uri = feedexport.apply_uri_params(template, uri_params)
@@ -232,24 +232,24 @@ class FeedExporter(feedexport.FeedExporter):
         if isinstance(slot.storage, FileFeedStorage):
             slot.storage.recover = partial(delivery.recover, StoreExtension.of(self.crawler).store)
             self._paths[slot.uri_template] = slot.storage.target
-        slot.uri = without_credentials(slot.uri)  # it is what the log shows
+        slot.uri = without_credentials(slot.uri)  # the log shows it
         return slot
 
     async def _write(self, items: Iterator[dict[str, Any]], spider: Spider, is_last: bool) -> int:
-        """Write entries; how many they are."""
+        """Write entries; return how many."""
         count = 0
         for count, item in enumerate(items, 1):
             if count == 1:
                 await self._lock_files(self._started)
             self.item_scraped(item, spider)
             if not is_last and not count % ENTRIES_AT_ONCE:
-                # Other feeds are under way.
+                # Let other feeds continue.
                 await asyncio.sleep(0)
         return count
 
-    # Before they are opened, which would wait too, but nothing else would go on: the run would count as dead.
+    # Opening a file would wait for its lock too, but block the crawl: the run's leases would expire.
     async def _lock_files(self, slots: list[FeedSlot]) -> None:
-        # Sorted: two crawls that export to the same files do not wait for each other.
+        # Sorted, so that two crawls that export to the same files cannot deadlock.
         for storage in sorted(_files(slots), key=lambda storage: storage.target):
             await storage.lock()
 
@@ -257,7 +257,7 @@ class FeedExporter(feedexport.FeedExporter):
         return _files(self._started)
 
     async def _close_slots(self, spider: Spider) -> None:
-        """Close files first: what has gone to another place cannot be taken back."""
+        """Close files first, and other targets only if that succeeds: what they are sent cannot be undone."""
         files = [slot for slot in self.slots if isinstance(slot.storage, FileFeedStorage)]
         others = [slot for slot in self.slots if slot not in files]
         for slot in files:
@@ -291,7 +291,7 @@ class FeedExporter(feedexport.FeedExporter):
     # A file that has its name, of a delivery that the store could not end, counts as exported when the store
     # can be told (`delivery.recover`): the next delivery may not replace it.
     def _note_batches(self) -> None:
-        """Let what comes next go on where this delivery has ended."""
+        """Make the next delivery continue after this one: the next batch, or appending to the file."""
         for slot in self._started:
             if slot.file is None or (self._failed and (self._is_settled or not _is_named(slot))):
                 continue
@@ -307,7 +307,7 @@ class FeedExporter(feedexport.FeedExporter):
             return
         try:
             await super()._close_slot(slot, spider)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the export is not whole
+        except Exception as error:  # noqa: BLE001 - any error makes the export incomplete
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
@@ -326,12 +326,12 @@ def _is_named(slot: FeedSlot) -> bool:
 
 
 def _takes_more(slot: FeedSlot) -> bool:
-    """Whether a place can take more than one delivery of a run."""
+    """Return whether a target can take more than one delivery in a run."""
     if appending.has_batches(slot.uri_template):
         return True
     if not appending.has_no_end(slot.feed_options):
         return False
     if isinstance(slot.storage, FileFeedStorage):
-        # Whoever reads from one that has a name takes the end of the first delivery for the end of all.
+        # The reader of a named pipe gets end-of-file after the first delivery.
         return not delivery.is_named_pipe(Path(slot.storage.path))
     return isinstance(slot.storage, StdoutFeedStorage)

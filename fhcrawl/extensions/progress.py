@@ -1,4 +1,4 @@
-"""Shows how far a crawl has come: live on a terminal, else in a line of the log now and then."""
+"""Shows the progress of a crawl: live on a terminal, else in log lines."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REFRESH_SECONDS = 0.25
-# What it says, the display says at the end.
+# The logger whose records are not shown: the display shows the same at the end.
 CLOSING = "fhcrawl.extensions.verdicts"
 
 
 class ProgressExtension:
-    """Listens to the signals of documents, never to those of items.
+    """Shows the progress from the signals of documents, without handlers of signals for items.
 
-    On a terminal a display shows how far the crawl is, and the log goes on above it; if the log goes
-    elsewhere, its warnings appear there. Without a terminal, the log has a line every LOGSTATS_INTERVAL
+    On a terminal, a display shows the progress, and the log scrolls above it; if the log is written
+    elsewhere, its warnings are shown there. Without a terminal, a line is logged every LOGSTATS_INTERVAL
     seconds.
     """
 
@@ -76,8 +76,8 @@ class ProgressExtension:
         return extension
 
     def spider_opened(self, spider: Spider) -> None:
-        """Begin to show."""
-        # The spider says why, if the store cannot tell the feeds.
+        """Start the display, or the log lines."""
+        # The spider logs the error if the store cannot be read.
         with contextlib.suppress(StoreError):
             self.progress = self.progress_class(len(getattr(spider, "feeds", ())))
         self._begun = time.monotonic()
@@ -97,7 +97,7 @@ class ProgressExtension:
             return
         try:
             self._terminal.screen.refresh()
-        except OSError:  # nobody looks any more
+        except OSError:  # the terminal is closed
             self._stop()
 
     def _leave(self) -> None:
@@ -110,7 +110,7 @@ class ProgressExtension:
         return running(self.progress, self.progress.rate(now), now - self._begun, size)
 
     def spider_closed(self) -> None:
-        """Leave the terminal to the log and the exports."""
+        """Stop the display, so that the log and the exports can use the terminal."""
         self._leave()
         self._stop()
         if self._terminal is None and self._interval:
@@ -123,7 +123,7 @@ class ProgressExtension:
             self._terminal.close()
 
     def tell(self, summary: Summary) -> bool:
-        """Print what is said at the end, if there is a terminal; whether it need not be logged."""
+        """Print the summary if there is a terminal; return whether it need not be logged too."""
         if self._terminal is None:
             return False
         from fhcrawl.reporting.terminal import tell
@@ -132,30 +132,30 @@ class ProgressExtension:
         return self._terminal.release()
 
     def request_scheduled(self, request: Request) -> None:
-        """A document is to be fetched."""
+        """Count a document that is to be fetched."""
         context = find_context(request)
         if context is not None:
             self.progress.ask(context.walk.feed, context.requested_url, context.role.value)
 
     def request_reached_downloader(self, request: Request) -> None:
-        """It is the turn of a document."""
+        """Note that the request for a document is sent."""
         self.progress.begin(feed_of(request))
 
     def document_committed(self, result: DocumentResult, batch: CommitBatch, deleted: int) -> None:
-        """A document is in the store."""
+        """Count a committed document and its entries."""
         self.progress.commit(result, batch, deleted)
 
     def document_unchanged(self, result: DocumentResult) -> None:
-        """A subscription document is what it was."""
+        """Count an unchanged subscription document."""
         self.progress.confirm(result)
 
     def document_lost(self, result: DocumentResult) -> None:
-        """A document could not be had."""
+        """Count a document that could not be read."""
         self.progress.lose(result)
 
 
 class Terminal:
-    """The screen, and the handlers of the log that write to the same terminal."""
+    """A terminal with a display, and the log handlers that write to it."""
 
     def __init__(self, screen: Screen, handlers: list[logging.StreamHandler[Any]]) -> None:
         self.screen = screen
@@ -164,7 +164,7 @@ class Terminal:
 
     @classmethod
     def find(cls, render: Callable[[ConsoleDimensions], RenderableType], has_log: bool) -> Self | None:
-        """The terminal behind stderr, with a display; None if there is none, or it has one already."""
+        """Start a display on stderr; return None if stderr is not a terminal, or has a display already."""
         if not sys.stderr.isatty():
             return None
         from fhcrawl.reporting.terminal import Screen, console_of
@@ -191,7 +191,7 @@ class Terminal:
         self.screen.start()
 
     def close(self) -> None:
-        """Give the terminal back to the log."""
+        """Stop the display, and restore the streams of the log handlers."""
         for handler, stream in self._handlers:
             handler.setStream(stream)
         if self._own is not None:
@@ -200,7 +200,7 @@ class Terminal:
             self.screen.stop()
 
     def release(self) -> bool:
-        """Let the log say everything again; whether it is on this terminal."""
+        """Remove the filters of the log handlers; return whether the log is written to this terminal."""
         for handler, _stream in self._handlers:
             handler.removeFilter(_is_not_closing)
         return bool(self._handlers)

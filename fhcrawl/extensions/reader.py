@@ -1,4 +1,4 @@
-"""Reads documents beside the crawl, so that a large one holds up no other feed."""
+"""Parses documents in another process, so that a large one does not block other feeds."""
 
 from __future__ import annotations
 
@@ -32,22 +32,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OK = range(200, 300)
-# Octets. Smaller documents are read before another process has been asked; for one of so many more, it is
-# waited for.
+# Octets. Smaller documents are parsed faster in this process; a document of WORTH_WAITING waits until the
+# process is ready.
 LARGE = 32_768
 WORTH_WAITING = 1024**2
-# Documents that are read before anybody asks for them.
+# How many parsed documents are kept until the spider needs them.
 MOST_AHEAD = 16
 
 
 class ReaderExtension:
-    """Reads the documents of a crawl.
+    """Parses the documents of a crawl.
 
-    Large ones are read in a process of its own, one after the other, from the moment that they are there: one
-    that takes long holds up no small one, and one that the parser dies of, or never ends with, does not take
-    the crawl with it.
-    The process begins with the first of them; what comes before it is ready is read here, unless it is very
-    large.
+    Large documents are parsed in a separate process, one at a time, as soon as they are downloaded: a slow
+    one does not block small ones, and one that crashes the parser, or makes it loop, does not end the crawl.
+    The process is started for the first of them. Until it is ready, documents are parsed in the crawl, unless
+    they are very large.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -66,18 +65,18 @@ class ReaderExtension:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the arrival of responses."""
+        """Connect to the signal of responses."""
         extension = cls(crawler)
         crawler.signals.connect(extension.response_downloaded, signal=signals.response_downloaded)
         return extension
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
-        """The extension of a crawl."""
+        """Return the extension of a crawl."""
         return required(crawler, cls)
 
     def response_downloaded(self, response: Response, request: Request) -> None:
-        """Begin to read what has just come, though nobody may ever ask for it; if it need not be unpacked."""
+        """Start to parse a downloaded response, prefetched ones too, unless it is compressed."""
         if feed_of(request) is None or "Content-Encoding" in response.headers:
             return
         if (begun := self._task(response, request)) is not None:
@@ -86,13 +85,13 @@ class ReaderExtension:
                 del self._downloaded[next(iter(self._downloaded))]
 
     def begin(self, response: Response) -> None:
-        """Begin to read a document that is asked for, if that has not begun."""
+        """Start to parse a document for the spider, unless that has started."""
         if (begun := self._task(response, responses.request_of(response))) is not None:
             self._begun[response] = begun[1]
         self._downloaded.pop(response.url, None)
 
     def _task(self, response: Response, request: Request) -> tuple[Job, Task] | None:
-        """The reading of a large document; None if it is small, or what it was, or read here."""
+        """Return the parsing task of a document; None if it is small, unchanged, or to be parsed here."""
         if not self._is_enabled or response.status not in OK or len(response.body) < LARGE:
             return None
         context = find_context(request)
@@ -101,7 +100,7 @@ class ReaderExtension:
             return None
         job = responses.job(response, self._keeps_originals, self._most)
         downloaded = self._downloaded.get(response.url)
-        # Also one that the process has died of.
+        # Reuse also a task that failed because the process died.
         if downloaded is not None and downloaded[0] == job:
             return downloaded
         if not self._is_ready(response):
@@ -113,7 +112,7 @@ class ReaderExtension:
 
     def _done(self, task: Task) -> None:
         self._tasks.discard(task)
-        # Not everybody who asks for a document reads it; asyncio would log what is wrong with it.
+        # Retrieve the exception, which asyncio would log if the spider does not read the document.
         if not task.cancelled():
             task.exception()
 
@@ -124,28 +123,28 @@ class ReaderExtension:
         return start.done() or len(response.body) >= WORTH_WAITING
 
     async def wait(self, response: Response) -> None:
-        """Wait until a document that was begun is read."""
+        """Wait until a document is parsed, if that has started."""
         if response in self._begun:
             await asyncio.wait([self._begun[response]])
 
     def read(self, response: Response) -> FeedDocument:
-        """The feed document of a response.
+        """Return the feed document of a response.
 
-        :raises NotAFeedError: if it is none, or if it cannot be read
+        :raises NotAFeedError: if it is not a feed document, or cannot be parsed
         """
         return as_feed(self.read_any(response))
 
     def read_any(self, response: Response) -> FeedDocument | DocumentList:
-        """The feed document of a response, or the list of documents.
+        """Return the feed document of a response, or the list of documents.
 
-        :raises NotAFeedError: if it is none, or if it cannot be read
+        :raises NotAFeedError: if it is neither, or cannot be parsed
         """
         if response in self._begun:
             return self._begun[response].result()
         return _read_here(responses.job(response, self._keeps_originals, self._most))
 
     def forget(self, response: Response) -> None:
-        """Forget a response, whether it was read or not."""
+        """Forget a response, whether it was parsed or not."""
         self._begun.pop(response, None)
 
     async def _read(self, job: Job, request: Request) -> FeedDocument | DocumentList:
@@ -167,7 +166,7 @@ class ReaderExtension:
         return NotAFeedError(ReasonKind.READER_DIED, f"the process that was to read it failed: {error}")
 
     async def _process(self) -> ReaderProcess | None:
-        """The process, a new one if it is no more; None if there can be none."""
+        """Return the process, a new one if it has ended; None if it cannot be started."""
         try:
             process = await (self._start or self._begin_process())
             if process.has_ended:
@@ -187,7 +186,7 @@ class ReaderExtension:
         return self._start
 
     async def spider_closed(self) -> None:
-        """End the process: nobody asks any more for what it reads, or is to read."""
+        """Kill the process, and cancel the tasks that are left."""
         for task in self._tasks:
             task.cancel()
         if self._start is not None:
@@ -196,7 +195,7 @@ class ReaderExtension:
 
 
 def _read_here(job: Job) -> FeedDocument | DocumentList:
-    """:raises NotAFeedError: also if there is no room for a large document"""
+    """Parse a document in this process; raise NotAFeedError also if its entries cannot be spooled."""
     try:
         return parser.read(job)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Finishes with each feed as soon as it is done, however long the others take."""
+"""Reports and releases each feed as soon as it is done, before the end of the crawl."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ LOOKS_AGAIN_SECONDS = 0.5
 
 
 class ReleaseExtension:
-    """Says the verdicts of feeds that are done while others are under way, and lets other crawls have them.
+    """Reports the verdicts of feeds that are done during the crawl, and lets other crawls read these feeds.
 
-    Not in a cluster: there, a feed belongs to the job. Nor when the store has failed: then the end says
-    what is known.
+    It is off in a cluster, where feeds belong to the job, and after an error of the store: verdicts are then
+    reported at the end.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -36,7 +36,7 @@ class ReleaseExtension:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the signals of the spider."""
+        """Connect to the signals of the spider; raise NotConfigured in a cluster."""
         if crawler.settings["FHCRAWL_JOB"]:
             raise NotConfigured
         extension = cls(crawler)
@@ -45,12 +45,12 @@ class ReleaseExtension:
         return extension
 
     def spider_opened(self) -> None:
-        """Begin to look for feeds that are done."""
+        """Start to check for feeds that are done."""
         self._looks = create_looping_call(self._look)
         self._looks.start(LOOKS_AGAIN_SECONDS, now=False)
 
     def spider_closed(self) -> None:
-        """Leave the rest to the end."""
+        """Stop; `VerdictsExtension.spider_closed` reports the other feeds."""
         if self._looks is not None and self._looks.running:
             self._looks.stop()
 

@@ -38,7 +38,7 @@ LEASED = "fhcrawl/feed/leased"
 
 
 def store_url(settings: BaseSettings) -> str:
-    """SQLAlchemy URL of the store: FHCRAWL_STORE_URL, else a SQLite file in the data directory.
+    """Return the store's SQLAlchemy URL: FHCRAWL_STORE_URL, else a SQLite file in the data directory.
 
     :raises ArgumentError: if there is no data directory
     """
@@ -46,7 +46,7 @@ def store_url(settings: BaseSettings) -> str:
 
 
 def open_store(settings: BaseSettings) -> Store:
-    """The store of a crawl.
+    """Open the store of a crawl.
 
     :raises StoreError: if it cannot be opened
     """
@@ -58,10 +58,10 @@ def open_store(settings: BaseSettings) -> Store:
 class StoreExtension:
     """Holds the store of a crawl, and the number of its run.
 
-    `unrecorded_failures` holds the failures that could not be written to the store, by feed. `skipped_feeds`
-    holds the feeds that this crawl has left, to another crawl or because the store fails. `is_alone` says
-    whether no other process reads documents of the same feeds. `under_way` knows which feeds are done;
-    `has_released` says whether there are any whose changes may not be exported yet.
+    `unrecorded_failures` has the failures that could not be written to the store, by feed. `skipped_feeds`
+    has the feeds that this crawl does not read, because of another crawl or an error of the store. `is_alone`
+    is False if other processes read documents of the same feeds. `under_way` knows which feeds are done;
+    `has_released` is True if changes of such feeds may have to be exported.
     """
 
     is_alone = True
@@ -79,7 +79,7 @@ class StoreExtension:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """:raises StoreError: if the store cannot be opened"""
+        """Open the store, and begin a run; raise StoreError if the store cannot be opened."""
         settings = crawler.settings
         store = open_store(settings)
         run = store.begin_run(settings["FHCRAWL_JOB"], settings.getint("FHCRAWL_LEASE_SECONDS"))
@@ -88,7 +88,7 @@ class StoreExtension:
         return extension
 
     def open(self, crawler: Crawler) -> None:
-        """Make good the exports that were cut off, and connect to the signals of the engine.
+        """Complete or discard interrupted exports, and connect to the signals of the engine.
 
         :raises StoreError: if the store fails
         """
@@ -98,11 +98,11 @@ class StoreExtension:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
-        """The extension of a crawl."""
+        """Return the extension of a crawl."""
         return required(crawler, cls)
 
     def engine_started(self) -> None:
-        """Say where the store is, and from now on that the run lives, however slow the servers are."""
+        """Log where the store is, and start to renew the run's leases at intervals."""
         logger.info("Store: %s", printable(self.store.place))
         self._renewals = create_looping_call(self._renew)
         self._renewals.start(self.store.pause, now=False)
@@ -119,7 +119,7 @@ class StoreExtension:
         return bool(self._said)
 
     def fail(self, error: Exception) -> None:
-        """Count that the store has failed, and say why, once; and where, if it is not the database."""
+        """Count an error of the store, and log it once, with a traceback if it is not a StoreError."""
         self._stats.inc_value(FAILED)
         sentence = printable(str(error))
         if sentence not in self._said:
@@ -127,13 +127,13 @@ class StoreExtension:
             logger.error("%s", sentence, exc_info=None if isinstance(error, StoreError) else error)
 
     def forget(self, feeds: Iterable[str]) -> None:
-        """Let every document of feeds count as not processed; a feed for which that fails is not crawled."""
+        """Mark every document of feeds as unprocessed; skip a feed for which that fails."""
         fault: StoreError | None = None
         for feed in feeds:
             error = fault or self._forget(feed)
             if error is not None:
                 self._refuse(feed, error)
-                # Each of the others might take as long to fail.
+                # Each of the other feeds might take as long to fail.
                 fault = fault or (None if self._is_writable() else error)
 
     def _forget(self, feed: str) -> StoreError | None:
@@ -147,16 +147,16 @@ class StoreExtension:
         return None
 
     def begin_walks(self, feeds: Mapping[str, dict[str, Any]]) -> Iterator[Subscription]:
-        """Begin to walk feeds; what is known of each, but of those that this crawl leaves.
+        """Begin walks; yield what the store knows of each feed, without feeds that this crawl skips.
 
-        :param feeds: `store.FEEDS_AT_ONCE` at most: what the user says of each, as plain values, by URL
+        :param feeds: at most `store.FEEDS_AT_ONCE` feeds: their options as plain values, by URL
         """
         asked = {feed: options for feed, options in feeds.items() if feed not in self.skipped_feeds}
         try:
             begun = self._settle_and_begin(list(asked)) if asked else {}
         except StoreError as error:
             if len(asked) > 1 and self._is_writable():
-                # One of them is to blame.
+                # One of the feeds may cause the error: begin one walk at a time.
                 for feed, options in asked.items():
                     yield from self.begin_walks({feed: options})
                 return
@@ -178,7 +178,7 @@ class StoreExtension:
         begun = self.store.walks.begin(feeds, self.run, now())
         unsettled = [feed for feed, known in begun.items() if isinstance(known, UnsettledError)]
         if unsettled:
-            # Another process has died while it exported them, since this crawl was opened.
+            # A process that exported them has died since this crawl started.
             recover(self.store)
             begun |= self.store.walks.begin(unsettled, self.run, now())
         return begun
@@ -191,7 +191,7 @@ class StoreExtension:
         return True
 
     def yield_to_other(self, feed: str, error: LeaseError) -> None:
-        """Leave a feed to another crawl, and say so once."""
+        """Leave a feed to another crawl, and log it once."""
         if feed in self.skipped_feeds:
             return
         self.skipped_feeds.add(feed)
@@ -199,13 +199,13 @@ class StoreExtension:
         logger.warning("%s is left alone: %s", printable(feed), error)
 
     def give_up(self, feed: str, loss: DocumentFailure, error: Exception) -> None:
-        """Leave a feed because the store fails; the end of the run says so."""
+        """Stop reading a feed because of an error of the store; the end of the run reports it."""
         self.skipped_feeds.add(feed)
         self.unrecorded_failures[feed] = loss
         self.fail(error)
 
     def engine_stopped(self) -> None:
-        """Close the store, when nobody needs it any more."""
+        """Stop renewing leases, and close the store."""
         if self._renewals is not None:
             self._renewals.stop()
         try:

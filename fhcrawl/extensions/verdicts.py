@@ -1,6 +1,6 @@
-"""Says what can be claimed of each feed when it is done: in stats, store and log, at the end on a terminal.
+"""Reports the verdict on each feed when it is done, in stats, store and log, and at the end on a terminal.
 
-The store is told too when the feed is due again.
+The time at which the feed is due again is stored too.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ CHAIN = (Role.ARCHIVE, Role.PAGE)
 
 
 class VerdictsExtension:
-    """Counts, logs and stores the verdict of each feed of the run when it is done, or the spider closes.
+    """Counts, logs and stores the verdict on each feed of the run when it is done, or the spider closes.
 
-    When all else has been said, it shows a table of the feeds, and what to do about what is missing.
+    At the end of the log, it shows a table of the feeds, and advice on what is missing.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -66,19 +66,19 @@ class VerdictsExtension:
         return extension
 
     def document_read(self, result: DocumentResult) -> None:
-        """Note that a feed could be read, from its server or from a web archive."""
+        """Note that a feed was read, from its server or from a web archive."""
         self._is_any_read = self._is_any_read or result.fetch.role not in CHAIN
 
     def document_lost(self, result: DocumentResult) -> None:
-        """Note that a feed could not be read; one that is left for a later run has not failed."""
+        """Note that a subscription document could not be read, unless it is left for a later run."""
         fetch, failure = result.fetch, result.failure
         if fetch.role is Role.SUBSCRIPTION and failure is not None and failure.state is not State.KNOWN:
             self._unread.add(fetch.feed)
 
     def release(self, urls: list[str]) -> None:
-        """Count, log and store the verdicts of feeds that are done, and let other crawls have them.
+        """Count, log and store the verdicts on feeds that are done, and let other crawls read these feeds.
 
-        :param urls: of `FEEDS_AT_ONCE` feeds at most; what another run has taken over is left alone
+        :param urls: at most `FEEDS_AT_ONCE`; feeds that another run has taken over are ignored
         """
         extension = StoreExtension.of(self._crawler)
         try:
@@ -86,16 +86,16 @@ class VerdictsExtension:
             records = [_verdict_record(feed, extension.unrecorded_failures.get(feed.feed)) for feed in feeds]
             extension.store.feeds.note_verdicts(extension.run, records, self._limits, released=True)
         except StoreError as error:
-            # The end says them.
+            # `spider_closed` reports them.
             extension.fail(error)
             return
         extension.has_released = True
         self._tell_all(extension, feeds, records)
 
     def spider_closed(self, reason: str) -> None:
-        """Count, log and store the other verdicts."""
+        """Count, log and store the verdicts on the other feeds."""
         extension = StoreExtension.of(self._crawler)
-        # Who ends a crawl knows that it is not whole; other workers of a job may have read something.
+        # After a shutdown, the user knows that feeds are unread; other workers of a job may have read some.
         if self._unread and not self._is_any_read and extension.is_alone and reason != "shutdown":
             self._crawler.stats.set_value(UNREAD, len(self._unread))
         try:
@@ -125,7 +125,7 @@ class VerdictsExtension:
             self._summary.add(feed, verdict, reasons, counts)
 
     def _note(self, extension: StoreExtension, records: list[VerdictRecord]) -> None:
-        # A store that has failed keeps none: NULL claims nothing.
+        # After an error of the store, verdicts stay NULL: they might be wrong.
         if extension.has_failed:
             return
         try:
@@ -140,7 +140,7 @@ class VerdictsExtension:
         logger.log(level, "%s: %s, entries: %d%s", printable(url), verdict.value, entries, said)
 
     def engine_stopped(self) -> None:
-        """Show the table, after all that Scrapy logs."""
+        """Show the table, after Scrapy's last log lines."""
         self._summary.failures = failures(self._crawler.stats.get_stats())
         progress = self._crawler.get_extension(ProgressExtension)
         if progress is not None and progress.tell(self._summary):
@@ -154,7 +154,7 @@ class VerdictsExtension:
 
 
 def _verdict_record(feed: Feed, failure: DocumentFailure | None) -> VerdictRecord:
-    """Return the verdict on a feed, with a failure that the store could not be told."""
+    """Return the verdict on a feed, with a failure that could not be stored."""
     if failure is None:
         return VerdictRecord(feed.feed, feed.verdict, feed.reasons)
     detail = f"has a document that {failure.detail}"
@@ -163,6 +163,6 @@ def _verdict_record(feed: Feed, failure: DocumentFailure | None) -> VerdictRecor
 
 
 def _records(lines: Iterator[str]) -> Iterator[str]:
-    """Lines, as many in one record of the log as it can hold at once."""
+    """Yield log messages of at most LINES_AT_ONCE lines."""
     while record := list(islice(lines, LINES_AT_ONCE)):
         yield "\n".join(record)

@@ -1,4 +1,4 @@
-"""Keeps every response as it came, in WARC files (FHCRAWL_WARC)."""
+"""Writes every response to WARC files (FHCRAWL_WARC)."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ FAILED = "fhcrawl/warc/failed"
 
 
 class WarcExtension:
-    """Writes each response when it comes from the net: before it is decompressed, and before any middleware.
+    """Writes each response when it is downloaded: before it is decompressed, and before any middleware.
 
-    What is fetched ahead is in, and what comes from Scrapy's HTTP cache is not.
+    Prefetched responses are written, responses from Scrapy's HTTP cache are not.
     """
 
     def __init__(self, crawler: Crawler, files: WarcFiles) -> None:
@@ -45,7 +45,8 @@ class WarcExtension:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read the settings.
 
-        :raises ArgumentError: if FHCRAWL_WARC cannot be used
+        :raises ArgumentError: if FHCRAWL_WARC is invalid
+        :raises NotConfigured: if it is not set
         """
         settings = crawler.settings
         path = settings["FHCRAWL_WARC"]
@@ -66,7 +67,7 @@ class WarcExtension:
 
     @property
     def folder(self) -> Path | None:
-        """Of the files; None if no more are written."""
+        """The folder of the files; None if no more are written."""
         return None if self._files is None else self._files.folder
 
     def response_downloaded(self, response: Response, request: Request) -> None:
@@ -88,14 +89,14 @@ class WarcExtension:
             self._note(capture)
 
     def _earlier(self, response: Response, request: Request) -> Capture | None:
-        """What this response is the same as; None if its body has to be kept."""
+        """Return the capture that a response repeats; None if its body has to be written."""
         from fhcrawl.warc import writing
 
         store = StoreExtension.of(self._crawler).store
         try:
             if writing.is_not_modified(response, request):
                 return store.captures.find(writing.target(response.url))
-            # A file that is gone, or elsewhere, may be lost.
+            # The file of an earlier capture may have been removed; `is_kept` checks that.
             same = store.captures.find_body(writing.digest(response.body)) if response.body else None
         except StoreError:
             return None
@@ -114,7 +115,7 @@ class WarcExtension:
         self._close()
 
     def spider_closed(self) -> None:
-        """Give the last file its name."""
+        """Close the last file, and rename it."""
         self._close()
 
     def _close(self) -> None:
@@ -124,4 +125,4 @@ class WarcExtension:
                 files.close()
         except OSError as error:
             self._crawler.stats.inc_value(FAILED)
-            logger.error("A WARC file keeps its name for unfinished ones (%s)", error.strerror)
+            logger.error("A WARC file could not be closed, and keeps its temporary name (%s)", error.strerror)

@@ -1,4 +1,4 @@
-"""Drops duplicate and stale versions of entries, and passes on winners."""
+"""Drops duplicate and stale versions of entries, and passes on the newest ones."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ STATS = {outcome: f"fhcrawl/entry/{outcome.value}" for outcome in Outcome}
 class DuplicatesPipeline:
     """Compares each version with the newest one so far (RFC 5005, 4.2).
 
-    Stale versions go to the store too, which keeps them with FHCRAWL_KEEP_VERSIONS_ENABLED.
+    Stale versions are added to the batch too; FHCRAWL_KEEP_VERSIONS_ENABLED stores them.
     """
 
     def process_item(self, item: object) -> object:
         """Pass on an entry that is new or updated.
 
-        :raises DropItem: if it is not
+        :raises DropItem: if it is neither
         """
         if not isinstance(item, EntryVersion):
             return item

@@ -1,4 +1,4 @@
-"""Commits what a document brought, when the last of its entries is through the pipelines."""
+"""Commits a document when the last of its entries has passed the pipelines."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ ENTRIES_AT_ONCE = 20
 
 
 class CommitMiddleware:
-    """Counts a document's entries through the pipelines, then commits them with the document's mark.
+    """Counts a document's entries in the pipelines, then commits them, and marks the document as processed.
 
-    Documents of one feed take turns: each is read when the one before it has been sent to the store, so that
-    its entries are compared with what is in there. The next one is downloaded meanwhile.
+    Documents of one feed take turns: each is read when the commit of the one before it has been sent, so that
+    its entries are compared with that document's. The next one is downloaded meanwhile.
     """
 
     def __init__(self, crawler: Crawler, extension: StoreExtension, reader: ReaderExtension) -> None:
@@ -51,7 +51,7 @@ class CommitMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Take the store of the crawl."""
+        """Return the middleware, with the crawl's extensions."""
         return cls(crawler, StoreExtension.of(crawler), ReaderExtension.of(crawler))
 
     @classmethod
@@ -68,7 +68,7 @@ class CommitMiddleware:
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Wait for the feed's turn, then count what the spider yields; nothing of a feed that was left."""
+        """Wait for the document's turn, then count the items of the spider; ignore feeds that are skipped."""
         pending = self._line_up(response)
         try:
             await self._take_turn(pending, response)
@@ -85,7 +85,7 @@ class CommitMiddleware:
             del self._pending[response]
             self._reader.forget(response)
             pending.exhausted()
-            # Until then it is under way for Scrapy: no crawl ends, and no other process goes on.
+            # Until the answer, Scrapy counts the response as in progress: the crawl does not end.
             if pending.answer is not None:
                 await pending.answer
             pending.is_left = True
@@ -108,7 +108,7 @@ class CommitMiddleware:
                 continue
             await now(output, response)
             if count % ENTRIES_AT_ONCE == 1:
-                # The next document is downloaded meanwhile, and other feeds have their turn.
+                # Let downloads and other feeds continue.
                 await asyncio.sleep(0)
 
     def _short_way(self) -> Callable[[EntryVersion, Response], Awaitable[None]] | None:
@@ -117,7 +117,7 @@ class CommitMiddleware:
             return pipelines.process_now
         return None
 
-    # Nothing here may fail: from now on somebody waits for this turn to end.
+    # Nothing here may raise: the next document of the feed waits for the end of this turn.
     def _line_up(self, response: Response) -> PendingDocument:
         feed = feed_of(response) or ""
         turn = asyncio.get_running_loop().create_future()
@@ -140,13 +140,13 @@ class CommitMiddleware:
                 pending.fetch = fetch_from_response(response)
             self._reader.begin(response)
         finally:
-            # Also if that fails: the end of this turn is the end of all those before it.
+            # Even after an error: the end of this turn means the end of all turns before it.
             if pending.before is not None:
                 await pending.before
         await self._reader.wait(response)
 
     def _mark_failed(self, pending: PendingDocument, response: Response, detail: str) -> None:
-        """Note that a document could not be read, even if nobody knows which one it is."""
+        """Add a failure to a document, or to the feed if the document is unknown."""
         pending.mark_failed(ReasonKind.ERROR, detail)
         feed = feed_of(response)
         if pending.fetch is None and feed is not None:
@@ -155,18 +155,18 @@ class CommitMiddleware:
             )
 
     def find(self, response: Response) -> PendingDocument | None:
-        """Return the document of a response; None if the spider has not read it."""
+        """Return the pending document of a response; None if the spider has not parsed it."""
         pending = self._pending.get(response)
         return None if pending is None or pending.result is None else pending
 
     def record_document(self, response: Response, result: DocumentResult) -> PendingDocument:
-        """Take what a document says, and ask the store about its entries."""
+        """Set the result of a document, and compare its entries with the store."""
         pending = self._pending[response]
         pending.result = result
         pending.batch.counts += result.counts
         try:
             stored = self._store.entries.compare(result)
-        except Exception as error:  # noqa: BLE001 - whatever it is, no entry can go on
+        except Exception as error:  # noqa: BLE001 - after any error, no entry can be processed
             self._extension.fail(error)
             detail = f"could not be compared with the store ({name_of(error)})"
             pending.mark_failed(ReasonKind.STORE_ERROR, detail)
@@ -177,7 +177,7 @@ class CommitMiddleware:
         return pending
 
     async def _commit_piece(self, pending: PendingDocument) -> None:
-        """Commit the entries of a large document that are not committed yet, without its mark."""
+        """Commit the current piece of a large document, without marking the document as processed."""
         await pending.wait_for_items()
         result, batch = pending.result, pending.batch
         if result is None or not pending.is_compared:
@@ -187,7 +187,7 @@ class CommitMiddleware:
         except LeaseError as error:
             self._extension.yield_to_other(result.fetch.feed, error)
             pending.is_compared = False
-        except Exception as error:  # noqa: BLE001 - whatever it is, the piece is not in the store
+        except Exception as error:  # noqa: BLE001 - after any error, the piece is not stored
             pending.result = self._uncommitted(result, error)
             pending.is_compared = False
         else:
@@ -196,7 +196,7 @@ class CommitMiddleware:
             pending.piece = batch.pieces
 
     def record_failure(self, result: DocumentResult) -> None:
-        """Note a gap."""
+        """Store the failure of a document, and send `document_lost`."""
         failure, feed = result.failure, result.fetch.feed
         if failure is not None and feed not in self._extension.skipped_feeds:
             if failure.state is not State.KNOWN:
@@ -205,7 +205,7 @@ class CommitMiddleware:
         self._send(signals.document_lost, result=result)
 
     def record_unchanged(self, fetch: Fetch) -> None:
-        """Note that a subscription document is what it was."""
+        """Store that a subscription document is unchanged, and send `document_unchanged`."""
         self._count("document", "unchanged")
         failure = DocumentFailure(
             State.FAILED, ReasonKind.STORE_ERROR, "is unchanged, which could not be stored"
@@ -217,16 +217,16 @@ class CommitMiddleware:
     def _tell(
         self, tell: Callable[[DocumentResult], None], result: DocumentResult, failure: DocumentFailure
     ) -> None:
-        """Tell the store something; if it cannot be told, the walk ends, and the end of the run says why."""
+        """Call a method of the store; on an error, skip the feed, with a failure for the end of the run."""
         try:
             tell(result)
         except LeaseError as error:
             self._extension.yield_to_other(result.fetch.feed, error)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the store does not know
+        except Exception as error:  # noqa: BLE001 - after any error, nothing is stored
             self._extension.give_up(result.fetch.feed, failure, error)
 
     def _finish(self, pending: PendingDocument) -> None:
-        """Commit a document that has been read; note one that could not be."""
+        """Send the commit of a document, or store its failure if it was not compared."""
         result, batch = pending.result, pending.batch
         if result is None:
             return
@@ -248,11 +248,11 @@ class CommitMiddleware:
             self._store.settle()
 
     def _note(self, result: DocumentResult, batch: CommitBatch, outcome: int | Exception) -> None:
-        """Note what has become of a commit."""
+        """Process the outcome of a commit."""
         if isinstance(outcome, LeaseError):
             self._extension.yield_to_other(result.fetch.feed, outcome)
         elif isinstance(outcome, Exception):
-            # Whatever it is, the document is not in the store.
+            # After any error, the document is not stored.
             self.record_failure(self._uncommitted(result, outcome))
         else:
             self._note_committed(result, batch, outcome)
@@ -265,7 +265,7 @@ class CommitMiddleware:
         self._send(signals.document_committed, result=result, batch=batch, deleted=deleted)
 
     def _count_all(self, batch: CommitBatch) -> None:
-        """Count what is stored now."""
+        """Add the counts of committed entries to the stats."""
         for name, count in batch.count().items():
             self._crawler.stats.inc_value(name, count)
 

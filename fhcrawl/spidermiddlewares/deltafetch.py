@@ -39,9 +39,9 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     """scrapy-deltafetch on fhcrawl's store.
 
     Its settings DELTAFETCH_ENABLED and DELTAFETCH_RESET, its meta keys `deltafetch_key` and
-    `deltafetch_enabled` and its stats are kept. What differs: a document is marked when its entries are
-    committed, not when an item is yielded; a skipped archive is replaced by the first one behind it that
-    has not been processed; and with DELTAFETCH_ENABLED off, every document is fetched once in each run.
+    `deltafetch_enabled` and its stats are kept. Differences: a document is marked when its entries are
+    committed, not when an item is yielded; a skipped archive is replaced by the next older one that has
+    not been processed; and with DELTAFETCH_ENABLED off, every document is fetched once in each run.
     """
 
     def __init__(self, crawler: Crawler, store: Store, enabled: bool, reset: bool) -> None:
@@ -66,7 +66,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         return middleware
 
     def spider_opened(self, spider: Spider) -> None:
-        """Start anew, if that is asked for."""
+        """Forget which documents are processed, if a setting or the argument `deltafetch_reset` says so."""
         if self.reset or not self._enabled or getattr(spider, "deltafetch_reset", False):
             extension = StoreExtension.of(self._crawler)
             try:
@@ -77,14 +77,14 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
                 extension.forget(feeds)
 
     def document_committed(self, result: DocumentResult) -> None:
-        """Count the documents that are marked."""
+        """Count the archives that are marked as processed."""
         if self.stats and result.fetch.role is Role.ARCHIVE and result.failure is None:
             self.stats.inc_value("deltafetch/stored")
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Replace or drop the requests for documents that are processed."""
+        """Replace or drop the requests for processed documents."""
         async for output in result:
             if isinstance(output, Request) and self._is_enabled_for_request(output):
                 followed = self._follow(output, response)
@@ -94,12 +94,12 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
                 yield output
 
     def _get_key(self, request: Request) -> str:
-        # Not the URL of a request that may have been redirected: the one that was asked for.
+        # Not `request.url`, which may be the target of a redirect.
         return str(request.meta.get(DELTAFETCH_KEY) or context_of(request).requested_url)
 
     # RFC 5005, 4.2: "This process should be repeated recursively until the client encounters a
-    # prev-archive link relation that has been processed". That would lose what is behind it when a run
-    # has died: a processed document ends the walk only if all documents behind it are processed.
+    # prev-archive link relation that has been processed". That would lose older documents if a run died: a
+    # processed document ends the walk only if all older documents are processed.
     def _follow(self, request: Request, response: Response) -> Request | None:
         key, context = self._get_key(request), context_of(request)
         run = context.walk.run
@@ -110,7 +110,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
                 self._loop(request, pending)
                 return None
         if context.role is Role.PART:
-            # A list names all its documents: the store has been asked for the first one already.
+            # The spider requests only unprocessed documents of a list.
             return request
         if context.role is Role.PAGE:
             return self._follow_page(request, response, pending, key)
@@ -133,9 +133,9 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         )
         return _request(request, step, via)
 
-    # A page may change, and those behind it move: a processed one says nothing. Only a page of what earlier
-    # walks have brought, before pages that have all been read, ends the walk. And not behind one that an
-    # earlier walk has left unread: what was new at that time has moved on since, nobody knows how far.
+    # Pages change, and their entries move to later pages: that a page is processed proves nothing. The walk
+    # ends only after a page without changes, if all later pages have been read. It does not end after a page
+    # that an earlier walk left unread: entries that were new then have moved on, to an unknown page.
     def _follow_page(
         self, request: Request, response: Response, pending: PendingDocument | None, key: str
     ) -> Request | None:
@@ -157,7 +157,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         return None
 
     def _is_left_over(self, fetch: Fetch) -> bool:
-        """Whether a page that is being read was left unread by an earlier walk."""
+        """Return whether an earlier walk left the page that is being read unread."""
         step = self._store.documents.find(fetch.feed, fetch.key)
         if step is None or step.role is not Role.PAGE or step.is_processed:
             return False
@@ -181,25 +181,25 @@ def _is_key_of(pending: PendingDocument, key: str) -> bool:
 
 
 def _is_read(step: DocumentRef | None, pending: PendingDocument | None, run: int) -> bool:
-    """Whether a document has been read in this run already, or is being read."""
+    """Return whether a document has been read in this run, or is being read."""
     is_pending = step is not None and pending is not None and _is_key_of(pending, step.key)
     return is_pending or (step is not None and step.run == run)
 
 
 def _request(request: Request, step: DocumentRef, via: str | None) -> Request:
-    """The request for a step in place of another, at the place that the chain gave it.
+    """Return the request for a document in place of another request, with its position in the chain.
 
-    :param via: URL of the document that leads there
+    :param via: URL of the document that links to it
     """
     meta = dict(request.meta)
     meta.pop(DELTAFETCH_KEY, None)
     if step.key != step.url:
         meta[DELTAFETCH_KEY] = step.key
     context = context_of(request)
-    # What the page says that has led here is nothing to a farther one.
+    # The newer page is compared only with the page that it links to.
     newer = context.newer if context.requested_url == step.url else None
     context = replace(context, requested_url=step.url, position=step.position, via=via, newer=newer)
-    # Behind archives that are read there may be a page. That stays one: it may change.
+    # The next unread document after read archives may be a page, which keeps its role: it may change.
     if step.role is Role.PAGE:
         context = replace(context, role=Role.PAGE, left_over=True)
     return with_context(request, context, **request_target(step.url, context.walk), meta=meta)

@@ -1,4 +1,4 @@
-"""Keeps from the spider what is no document."""
+"""Passes only complete documents on to the spider."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 # RFC 9110, 15.3.7: 206 is the answer to a request for a range. RFC 3229, 10.4.1: 226 is the answer to a
-# request that names a difference as what it accepts. fhcrawl asks for neither: what it has is not all of it.
+# request that accepts a difference (A-IM). fhcrawl requests neither: such a response is not complete.
 PARTS = (206, 226)
 
 
 class HttpErrorMiddleware(httperror.HttpErrorMiddleware):
-    """Scrapy's, for which every 2xx is a success."""
+    """Treats 206 and 226 as errors; Scrapy accepts every 2xx."""
 
     def process_spider_input(self, response: Response) -> None:  # type: ignore[override]
-        """Let a response pass.
+        """Check the status of a response.
 
-        :raises HttpError: if it is an error, or a part of a document
+        :raises HttpError: if it is an error, or the status of a part of a document
         """
         if response.status in PARTS:
             raise httperror.HttpError(response, "a part of a document")

@@ -1,4 +1,4 @@
-"""Schedules the documents of feeds, from the subscription document backwards."""
+"""The spider, which requests the documents of feeds, from the subscription document to older ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.asyncio import run_in_thread
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import reading, requests, responses, subscriptions, wordpress
+from fhcrawl.crawling import reading, requests, responses, subscriptions, versions, wordpress
 from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
@@ -58,8 +58,8 @@ class HistorySpider(Spider):
     """Crawls the whole history of feeds.
 
     Arguments: `feed`, URLs separated by spaces; `feeds`, path of a list (a URL a line, OPML or TOML); without
-    both, what is subscribed; `due`, 1 for those of them that are due; `snapshot`, URL of the index of a
-    snapshot that the feed goes on from; `warc`, paths of WARC files, or folders of them, with old captures of
+    both, the subscribed feeds; `due`, 1 for only those feeds that are due; `snapshot`, URL of the index of a
+    snapshot that the feed continues; `warc`, paths of WARC files, or folders of them, with old captures of
     the feeds; `deltafetch_reset`, 1 to fetch every document again.
     """
 
@@ -79,14 +79,14 @@ class HistorySpider(Spider):
         self.deltafetch_reset = deltafetch_reset
         self.warc = warc
         self._captures: Captures | None = None
-        self.has_captures_left = bool(warc)  # no feed is done before they are read
-        self.idle_reason = ""  # what is said of a crawl without feeds
+        self.has_captures_left = bool(warc)  # no feed is done before its captures are read
+        self.idle_reason = ""  # why a crawl has no feeds
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Check the arguments.
+        """Return a spider, after checking the arguments.
 
-        :raises ArgumentError: if one cannot be used
+        :raises ArgumentError: if an argument is invalid
         """
         spider = super().from_crawler(crawler, *args, **cls.check(crawler.settings, **kwargs))
         if spider.warc:
@@ -104,9 +104,9 @@ class HistorySpider(Spider):
         warc: str | None = None,
         **others: Any,
     ) -> dict[str, Any]:
-        """The arguments, read.
+        """Return the parsed arguments.
 
-        :raises ArgumentError: if one cannot be used
+        :raises ArgumentError: if an argument is invalid
         """
         base = base_of(settings, others)
         listed = subscriptions.from_arguments(feed, feeds, snapshot, base, settings.getbool(LISTED_FILES))
@@ -117,7 +117,7 @@ class HistorySpider(Spider):
 
     @cached_property
     def feeds(self) -> Listed:
-        """The feeds of the arguments, or those that are subscribed; the due ones, if that is asked for.
+        """The feeds of the arguments, or the subscribed feeds; only those that are due with `due`.
 
         :raises StoreError: if the store cannot be read
         """
@@ -140,7 +140,7 @@ class HistorySpider(Spider):
         return f"No feed is due; the next one is due at {first}" if first else "No feed is due"
 
     async def start(self) -> AsyncIterator[Request]:
-        """The subscription document of each feed."""
+        """Yield the first requests of each feed."""
         extension = StoreExtension.of(self.crawler)
         try:
             feeds = self.feeds
@@ -158,7 +158,7 @@ class HistorySpider(Spider):
                 with extension.under_way.begun(known.feed):
                     for request in self.first(known, feeds[known.feed]):
                         yield request
-            # What is under way goes on: with many feeds, it would have to wait for all of them.
+            # Let requests in progress continue; otherwise, they would wait until all feeds have begun.
             await asyncio.sleep(0)
 
     def first(self, known: Subscription, options: FeedOptions) -> Iterator[Request]:
@@ -167,7 +167,7 @@ class HistorySpider(Spider):
         return map(self._request, requests.first(known, options, guesses_pages))
 
     def _request(self, request: Request) -> Request:
-        """Say who reads the response."""
+        """Set the callback and errback of a request."""
         request.callback = self._callbacks.get(context_of(request).role, self.parse)
         request.errback = self.lose
         return request
@@ -176,9 +176,9 @@ class HistorySpider(Spider):
     def _callbacks(self) -> dict[Role, Callable[..., Any]]:
         return {Role.PART: self.parse_part, Role.CAPTURE: self.parse_capture}
 
-    # Scrapy calls a callback with the cb_kwargs of the request; `context_of` reads them.
+    # Scrapy passes the request's cb_kwargs to the callbacks; `context_of` reads them.
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
-        """Read a document: yields the request for the one behind it, then its entries."""
+        """Parse a document: yield the request for the older document, then its entries."""
         fetch, context = responses.fetch_from_response(response), context_of(response)
         last, digest = context.last_reading, context.body_digest
         if response.status == responses.NOT_MODIFIED and not responses.was_asked_whether(response, digest):
@@ -233,10 +233,10 @@ class HistorySpider(Spider):
             newer = logical_feed.as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
             link = result.older_document
             yield self._request(requests.older_document(result, response, link, is_guess, newer))
-        yield from reading.items(pending, read)
+        yield from versions.items(pending, read)
 
     def _list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Iterator[Request]:
-        """Read a list of documents: yields the request for the first of them that is not processed."""
+        """Process a list of documents: yield the request for the first of them that is not processed."""
         if fetch.role is not Role.SUBSCRIPTION or "dataloss" in response.flags:
             yield from self._not_a_feed(fetch, response, NotAFeedError(ReasonKind.NOT_A_FEED, IS_LIST))
             return
@@ -253,7 +253,7 @@ class HistorySpider(Spider):
             yield self._request(requests.part(step, walk))
 
     def parse_part(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
-        """Read a document that a list names: yields the request for the next one, then its entries."""
+        """Parse a document that a list names: yield the request for the next one, then its entries."""
         fetch = responses.fetch_from_response(response)
         try:
             document = reading.snapshot_page(fetch, self._documents.read(response))
@@ -262,15 +262,15 @@ class HistorySpider(Spider):
             yield from self._next_part(fetch, context_of(response))
             return
         read = reading.read_document(fetch, response, document, self._most)
-        following = list(self._next_part(fetch, context_of(response)))  # with the octets counted by now
+        following = list(self._next_part(fetch, context_of(response)))  # after octets are counted
         result = read.result if following else replace(read.result, replaces=snapshot.prefix_of(fetch.key))
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)
         yield from following
-        yield from reading.items(pending, read)
+        yield from versions.items(pending, read)
 
     def _next_part(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
-        """The next document of a list, whatever has become of this one."""
+        """Yield the request for the next document of a list, even after a failure of this one."""
         step = StoreExtension.of(self.crawler).store.documents.find_next_part(fetch.feed, fetch.key)
         if step is not None:
             yield self._request(requests.part(step, context.walk, context.documents + 1))
@@ -285,9 +285,9 @@ class HistorySpider(Spider):
         logger.info("Captures in the WARC files: %d", count)
 
     def read_captures(self) -> None:
-        """Begin to read the captures of each feed, when all walks have ended.
+        """Request the first capture of each feed, when all walks have ended.
 
-        :raises DontCloseSpider: if there are any
+        :raises DontCloseSpider: if there are captures
         """
         if self._captures is None or not self.has_captures_left:
             return
@@ -310,13 +310,13 @@ class HistorySpider(Spider):
         return [request for feed in self.feeds for request in self._next_capture(feed)]
 
     def closed(self, reason: str) -> None:
-        """Remove what is known of the WARC files."""
+        """Close the index of the WARC files."""
         if self._captures is not None:
             self._captures.close()
 
     def _want_captures(self, captures: Captures, feed: str) -> None:
         store = StoreExtension.of(self.crawler).store
-        # RFC 5005, 2: what is not in the document is not part of the feed, whenever it was.
+        # RFC 5005, 2: an entry that is not in the document is not part of the feed, even if it was before.
         if store.feeds.read_kind(feed) is Kind.COMPLETE:
             logger.info("%s is a complete feed: no capture of it is read", printable(feed))
             return
@@ -330,7 +330,7 @@ class HistorySpider(Spider):
             yield self._request(requests.capture(found, walk))
 
     def parse_capture(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
-        """Read a document of a web archive: yields the request for the next one, then its entries."""
+        """Parse a document of a web archive: yield the request for the next one, then its entries."""
         fetch = responses.fetch_from_response(response)
         try:
             document = self._documents.read(response)
@@ -342,12 +342,12 @@ class HistorySpider(Spider):
         older = read.result.older_document
         if older is not None and self._captures is not None:
             self._captures.want(fetch.feed, older.url, 1 - fetch.position.step)
-        # The chain of that time is none of the feed's.
+        # The links of a capture do not belong to the feed's chain today.
         result = replace(read.result, older_document=None)
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)
         yield from self._next_capture(fetch.feed)
-        yield from reading.items(pending, read)
+        yield from versions.items(pending, read)
 
     @cached_property
     def _commits(self) -> CommitMiddleware:
@@ -371,9 +371,9 @@ class HistorySpider(Spider):
         yield from self._give_up(fetch, failure, context)
 
     def _give_up(self, fetch: Fetch, failure: DocumentFailure, context: RequestContext) -> Iterator[Request]:
-        """Note a loss; a subscription document may still be where the user said that it is."""
+        """Note a failure; yield the request for another URL of a subscription document, if any."""
         if context.is_given:
-            # What is missing is where it was last, as the store knows already.
+            # The failure at the earlier URL is stored already.
             logger.info("%s %s", printable(fetch.requested_url), failure.detail)
             yield from map(self._request, requests.last_known(fetch, context))
             return
@@ -382,7 +382,7 @@ class HistorySpider(Spider):
             yield from map(self._request, requests.as_given(fetch, context))
 
     def lose(self, failure: Failure) -> list[Request]:
-        """Note why a document could not be fetched; a list goes on behind it."""
+        """Note why a document could not be fetched; return the next requests (of a list, say)."""
         request = failure.request  # type: ignore[attr-defined]
         fetch = responses.fetch_from_request(request, wait_of(failure))
         reason, context = loss_of(failure), context_of(request)

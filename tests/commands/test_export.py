@@ -12,7 +12,10 @@ import pytest
 from lxml import etree
 from pyarrow import parquet
 
+from fhcrawl.commands.export import Output
 from fhcrawl.crawling import subscriptions
+from fhcrawl.exporters import opml
+from fhcrawl.exporters.feeds import OTHER_FORMATS, XML_FORMATS, OtherFormat
 from fhcrawl.items import FIELDS
 from tests.feeds import E, atom, read, rss, tombstone
 from tests.projects import read_export
@@ -178,3 +181,15 @@ def test_feed_to_stdout(crawled: FeedServer, project: Project) -> None:
     done = project.scrapy("export", "-o", "-:atom", "--feed", crawled.url("/two"))
     [entry] = read(done.stdout.encode(), "http://example.org/").entries
     assert entry.categories == ["cats", "dogs"]
+
+
+def test_formats_of_rows_feeds_and_lists_are_told_apart() -> None:
+    rows = Output("x", "x", False, None, None)
+    feeds = [
+        Output("x", "x", False, XML_FORMATS["atom"], None),
+        Output("x", "x", False, None, OtherFormat(opml.write, has_entries=True)),
+    ]
+    feed_list = Output("x", "x", False, None, OTHER_FORMATS["opml"])
+    outputs = [rows, *feeds, feed_list]
+    assert [each.is_feed for each in outputs] == [False, True, True, False]
+    assert [each.is_list for each in outputs] == [False, False, False, True]

@@ -9,7 +9,7 @@ import pytest
 from lxml import etree
 
 from fhcrawl.exporters.archives import Target, write
-from fhcrawl.exporters.documents import FORMATS
+from fhcrawl.exporters.feeds import XML_FORMATS
 from fhcrawl.exporters.selection import Selection
 from fhcrawl.items import FIELDS
 from fhcrawl.store.rows import StoredVersion
@@ -208,7 +208,7 @@ def test_entry_that_comes_from_another_document_is_the_same(tmp_path: Path) -> N
             for entry_id in "abc"
         ]
 
-    target = Target(tmp_path, "http://x/", FORMATS["atom"], "http://x/", "T", DAY.format(1), 1)
+    target = Target(tmp_path, "http://x/", XML_FORMATS["atom"], "http://x/", "T", DAY.format(1), 1)
     assert write(target, lambda: versions("one"), Selection()) == 2
     assert write(target, lambda: versions("two"), Selection()) == 2
     assert b"http://x/one" in (tmp_path / "archive-000002.atom").read_bytes()

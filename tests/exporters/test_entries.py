@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from fhcrawl.exporters import documents, entries
-from fhcrawl.exporters.documents import FORMATS, Head
+from fhcrawl.exporters.documents import Head
+from fhcrawl.exporters.feeds import XML_FORMATS
 from fhcrawl.items import FIELDS
 from tests.feeds import read
 
@@ -68,14 +69,14 @@ def fields_of_entries(draw: st.DrawFn) -> dict[str, Any]:
 def document(element: etree._Element, kind: str) -> bytes:
     file = io.BytesIO()
     head = Head("http://example.org/", "T\ufffd<&", "2003-12-13T18:30:02Z", marks=("complete",))
-    assert documents.write(file, FORMATS[kind], head, [element]) == 1
+    assert documents.write(file, XML_FORMATS[kind], head, [element]) == 1
     return file.getvalue()
 
 
 @pytest.mark.parametrize("kind", ["atom", "rss"])
 @given(fields=fields_of_entries())
 def test_fields_are_read_again_whatever_they_hold(kind: str, fields: dict[str, Any]) -> None:
-    form = FORMATS[kind].entry
+    form = XML_FORMATS[kind].entry
     body = document(entries.element(fields, None, form), kind)
     [entry] = read(body, "http://elsewhere.example/").entries
     clean = entries.cleaned(fields)
@@ -123,7 +124,7 @@ def test_originals_are_written_and_updated_where_needed(
     kind: str, source: str, changed: dict[str, Any]
 ) -> None:
     fields, original = stored(source, **changed)
-    body = document(entries.element(fields, original, FORMATS[kind].entry), kind)
+    body = document(entries.element(fields, original, XML_FORMATS[kind].entry), kind)
     # Under another URL: its base goes with the entry.
     [entry] = read(body, "http://elsewhere.example/").entries
     assert {n: getattr(entry, n) for n in entries.READ_AGAIN} == {n: fields[n] for n in entries.READ_AGAIN}
@@ -136,13 +137,13 @@ def test_originals_are_written_and_updated_where_needed(
 
 def test_original_of_the_format_stays_what_it_is() -> None:
     fields, original = stored("atom")
-    element = entries.element(fields, original, FORMATS["atom"].entry)
+    element = entries.element(fields, original, XML_FORMATS["atom"].entry)
     assert element.findtext(f"{{{ATOM}}}updated") == "2003-12-13T18:30:02+01:00"
     assert element.find(f"{{{ATOM}}}title[@type='html']") is not None
     assert element.get("{http://www.w3.org/XML/1998/namespace}base") == "http://example.org/blog/"
     assert element.get("{http://www.w3.org/XML/1998/namespace}lang") == "de"
     fields, original = stored("rss")
-    item = entries.element(fields, original, FORMATS["rss"].entry)
+    item = entries.element(fields, original, XML_FORMATS["rss"].entry)
     assert [item.findtext(name) for name in ("comments", "pubDate")] == [
         "c",
         "Sat, 13 Dec 2003 18:30:02 +0100",
@@ -151,7 +152,7 @@ def test_original_of_the_format_stays_what_it_is() -> None:
 
 def test_what_has_changed_leaves_the_rest_of_the_original_alone() -> None:
     fields, original = stored("rss", title="Other")
-    item = entries.element(fields, original, FORMATS["rss"].entry)
+    item = entries.element(fields, original, XML_FORMATS["rss"].entry)
     assert [item.findtext(name) for name in ("title", "comments")] == ["Other", "c"]
 
 
@@ -159,14 +160,14 @@ def test_foreign_markup_that_would_be_read_as_something_else_is_left_out() -> No
     fields, original = stored("atom", title=None)
     title = '<t:title xmlns:t="http://www.itunes.com/dtds/podcast-1.0.dtd">Other</t:title></entry>'
     original = original.replace("</entry>", title)
-    item = entries.element(fields, original, FORMATS["rss"].entry)
-    assert entries.differences(item, fields, FORMATS["rss"].entry) == []
+    item = entries.element(fields, original, XML_FORMATS["rss"].entry)
+    assert entries.differences(item, fields, XML_FORMATS["rss"].entry) == []
     assert item.findtext(ITUNES) == "1:02"
 
 
 def test_atom_keeps_links_and_contributors_in_rss() -> None:
     fields, original = stored("atom")
-    item = entries.element(fields, original, FORMATS["rss"].entry)
+    item = entries.element(fields, original, XML_FORMATS["rss"].entry)
     assert item.find(f"{{{ATOM}}}link[@rel='related']") is not None
     assert item.findtext(f"{{{ATOM}}}contributor/{{{ATOM}}}name") == "C"
 
@@ -175,7 +176,7 @@ def test_atom_keeps_links_and_contributors_in_rss() -> None:
 def test_atom_entries_have_what_they_must_without_claiming_it() -> None:
     fields = {**dict.fromkeys(FIELDS), "id": "1", "feed": PAGE, "document": PAGE}
     fields |= {"authors": [], "categories": [], "enclosures": []}
-    body = document(entries.element(fields, None, FORMATS["atom"].entry), "atom")
+    body = document(entries.element(fields, None, XML_FORMATS["atom"].entry), "atom")
     entry = etree.fromstring(body).find(f"{{{ATOM}}}entry")
     assert entry is not None
     assert {etree.QName(child).localname for child in entry} == {"id", "title", "updated", "link"}
@@ -198,14 +199,14 @@ def test_atom_entries_have_what_they_must_without_claiming_it() -> None:
 @pytest.mark.parametrize("kind", ["atom", "rss"])
 def test_content_of_every_type_without_an_original(kind: str, content_type: str, content: str) -> None:
     fields = {**stored("json")[0], "content": content, "content_type": content_type}
-    body = document(entries.element(fields, None, FORMATS[kind].entry), kind)
+    body = document(entries.element(fields, None, XML_FORMATS[kind].entry), kind)
     [entry] = read(body, PAGE).entries
     assert (entry.content, entry.content_type) == (content, content_type)
 
 
 def test_xhtml_that_is_no_xml_is_html() -> None:
     fields = {**stored("json")[0], "content": "<p>cut", "content_type": "xhtml"}
-    [entry] = read(document(entries.element(fields, None, FORMATS["atom"].entry), "atom"), PAGE).entries
+    [entry] = read(document(entries.element(fields, None, XML_FORMATS["atom"].entry), "atom"), PAGE).entries
     assert (entry.content, entry.content_type) == ("<p>cut", "html")
 
 
@@ -213,14 +214,14 @@ def test_xhtml_that_is_no_xml_is_html() -> None:
 def test_markup_that_is_not_well_formed_ends_no_element(kind: str) -> None:
     text = "</content></atom:content><atom:id>other</atom:id><atom:content><content>"
     fields = {**stored("json")[0], "content": text, "content_type": "application/xml"}
-    [entry] = read(document(entries.element(fields, None, FORMATS[kind].entry), kind), PAGE).entries
+    [entry] = read(document(entries.element(fields, None, XML_FORMATS[kind].entry), kind), PAGE).entries
     assert (entry.id, unescape(entry.content or "")) == ("1", text)
 
 
 @pytest.mark.parametrize("kind", ["atom", "rss"])
 def test_original_that_cannot_be_used_is_left_out(kind: str) -> None:
     fields = stored("json")[0]
-    [entry] = read(document(entries.element(fields, "<entry", FORMATS[kind].entry), kind), PAGE).entries
+    [entry] = read(document(entries.element(fields, "<entry", XML_FORMATS[kind].entry), kind), PAGE).entries
     assert entry.id == "1"
 
 
@@ -229,5 +230,5 @@ def test_entities_of_an_original_are_not_expanded(tmp_path: Path) -> None:
     entity = f'<!DOCTYPE entry [<!ENTITY x SYSTEM "{(tmp_path / "secret").as_uri()}">]>'
     original = f'{entity}<entry xmlns="{ATOM}"><id>1</id><note xmlns="urn:ours">&x;</note></entry>'
     assert original.startswith("<")
-    body = document(entries.element(stored("json")[0], original, FORMATS["atom"].entry), "atom")
+    body = document(entries.element(stored("json")[0], original, XML_FORMATS["atom"].entry), "atom")
     assert b"hidden" not in body

@@ -17,7 +17,8 @@ SCRIPT = """
 import itertools, sys
 from pathlib import Path
 from fhcrawl.exporters import ParquetItemExporter, archives, documents, entries, parquet
-from fhcrawl.exporters.documents import FORMATS, Head
+from fhcrawl.exporters.documents import Head
+from fhcrawl.exporters.feeds import XML_FORMATS
 from fhcrawl.exporters.selection import Selection
 from fhcrawl.items import FIELDS
 from fhcrawl.store.rows import StoredVersion
@@ -38,7 +39,7 @@ def peak():
 
 
 def write(many):
-    form = FORMATS["atom"]
+    form = XML_FORMATS["atom"]
     if kind == "parquet":
         with path.open("wb") as file:
             exporter = ParquetItemExporter(file, fields_to_export=FIELDS)

@@ -1,0 +1,108 @@
+"""The versions that the entries of a document are, and the items that the spider yields of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fhcrawl import logical_feed
+from fhcrawl.documents.entry_batches import EntryBatches, batches_of
+from fhcrawl.items import EntryVersion
+from fhcrawl.logical_feed import Role, Version
+from fhcrawl.logical_feed.ordering import latest_time, order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fhcrawl.crawling.pending import PendingDocument
+    from fhcrawl.crawling.reading import ReadDocument
+    from fhcrawl.documents import Entry, FeedDocument
+    from fhcrawl.logical_feed.ordering import Order
+    from fhcrawl.logical_feed.results import DocumentResult, Fetch
+
+
+def versions_of(fetch: Fetch, document: FeedDocument, since: str) -> tuple[list[Version | None], int]:
+    """Return the version of each entry, None without an id or before a snapshot; and the sum of `_inherited`.
+
+    The entries of a document in pieces are too large to keep in memory: their versions have no original.
+    """
+    is_whole = not isinstance(document.entries, EntryBatches)
+    versions: list[Version | None] = []
+    inherited = 0
+    for position, entry in enumerate(document.entries):
+        inherited += _inherited(entry)
+        entry_id = logical_feed.identity(entry, document)
+        if entry_id is None or (since and logical_feed.is_before(entry.updated, since)):
+            versions.append(None)
+            continue
+        claimed = order(entry.updated, document.updated, fetch.position, position)
+        digest = entry.digest or logical_feed.digest(entry)
+        versions.append(_version(fetch, entry_id, claimed, digest, entry.original if is_whole else None))
+    return versions, inherited
+
+
+# A link of a few octets may be resolved against a base of 2,000, and each entry may take the feed's authors.
+def _inherited(entry: Entry) -> int:
+    """Return how many characters are in fields that an entry can take from other parts of its document."""
+    enclosures = sum(len(enclosure["url"]) for enclosure in entry.enclosures) if entry.enclosures else 0
+    return len(entry.link or "") + sum(map(len, entry.authors)) + enclosures
+
+
+def deletions_of(fetch: Fetch, document: FeedDocument) -> list[Version]:
+    """Return the deletions that a document's tombstones say (RFC 6721)."""
+    return [
+        _version(fetch, tombstone.ref, logical_feed.deletion(tombstone, document.updated, fetch.position), "")
+        for tombstone in document.tombstones
+    ]
+
+
+# The date of a capture is known: times in it that are later never count. A walk compares with the machine's
+# clock, which may be corrected.
+def _version(
+    fetch: Fetch, entry_id: str, claimed: Order, digest: str, original: bytes | None = None
+) -> Version:
+    if fetch.role is Role.CAPTURE:
+        claimed = claimed.counted(latest_time(fetch.fetched))
+    return Version.at(fetch.latest, entry_id, claimed, digest, original)
+
+
+def first_uncounted(fetch: Fetch, versions: Iterable[Version]) -> str | None:
+    """Return the earliest time in a document that is too far in the future to count; None for a capture."""
+    if fetch.role is Role.CAPTURE:
+        return None
+    claimed = (version.claimed for version in versions if version.claimed is not None)
+    return min(filter(None, (order.uncounted(fetch.latest) for order in claimed)), default=None)
+
+
+def items(pending: PendingDocument, read: ReadDocument) -> Iterator[EntryVersion]:
+    """Yield the items of a document that is being committed."""
+    numbered = iter(read.versions)
+    for piece in batches_of(read.document.entries):
+        pending.batch.pieces += 1
+        # The versions come second: zip() takes none of them when a piece has ended.
+        for entry, version in zip(piece, numbered, strict=False):
+            if version is not None:
+                yield _item(pending, read.result, version, entry)
+
+
+def _item(pending: PendingDocument, result: DocumentResult, version: Version, entry: Entry) -> EntryVersion:
+    item = EntryVersion(
+        result.fetch.feed,
+        version.id,
+        entry.title,
+        entry.link,
+        entry.published,
+        entry.updated,
+        entry.authors,
+        entry.categories,
+        entry.summary,
+        entry.content,
+        entry.content_type,
+        entry.enclosures,
+        entry.operation,
+        result.fetch.url,
+        result.updated,
+    )
+    is_whole = version.original is entry.original
+    item.version = version if is_whole else version._replace(original=entry.original)
+    item.pending = pending
+    return item
