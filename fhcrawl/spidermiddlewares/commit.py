@@ -15,6 +15,7 @@ from fhcrawl.exceptions import FhcrawlError, LeaseError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.items import EntryVersion
+from fhcrawl.logical_feed import Link
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.text import printable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
+    from fhcrawl.crawling.context import OlderDocument
     from fhcrawl.logical_feed.batches import CommitBatch
     from fhcrawl.logical_feed.results import Fetch
 
@@ -204,13 +206,16 @@ class CommitMiddleware:
             self._tell(self._store.documents.note_failure, result, failure)
         self._send(signals.document_lost, result=result)
 
-    def record_unchanged(self, fetch: Fetch) -> None:
-        """Store that a subscription document is unchanged, and send `document_unchanged`."""
+    def record_unchanged(self, fetch: Fetch, older: OlderDocument | None) -> None:
+        """Store that a subscription document is unchanged, and send `document_unchanged`.
+
+        :param older: the older document that is left to be read
+        """
+        result = DocumentResult(fetch, older_document=older and Link(older.role, older.url))
         self._count("document", "unchanged")
         failure = DocumentFailure(
             State.FAILED, ReasonKind.STORE_ERROR, "is unchanged, which could not be stored"
         )
-        result = DocumentResult(fetch)
         self._tell(self._store.documents.note_confirmation, result, failure)
         self._send(signals.document_unchanged, result=result)
 

@@ -185,7 +185,7 @@ class HistorySpider(Spider):
             self._lose(fetch, UNASKED)
             return
         if last is not None and digest is not None and responses.is_unchanged(response, digest):
-            self._commits.record_unchanged(fetch)
+            self._commits.record_unchanged(fetch, last.older_document)
             if last.older_document is not None:
                 yield self._request(requests.known_older_document(fetch, response, last.older_document))
             return

@@ -152,6 +152,9 @@ class Commit:
         of_feed = {"b_feed_id": self._feed_id, "b_walk": fetch.position.walk}
         says = {"b_time": fetch.fetched, "b_fresh": fetch.freshness_lifetime, "b_special": fetch.special}
         self._connection.execute(statements.CONFIRM_FEED, of_feed | says)
+        if self._result.older_document is not None and self._result.older_document.role is Role.PAGE:
+            # The pages that this walk goes on to read are older than what the subscription document holds.
+            self._connection.execute(statements.CONFIRM_NEWEST, of_feed)
         self._connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed)
 
     def _update_feed(self, values: Mapping[str, object], is_subscription: bool = False) -> None:

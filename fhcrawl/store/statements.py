@@ -226,6 +226,23 @@ CONFIRM_SUBSCRIPTION = (
     .values(walk=bindparam("b_walk"))
 )
 
+_subscription = (
+    select(documents.c.walk, documents.c.step)
+    .join(feeds, feeds.c.subscription_id == documents.c.id)
+    .where(feeds.c.id == bindparam("b_feed_id"))
+    .subquery()
+)
+# Comes before CONFIRM_SUBSCRIPTION.
+CONFIRM_NEWEST = (
+    entries.update()
+    .where(
+        entries.c.feed_id == bindparam("b_feed_id"),
+        entries.c.order_walk == select(_subscription.c.walk).scalar_subquery(),
+        entries.c.order_step == select(_subscription.c.step).scalar_subquery(),
+    )
+    .values(order_walk=bindparam("b_walk"))
+)
+
 _front = documents.alias("front")
 FRONT_OF = (
     select(_front.c.url)

@@ -174,3 +174,15 @@ def test_page_behind_an_archive_that_is_skipped_stays_a_page(database: Database)
         reasons.append([reason.kind for reason in feed.reasons])
     assert found == {"1", "2", "3", "a", "p"}
     assert reasons == [["http-500", "paged"], ["paged"], ["paged"]]
+
+
+def test_older_page_of_an_unchanged_feed_does_not_win_over_its_newest_one(database: Database) -> None:
+    """None of the entries has a time: which version is the newest, only the order of the pages says."""
+    documents: dict[str, str | int] = {
+        INDEX: atom([E("e", "new", None)], links={"next": f"{INDEX}/2"}, updated=None),
+        f"{INDEX}/2": 500,
+    }
+    Engine(database.url, documents).crawl(INDEX)
+    documents[f"{INDEX}/2"] = atom([E("e", "old", None), E("a", "a", None)], updated=None)
+    changes = Engine(database.url, documents).crawl(INDEX)
+    assert [change["id"] for change in changes or ()] == ["a"]
