@@ -211,7 +211,8 @@ class CommitMiddleware:
 
         :param older: the older document that is left to be read
         """
-        result = DocumentResult(fetch, older_document=older and Link(older.role, older.url))
+        link = None if older is None else Link(older.role, older.url)
+        result = DocumentResult(fetch, older_document=link)
         self._count("document", "unchanged")
         failure = DocumentFailure(
             State.FAILED, ReasonKind.STORE_ERROR, "is unchanged, which could not be stored"
