@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 from contextlib import closing
@@ -13,7 +14,7 @@ import pytest
 from fhcrawl.exporters import delivery
 from fhcrawl.store import Store
 from fhcrawl.utils.locks import locked
-from tests.engine import Engine
+from tests.engine import Engine, Killed
 from tests.feeds import E, atom, tombstone
 
 if TYPE_CHECKING:
@@ -120,6 +121,26 @@ def test_delivery_that_died_between_two_names_is_finished(store: Store, tmp_path
     assert store.exports.find_dead() == []
 
 
+def test_delivery_that_dies_between_two_names_has_noted_its_files(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other").mkdir()
+    files = [written(tmp_path), written(tmp_path / "other")]
+    replace = os.replace
+
+    def die_behind(source: str, target: str) -> None:
+        replace(source, target)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", die_behind)
+        with pytest.raises(Killed):
+            delivery.deliver(store, store.exports.begin(1), files)
+    delivery.recover(store)
+    assert [Path(file.name).read_bytes() for file in files] == [b"line\n", b"line\n"]
+    assert pending(store) == 0
+
+
 @pytest.mark.parametrize("names", [1, 2])
 def test_delivery_of_a_process_that_wakes_while_it_is_settled_counts(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: int
@@ -142,6 +163,27 @@ def test_delivery_of_a_process_that_wakes_while_it_is_settled_counts(
     assert delivery.settle(store, number, files)
     assert [Path(file.name).read_bytes() for file in files] == [b"line\n", b"line\n"]
     assert pending(store) == 0
+
+
+def test_process_that_wakes_when_its_delivery_is_given_up_names_nothing(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its changes would be exported twice."""
+    file = written(tmp_path)
+    number = begin(store, file)
+    is_named, looked = delivery.WrittenFile.is_named, itertools.count(1)
+
+    def wake_after_the_second(file: delivery.WrittenFile) -> bool:
+        found = is_named(file)
+        if next(looked) == 2:
+            with pytest.raises(FileNotFoundError):
+                os.replace(file.written, file.name)
+        return found
+
+    monkeypatch.setattr(delivery.WrittenFile, "is_named", wake_after_the_second)
+    assert not delivery.settle(store, number, [file])
+    assert next(looked) == 3
+    assert pending(store) == 1
 
 
 def test_delivery_whose_file_is_gone_leaves_its_changes_to_be_exported(store: Store, tmp_path: Path) -> None:
@@ -270,11 +312,13 @@ def test_appending_begins_with_what_is_there(tmp_path: Path) -> None:
     assert (tmp_path / "out.jsonl").read_bytes() == b"first\n"
 
 
-def test_file_keeps_its_permissions(tmp_path: Path) -> None:
-    (tmp_path / "out.jsonl").touch(mode=0o600)
+@pytest.mark.parametrize("permissions", [0o600, 0o640, 0o666])
+def test_file_keeps_its_permissions(tmp_path: Path, permissions: int) -> None:
+    (tmp_path / "out.jsonl").touch()
+    (tmp_path / "out.jsonl").chmod(permissions)
     for mode in ("ab", "wb"):
         file = written(tmp_path, mode)
-        assert Path(file.written).stat().st_mode & 0o777 == 0o600
+        assert Path(file.written).stat().st_mode & 0o777 == permissions
 
 
 def test_file_that_cannot_be_copied_leaves_nothing(tmp_path: Path) -> None:

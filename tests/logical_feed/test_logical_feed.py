@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from fhcrawl.documents import Entry, FeedDocument
+from fhcrawl.documents import Entry, FeedDocument, Tombstone
 from fhcrawl.logical_feed import (
+    FIRST_WALK,
     ChainPosition,
     Kind,
     Link,
@@ -19,6 +22,7 @@ from fhcrawl.logical_feed import (
     as_newer_page,
     begins_after,
     decide,
+    deletion,
     digest,
     disagreements,
     identity,
@@ -31,6 +35,7 @@ from fhcrawl.logical_feed import (
     verdict,
 )
 from fhcrawl.logical_feed.ordering import latest_time, order
+from fhcrawl.logical_feed.relations import PLAIN, older_contradiction
 from fhcrawl.logical_feed.results import DocumentResult, Fetch, has_changes, must_follow
 from fhcrawl.reasons import ReasonKind
 
@@ -147,6 +152,16 @@ class TestDecide:
         assert not has_changes(result, {"1": Winner(version("a", NEW).order, "a")})
         assert has_changes(result, {})
 
+    def test_document_of_what_only_a_web_archive_has_brings_news(self) -> None:
+        result = DocumentResult(Fetch("f", "k", "k", "k", Role.PAGE, WALK, OLD), versions=[version("a")])
+        captured = version("a").order._replace(walk=FIRST_WALK - 1)
+        assert has_changes(result, {"1": Winner(captured, "a")})
+        assert not has_changes(result, {"1": Winner(captured._replace(walk=FIRST_WALK), "a")})
+
+    def test_deletion_wins_over_the_version_of_its_time_from_wherever(self) -> None:
+        when = deletion(Tombstone("1", OLD), None, ChainPosition(1, -9))
+        assert order(OLD, NEW, ChainPosition(2, 0), 0) < when < order(NEW, None, ChainPosition(1, -10), 0)
+
     def test_page_of_what_its_own_walk_has_stored_leads_on(self) -> None:
         fetch = Fetch("f", "k", "k", "k", Role.PAGE, ChainPosition(2, -3), OLD)
         result = DocumentResult(fetch, versions=[version("a")])
@@ -170,6 +185,12 @@ class TestLinks:
 
     def test_complete_wins_over_both(self) -> None:
         assert older_document(document(links=self.LINKS, complete=True)) is None
+
+    def test_links_beside_next_contradict_nothing_where_prev_archive_is_followed(self) -> None:
+        paged = replace(document(links={"next": "/p"}), other_links={"next": ["/q"]})
+        assert older_contradiction(paged, PLAIN) == ("next", "/p", ["/q"])
+        archived = replace(paged, links={"next": "/p", "prev-archive": "/a"})
+        assert older_contradiction(archived, PLAIN) is None
 
     def test_only_archives_refer_to_current(self) -> None:
         assert subscription_link(document(links=self.LINKS, archive=True)) == "/c"

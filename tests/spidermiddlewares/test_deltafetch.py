@@ -13,6 +13,7 @@ import pytest
 import scrapy_deltafetch
 
 from fhcrawl.spidermiddlewares.deltafetch import DeltaFetch
+from tests.engine import Engine
 from tests.feeds import E, atom
 from tests.pipelines import faulty
 from tests.projects import read_export
@@ -20,6 +21,7 @@ from tests.projects import read_export
 if TYPE_CHECKING:
     import subprocess
 
+    from tests.databases import Database
     from tests.projects import Project
     from tests.server import FeedServer
 
@@ -150,6 +152,7 @@ def test_deltafetch_key_names_an_archive_and_survives_redirects(server: FeedServ
     server.serve("/b1", atom([E("1")], links={"self": "/a1?session=1"}))
     run = project.crawl(server.url("/index"), settings=settings, spider="keyed")
     assert set(run.changes) == {"1", "2"}
+    assert project.verdict() == ("complete", [])
     server.asked()
     server.serve("/index", atom([E("3")], prev="/a1?session=2"))
     run = project.crawl(server.url("/index"), settings=settings, spider="keyed")
@@ -218,6 +221,21 @@ def test_archive_reached_in_a_later_run_keeps_its_place(server: FeedServer, proj
     assert server.asked()[-2:] == ["/a2", "/a1"]
     assert run.items == []
     assert project.logical_feed()["1"]["summary"] == "newest"
+
+
+def test_archive_that_takes_the_place_of_skipped_ones_keeps_its_own(database: Database) -> None:
+    """Without any times, only places tell which version is newer."""
+    index, a2, a1 = (f"http://example.org/{name}" for name in ("index", "a2", "a1"))
+
+    def run(number: str, oldest: str | int) -> tuple[list[str], set[str]]:
+        newer = atom([E("1", "newer", None)], prev=a1, updated=None)
+        documents = {index: atom([E(number)], prev=a2, updated=None), a2: newer, a1: oldest}
+        engine = Engine(database.url, documents)
+        changes = engine.crawl(index) or []
+        return engine.asked, {change["id"] for change in changes}
+
+    assert run("2", 404) == ([index, a2, a1], {"2", "1"})
+    assert run("3", atom([E("1", "older", None)], updated=None)) == ([index, a1], {"3"})
 
 
 @pytest.mark.quick_lane

@@ -12,6 +12,7 @@ from fhcrawl.logical_feed import Verdict
 from fhcrawl.store import Store, opening
 from fhcrawl.store.documents import Documents
 from fhcrawl.store.entries import Entries
+from tests.engine import Engine
 from tests.feeds import E, atom
 from tests.spidermiddlewares.test_commit import A0, A1, DOCUMENTS, INDEX, crawl, stored
 
@@ -143,8 +144,16 @@ class TestStoreThatFails:
     def test_entries_that_cannot_be_compared_do_not_reach_the_pipelines(
         self, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        through: list[str] = []
+
+        def note(engine: Engine, item: Any) -> Any:
+            through.append(item.id)
+            return item
+
         monkeypatch.setattr(Entries, "compare", fail_to_compare("1", Entries.compare))
+        monkeypatch.setattr(Engine, "_live", note)
         _, engine = crawl(database, DOCUMENTS)
+        assert through == ["3", "0"]
         entries = {name: count for name, count in engine.stats.items() if "/entry/" in name}
         assert entries == {"fhcrawl/entry/new": 2}
 

@@ -90,6 +90,13 @@ def test_entry_that_is_deleted_before_its_export_is_no_change(url: str) -> None:
     assert stats["fhcrawl/entry/deleted"] == 1
 
 
+def test_entry_that_is_again_what_was_exported_is_no_change(url: str) -> None:
+    assert crawl(url, atom([E("1", "old", YEARS[2003])]))[0] == {"1": "new"}
+    Engine(url, {FEED: atom([E("1", "new", YEARS[2004])])}).crawl_only(FEED)
+    assert crawl(url, atom([E("1", "old", YEARS[2005])]))[0] == {}
+    assert live(url) == {"1": ("old", YEARS[2005])}
+
+
 def texts(*words: str) -> list[E]:
     """Versions of an entry; `old@2003` is its text and its year."""
     pairs = (word.partition("@") for word in words)
