@@ -121,13 +121,14 @@ def test_answers_come_while_the_event_loop_runs(engine: Engine, pipeline: Pipeli
     assert kept(engine) == [1]
 
 
-def test_answer_that_the_loop_did_not_wait_for_comes_later(engine: Engine, pipeline: Pipeline) -> None:
+def test_answer_that_the_loop_did_not_wait_for_comes_once(engine: Engine, pipeline: Pipeline) -> None:
     async def send() -> None:
         pipeline.send(keep(1), answers.append)
 
     answers: list[object] = []
+    # Whether it comes while the loop is closed depends on the server.
     asyncio.run(send())
-    assert answers == []
+    pipeline.settle()
     pipeline.settle()
     assert answers == [1]
 
