@@ -77,6 +77,15 @@ def url(number: int, way: str = "") -> str:
     return f"{INDEX}?page={number}{way}" if number else INDEX
 
 
+def stored(database: Database) -> tuple[set[str], list[str]]:
+    """The ids of the entries in the store, and the kinds of the feed's reasons."""
+    store = Store.open(database.url)
+    found = {entry["id"] for entry in store.entries.read()}
+    [feed] = store.feeds.read()
+    store.close()
+    return found, [reason.kind.value for reason in feed.reasons]
+
+
 @pytest.mark.full_lane("hundreds of crawls in this process")
 @settings(max_examples=examples(40))
 @given(runs)
@@ -102,23 +111,17 @@ def test_pages_behind_an_interrupted_walk_are_read_by_a_later_one(
                 database.url, pages(count, run.gaps, run.cuts, 0 if run.alone else None, run.way), run.life
             ).crawl(INDEX)
         Engine(database.url, pages(count)).crawl(INDEX)
-        opened = Store.open(database.url)
-        found = {entry["id"] for entry in opened.entries.read()}
-        [feed] = opened.feeds.read()
-        opened.close()
+        found, kinds = stored(database)
     assert found == {str(number) for number in range(1, count + 1)}
-    assert [reason.kind for reason in feed.reasons] == ["paged"]
+    assert kinds == ["paged"]
 
 
 def test_page_that_is_the_last_one_for_a_while_is_read_again(database: Database) -> None:
     reasons = []
     for count, alone in (8, None), (18, 2), (19, None):
         Engine(database.url, pages(count, alone=alone)).crawl(INDEX)
-        opened = Store.open(database.url)
-        found = {entry["id"] for entry in opened.entries.read()}
-        [feed] = opened.feeds.read()
-        opened.close()
-        reasons.append([reason.kind for reason in feed.reasons])
+        found, kinds = stored(database)
+        reasons.append(kinds)
     assert found == {str(number) for number in range(1, 20)}
     assert reasons == [["paged"], ["known", "paged"], ["paged"]]
 
@@ -128,11 +131,8 @@ def test_page_without_news_that_is_the_last_one_for_a_while_hides_no_gap(databas
     reasons = []
     for count, gaps, alone in (8, gap, None), (10, frozenset(), 1), (10, frozenset(), None):
         Engine(database.url, pages(count, gaps, alone=alone)).crawl(INDEX)
-        opened = Store.open(database.url)
-        found = {entry["id"] for entry in opened.entries.read()}
-        [feed] = opened.feeds.read()
-        opened.close()
-        reasons.append([reason.kind for reason in feed.reasons])
+        found, kinds = stored(database)
+        reasons.append(kinds)
     assert found == {str(number) for number in range(1, 11)}
     assert reasons == [["http-500", "paged"], ["known", "paged"], ["paged"]]
 
@@ -141,10 +141,7 @@ def test_page_that_stays_the_last_one_is_the_end(database: Database) -> None:
     reasons = []
     for count, gaps, alone in (8, {2}, None), (10, set(), 1), (10, set(), 1), (10, set(), 1):
         Engine(database.url, pages(count, frozenset(gaps), alone=alone)).crawl(INDEX)
-        opened = Store.open(database.url)
-        [feed] = opened.feeds.read()
-        opened.close()
-        reasons.append([reason.kind for reason in feed.reasons])
+        reasons.append(stored(database)[1])
     assert reasons == [["http-500", "paged"], ["known", "paged"], ["paged"], ["paged"]]
 
 
@@ -167,11 +164,8 @@ def test_page_behind_an_archive_that_is_skipped_stays_a_page(database: Database)
             page: 500 if gap else atom([E("p")]),
         }
         Engine(database.url, documents).crawl(INDEX)
-        opened = Store.open(database.url)
-        found = {entry["id"] for entry in opened.entries.read()}
-        [feed] = opened.feeds.read()
-        opened.close()
-        reasons.append([reason.kind for reason in feed.reasons])
+        found, kinds = stored(database)
+        reasons.append(kinds)
     assert found == {"1", "2", "3", "a", "p"}
     assert reasons == [["http-500", "paged"], ["paged"], ["paged"]]
 
