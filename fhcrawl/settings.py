@@ -37,7 +37,7 @@ FHCRAWL_MAX_PAGES = 1_000
 # Whether the store keeps the original XML (or JSON) of entries, with elements that fhcrawl has no field for.
 FHCRAWL_KEEP_XML_ENABLED = True
 
-# Whether the store keeps earlier versions of entries, for `scrapy history`.
+# Whether the store keeps earlier versions of entries, for `fhcrawl history`.
 FHCRAWL_KEEP_VERSIONS_ENABLED = False
 
 # Path of WARC files to which responses are written, with the placeholders of FEEDS and %(serial)05d, ending
@@ -102,6 +102,9 @@ FHCRAWL_WORDPRESS_ENABLED = False
 # Whether a display on the terminal shows the progress of a crawl. False, or without a terminal: a line in the
 # log every LOGSTATS_INTERVAL seconds.
 FHCRAWL_PROGRESS_ENABLED = True
+# Whether the table of the feeds, and what is missing, is printed to stderr at the end of a crawl that has
+# changed or missed something, if there is no display. `fhcrawl crawl` sets it; False: it is in the log.
+FHCRAWL_SUMMARY_ENABLED = False
 
 DELTAFETCH_ENABLED = True
 DELTAFETCH_RESET = False
