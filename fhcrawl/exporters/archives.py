@@ -260,8 +260,8 @@ class ArchiveSet:
         self._index.execute("DELETE FROM known WHERE id = ?", (entry_id,))
         return Known(*row)
 
-    # The store forgets the entities of a snapshot when two later ones have replaced it. Other entries that are
-    # in no store any more stay in the archives.
+    # The store forgets the entities of a snapshot when two later ones have replaced it. Other entries that it
+    # does not know stay in the archives.
     def _replaced(self) -> Iterator[Event]:
         """Yield tombstones for entities of earlier snapshots that are left in the index."""
         statement = "SELECT * FROM known WHERE mark != x'' AND substr(id, 1, ?) = ?"
