@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fhcrawl.store import Details, Document, Feed
 
 # Of consecutive documents with the same state, the first and last are shown, and the others counted.
-SHOWN_BEFORE, SHOWN_AFTER = 2, 1
+SHOWN_BEFORE, SHOWN_AFTER = 1, 1
 MOST_STRETCHES = 40
 MOST_REASONS = 20
 MOST_BINS = 24

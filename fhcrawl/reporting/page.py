@@ -104,7 +104,7 @@ def _environment() -> Environment:
         "most_shown": MOST_SHOWN,
     }
     filters = (text, url, link, host, short, sentence, state, day, minute, number)
-    environment.filters |= {filter.__name__: filter for filter in filters}
+    environment.filters |= {one.__name__: one for one in filters}
     return environment
 
 
@@ -136,7 +136,7 @@ def url(address: str) -> Markup:
     """Return a link for an HTTP URL without control characters; else the URL as text."""
     if not _is_web(address):
         return Markup('<span class="url">{}</span>').format(text(address))
-    return Markup('<a class="url" href="{}" rel="{}">{}</a>').format(address, REL, text(address))
+    return Markup('<a href="{}" rel="{}">{}</a>').format(address, REL, text(address))
 
 
 def link(shown: str, address: str | None) -> Markup:
@@ -190,9 +190,8 @@ def day(time: str) -> Markup:
 
 
 def minute(time: str) -> Markup:
-    """Return a time with a precision of minutes."""
-    shown = time[:TO_THE_MINUTE].replace("T", " ")
-    return Markup('<time datetime="{}">{} UTC</time>').format(time, shown)
+    """Return a time with a precision of minutes, ISO 8601 in UTC."""
+    return Markup("<time>{}</time> UTC").format(time[:TO_THE_MINUTE].replace("T", " "))
 
 
 def number(value: int) -> str:

@@ -24,7 +24,7 @@ HEIGHT = 120  # pixels; limit of the tallest bar
 BELOW = 22  # pixels, for the labels of the time axis
 ABOVE = 8  # pixels, so that the top label is not cropped
 TOP = 100  # units of a bar's height
-MOST_STEPS = 4
+MOST_STEPS = 3
 FEWEST_COLUMNS = 8  # limits the width of a bar
 # Of the columns, the part that stands for the time before the first one, if that is not known.
 BEFORE = 8
