@@ -38,9 +38,10 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         """Return the text for `scrapy report --help`."""
         return (
-            "Write one page of HTML that needs nothing else, and can be mailed: the verdict of every feed in "
-            "the store, its entries over time, its chain of documents and what is missing. The file is "
-            "replaced when the new one is whole. Examples: 'scrapy report -o report.html'; "
+            "Write one page of HTML that needs nothing else, and can be mailed: a table of all feeds in the "
+            "store, the worst first, and what to do; of each feed what is missing, its latest entries, its "
+            "entries over time and its documents. The file is replaced when the new one is "
+            "whole. Examples: 'scrapy report -o report.html'; "
             "'scrapy report -o - | gzip > report.html.gz'."
         )
 

@@ -1,7 +1,7 @@
 """The report, as axe-core sees it: it looks for what makes a page hard to use with assistive technology.
 
-axe-core comes from npm: `.ci/servers` installs it into the folder that the environment variable AXE_CORE names,
-by default `~/.cache/fhcrawl-axe-core`.
+axe-core comes from npm: `.ci/servers` installs it into the folder that the variable AXE_CORE names, or into
+`~/.cache/fhcrawl-axe-core`.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ def asked(browser: Browser) -> list[str]:
     """The URLs that the browser has asked for."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.log("performance")]
     sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-    return [params["request"]["url"] for params in sent]
+    # Not those of the page that Chromium begins with.
+    return [p["request"]["url"] for p in sent if not p["documentURL"].startswith("chrome")]
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -110,6 +111,9 @@ def sort(browser: Browser, heading: str) -> tuple[list[str], str]:
     browser.driver.find_element(By.XPATH, f"{column}/button").click()
     sorted_as = browser.driver.find_element(By.XPATH, column).get_attribute("aria-sort")
     assert len(browser.driver.find_elements(By.CSS_SELECTOR, "[aria-sort]")) == 1
+    caption = browser.driver.find_element(By.CSS_SELECTOR, "#table > caption").text
+    is_worst_first = (heading, sorted_as) == ("Verdict", "ascending")
+    assert ("the worst first" if is_worst_first else f"sorted by “{heading}”") in caption
     return shown(browser), str(sorted_as)
 
 
@@ -247,10 +251,21 @@ def test_print_has_all_of_a_few_feeds_and_no_form(browser: Browser, few: Path) -
     browser.open(few, dark=True)
     browser.run("document.querySelectorAll('details').forEach(details => { details.open = false; })")
     browser.cdp("Emulation.setEmulatedMedia", {"media": "print"})
+    # As wide as A4 within its margins.
+    paper = {"width": 688, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    browser.cdp("Emulation.setDeviceMetricsOverride", paper)
     assert browser.run("return document.getElementById('filter').offsetHeight") == 0
     visible = browser.run("return [...document.querySelectorAll('.chain')].map(e => e.checkVisibility())")
     assert visible == [True] * 3
-    assert browser.run("return [...document.querySelectorAll('#table .d')].every(e => e.offsetWidth)")
+    # All columns, each with room for what it says.
+    columns = browser.run("return [...document.querySelectorAll('#table .d')].map(e => e.offsetWidth)")
+    assert min(columns) > 50
+    cut = browser.run(
+        "const over = (e) => { const range = document.createRange(); range.selectNodeContents(e);"
+        " return range.getBoundingClientRect().left < e.getBoundingClientRect().left; };"
+        "return [...document.querySelectorAll('td.d')].filter(over).map(e => e.textContent)"
+    )
+    assert cut == []
     colour = browser.run("return getComputedStyle(document.body).color")
     assert colour == "rgb(0, 0, 0)"
 

@@ -53,6 +53,8 @@ def test_report_on_a_crawl(server: FeedServer, project: Project) -> None:
     assert shown.css(".missing li a bdi::text").getall() == ["Gap"]
     gap, plain, whole = shown.css("#table > tbody")
     assert gap.css("summary::text").get("") == "An archive is not there (404)."
+    said = " ".join(" ".join(shown.css("body").xpath("string()").getall()).split())
+    assert said.count("ask its publisher, or look in a web archive") == 1
     assert plain.css("summary::text").get("") == "The feed says nothing of entries older than those it shows."
     assert whole.css("summary::text").get("") == "Its chain of 2 documents was read to the beginning."
     assert gap.css(".gaps li a::text").getall() == [server.url("/gone")]

@@ -7,6 +7,8 @@
   const find = document.getElementById("find");
   const shown = document.getElementById("shown");
   const open = document.getElementById("open");
+  const order = document.getElementById("order");
+  const worstFirst = order.textContent;
   const boxes = [...form.querySelectorAll("input[name=status]")];
   const headings = [...table.tHead.rows[0].cells];
   const feeds = [...table.tBodies].map((element, place) => ({
@@ -64,6 +66,8 @@
       if (n === column) heading.setAttribute("aria-sort", descends ? "descending" : "ascending");
       else heading.removeAttribute("aria-sort");
     });
+    const isFirst = headings[column].matches(".v") && !descends;
+    order.textContent = isFirst ? worstFirst : `sorted by “${headings[column].textContent}”`;
   };
 
   headings.forEach((heading, column) => {
