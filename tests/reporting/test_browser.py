@@ -262,7 +262,8 @@ def test_print_has_all_of_a_few_feeds_and_no_form(browser: Browser, few: Path) -
     assert min(columns) > 50
     cut = browser.run(
         "const over = (e) => { const range = document.createRange(); range.selectNodeContents(e);"
-        " return range.getBoundingClientRect().left < e.getBoundingClientRect().left; };"
+        " const text = range.getBoundingClientRect(), cell = e.getBoundingClientRect();"
+        " return text.left < cell.left || text.right > cell.right - 4; };"
         "return [...document.querySelectorAll('td.d')].filter(over).map(e => e.textContent)"
     )
     assert cut == []
