@@ -33,8 +33,8 @@ UNREACHABLE = "unreachable"
 STATUSES = {
     UNREACHABLE: "could never be read",
     Verdict.INCOMPLETE.value: "something is missing",
-    Verdict.UNKNOWN.value: "says nothing of its past",
     Verdict.LOSSY.value: "paged: nobody can know",
+    Verdict.UNKNOWN.value: "says nothing of its past",
     Verdict.COMPLETE.value: "all of it was read",
 }
 # The beginning of a sentence whose rest is a reason's detail, by the role of the document.

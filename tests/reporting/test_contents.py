@@ -159,9 +159,9 @@ def test_worst_feeds_come_first() -> None:
     feeds = [
         replace(stored("http://x/0", Verdict.UNKNOWN, gap), kind=None),
         stored("http://x/1", Verdict.INCOMPLETE, gap),
-        stored("http://x/2", Verdict.UNKNOWN, gap),
-        stored("http://x/3", Verdict.UNKNOWN, [reason(ReasonKind.NO_HISTORY)]),
         stored("http://x/4", Verdict.LOSSY, [reason(ReasonKind.PAGED)]),
+        stored("http://x/3", Verdict.UNKNOWN, gap),
+        stored("http://x/2", Verdict.UNKNOWN, [reason(ReasonKind.NO_HISTORY)]),
         replace(stored("http://x/6", Verdict.COMPLETE, []), title="a title"),
         replace(stored("http://x/5", Verdict.COMPLETE, []), title="B title"),
     ]

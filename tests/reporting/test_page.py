@@ -178,7 +178,7 @@ def test_long_name_is_cut() -> None:
 
 def test_worst_feeds_come_first(root: html.HtmlElement) -> None:
     statuses = [key for key, _ in itertools.groupby(root.xpath("//tbody/@data-status"))]
-    assert statuses == ["unreachable", "incomplete", "unknown", "lossy", "complete"]
+    assert statuses == ["unreachable", "incomplete", "lossy", "unknown", "complete"]
 
 
 def test_text_of_a_feed_stays_text(many: Path, root: html.HtmlElement) -> None:
