@@ -93,6 +93,7 @@ def test_mistyped_feed_can_be_forgotten(server: FeedServer, project: Project) ->
     server.serve("/a", atom([E("1")], head="<fh:complete/>"))
     server.serve("/empty", atom([], head="<fh:complete/>"))
     mistyped = server.url("/aa")
+    project.scrapy("subscribe", mistyped)
     project.crawl(server.url("/a"), server.url("/empty"), mistyped)
     assert project.scrapy("feeds", "--check").returncode == 1
     for known in ("/a", "/empty"):
