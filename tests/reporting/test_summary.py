@@ -100,6 +100,7 @@ def lines_of(summary: Summary, width: int | None = None) -> list[str]:
 @pytest.mark.parametrize("summary_of", [of_run, of_store])
 def test_everything_fits_the_width_of_a_terminal(width: int, summary_of: object) -> None:
     gaps = [reason("http-404", f"{LONG}{n}", f"leads to {LONG} and on") for n in range(3)]
+    gaps.append(reason("html", LONG, "素晴らしい " * 40))
     hostile = feed(3, HOSTILE, reasons=[reason("paged", HOSTILE, HOSTILE)], verdict=Verdict.LOSSY)
     nameless = replace(feed(4, ""), feed=LONG)
     feeds = [gap(1, *gaps), unreachable(2), hostile, nameless, *(feed(n) for n in range(5, 40))]
@@ -168,6 +169,7 @@ def test_many_plain_feeds_are_one_line_at_the_end_of_a_crawl() -> None:
     assert [line.split()[1] for line in lines[1:4]] == ["plain", "30", "1"]
     assert f"each of {number + 1} feeds says nothing" in lines
     assert lines[4].startswith(f"{number + 2} feeds: {number + 1} unknown, 1 complete; entries: ")
+    assert f"{MOST_PLAIN + 1} plain feeds" in "".join(lines_of(of_run(*feeds[:-1]), 132))
     # A few are listed, and so are those of a store.
     assert "plain feeds" not in "".join(lines_of(of_run(*feeds[:MOST_PLAIN]), 132))
     assert len([line for line in lines_of(of_store(*feeds), 132) if line.startswith("Title ")]) == number
