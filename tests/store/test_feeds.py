@@ -82,6 +82,7 @@ def test_time_that_does_not_count_is_none_of_the_feeds(server: FeedServer, proje
 
 
 def test_feed_that_was_never_read_has_no_entries(server: FeedServer, project: Project) -> None:
+    project.scrapy("subscribe", server.url("/none"))
     project.crawl(server.url("/none"))
     found = details(project, server.url("/none"))
     assert [d.state for d in found.chain] == ["missing"]
