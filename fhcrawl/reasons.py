@@ -33,6 +33,7 @@ ODD = "tell its publisher; the next run looks again"
 OLDER = "look for an older snapshot or for the feed's archives; what lies between is not there"
 OURS = "look in the log for the error and mend it; the next run reads it again"
 REFUSED = "ask its publisher for access"
+UNREAD = "look in a browser whether a feed is there; if not, correct its address, or `unsubscribe` from it"
 
 
 class Retry(Enum):
@@ -56,6 +57,7 @@ class ReasonKind(str, Enum):
     retry: Retry
     is_gap: bool
 
+    UNREACHABLE = "unreachable", UNREAD, Retry.NEVER, False
     HTTP_401 = "http-401", "it wants a password: set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN"
     HTTP_403 = "http-403", REFUSED
     HTTP_404 = "http-404", MISSING
@@ -128,3 +130,17 @@ class ReasonKind(str, Enum):
     def http(cls, status: int) -> ReasonKind:
         """Return the kind for the HTTP status of an error response."""
         return cls(f"http-{status}")
+
+
+# The publisher is not the cause: the document was not requested, or not stored.
+OURSELVES = frozenset(
+    {
+        ReasonKind.KNOWN,
+        ReasonKind.LIMIT,
+        ReasonKind.DISK_FULL,
+        ReasonKind.IGNORED,
+        ReasonKind.PIPELINE_ERROR,
+        ReasonKind.STORE_ERROR,
+        ReasonKind.ERROR,
+    }
+)

@@ -82,7 +82,9 @@ def crawl_broken(server: FeedServer, project: Project) -> list[dict[str, Any]]:
     server.serve("/two", atom([E("2")], prev="/text"))
     server.answers["/text"] = Answer(b"not a feed", content_type="text/plain")
     server.answers["/page"] = Answer(b"<!DOCTYPE html><title>A page</title>", content_type="text/html")
-    urls = [server.url(path) for path in ("/one", "/two", "/page")]
+    urls = [server.url(path) for path in ("/one", "/two", "/page", "/nothing")]
+    # One that was never read and is not subscribed leaves nothing behind.
+    project.scrapy("subscribe", server.url("/page"))
     return [project.crawl(*urls, settings={"RETRY_TIMES": 1}).all_stats]
 
 

@@ -4,62 +4,77 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 import sys
-import textwrap
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import UTF_8, printing
+from fhcrawl.commands import UTF_8, printing, typed
 from fhcrawl.core import command
 from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.logical_feed import WORDS, Verdict
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
 
-    from fhcrawl.logical_feed import Verdict
-    from fhcrawl.store import Feed
+    from fhcrawl.reporting.table import Look
+    from fhcrawl.store import Feed, Store
 
-COLUMNS = "{:<12} {:<10} {:>8}  {:<10}  "
-REASON = " " * 4
-# Lines are not wrapped if fewer columns than this remain beside the indent.
-NARROWEST = 24
+
+NO_FEEDS = "No feeds yet in {}: fhcrawl crawl https://example.org/index.atom -o entries.jsonl"
+
+NO_SUCH_FEED = "No feed has the verdict {}"
 
 
 class Command(command.Command):
     """Lists the feeds in the store."""
 
-    usage = "[--json] [--check]"
+    usage = "[URL …] [--verdict NAME] [--json] [--wide] [--check]"
     summary = "List the feeds in the store, with what can be claimed of each"
     description = (
-        "List every feed in the store with its verdict (complete, incomplete, lossy or unknown) "
-        "and whether it is subscribed, and below it each reason."
+        "List the feeds in the store, or those that are named, the worst first: title, number of "
+        "entries, dates of the oldest and the newest entry, and verdict (complete, incomplete, lossy, "
+        "unknown; unreachable if the feed could never be read). Below stands what is missing, and what "
+        "to do about it. On a terminal, the table fits its width."
     )
     examples = (
         "fhcrawl feeds",
+        "fhcrawl feeds --verdict incomplete",
         "fhcrawl feeds --json | jq .",
         "fhcrawl feeds --check > /dev/null || echo something is missing",
     )
+    operand = ("URL", "only this feed")
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add --json and --check."""
+        """Add the options."""
         super().add_options(parser)
+        parser.add_argument(
+            "--verdict",
+            metavar="NAME",
+            choices=WORDS,
+            help=f"only feeds with this verdict: {', '.join(WORDS)}; `unknown` has unreachable feeds too",
+        )
         parser.add_argument("--json", action="store_true", help="print JSON, for programs")
         parser.add_argument(
-            "--check", action="store_true", help="exit with 1 unless there are feeds and all are complete"
+            "--wide", action="store_true", help="more columns, all reasons, and URLs whole, as in a pipe"
+        )
+        parser.add_argument(
+            "--check",
+            action="store_true",
+            help="exit with 1 unless there are feeds and all are complete, whatever --verdict leaves out",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the list.
 
-        :raises UsageError: if there are arguments, or if the store cannot be read
+        :raises UsageError: if a feed is not in the store, or if the store cannot be read
         """
         from fhcrawl.extensions.store import store_url
-        from fhcrawl.logical_feed import Verdict
+        from fhcrawl.reporting.table import Look
         from fhcrawl.store import Store
+        from fhcrawl.utils.text import printable
 
         if self.settings is None:
             raise UsageError("no settings")
@@ -69,9 +84,11 @@ class Command(command.Command):
                 printing(UTF_8 if opts.json else None),
                 closing(Store.open_to_read(store_url(self.settings))) as store,
             ):
-                feeds = _noting(store.feeds.read(), verdicts)
-                width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-                for line in as_json(feeds) if opts.json else as_table(feeds, store.place, width):
+                feeds = _chosen(_read(store, args), opts.verdict, verdicts)
+                place = printable(store.place)
+                none = NO_SUCH_FEED.format(opts.verdict) if opts.verdict else NO_FEEDS.format(place)
+                look = Look.of(sys.stdout, opts.wide)
+                for line in as_json(feeds) if opts.json else as_table(feeds, look, none):
                     print(line)
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
@@ -80,10 +97,26 @@ class Command(command.Command):
             self.exitcode = 1
 
 
-def _noting(feeds: Iterable[Feed], verdicts: set[Verdict]) -> Iterator[Feed]:
+def _read(store: Store, urls: list[str]) -> Iterator[Feed]:
+    """Yield the feeds with some URLs; all feeds without URLs.
+
+    :raises FhcrawlError: if one of them is not in the store
+    """
+    from fhcrawl.utils.text import printable
+
+    wanted = [typed(url) for url in urls]
+    for url in wanted:
+        if not store.feeds.has(url):
+            raise FhcrawlError(f"{printable(url)} is not in the store; `fhcrawl feeds` lists what is")
+    return store.feeds.read(urls=wanted)
+
+
+def _chosen(feeds: Iterable[Feed], word: str | None, verdicts: set[Verdict]) -> Iterator[Feed]:
+    """Yield the feeds with a verdict, and note the verdicts of all."""
     for feed in feeds:
         verdicts.add(feed.verdict)
-        yield feed
+        if word is None or word in (feed.verdict.value, feed.verdict_in_words):
+            yield feed
 
 
 def as_json(feeds: Iterable[Feed]) -> Iterator[str]:
@@ -97,43 +130,14 @@ def as_json(feeds: Iterable[Feed]) -> Iterator[str]:
     yield "[]" if separator == "[" else "]"
 
 
-def as_table(feeds: Iterable[Feed], place: str, width: int | None = None) -> Iterator[str]:
-    """Yield the lines of a table.
+def as_table(feeds: Iterable[Feed], look: Look, none: str) -> Iterator[str]:
+    """Yield the lines of the table, and of what is missing.
 
-    :param place: the store, for display
-    :param width: columns to wrap lines to; None: lines are not wrapped
+    :param none: the line without feeds
     """
-    from fhcrawl.utils.text import printable
+    from fhcrawl.reporting.summary import MOST_REASONS, Summary
 
-    empty = True
+    summary = Summary(of_run=False, most_reasons=None if look.width is None else MOST_REASONS)
     for feed in feeds:
-        if empty:
-            yield f"{COLUMNS.format('VERDICT', 'KIND', 'ENTRIES', 'SUBSCRIBED')}FEED"
-        empty = False
-        kind: Any = "-" if feed.kind is None else feed.kind.value
-        title = f"  ({printable(feed.title)})" if feed.title else ""
-        subscribed = "yes" if feed.subscribed else "-"
-        named = f"{printable(feed.feed)}{title}"
-        yield from _wrapped(COLUMNS.format(feed.verdict.value, kind, feed.entries, subscribed), named, width)
-        for reason in feed.reasons:
-            said = f"{printable(reason.url)} {printable(reason.detail)} (since {reason.since})"
-            yield from _wrapped(REASON, said, width)
-    if empty:
-        yield (
-            f"No feeds yet in {printable(place)}: "
-            "fhcrawl crawl https://example.org/index.atom -o entries.jsonl"
-        )
-
-
-def _wrapped(begin: str, text: str, width: int | None) -> list[str]:
-    """Wrap a line with a hanging indent; words that are too long, such as URLs, are not broken."""
-    if width is None or width < len(begin) + NARROWEST:
-        return [begin + text]
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=begin,
-        subsequent_indent=" " * len(begin),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+        summary.add(feed, feed.verdict, feed.reasons)
+    yield from summary.lines(look) if summary.verdicts else [none]

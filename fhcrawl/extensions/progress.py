@@ -16,6 +16,7 @@ from fhcrawl.crawling.context import feed_of, find_context
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.reporting.progress import Progress, line
+from fhcrawl.reporting.table import Look
 from fhcrawl.utils.text import PrintableFormatter
 
 if TYPE_CHECKING:
@@ -126,9 +127,8 @@ class ProgressExtension:
         """Print the summary if there is a terminal; return whether it need not be logged too."""
         if self._terminal is None:
             return False
-        from fhcrawl.reporting.terminal import tell
-
-        tell(self._terminal.screen.console, summary)
+        file = self._terminal.screen.console.file
+        print("", *summary.lines(Look.of(file)), sep="\n", file=file)
         return self._terminal.release()
 
     def request_scheduled(self, request: Request) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -17,11 +17,12 @@ from fhcrawl import signals as ours
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.progress import ProgressExtension
 from fhcrawl.extensions.store import LEASED, StoreExtension
-from fhcrawl.logical_feed import Reason, Role, Verdict
+from fhcrawl.logical_feed import Reason, Role, Verdict, in_words
 from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reporting.advice import failures
 from fhcrawl.reporting.summary import Summary
+from fhcrawl.reporting.table import Look
 from fhcrawl.store import FEEDS_AT_ONCE, VerdictRecord
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.text import printable
@@ -86,7 +87,13 @@ class VerdictsExtension:
         try:
             feeds = list(extension.store.feeds.read(extension.run, urls))
             records = [_verdict_record(feed, extension.unrecorded_failures.get(feed.feed)) for feed in feeds]
-            extension.store.feeds.note_verdicts(extension.run, records, self._limits, released=True)
+            extension.store.feeds.note_verdicts(
+                extension.run,
+                records,
+                self._limits,
+                released=True,
+                forgets_unreachable=self._may_forget(extension),
+            )
         except StoreError as error:
             # `spider_closed` reports them.
             extension.fail(error)
@@ -101,45 +108,54 @@ class VerdictsExtension:
         if self._unread and not self._is_any_read and extension.is_alone and reason != "shutdown":
             self._crawler.stats.set_value(UNREAD, len(self._unread))
         try:
-            self._tell_stored(extension)
+            # A crawl that ended early may be resumed with requests of these feeds.
+            self._tell_stored(extension, forgets=reason == "finished" and self._may_forget(extension))
         except StoreError as error:
             extension.fail(error)
         for url, failure in extension.unrecorded_failures.items():
-            self._tell(url, Verdict.UNKNOWN, 0, [printable(failure.detail)])
+            reasons = [Reason(failure.kind, url, failure.detail, now())]
+            self._tell(url, Verdict.UNKNOWN, reasons, 0)
             self._summary.add_unknown(url, Verdict.UNKNOWN, failure.kind, failure.detail)
         self._summary.idle = getattr(self._crawler.spider, "idle_reason", "")
         self._summary.left = self._crawler.stats.get_value(LEASED, 0)
 
-    def _tell_stored(self, extension: StoreExtension) -> None:
+    def _tell_stored(self, extension: StoreExtension, forgets: bool) -> None:
         feeds = extension.store.feeds.read(extension.run)
         while some := list(islice(feeds, FEEDS_AT_ONCE)):
             records = [_verdict_record(feed, extension.unrecorded_failures.get(feed.feed)) for feed in some]
-            self._note(extension, records)
+            self._note(extension, records, forgets)
             self._tell_all(extension, some, records)
 
     def _tell_all(self, extension: StoreExtension, feeds: list[Feed], records: list[VerdictRecord]) -> None:
         progress = self._crawler.get_extension(ProgressExtension)
         for feed, (url, verdict, reasons) in zip(feeds, records, strict=True):
             extension.unrecorded_failures.pop(url, None)
-            sentences = [f"{printable(reason.url)} {printable(reason.detail)}" for reason in reasons]
-            self._tell(url, verdict, feed.entries, sentences)
+            self._tell(url, verdict, reasons, feed.entries)
             counts = None if progress is None else progress.progress.of(url)
             self._summary.add(feed, verdict, reasons, counts)
 
-    def _note(self, extension: StoreExtension, records: list[VerdictRecord]) -> None:
+    def _note(self, extension: StoreExtension, records: list[VerdictRecord], forgets: bool) -> None:
         # After an error of the store, verdicts stay NULL: they might be wrong.
         if extension.has_failed:
             return
         try:
-            extension.store.feeds.note_verdicts(extension.run, records, self._limits)
+            extension.store.feeds.note_verdicts(
+                extension.run, records, self._limits, forgets_unreachable=forgets
+            )
         except StoreError as error:
             extension.fail(error)
 
-    def _tell(self, url: str, verdict: Verdict, entries: int, reasons: list[str]) -> None:
+    def _may_forget(self, extension: StoreExtension) -> bool:
+        """Return whether feeds that could never be read may leave the store."""
+        # The next run with `due` needs to know when they are due; other processes may be reading them.
+        return extension.is_alone and not getattr(self._crawler.spider, "only_due", False)
+
+    def _tell(self, url: str, verdict: Verdict, reasons: list[Reason], entries: int) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/feed/{verdict.value}")
         level = logging.INFO if verdict is Verdict.COMPLETE else logging.WARNING
-        said = "".join(f"; {reason}" for reason in reasons)
-        logger.log(level, "%s: %s, entries: %d%s", printable(url), verdict.value, entries, said)
+        word = in_words(verdict, reasons)
+        said = "".join(f"; {printable(reason.url)} {printable(reason.detail)}" for reason in reasons)
+        logger.log(level, "%s: %s, entries: %d%s", printable(url), word, entries, said)
 
     def engine_stopped(self) -> None:
         """Show the table, after Scrapy's last log lines."""
@@ -150,9 +166,9 @@ class VerdictsExtension:
         if self._crawler.settings.getbool("FHCRAWL_SUMMARY_ENABLED"):
             self._print()
             return
-        for lines in _records(self._summary.table_lines()):
+        for lines in _records(self._summary.table_lines(Look())):
             logger.info("The feeds of this run:\n%s", lines)
-        for lines in _records(self._summary.reason_lines()):
+        for lines in _records(self._summary.reason_lines(Look())):
             logger.warning("What is missing, and what to do:\n%s", lines)
         for failure in self._summary.failures:
             logger.error("%s", failure)
@@ -161,9 +177,10 @@ class VerdictsExtension:
         """Print the table and what is missing, unless nothing has changed and nothing is missing."""
         summary = self._summary
         if summary.has_news:
-            lines = chain(summary.table_lines(), summary.reason_lines(), summary.failures)
             with contextlib.suppress(OSError):  # stderr is closed
-                sys.stderr.writelines(f"{line}\n" for line in lines)
+                sys.stderr.writelines(
+                    f"{line}\n" for line in summary.lines(Look.of(sys.stderr, is_wide=False))
+                )
 
 
 def _verdict_record(feed: Feed, failure: DocumentFailure | None) -> VerdictRecord:

@@ -29,7 +29,15 @@ from fhcrawl.logical_feed.continuity import (
     is_before,
     reaches,
 )
-from fhcrawl.logical_feed.verdicts import HAS_MOVED, Reason, Verdict, verdict
+from fhcrawl.logical_feed.verdicts import (
+    HAS_MOVED,
+    WORDS,
+    Reason,
+    Verdict,
+    in_words,
+    is_unreachable,
+    verdict,
+)
 from fhcrawl.logical_feed.versions import (
     Outcome,
     Version,
@@ -44,6 +52,7 @@ from fhcrawl.logical_feed.versions import (
 __all__ = [
     "FIRST_WALK",
     "HAS_MOVED",
+    "WORDS",
     "ChainPosition",
     "Kind",
     "Link",
@@ -63,8 +72,10 @@ __all__ = [
     "digest",
     "disagreements",
     "identity",
+    "in_words",
     "is_archive",
     "is_before",
+    "is_unreachable",
     "kind",
     "kind_of_list",
     "may_be_another",

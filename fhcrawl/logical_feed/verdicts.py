@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from fhcrawl.logical_feed.chain import Kind
-from fhcrawl.reasons import ReasonKind
+from fhcrawl.reasons import OURSELVES, ReasonKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,8 +37,11 @@ class Verdict(str, Enum):
     UNKNOWN = "unknown"
 
 
+# The verdicts as people read them, the worst one first.
+WORDS = ("unreachable", "incomplete", "lossy", "unknown", "complete")
 SAYS_NOTHING = "says nothing of entries older than those it shows"
 HAS_MOVED = "leads to another document: the publisher may have moved its archives while they were walked"
+NEVER_READ = "has never been read"
 IS_PAGED = "is a paged feed, whose pages change while they are read (RFC 5005, 3)"
 
 
@@ -46,15 +49,27 @@ def verdict(feed: str, kind: Kind | None, since: str, gaps: Iterable[Reason]) ->
     """Return the verdict on a feed, and the reasons why it is not `complete`.
 
     :param kind: kind of the last subscription document; None if none has been read yet
-    :param since: when that document was read, ISO 8601 in UTC
+    :param since: when that document was read, or else when the feed was first crawled; ISO 8601 in UTC
     :param gaps: reasons for missing documents and entries that the feed refers to
     """
     reasons = list(gaps)
-    if kind is None or kind is Kind.SINGLE:
-        if kind is Kind.SINGLE:
-            reasons.append(Reason(ReasonKind.NO_HISTORY, feed, SAYS_NOTHING, since))
-        return Verdict.UNKNOWN, reasons
+    if kind is None:
+        if all(reason.kind in OURSELVES for reason in reasons):
+            return Verdict.UNKNOWN, reasons
+        return Verdict.UNKNOWN, [Reason(ReasonKind.UNREACHABLE, feed, NEVER_READ, since), *reasons]
+    if kind is Kind.SINGLE:
+        return Verdict.UNKNOWN, [*reasons, Reason(ReasonKind.NO_HISTORY, feed, SAYS_NOTHING, since)]
     if kind is Kind.PAGED:
         # RFC 5005, 3: "clients SHOULD NOT present paged feeds as coherent or complete".
         return Verdict.LOSSY, [*reasons, Reason(ReasonKind.PAGED, feed, IS_PAGED, since)]
     return (Verdict.INCOMPLETE if reasons else Verdict.COMPLETE), reasons
+
+
+def is_unreachable(reasons: Iterable[Reason]) -> bool:
+    """Return whether the reasons of a verdict say that the feed could never be read."""
+    return any(reason.kind is ReasonKind.UNREACHABLE for reason in reasons)
+
+
+def in_words(verdict: Verdict, reasons: Iterable[Reason]) -> str:
+    """Return a verdict as people read it: one of WORDS."""
+    return ReasonKind.UNREACHABLE.value if is_unreachable(reasons) else verdict.value

@@ -17,7 +17,7 @@ T = TypeVar("T")
 FAILURES = {
     "fhcrawl/disk/full": "A disk was nearly full (see the log): make room on it, then run again.",
     "fhcrawl/cluster/failed": "Redis has failed (see the log): mend it, then run again.",
-    "fhcrawl/feed/unread": "No feed could be read (see the log); the next run asks again.",
+    "fhcrawl/feed/unread": "No feed could be read.",
     "fhcrawl/store/failed": "The store has failed (see the log): mend it, then run again.",
     "fhcrawl/warc/failed": "Not all of this run is in finished WARC files (see the log).",
     "feedexport/failed_count/": (

@@ -1,182 +1,214 @@
-"""The summary of a run: a line for each feed, and advice on the gaps."""
+"""The feeds of a run, or of a store: a table, what is missing in them, and what to do about it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from fhcrawl.logical_feed import WORDS, in_words
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.reporting.progress import MOST_FEEDS
-from fhcrawl.utils.text import printable
+from fhcrawl.reporting.progress import MOST_FEEDS, Counts
+from fhcrawl.reporting.table import BOLD, OF_RUN, OF_STORE, RED, Look, Row, table
+from fhcrawl.utils.text import escaped, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from fhcrawl.logical_feed import Reason, Verdict
-    from fhcrawl.reporting.progress import Counts
     from fhcrawl.store import Feed
 
 # For each advice; the store has all reasons.
 MOST_REASONS = 20
-# Reasons that are no gaps come after the gaps.
-LAST = [kind.advice for kind in ReasonKind if not kind.is_gap]
-WIDEST_NAME = 60
-DAY, YEAR = len("2003-12-13"), len("2003")
-MORE_FEEDS = "and {} more feeds: 'fhcrawl feeds' lists them"
-MORE_REASONS = "and {} more: 'fhcrawl feeds' lists them"
-HEADINGS = ("Feed", "Kind", "Fetched", "Skipped", "New", "Updated", "Deleted", "Dates", "Verdict")
-NUMBERS = frozenset(HEADINGS[2:7])
-SHORT_HEADINGS = ("Feed", "Kind", "Docs", "Entries", "Dates", "Verdict")
-LEGEND = "Docs: fetched/skipped. Entries: +new ~updated -deleted."
+# At the end of a crawl, more plain feeds than these are one line together.
+MOST_PLAIN = 3
+# The verdict in the table says as much: feeds with these reasons are counted. They come after the others.
+COUNTED = (ReasonKind.UNREACHABLE, ReasonKind.PAGED, ReasonKind.NO_HISTORY)
+ORDER = ["", *(kind.advice for kind in COUNTED)]
+DAY = len("2003-12-13")
+TO_DO = "What to do:"
+MORE_FEEDS = "and {:,} more feeds: `fhcrawl feeds` lists them"
+MORE_REASONS = "and {:,} more: `fhcrawl feeds --wide` lists them"
 
 
-class Row(NamedTuple):
-    """The line of a feed.
+@dataclass(slots=True)
+class Problems:
+    """The reasons that share an advice.
 
-    :param counts: its results in this run; None if not known
-    :param skipped: number of documents that earlier runs have read and this one has not
-    :param span: the days of its oldest and newest entries
+    :param listed: URLs and rests of sentences, the first of them
+    :param number: number of all that would be listed
+    :param counted: for rests of sentences, the first URL and the number of feeds
     """
 
-    feed: str
-    title: str
-    kind: str
-    counts: Counts | None
-    skipped: int
-    span: tuple[str, str] | None
-    verdict: str
+    listed: list[tuple[str, str]] = field(default_factory=list)
+    number: int = 0
+    counted: dict[str, tuple[str, int]] = field(default_factory=dict)
 
-    @property
-    def name(self) -> str:
-        """The title of the feed, or its URL."""
-        return self.title or self.feed
-
-    def name_within(self, width: int) -> str:
-        """Return the name; a URL longer than `width` is cut in the middle, since its end identifies it."""
-        if self.title or len(self.feed) <= width:
-            return self.name
-        begin = (width - 1) // 2
-        return f"{self.feed[:begin]}…{self.feed[begin + 1 - width :]}"
-
-    def cells(self) -> list[str]:
-        """Return the cells of the columns of HEADINGS."""
-        counts = self.counts
-        numbers: list[object] = ["-"] * 5
-        if counts is not None:
-            numbers = [counts.documents, self.skipped, counts.new, counts.updated, counts.deleted]
-        dates = "-" if self.span is None else " to ".join(self.span)
-        return [self.name, self.kind, *(str(number) for number in numbers), dates, self.verdict]
-
-    def short_cells(self) -> list[str]:
-        """Return the cells of the columns of SHORT_HEADINGS, for a narrow terminal."""
-        name, kind, fetched, skipped, new, updated, deleted, dates, verdict = self.cells()
-        if self.span is not None:
-            dates = "-".join(dict.fromkeys(day[:YEAR] for day in self.span))
-        return [name, kind, f"{fetched}/{skipped}", f"+{new} ~{updated} -{deleted}", dates, verdict]
+    def lines(self, look: Look) -> Iterator[str]:
+        """Yield their sentences."""
+        for url, rest in self.listed:
+            yield from look.sentence(url, rest)
+        if more := self.number - len(self.listed):
+            yield MORE_REASONS.format(more)
+        for rest, (url, number) in self.counted.items():
+            one = look.sentence(url, rest)
+            yield from one if number == 1 else look.wrap(f"each of {number:,} feeds {rest}")
 
 
 class Summary:
-    """The lines of a run's feeds and the reasons of their verdicts, both up to a limit.
+    """The feeds of a run or of a store, with the reasons of their verdicts, both up to a limit in a run.
 
     `left` is the number of feeds that other crawls are working on; `idle` is the reason if there are no
     feeds at all; `failures` are the other failures of the run.
+
+    :param of_run: the feeds are those of a run, with its results; else, they are those of a store
+    :param most_reasons: number of reasons that are listed with each advice; None for all
     """
 
-    def __init__(self) -> None:
+    def __init__(self, of_run: bool = True, most_reasons: int | None = MOST_REASONS) -> None:
         self.left = 0
         self.idle = ""
         self.failures: list[str] = []
-        self._has_changes = False
-        self._rows: list[Row] = []
-        self._titles: Counter[str] = Counter()
         self.verdicts: Counter[str] = Counter()
-        self._reasons: dict[str, list[str]] = {}
-        self._numbers: Counter[str] = Counter()
+        self._of_run = of_run
+        self._most_reasons = most_reasons
+        self._shown: Callable[[str], str] = printable if of_run else escaped
+        self._rows: list[Row] = []
+        self._plain: list[Row] = []
+        self._number_of_plain = 0
+        self._more = 0
+        self._changes = Counts()
+        self._problems: dict[str, Problems] = {}
+        self._has_gaps = False
 
     @property
     def has_news(self) -> bool:
-        """Whether an entry has changed, or something is missing or has failed."""
-        return self._has_changes or any(what not in LAST for what in self._reasons) or bool(self.failures)
+        """Whether an entry has changed, something is missing, or the run has failed."""
+        return bool(self._changes.entries or self._has_gaps or self.failures)
 
-    @property
-    def more(self) -> int:
-        """The number of feeds beyond the limit, which have no line."""
-        return self.verdicts.total() - len(self._rows)
-
-    @property
-    def rows(self) -> list[Row]:
-        """The lines, sorted by URL; titles that several feeds share are replaced by their URLs."""
-        rows = sorted(self._rows, key=lambda row: row.feed)
-        return [row if self._titles[row.title] == 1 else row._replace(title="") for row in rows]
-
-    def add(self, feed: Feed, verdict: Verdict, reasons: list[Reason], counts: Counts | None) -> None:
+    def add(self, feed: Feed, verdict: Verdict, reasons: list[Reason], counts: Counts | None = None) -> None:
         """Add a feed that is in the store."""
         fetched = 0 if counts is None else counts.documents
-        skipped = max(0, feed.documents.get(State.PROCESSED.value, 0) - fetched)
-        kind = "-" if feed.kind is None else feed.kind.value
-        span = feed.oldest and feed.newest and (feed.oldest[:DAY], feed.newest[:DAY])
-        title = printable(feed.title or "")
-        row = Row(printable(feed.feed), title, kind, counts, skipped, span or None, verdict.value)
-        self._add(row)
+        url = self._shown(feed.feed)
+        row = Row(
+            feed=url,
+            title=printable(feed.title or ""),
+            kind="-" if feed.kind is None else feed.kind.value,
+            entries=feed.entries,
+            counts=counts,
+            skipped=max(0, feed.documents.get(State.PROCESSED.value, 0) - fetched),
+            oldest=feed.oldest and feed.oldest[:DAY],
+            newest=feed.newest and feed.newest[:DAY],
+            is_subscribed=feed.subscribed is not None,
+            verdict=in_words(verdict, reasons),
+        )
+        is_plain = [reason.kind for reason in reasons] == [ReasonKind.NO_HISTORY]
+        self._add(row, is_plain and self._of_run)
         for reason in reasons:
-            self._note(reason.kind, f"{printable(reason.url)} {printable(reason.detail)}")
+            since = "" if self._of_run else f", since {reason.since[:DAY]}"
+            self._note(reason.kind, reason.url, reason.detail, since)
 
     def add_unknown(self, url: str, verdict: Verdict, kind: ReasonKind, detail: str) -> None:
         """Add a feed that failed and is not in the store."""
-        self._add(Row(printable(url), "", "-", None, 0, None, verdict.value))
-        self._note(kind, f"{printable(url)} {printable(detail)}")
+        shown = self._shown(url)
+        self._add(Row(shown, "", "-", 0, None, 0, None, None, False, verdict.value), is_plain=False)
+        self._note(kind, url, detail)
 
-    def _add(self, row: Row) -> None:
+    def _add(self, row: Row, is_plain: bool) -> None:
         self.verdicts[row.verdict] += 1
-        self._has_changes = self._has_changes or (row.counts is not None and row.counts.entries > 0)
-        if len(self._rows) < MOST_FEEDS:
+        self._changes = _sum([self._changes, row.counts])
+        if is_plain:
+            self._number_of_plain += 1
+            self._plain.append(row)
+            if self._number_of_plain > MOST_PLAIN:
+                self._plain = [_together(self._plain, self._number_of_plain)]
+        elif self._of_run and len(self._rows) >= MOST_FEEDS:
+            self._more += 1
+        else:
             self._rows.append(row)
-            self._titles[row.title] += 1
 
-    def _note(self, kind: ReasonKind, sentence: str) -> None:
-        self._numbers[kind.advice] += 1
-        noted = self._reasons.setdefault(kind.advice, [])
-        if len(noted) < MOST_REASONS:
-            noted.append(sentence)
+    def _note(self, kind: ReasonKind, url: str, detail: str, since: str = "") -> None:
+        problems = self._problems.setdefault(kind.advice, Problems())
+        self._has_gaps = self._has_gaps or kind.is_gap
+        detail = printable(detail)
+        if kind in COUNTED:
+            first, number = problems.counted.get(detail, (self._shown(url), 0))
+            problems.counted[detail] = first, number + 1
+            return
+        problems.number += 1
+        if self._most_reasons is None or len(problems.listed) < self._most_reasons:
+            problems.listed.append((self._shown(url), f"{detail}{since}"))
 
-    def reasons(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield each advice with the problems that it applies to."""
-        for what in sorted(self._reasons, key=LAST.__contains__):
-            sentences = self._reasons[what]
-            more = self._numbers[what] - len(sentences)
-            yield what, [*sentences, *([MORE_REASONS.format(more)] if more else [])]
+    def lines(self, look: Look) -> Iterator[str]:
+        """Yield everything: the table, what is missing, what to do about it, and the failures."""
+        yield from self.table_lines(look)
+        if self._problems:
+            yield ""
+            yield from self.reason_lines(look)
+        if self.failures:
+            yield ""
+        for failure in self.failures:
+            yield from (look.paint(line, RED) for line in look.wrap(failure))
+
+    def table_lines(self, look: Look) -> Iterator[str]:
+        """Yield the table, and the totals."""
+        if rows := [*self._rows, *self._plain]:
+            yield from table(rows, OF_RUN if self._of_run else OF_STORE, look)
+        if self._more:
+            yield MORE_FEEDS.format(self._more)
+        yield from (look.paint(line, BOLD) for line in look.wrap(self.footer()))
+
+    def reason_lines(self, look: Look) -> Iterator[str]:
+        """Yield the reasons, and below those that share an advice, what to do."""
+        for number, advice in enumerate(sorted(self._problems, key=_order)):
+            yield from [""] if number else []
+            yield from self._problems[advice].lines(look)
+            begin, *more = look.wrap(advice, TO_DO)
+            yield begin.replace(TO_DO, look.paint(TO_DO, BOLD), 1)
+            yield from more
 
     def footer(self) -> str:
         """Return the totals of all feeds on one line."""
-        said = [f"{count} {verdict}" for verdict, count in sorted(self.verdicts.items())]
+        said = [f"{self.verdicts[word]:,} {word}" for word in WORDS if self.verdicts[word]]
         if self.left:
             whose = "it" if self.left == 1 else "them"
-            said.append(f"{self.left} left alone (another crawl is at work on {whose})")
+            said.append(f"{self.left:,} left alone (another crawl is at work on {whose})")
         number = self.verdicts.total() + self.left
         if not number:
             return self.idle or "No feeds"
-        return f"{number} {'feed' if number == 1 else 'feeds'}: {', '.join(said)}"
-
-    def table_lines(self) -> Iterator[str]:
-        """Yield the table's lines for a log."""
-        table = [list(HEADINGS)]
-        table += ([row.name_within(WIDEST_NAME), *row.cells()[1:]] for row in self.rows)
-        widths = [min(WIDEST_NAME, max(len(cells[n]) for cells in table)) for n in range(len(HEADINGS))]
-        for cells in table if self._rows else ():
-            yield "  ".join(map(_fit, cells, widths, HEADINGS)).rstrip()
-        if self.more:
-            yield MORE_FEEDS.format(self.more)
-        yield self.footer()
-
-    def reason_lines(self) -> Iterator[str]:
-        """Yield the reasons for a log."""
-        for what, sentences in self.reasons():
-            yield from sentences
-            yield f"  What to do: {what}"
+        changes = f"; entries: {self._changes.outcomes()}" if self._changes.entries else ""
+        return f"{number:,} {'feed' if number == 1 else 'feeds'}: {', '.join(said)}{changes}"
 
 
-def _fit(cell: str, width: int, heading: str) -> str:
-    if heading in NUMBERS:
-        return cell.rjust(width)
-    return (cell if len(cell) <= width else cell[: width - 1] + "…").ljust(width)
+def _order(advice: str) -> int:
+    """Return the place of an advice: gaps are first."""
+    return ORDER.index(advice) if advice in ORDER else 0
+
+
+def _together(rows: list[Row], number: int) -> Row:
+    """Return one row for plain feeds.
+
+    :param number: how many feeds they are
+    """
+    dates = [date for row in rows for date in (row.oldest, row.newest) if date]
+    return rows[0]._replace(
+        feed="",
+        title=f"{number:,} plain feeds",
+        entries=sum(row.entries for row in rows),
+        counts=_sum(row.counts for row in rows),
+        skipped=sum(row.skipped for row in rows),
+        oldest=min(dates, default=None),
+        newest=max(dates, default=None),
+        is_subscribed=False,
+    )
+
+
+def _sum(several: Iterable[Counts | None]) -> Counts:
+    known = [counts for counts in several if counts is not None]
+    return Counts(
+        sum(counts.documents for counts in known),
+        sum(counts.new for counts in known),
+        sum(counts.updated for counts in known),
+        sum(counts.deleted for counts in known),
+    )

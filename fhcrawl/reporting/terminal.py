@@ -1,4 +1,4 @@
-"""The display on a terminal during a crawl and at its end."""
+"""The display on a terminal during a crawl."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from fhcrawl.reporting.summary import HEADINGS, LEGEND, MORE_FEEDS, NUMBERS, SHORT_HEADINGS
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -23,17 +22,10 @@ if TYPE_CHECKING:
     from rich.console import ConsoleDimensions, RenderableType
 
     from fhcrawl.reporting.progress import Progress, Rate
-    from fhcrawl.reporting.summary import Row, Summary
 
 MOST_WALKS = 8
 OTHER_LINES = 8
-# The wide table is used if names get at least NAME columns and no less than in the short table at NARROW.
-NAME, NARROW = 24, 80
-NAME_AT_LEAST = 4
-GAP, WIDE_GAP = 1, 2
-ROWS_AT_ONCE = 500
 MOST_WAITING = 65536
-STYLES = {"complete": "green", "incomplete": "bold red", "lossy": "yellow", "unknown": "yellow"}
 MONTH = len("2003-12")
 
 
@@ -162,68 +154,3 @@ def _walks(progress: Progress, most: int) -> Table:
     if len(progress.under_way) > most:
         table.add_row(Text(f"and {len(progress.under_way) - most:,} more", "dim"))
     return table
-
-
-def tell(console: Console, summary: Summary) -> None:
-    """Print the summary of a run."""
-    console.print()
-    if rows := summary.rows:
-        _print_rows(console, rows)
-    if summary.more:
-        console.print(Text(MORE_FEEDS.format(summary.more)))
-    console.print(Text(summary.footer(), "bold"))
-    for what, sentences in summary.reasons():
-        console.print()
-        for sentence in sentences:
-            console.print(Text(sentence), soft_wrap=True)
-        console.print(Text.assemble(("What to do: ", "bold"), what))
-    if summary.failures:
-        console.print()
-    for failure in summary.failures:
-        console.print(Text(failure, "bold red"))
-
-
-def _print_rows(console: Console, rows: list[Row]) -> None:
-    wide, short = _widths(rows, is_wide=True), _widths(rows, is_wide=False)
-    is_wide = _left(console.width, wide, WIDE_GAP) >= max(NAME, _left(NARROW, short, GAP))
-    widths, gap = (wide, WIDE_GAP) if is_wide else (short, GAP)
-    left = max(NAME_AT_LEAST, _left(console.width, widths, gap))
-    for begin in range(0, len(rows), ROWS_AT_ONCE):
-        table = _table(widths, gap, has_header=begin == 0)
-        for row in rows[begin : begin + ROWS_AT_ONCE]:
-            table.add_row(*_cells(row, is_wide, left))
-        console.print(table)
-    if not is_wide:
-        console.print(Text(LEGEND, "dim"))
-
-
-def _left(width: int, widths: dict[str, int], gap: int) -> int:
-    """Return the width that the other columns leave for the first one."""
-    return width - sum(width + gap for width in widths.values())
-
-
-def _widths(rows: list[Row], is_wide: bool) -> dict[str, int]:
-    """Return the width of each column except the first, by heading."""
-    headings = HEADINGS if is_wide else SHORT_HEADINGS
-    widths = [len(heading) for heading in headings]
-    for row in rows:
-        cells = row.cells() if is_wide else row.short_cells()
-        widths = [max(width, len(cell)) for width, cell in zip(widths, cells, strict=True)]
-    return dict(list(zip(headings, widths, strict=True))[1:])
-
-
-def _table(widths: dict[str, int], gap: int, has_header: bool) -> Table:
-    table = Table(box=None, expand=True, padding=(0, gap, 0, 0), pad_edge=False, show_header=has_header)
-    table.add_column("Feed", ratio=1, no_wrap=True, overflow="ellipsis", min_width=NAME_AT_LEAST)
-    for heading, width in widths.items():
-        justify = "right" if heading in NUMBERS else "left"
-        table.add_column(heading, width=width, no_wrap=True, justify=justify)  # type: ignore[arg-type]
-    return table
-
-
-def _cells(row: Row, is_wide: bool, left: int) -> list[Text]:
-    _name, *cells, verdict = row.cells() if is_wide else row.short_cells()
-    shown = Text(row.name_within(left))
-    if is_wide and row.title:
-        shown.append(f"  {row.feed}", "dim")
-    return [shown, *(Text(cell) for cell in cells), Text(verdict, STYLES.get(verdict, ""))]

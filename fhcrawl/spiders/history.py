@@ -75,7 +75,7 @@ class HistorySpider(Spider):
     ) -> None:
         super().__init__(**kwargs)
         self._given = feeds
-        self._due = due
+        self.only_due = due
         self.deltafetch_reset = deltafetch_reset
         self.warc = warc
         self._captures: Captures | None = None
@@ -122,7 +122,7 @@ class HistorySpider(Spider):
         :raises StoreError: if the store cannot be read
         """
         store = StoreExtension.of(self.crawler).store
-        due_at = now() if self._due else None
+        due_at = now() if self.only_due else None
         if not self._given:
             subscribed = store.subscriptions.read(due_at)
             return {url: FeedOptions(**options) for url, options in subscribed.items()}
@@ -132,7 +132,7 @@ class HistorySpider(Spider):
         return {url: options for url, options in self._given.items() if (due.get(url) or "") <= due_at}
 
     def _why_idle(self) -> str:
-        if not self._due:
+        if not self.only_due:
             return subscriptions.NOTHING_SUBSCRIBED
         store = StoreExtension.of(self.crawler).store
         listed = filter(None, store.subscriptions.find_due(self._given).values())

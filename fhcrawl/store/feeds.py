@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import bindparam, func, select, true
 
-from fhcrawl.logical_feed import Kind, Role
+from fhcrawl.logical_feed import Kind, Role, is_unreachable
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import subscriptions, verdicts
@@ -166,12 +166,18 @@ class Feeds(Repository):
         return Details(row.since, months, first, last, recent, latest, chain, snapshot, beside, gap_before)
 
     def note_verdicts(
-        self, run: int, records: list[VerdictRecord], limits: Limits, released: bool = False
+        self,
+        run: int,
+        records: list[VerdictRecord],
+        limits: Limits,
+        released: bool = False,
+        forgets_unreachable: bool = False,
     ) -> None:
         """Store the verdicts of a run, for readers of the database, and when the feeds are due again.
 
         :param records: of `FEEDS_AT_ONCE` feeds at most; feeds that another run has taken over are skipped
         :param released: let other crawls claim the feeds from now on
+        :param forgets_unreachable: delete feeds that could never be read, unless they are subscribed
         """
         by_url = {one.feed: one for one in records}
         of_run = select(feeds).where(is_one_of(list(by_url)), feeds.c.run == run)
@@ -181,6 +187,9 @@ class Feeds(Repository):
                 is_released = {"released": int(released) or None}
                 noted = [_noted(row, by_url[row.url], limits) | is_released for row in rows]
                 connection.execute(NOTE, noted)
+            if forgets_unreachable:
+                unreachable = [row for row in rows if is_unreachable(by_url[row.url].reasons)]
+                subscriptions.forget_unread(connection, unreachable)
 
 
 def _noted(row: Row[Any], record: VerdictRecord, limits: Limits) -> dict[str, object]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fhcrawl.logical_feed import ChainPosition, Role, Winner, captured
+from fhcrawl.logical_feed import ChainPosition, Role, Winner, captured, in_words
 from fhcrawl.logical_feed.ordering import Order
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
@@ -171,6 +171,11 @@ class Feed:
     due: str | None
     oldest: str | None
     newest: str | None
+
+    @property
+    def verdict_in_words(self) -> str:
+        """The verdict as people read it, `unreachable` for a feed that could never be read."""
+        return in_words(self.verdict, self.reasons)
 
 
 class StoredVersion(NamedTuple):

@@ -109,13 +109,28 @@ def _remove(connection: Connection, feed: str) -> bool:
     """
     row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).first()
     if row is not None and _is_empty(connection, row.id) and _is_free(connection, row):
-        connection.execute(documents.delete().where(documents.c.feed_id == row.id))
-        connection.execute(feeds.delete().where(feeds.c.id == row.id))
+        _delete(connection, [row.id])
         return True
     if row is None or row.subscribed is None:
         raise StoreError(f"{feed} is not subscribed; `fhcrawl feeds` shows what is")
     connection.execute(feeds.update().where(feeds.c.id == row.id).values(subscribed=None, options=None))
     return False
+
+
+def forget_unread(connection: Connection, rows: Iterable[Row[Any]]) -> None:
+    """Delete feeds of which neither a document nor an entry was ever read, unless they are subscribed.
+
+    :param rows: the feeds' rows, locked by the transaction
+    """
+    given = [row.id for row in rows if row.subscribed is None]
+    unread = [feed_id for feed_id in given if _is_empty(connection, feed_id)]
+    if unread:
+        _delete(connection, unread)
+
+
+def _delete(connection: Connection, feed_ids: list[int]) -> None:
+    connection.execute(documents.delete().where(documents.c.feed_id.in_(feed_ids)))
+    connection.execute(feeds.delete().where(feeds.c.id.in_(feed_ids)))
 
 
 def _is_free(connection: Connection, row: Row[Any]) -> bool:

@@ -219,7 +219,7 @@ class World:
             self.hosts.lines.append(f"{publisher.name}: {feed}")
             check_claim(publisher, feed, entries[publisher.feed])
             if said is not None:
-                line = f"{publisher.feed}: {feed.verdict.value}, entries: {feed.entries}"
+                line = f"{publisher.feed}: {feed.verdict_in_words}, entries: {feed.entries}"
                 demand(line in said, "the log's closing lines say the verdict", line)
 
     def _check_whole(self) -> None:

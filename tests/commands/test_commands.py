@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import make_url
 
-from fhcrawl.commands.feeds import as_table
 from fhcrawl.items import FIELDS
-from fhcrawl.logical_feed import Kind, Reason, Verdict
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import Feed, opening
+from fhcrawl.store import opening
 from tests.extensions.test_progress import Terminal
 from tests.feeds import E, atom
 from tests.projects import read_export
@@ -72,38 +70,51 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
 @pytest.mark.quick_lane
 def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
     lines = project.scrapy("feeds").stdout.splitlines()
-    assert lines[0].split() == ["VERDICT", "KIND", "ENTRIES", "SUBSCRIBED", "FEED"]
-    assert lines[1].split() == ["complete", "archived", "3", "-", crawled.url("/one"), "(One\\x85feed)"]
-    assert lines[2].split()[:5] == ["incomplete", "archived", "1", "-", crawled.url("/two")]
-    assert lines[3].strip().startswith(f"{crawled.url('/gone')} is not there (404) (since 2")
+    assert lines[0].split() == ["Feed", "Kind", "Entries", "Dates", "Subscribed", "Verdict", "URL"]
+    assert lines[1].split()[:4] == ["Example", "Feed", "archived", "1"]
+    assert lines[1].split()[-3:] == ["-", "incomplete", crawled.url("/two")]
+    assert lines[2].split()[:3] == ["One\\x85feed", "archived", "3"]
+    assert lines[2].split()[-3:] == ["-", "complete", crawled.url("/one")]
+    assert lines[3] == "2 feeds: 1 incomplete, 1 complete"
+    assert lines[5].startswith(f"{crawled.url('/gone')} is not there (404), since 2")
+    assert lines[6] == f"What to do: {ReasonKind.HTTP_404.advice}"
 
 
-def test_feeds_on_a_terminal_are_wrapped_between_words(crawled: FeedServer, project: Project) -> None:
-    environment = project.environment(TERM="xterm", COLUMNS="", LINES="")
+def test_feeds_on_a_terminal_fit_it_in_colour(crawled: FeedServer, project: Project) -> None:
+    environment = project.environment(TERM="xterm", COLUMNS="", LINES="", NO_COLOR="")
     shown = Terminal(project.command("feeds"), 76, cwd=project.folder, env=environment)
     lines = shown.wait()
-    indent = " " * lines[0].index("FEED")
-    assert lines[1].split() == ["complete", "archived", "3", "-", crawled.url("/one")]
-    assert lines[2] == f"{indent}(One\\x85feed)"
-    assert lines[5].startswith(f"    {crawled.url('/gone')} is not there (404) (since")
-    assert lines[6].startswith("    2")
-    # No word is another one than where nothing is wrapped.
-    assert shown.raw.decode().split() == project.scrapy("feeds").stdout.split()
+    assert lines[0].split() == ["Feed", "Entries", "Dates", "Verdict"]
+    assert lines[1].split() == ["Example", "Feed", "1", "2003-12-13", "incomplete"]
+    assert b"\x1b[1;31mincomplete\x1b[0m" in shown.raw
+    wide = Terminal(project.command("feeds", "--wide"), 200, cwd=project.folder, env=environment).wait()
+    assert [line for line in wide if line] == [
+        line for line in project.scrapy("feeds").stdout.splitlines() if line
+    ]
 
 
-@pytest.mark.parametrize(("width", "title_line"), [(1, 1), (69, 1), (70, 2), (80, 2), (200, 1)])
-def test_feeds_on_a_terminal_keep_their_urls_whole(width: int, title_line: int) -> None:
-    url = "https://example.org/" + "a-long-way/" * 10
-    reason = Reason(ReasonKind.HTTP_404, f"{url}gone", "is not there (404)", "2024-01-01T00:00:00Z")
-    feed = Feed(
-        url, "A title", Kind.ARCHIVED, Verdict.INCOMPLETE, [reason], 1, {}, None, None, None, None, None
-    )
-    lines = "\n".join(as_table([feed], "store", width)).splitlines()
-    assert url in lines[1].split()
-    # Where there is no room for an indent, nothing is wrapped.
-    assert lines[title_line].endswith("(A title)")
-    assert any(f"{url}gone" in line.split() for line in lines)
-    assert " ".join(lines).split() == " ".join(as_table([feed], "store")).split()
+def test_feeds_are_chosen_by_url_and_verdict(crawled: FeedServer, project: Project) -> None:
+    def chosen(*args: str) -> list[str]:
+        listed = json.loads(project.scrapy("feeds", "--json", *args).stdout)
+        return [feed["feed"].rpartition("/")[2] for feed in listed]
+
+    project.scrapy("subscribe", crawled.url("/nowhere"), crawled.url("/later"))
+    project.crawl(crawled.url("/nowhere"))
+    assert chosen("--verdict", "complete") == ["one"]
+    assert chosen("--verdict", "unreachable") == ["nowhere"]
+    # The contract with programs has four verdicts.
+    assert chosen("--verdict", "unknown") == ["later", "nowhere"]
+    assert chosen(crawled.url("/two"), crawled.url("/one")) == ["one", "two"]
+    assert chosen(crawled.url("/two"), "--verdict", "complete") == []
+    one, two = crawled.url("/one"), crawled.url("/two")
+    # What is not shown is checked all the same.
+    codes = [
+        project.scrapy("feeds", "--check", *args).returncode
+        for args in ((one,), (one, two), (one, two, "--verdict", "complete"))
+    ]
+    assert codes == [0, 1, 1]
+    none = project.scrapy("feeds", one, "--verdict", "lossy")
+    assert none.stdout == "No feed has the verdict lossy\n"
 
 
 def test_feeds_of_an_empty_store(project: Project) -> None:
@@ -133,8 +144,9 @@ def test_check_fails_unless_all_feeds_are_complete(server: FeedServer, project: 
 
 
 def test_feeds_that_were_never_read_have_a_reason(server: FeedServer, project: Project) -> None:
+    project.scrapy("subscribe", server.url("/none"))
     project.crawl(server.url("/none"))
-    assert project.verdict() == ("unknown", ["http-404"])
+    assert project.verdict() == ("unknown", ["unreachable", "http-404"])
 
 
 @pytest.mark.parametrize("name", ["all.jsonl", "all.csv", "other:csv"])
@@ -180,7 +192,8 @@ def test_export_replaces_the_file(project: Project) -> None:
         (("crawl", "histroy"), "There is no spider histroy: write one of history"),
         (("copystore",), "write fhcrawl copystore postgresql:///fhcrawl"),
         (("copystore", "mysql://x/y"), "names a database that fhcrawl does not know, mysql"),
-        (("feeds", "all"), "all: there is no such argument"),
+        (("feeds", "http://example.org/"), "is not in the store; `fhcrawl feeds` lists what is"),
+        (("feeds", "--verdict", "whole"), "invalid choice: 'whole'"),
         (("feeds", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened: sqlite:////no/x (unable"),
         (("history",), "write fhcrawl history FEED ID"),
         (("history", "http://example.org/", "1"), "`fhcrawl feeds` lists what is"),

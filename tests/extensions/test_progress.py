@@ -175,17 +175,18 @@ def test_terminal_ends_with_a_table_and_advice(held: Held, project: Project) -> 
     lines = watch(project, held.urls, "LOG_LEVEL=WARNING").wait()
     begin = next(number for number, line in enumerate(lines) if line.startswith("Feed "))
     gap, long = lines[begin + 1 : begin + 3]
-    assert " ".join(gap.split()) == "With a gap archived 1/0 +1 ~0 -0 2003 incomplete"
-    assert " ".join(long.split()) == "Long\\x85ago archived 3/0 +4 ~0 -0 2002-2003 complete"
-    assert lines[begin + 4] == "2 feeds: 1 complete, 1 incomplete"
-    assert lines[begin + 6].endswith("/gone is not there (404)")
-    assert lines[begin + 7].startswith("What to do: ")
+    assert " ".join(gap.split()) == "With a gap 1 +1 2003-12-13 incomplete"
+    assert " ".join(long.split()) == "Long\\x85ago 4 +4 2002-05-01 to 2003-12-13 complete"
+    totals = "2 feeds: 1 incomplete, 1 complete; entries: 5 new, 0 updated, 0 deleted"
+    assert lines[begin + 3] == totals
+    assert lines[begin + 5].endswith("/gone is not there (404)")
+    assert lines[begin + 6].startswith("What to do: ")
     # The table has said it.
     assert not any("verdicts] " in line for line in lines)
     # Another run: what is known is skipped.
     lines = watch(project, held.urls, "LOG_LEVEL=WARNING").wait()
     [long] = [line for line in lines if line.startswith("Long")]
-    assert " ".join(long.split()) == "Long\\x85ago archived 1/2 +0 ~0 -0 2002-2003 complete"
+    assert " ".join(long.split()) == "Long\\x85ago 4 0 2002-05-01 to 2003-12-13 complete"
 
 
 def test_export_that_was_not_written_has_the_last_word(server: FeedServer, project: Project) -> None:
@@ -193,8 +194,9 @@ def test_export_that_was_not_written_has_the_last_word(server: FeedServer, proje
     (project.folder / "out.jsonl").mkdir()
     failure = FAILURES["feedexport/failed_count/"]
     lines = watch(project, [server.url("/one")]).wait(code=1)
-    end = lines.index("1 feed: 1 complete")
-    assert [line for line in lines[end:] if line] == ["1 feed: 1 complete", failure]
+    total = "1 feed: 1 complete; entries: 1 new, 0 updated, 0 deleted"
+    end = lines.index(total)
+    assert " ".join(line.strip() for line in lines[end:] if line) == f"{total} {failure}"
     run = project.scrapy(*command(project, [server.url("/one")])[3:])
     assert run.returncode == 1
     assert run.stderr.splitlines()[-1].endswith(f"ERROR: {failure}")
@@ -208,9 +210,10 @@ def test_problems_are_seen_when_the_log_is_a_file(held: Held, project: Project) 
     held.release()
     lines = terminal.wait()
     assert not any("INFO" in line for line in lines)
-    assert "2 feeds: 1 complete, 1 incomplete" in lines
+    totals = "2 feeds: 1 incomplete, 1 complete; entries: 5 new, 0 updated, 0 deleted"
+    assert totals in lines
     log = (project.folder / "log").read_text()
-    assert "  2 feeds: 1 complete, 1 incomplete\n" in log
+    assert f"  {totals}\n" in log
     assert "\x1b" not in log
 
 
@@ -257,11 +260,11 @@ def test_no_terminal_means_plain_lines_at_an_interval(held: Held, project: Proje
     assert "INFO: Feeds: 2 of 2 done, 0 under way; documents: 4 (" in log
     assert "entries: 5 new, 0 updated, 0 deleted (" in log
     table = log.partition("INFO: The feeds of this run:\n")[2].splitlines()
-    assert table[1].split()[:8] == ["With", "a", "gap", "archived", "1", "0", "1", "0"]
-    assert table[2].split()[:7] == ["Long\\x85ago", "archived", "3", "0", "4", "0", "0"]
+    assert table[1].split()[:8] == ["With", "a", "gap", "archived", "1", "0", "1", "+1"]
+    assert table[2].split()[:7] == ["Long\\x85ago", "archived", "3", "0", "4", "+4", "2002-05-01"]
     missing = log.partition("WARNING: What is missing, and what to do:\n")[2].splitlines()
     assert missing[0].endswith("/gone is not there (404)")
-    assert missing[1].startswith("    What to do: ")
+    assert missing[1].startswith("  What to do: ")
 
 
 def test_no_interval_means_no_lines(held: Held, project: Project) -> None:
@@ -290,7 +293,7 @@ def test_dates_and_counts_are_those_of_the_store(server: FeedServer, project: Pr
     run = project.crawl(server.url("/dates"), server.url("/none"))
     table = run.log.partition("INFO: The feeds of this run:\n")[2].splitlines()
     assert " 2003-12-13 to 2010-01-01  unknown" in table[1]
-    assert table[2].split()[-2:] == ["-", "unknown"]
+    assert table[2].split()[-3:] == ["-", "unknown", server.url("/none")]
 
 
 def test_watching_leaves_entries_on_the_short_way(server: FeedServer, project: Project) -> None:

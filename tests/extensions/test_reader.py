@@ -241,9 +241,10 @@ def test_process_ends_with_the_crawl(server: FeedServer, project: Project, sent:
 def test_very_large_document_waits_for_the_process(server: FeedServer, project: Project) -> None:
     path = changed_readers(project, "os.kill(os.getpid(), signal.SIGSEGV)")
     server.serve("/0", atom([E("0", text=LARGE * 30 + "MARKED")]))
+    project.scrapy("subscribe", server.url("/0"))
     run = project.crawl(server.url("/0"), PYTHONPATH=path)
     assert run.exit_code == 1
-    assert project.verdict() == ("unknown", ["reader-died"])
+    assert project.verdict() == ("unknown", ["unreachable", "reader-died"])
 
 
 def test_large_document_that_is_what_it_was_is_not_read_again(server: FeedServer, project: Project) -> None:
@@ -259,9 +260,10 @@ def test_large_document_that_is_what_it_was_is_not_read_again(server: FeedServer
 
 def test_broken_document_that_nobody_reads_is_no_error_of_ours(server: FeedServer, project: Project) -> None:
     server.serve("/0", "no feed " + LARGE * 30)
+    project.scrapy("subscribe", server.url("/0"))
     run = project.crawl(server.url("/0"))
     assert "never retrieved" not in run.log
-    assert project.verdict() == ("unknown", ["not-xml"])
+    assert project.verdict() == ("unknown", ["unreachable", "not-xml"])
 
 
 def test_reading_ends_when_the_time_of_its_feed_is_over(server: FeedServer, project: Project) -> None:
@@ -278,5 +280,6 @@ def test_large_document_of_any_success_is_read_beside_the_crawl(server: FeedServ
     path = changed_readers(project, "os.kill(os.getpid(), signal.SIGSEGV)")
     feed = serve_chain(server, 1, marked=0)
     server.answers["/0"].status = 203
+    project.scrapy("subscribe", feed)
     project.crawl(feed, PYTHONPATH=path)
-    assert project.verdict() == ("unknown", ["reader-died"])
+    assert project.verdict() == ("unknown", ["unreachable", "reader-died"])

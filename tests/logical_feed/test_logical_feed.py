@@ -26,6 +26,7 @@ from fhcrawl.logical_feed import (
     digest,
     disagreements,
     identity,
+    in_words,
     is_before,
     kind,
     may_be_another,
@@ -37,7 +38,7 @@ from fhcrawl.logical_feed import (
 from fhcrawl.logical_feed.ordering import latest_time, order
 from fhcrawl.logical_feed.relations import PLAIN, older_contradiction
 from fhcrawl.logical_feed.results import DocumentResult, Fetch, has_changes, must_follow
-from fhcrawl.reasons import ReasonKind
+from fhcrawl.reasons import OURSELVES, ReasonKind
 
 LATEST = latest_time("2006-01-01T00:00:00Z")
 OLD, NEW = "2003-01-01T00:00:00Z", "2004-01-01T00:00:00Z"
@@ -258,7 +259,7 @@ class TestVerdict:
         [
             (Kind.PAGED, Verdict.LOSSY, ["http-404", "paged"]),
             (Kind.SINGLE, Verdict.UNKNOWN, ["http-404", "no-history"]),
-            (None, Verdict.UNKNOWN, ["http-404"]),
+            (None, Verdict.UNKNOWN, ["unreachable", "http-404"]),
         ],
     )
     def test_everything_else_has_reasons(
@@ -267,6 +268,14 @@ class TestVerdict:
         reached, why = verdict("f", of, OLD, [self.GAP])
         assert reached is expected
         assert [reason.kind for reason in why] == reasons
+        assert in_words(reached, why) == ("unreachable" if of is None else expected.value)
+
+    @pytest.mark.parametrize("kind", sorted(OURSELVES))
+    def test_feed_is_not_unreachable_if_the_cause_is_here(self, kind: ReasonKind) -> None:
+        ours = replace(self.GAP, kind=kind)
+        assert verdict("f", None, OLD, [ours]) == (Verdict.UNKNOWN, [ours])
+        _, [first, *_] = verdict("f", None, OLD, [ours, self.GAP])
+        assert (first.kind, first.url, first.since) == ("unreachable", "f", OLD)
 
 
 def test_digest_keeps_texts_apart_that_hold_its_separator() -> None:

@@ -341,8 +341,9 @@ def test_content_type_that_cannot_be_read_loses_nothing(server: FeedServer, proj
 
 def test_answer_304_to_a_first_request_is_a_gap(server: FeedServer, project: Project) -> None:
     server.serve("/index", "", status=304)
+    project.scrapy("subscribe", server.url("/index"))
     project.crawl(server.url("/index"))
-    assert project.verdict() == ("unknown", ["http-304"])
+    assert project.verdict() == ("unknown", ["unreachable", "http-304"])
 
 
 def test_answer_304_to_a_request_that_has_not_asked_for_it_is_a_gap(

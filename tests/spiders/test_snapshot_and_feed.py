@@ -95,13 +95,14 @@ class TestSnapshotBeforeAFeed:
     def test_feed_is_not_read_before_its_snapshot(self, server: FeedServer, project: Project) -> None:
         self.serve(server)
         snapshot = server.answers.pop("/snapshot")
+        project.scrapy("subscribe", server.url("/new"))
         run = self.crawl(server, project)
         assert server.asked() == ["/snapshot"]
         assert run.items == []
-        assert project.verdict() == ("unknown", ["http-404"])
+        assert project.verdict() == ("unknown", ["unreachable", "http-404"])
         server.serve("/snapshot", atom([E("1")]))
         self.crawl(server, project)
-        assert project.verdict() == ("unknown", ["not-a-snapshot"])
+        assert project.verdict() == ("unknown", ["unreachable", "not-a-snapshot"])
         server.answers["/snapshot"] = snapshot
         self.crawl(server, project)
         assert project.verdict() == ("complete", [])
@@ -249,11 +250,12 @@ class TestFolder:
     def test_folder_that_is_not_there_is_a_reason(self, project: Project, tmp_path: Path) -> None:
         run = project.crawl((tmp_path / "nowhere").as_uri() + "/")
         assert run.exit_code == 1
-        assert project.verdict() == ("unknown", ["download-error"])
+        assert "cannot be fetched (" in run.log
+        assert project.feeds() == []
 
     def test_list_of_uris_from_the_net_is_no_feed(self, server: FeedServer, project: Project) -> None:
         server.serve("/list", f"{server.url('/a')}\r\n", content_type="text/uri-list")
         server.serve("/a", atom([E("1")]))
-        project.crawl(server.url("/list"))
+        run = project.crawl(server.url("/list"))
         assert server.asked() == ["/list"]
-        assert project.verdict() == ("unknown", ["not-xml"])
+        assert f"{server.url('/list')} is not a feed: it is not XML" in run.log

@@ -38,6 +38,7 @@ def test_entities_are_resolved_or_are_a_reason(server: FeedServer, project: Proj
         document = atom([E("n")], prev=None if name == "link" else "/a1")
         server.serve(f"/{name[:3]}", declaring(entities, with_references(document, text), external))
     feeds = {name: server.url(f"/{name[:3]}") for name in ENTITIES}
+    project.scrapy("subscribe", feeds["too long"])
     run = project.crawl(*feeds.values())
     assert "Traceback" not in run.log
     assert not {"/more", "/dtd"} & set(server.asked())
@@ -46,7 +47,7 @@ def test_entities_are_resolved_or_are_a_reason(server: FeedServer, project: Proj
     for name, (*_, expected) in ENTITIES.items():
         verdict, reasons = verdicts[feeds[name]]
         if expected == "too-large":
-            assert [reason["kind"] for reason in reasons] == ["too-large"]
+            assert [reason["kind"] for reason in reasons] == ["unreachable", "too-large"]
             continue
         assert {(feeds[name], "n"), (feeds[name], "old")} <= found
         assert ((feeds[name], "in entity") in found) == (name in ("entry", "text"))

@@ -96,7 +96,7 @@ def test_feed_that_is_gone_is_read_from_an_archive(
     run = read(project, server.url("/feed"))
     assert set(run.changes) == {"1", "0", "-1"}
     assert server.asked() == ["/feed"]
-    assert project.verdict() == ("unknown", ["http-404"])
+    assert project.verdict() == ("unknown", ["unreachable", "http-404"])
 
 
 def test_capture_of_a_missing_archive_gives_its_entries_and_the_gap_stays(

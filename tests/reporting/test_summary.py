@@ -1,0 +1,280 @@
+"""The table of feeds, and what is missing in them: at the end of a crawl, and of `feeds`."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from rich.cells import cell_len
+
+from fhcrawl.logical_feed import WORDS, Kind, Reason, Verdict
+from fhcrawl.reasons import ReasonKind
+from fhcrawl.reporting.progress import MOST_FEEDS, Counts
+from fhcrawl.reporting.summary import MOST_PLAIN, MOST_REASONS, Summary
+from fhcrawl.reporting.table import Look
+from fhcrawl.store import Feed
+
+WIDTHS = [40, 60, 80, 132]
+HOSTILE = "[bold]素晴らしい[/bold]\x1b[31m\r\n\u202e:smile:" + "x" * 300
+UNFIT = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+LONG = f"http://example.org/{'long/' * 30}"
+FOUND = Counts(5, 432, 1, 2)
+
+
+def feed(number: int, title: str | None = None, **fields: object) -> Feed:
+    known = {
+        "kind": Kind.ARCHIVED,
+        "verdict": Verdict.COMPLETE,
+        "reasons": [],
+        "entries": 3,
+        "documents": {"processed": 7, "missing": 1},
+        "crawled": "2026-01-01T00:00:00Z",
+        "subscribed": None,
+        "due": None,
+        "oldest": "2003-12-13T18:30:02Z",
+        "newest": "2024-05-01T00:00:00.5Z",
+    }
+    title = f"Title {number}" if title is None else title
+    return Feed(f"http://example.org/{number}", title, **{**known, **fields})  # type: ignore[arg-type]
+
+
+def reason(kind: str, url: str = "http://example.org/a", detail: str = "is not there") -> Reason:
+    return Reason(ReasonKind(kind), url, detail, "2026-01-01T00:00:00Z")
+
+
+def gap(number: int, *reasons: Reason) -> Feed:
+    return feed(number, verdict=Verdict.INCOMPLETE, reasons=list(reasons))
+
+
+def plain(number: int) -> Feed:
+    url = f"http://example.org/{number}"
+    return feed(
+        number,
+        kind=Kind.SINGLE,
+        verdict=Verdict.UNKNOWN,
+        reasons=[reason("no-history", url, "says nothing")],
+        oldest=f"20{number:02}-01-01T00:00:00Z",
+        newest=f"20{number:02}-06-01T00:00:00Z",
+    )
+
+
+def unreachable(number: int) -> Feed:
+    url = f"http://example.org/{number}"
+    return feed(
+        number,
+        "",
+        kind=None,
+        verdict=Verdict.UNKNOWN,
+        reasons=[reason("unreachable", url, "has never been read"), reason("http-404", url)],
+        entries=0,
+        documents={"missing": 1},
+        oldest=None,
+        newest=None,
+    )
+
+
+def of_run(*feeds: Feed, counts: Counts | None = FOUND) -> Summary:
+    summary = Summary()
+    for each in feeds:
+        summary.add(each, each.verdict, each.reasons, counts)
+    return summary
+
+
+def of_store(*feeds: Feed, most_reasons: int | None = MOST_REASONS) -> Summary:
+    summary = Summary(of_run=False, most_reasons=most_reasons)
+    for each in feeds:
+        summary.add(each, each.verdict, each.reasons)
+    return summary
+
+
+def lines_of(summary: Summary, width: int | None = None) -> list[str]:
+    return list(summary.lines(Look(width)))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("summary_of", [of_run, of_store])
+def test_everything_fits_the_width_of_a_terminal(width: int, summary_of: object) -> None:
+    gaps = [reason("http-404", f"{LONG}{n}", f"leads to {LONG} and on") for n in range(3)]
+    gaps.append(reason("html", LONG, "素晴らしい " * 40))
+    hostile = feed(3, HOSTILE, reasons=[reason("paged", HOSTILE, HOSTILE)], verdict=Verdict.LOSSY)
+    nameless = replace(feed(4, ""), feed=LONG)
+    feeds = [gap(1, *gaps), unreachable(2), hostile, nameless, *(feed(n) for n in range(5, 40))]
+    summary = summary_of(*feeds)  # type: ignore[operator]
+    summary.failures = ["No feed could be read, and this sentence is so long that it does not fit."]
+    lines = lines_of(summary, width)
+    assert [line for line in lines if cell_len(line) > width] == []
+    assert UNFIT.findall("\n".join(lines)) == []
+    words = [line.split()[-1] for line in lines[1:40]]
+    assert words == sorted(words, key=WORDS.index)
+    assert words[:4] == ["unreachable", "incomplete", "lossy", "complete"]
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [
+        (132, ["3", "+432", "~1", "-2", "2003-12-13", "to", "2024-05-01", "complete"]),
+        (80, ["3", "+432", "~1", "-2", "2003-12", "to", "2024-05", "complete"]),
+        (72, ["3", "+432", "~1", "-2", "2003", "to", "2024", "complete"]),
+        (60, ["2003", "to", "2024", "complete"]),
+        (40, ["complete"]),
+    ],
+)
+def test_narrow_terminal_has_less_beside_the_title(width: int, expected: list[str]) -> None:
+    lines = lines_of(of_run(feed(1, "A title of some length")), width)
+    assert lines[1].split() == ["A", "title", "of", "some", "length", *expected]
+
+
+def test_without_a_width_there_is_more_and_urls_are_whole() -> None:
+    url = f"{LONG * 5}index.atom"
+    subscribed = replace(feed(1, "x" * 100), feed=url, subscribed="2026-01-01T00:00:00Z")
+    heading, row, *_ = lines_of(of_run(subscribed))
+    columns = ["Feed", "Kind", "Fetched", "Skipped", "Entries", "Changed", "Dates", "Verdict", "URL"]
+    assert heading.split() == columns
+    assert row.split()[:5] == ["x" * 59 + "…", "archived", "5", "2", "3"]
+    missing = gap(2, reason("http-404", f"{url}/gone"))
+    heading, first, second, *rest = lines_of(of_store(subscribed, missing, most_reasons=None))
+    assert heading.split() == ["Feed", "Kind", "Entries", "Dates", "Subscribed", "Verdict", "URL"]
+    assert first.split()[-3:] == ["-", "incomplete", "http://example.org/2"]
+    assert second.split()[-3:] == ["yes", "complete", url]
+    assert f"{url}/gone is not there, since 2026-01-01" in rest
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_feeds_with_one_title_or_none_are_told_apart(width: int) -> None:
+    path = "of/somebody/who/writes/" * 8
+    urls = [f"http://example.org/{path}{name}.atom" for name in ("news", "notes", "other")]
+    titles = ["Same", "Same", ""]
+    feeds = [replace(feed(1, title), feed=url) for url, title in zip(urls, titles, strict=True)]
+    names = [line.split()[0] for line in lines_of(of_store(feed(3, "Another"), *feeds), width)[1:5]]
+    assert names[0] == "Another"
+    assert len(set(names)) == 4
+    assert {name.partition("…")[2][-9:] for name in names[1:]} >= {"news.atom", "otes.atom", "ther.atom"}
+    assert all(name.startswith("http://") for name in names[1:])
+
+
+def test_many_plain_feeds_are_one_line_at_the_end_of_a_crawl() -> None:
+    feeds = [plain(n) for n in range(10, 10 + MOST_PLAIN + 2)]
+    odd = replace(plain(30), reasons=[reason("entries-lost"), *plain(30).reasons])
+    lines = lines_of(of_run(feed(1), odd, *feeds), 132)
+    number = MOST_PLAIN + 2
+    [together] = [line.split() for line in lines if "plain feeds" in line]
+    changed = [f"+{432 * number:,}", f"~{number}", f"-{2 * number}"]
+    dates = ["2010-01-01", "to", f"20{9 + number}-06-01"]
+    assert together == [str(number), "plain", "feeds", str(3 * number), *changed, *dates, "unknown"]
+    assert [line.split()[1] for line in lines[1:4]] == ["plain", "30", "1"]
+    assert f"each of {number + 1} feeds says nothing" in lines
+    assert lines[4].startswith(f"{number + 2} feeds: {number + 1} unknown, 1 complete; entries: ")
+    assert f"{MOST_PLAIN + 1} plain feeds" in "".join(lines_of(of_run(*feeds[:-1]), 132))
+    # A few are listed, and so are those of a store.
+    assert "plain feeds" not in "".join(lines_of(of_run(*feeds[:MOST_PLAIN]), 132))
+    assert len([line for line in lines_of(of_store(*feeds), 132) if line.startswith("Title ")]) == number
+
+
+def test_reasons_have_advice_below_them_and_each_advice_is_said_once() -> None:
+    said = [("paged", "p"), ("html", "a"), ("http-404", "b"), ("not-xml", "c"), ("html", "d")]
+    gaps = [reason(kind, f"http://example.org/{name}") for kind, name in said]
+    lines = lines_of(of_run(gap(1, *gaps), unreachable(2)))
+    pages = [f"http://example.org/{name} is not there" for name in "acd"]
+    assert lines[lines.index("") :] == [
+        "",
+        *pages,
+        f"What to do: {ReasonKind.HTML.advice}",
+        "",
+        "http://example.org/b is not there",
+        "http://example.org/2 is not there",
+        f"What to do: {ReasonKind.HTTP_404.advice}",
+        "",
+        "http://example.org/2 has never been read",
+        f"What to do: {ReasonKind.UNREACHABLE.advice}",
+        "",
+        "http://example.org/p is not there",
+        f"What to do: {ReasonKind.PAGED.advice}",
+    ]
+    assert "`unsubscribe`" in ReasonKind.UNREACHABLE.advice
+
+
+def test_reasons_beyond_a_bound_are_counted() -> None:
+    feeds = gap(1, *(reason("http-404", f"{LONG}{n}") for n in range(MOST_REASONS + 5)))
+    for summary in (of_run(feeds), of_store(feeds)):
+        lines = lines_of(summary, 80)
+        assert "and 5 more: `fhcrawl feeds --wide` lists them" in lines
+        assert len([line for line in lines if " is not there" in line]) == MOST_REASONS
+    assert len([x for x in lines_of(of_store(feeds, most_reasons=None)) if "not there" in x]) == 25
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_url_of_a_sentence_is_cut_in_its_middle_and_never_wrapped(width: int) -> None:
+    lines = lines_of(of_run(gap(1, reason("http-404", f"{LONG}gone.atom"))), width)
+    [line] = [line for line in lines if line.endswith("gone.atom is not there")]
+    begin, _, end = line.removesuffix(" is not there").partition("…")
+    assert f"{LONG}gone.atom".startswith(begin)
+    assert f"{LONG}gone.atom".endswith(end)
+    assert bool(end) == (width < 200)
+
+
+def test_feeds_beyond_a_bound_are_counted() -> None:
+    summary = of_run(*(feed(n) for n in range(MOST_FEEDS + 3)), counts=None)
+    *_table, more, footer = lines_of(summary)
+    assert more == "and 3 more feeds: `fhcrawl feeds` lists them"
+    assert footer == f"{MOST_FEEDS + 3:,} feeds: {MOST_FEEDS + 3:,} complete"
+
+
+def test_feed_that_is_not_in_the_store_has_a_line() -> None:
+    summary = Summary()
+    summary.add_unknown("http://example.org/2", Verdict.UNKNOWN, ReasonKind.STORE_ERROR, "is not crawled")
+    lines = lines_of(summary, 132)
+    assert lines[1].split() == ["http://example.org/2", "0", "-", "-", "unknown"]
+    assert "http://example.org/2 is not crawled" in lines
+
+
+def test_run_without_changes_and_gaps_has_no_news() -> None:
+    nothing = Counts(1)
+    assert not of_run(feed(1), plain(2), counts=nothing).has_news
+    assert not Summary().has_news
+    assert of_run(feed(1)).has_news
+    assert of_run(unreachable(1), counts=nothing).has_news
+    failed = Summary()
+    failed.failures = ["No feed could be read."]
+    assert failed.has_news
+    assert lines_of(failed) == ["No feeds", "", "No feed could be read."]
+
+
+def test_colour_changes_nothing_but_the_colour() -> None:
+    summary = of_store(feed(1), unreachable(2), gap(3, reason("http-404")), plain(4))
+    summary.failures = ["It failed."]
+    for width in (None, 80):
+        coloured = list(summary.lines(Look(width, has_colour=True)))
+        assert "\x1b[32mcomplete\x1b[0m" in "".join(coloured)
+        assert "\x1b[1;31munreachable\x1b[0m" in "".join(coloured)
+        assert "\x1b[1mWhat to do:\x1b[0m check" not in coloured
+        assert [re.sub("\x1b\\[[0-9;]*m", "", line) for line in coloured] == lines_of(summary, width)
+
+
+def test_no_terminal_has_little_room_for_names() -> None:
+    rooms = []
+    for width in range(40, 180):
+        lines = lines_of(of_run(feed(1, "x" * 300)), width)
+        rooms.append(lines[1].index("…") + 1)
+    assert min(rooms) >= 24
+
+
+def test_look_is_that_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("COLUMNS", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "76")
+    outer, inner = pty.openpty()
+    with open(inner, "w") as file, closing(os.fdopen(outer)):  # noqa: PTH123 - it has no path
+        assert Look.of(file) == (76, True)
+        assert Look.of(file, is_wide=True) == (None, True)
+        assert Look.of(io.StringIO()) == (None, False)
+        monkeypatch.setenv("NO_COLOR", "1")
+        assert Look.of(file) == (76, False)
+        monkeypatch.setenv("NO_COLOR", "")
+        monkeypatch.setenv("TERM", "dumb")
+        assert Look.of(file) == (76, False)
