@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from fhcrawl.addon import StoreCommand
 from fhcrawl.commands import printing
 from fhcrawl.exceptions import FhcrawlError
 
@@ -14,12 +14,8 @@ if TYPE_CHECKING:
     import argparse
 
 
-class Command(ScrapyCommand):
+class Command(StoreCommand):
     """Copies all rows of the store to an empty store."""
-
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
 
     def syntax(self) -> str:
         """Return the usage for `scrapy copystore --help`."""

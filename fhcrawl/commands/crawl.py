@@ -8,16 +8,19 @@ import logging
 from argparse import RawDescriptionHelpFormatter
 from contextlib import closing
 from importlib import import_module
-from inspect import signature
+from inspect import Parameter, signature
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
+from scrapy.addons import AddonManager
 from scrapy.commands import ScrapyHelpFormatter, crawl
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from fhcrawl import settings as defaults
+from fhcrawl.addon import add_settings
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED, is_number
 from fhcrawl.documents.limits import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+
+    from fhcrawl.spiders.history import HistorySpider
 
 logger = logging.getLogger(__name__)
 
@@ -102,6 +107,9 @@ class Command(crawl.Command):
     # collector's scans of them, during imports and in each full collection, took a tenth of a crawl's time.
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process Scrapy's options, and disable garbage collection during imports, until `run`."""
+        if self.settings is not None:
+            # The crawler's process does that too, but later: add-ons may add formats of -o.
+            AddonManager.load_pre_crawler_settings(self.settings)
         super().process_options(args, opts)
         gc.disable()
         # When these are imported, Scrapy inspects the stack and all loaded modules. Importing them one by
@@ -116,32 +124,37 @@ class Command(crawl.Command):
         """
         gc.freeze()
         gc.enable()
-        if len(args) == 1 and self.settings is not None:
-            try:
-                self._check(args[0], self.settings, opts.spargs)
-            except FhcrawlError as error:
-                # The log of a Scrapyd job does not contain what the command prints.
-                if self.settings["LOG_FILE"]:
-                    logger.error("%s", error)
-                raise UsageError(str(error), print_help=False) from error
         if len(args) != 1 or self.crawler_process is None:
             super().run(args, opts)
             return
-        crawl = self.crawler_process.crawl(self._create_crawler(args[0]), **opts.spargs)
+        try:
+            crawler = self._checked_crawler(args[0], opts.spargs)
+        except FhcrawlError as error:
+            # The log of a Scrapyd job does not contain what the command prints.
+            if self.settings is not None and self.settings["LOG_FILE"]:
+                logger.error("%s", error)
+            raise UsageError(str(error), print_help=False) from error
+        crawl = self.crawler_process.crawl(crawler, **opts.spargs)
         if isinstance(crawl, asyncio.Task):
             crawl.add_done_callback(log_error)
         self.crawler_process.start()
         if self.crawler_process.bootstrap_failed:
             self.exitcode = 1
 
-    def _check(self, spider: str, settings: BaseSettings, arguments: dict[str, str]) -> None:
+    def _checked_crawler(self, spider: str, arguments: dict[str, str]) -> Crawler:
+        """Return the crawler of a spider; `HistorySpider` and its subclasses are checked before."""
         from fhcrawl.spiders.history import HistorySpider
 
         there = self.crawler_process.spider_loader.list() if self.crawler_process else [spider]
         if spider not in there:
             raise ArgumentError(f"There is no spider {printable(spider)}: write one of {', '.join(there)}")
-        if spider == HistorySpider.name:
-            check(settings, arguments)
+        crawler = self._create_crawler(spider)
+        if issubclass(crawler.spidercls, HistorySpider):
+            # With what the spider's custom_settings say; the crawl adds the same.
+            settings = crawler.settings.copy()
+            add_settings(settings)
+            check(settings, arguments, crawler.spidercls)
+        return crawler
 
     def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
         crawler = super()._create_crawler(spidercls)
@@ -162,21 +175,25 @@ def log_error(crawl: asyncio.Task[None]) -> None:
         logger.error("The crawl cannot begin", exc_info=error)
 
 
-def check(settings: BaseSettings, arguments: dict[str, str]) -> None:
+def check(
+    settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider] | None = None
+) -> None:
     """Check the settings, the spider's arguments and the store before a crawl.
 
+    :param spider: the class of the spider; None for `HistorySpider`
     :raises FhcrawlError: if one of them cannot be used
     """
     from fhcrawl.extensions.store import store_url
     from fhcrawl.spiders.history import HistorySpider
     from fhcrawl.store import Store
 
+    spider = spider or HistorySpider
     check_settings(settings)
-    check_names(settings, arguments)
-    feeds = HistorySpider.check(settings, **arguments)["feeds"]
+    check_names(settings, arguments, spider)
+    feeds = spider.check(settings, **arguments)["feeds"]
     if settings["FHCRAWL_WARC"]:
-        naming.check(settings["FHCRAWL_WARC"], naming.Parameters(HistorySpider, arguments))
-    check_exports(settings, arguments)
+        naming.check(settings["FHCRAWL_WARC"], naming.Parameters(spider, arguments))
+    check_exports(settings, arguments, spider)
     with closing(Store.open(store_url(settings))) as store:
         store.check_writable()
         if not feeds and not store.subscriptions.exist():
@@ -184,14 +201,12 @@ def check(settings: BaseSettings, arguments: dict[str, str]) -> None:
     check_cluster(settings, arguments)
 
 
-def check_names(settings: BaseSettings, arguments: dict[str, str]) -> None:
+def check_names(settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider]) -> None:
     """Check the names of the spider's arguments.
 
     :raises ArgumentError: if an argument does not exist and is no placeholder of FEEDS or FHCRAWL_WARC
     """
-    from fhcrawl.spiders.history import HistorySpider
-
-    known = signature(HistorySpider.check).parameters.keys() - {"settings", "others"}
+    known = argument_names(spider)
     places = [*map(str, settings.getdict("FEEDS")), settings["FHCRAWL_WARC"] or ""]
     for name in arguments.keys() - known:
         # Arguments of Scrapyd begin with _.
@@ -201,7 +216,18 @@ def check_names(settings: BaseSettings, arguments: dict[str, str]) -> None:
             )
 
 
-def check_exports(settings: BaseSettings, arguments: dict[str, str]) -> None:
+def argument_names(spider: type[HistorySpider]) -> set[str]:
+    """Return the names of a spider's arguments: those of `check`, and those of a subclass's `__init__`."""
+    from fhcrawl.spiders.history import HistorySpider
+
+    own = [vars(one) for one in spider.__mro__[: spider.__mro__.index(HistorySpider)]]
+    functions = [spider.check, *(one["__init__"] for one in own if "__init__" in one)]
+    parameters = chain.from_iterable(signature(function).parameters.values() for function in functions)
+    named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    return {one.name for one in parameters if one.kind in named} - {"self", "settings"}
+
+
+def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider]) -> None:
     """Check the placeholders of -o and FEEDS, and the files to append to.
 
     :raises FhcrawlError: if one of them cannot be used
@@ -210,9 +236,8 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str]) -> None:
     from scrapy.utils.conf import feed_complete_default_values_from_settings
 
     from fhcrawl.exporters import places
-    from fhcrawl.spiders.history import HistorySpider
 
-    named = naming.Parameters(HistorySpider, {**arguments, "batch_id": 1, "batch_time": ""})
+    named = naming.Parameters(spider, {**arguments, "batch_id": 1, "batch_time": ""})
     for uri, given in settings.getdict("FEEDS").items():
         options = feed_complete_default_values_from_settings(given, settings, str(uri))
         if options["uri_params"]:  # a function of the user's provides the placeholders
@@ -224,7 +249,8 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str]) -> None:
                 f"{places.shown(str(uri))} has a placeholder that there is not ({error}): write an export's "
                 f"place with %(time)s, or with the name of an argument (-a)"
             ) from error
-        if not options.get("overwrite") and not places.is_elsewhere(place):
+        is_appended = not options.get("overwrite") and not places.is_elsewhere(place)
+        if is_appended and places.takes_entries(options):
             _check_file(place, options)
 
 

@@ -6,10 +6,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import NotConfigured, UsageError
 from scrapy.utils.misc import load_object
 
+from fhcrawl.addon import StoreCommand
 from fhcrawl.commands import end_with_reader, printing, typed
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 
@@ -55,12 +55,8 @@ class Output(NamedTuple):
         return self.other is not None and not self.other.has_entries
 
 
-class Command(ScrapyCommand):
+class Command(StoreCommand):
     """Writes the live entries of the store's feeds."""
-
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
 
     def syntax(self) -> str:
         """Return the usage for `scrapy export --help`."""

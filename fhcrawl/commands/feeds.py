@@ -10,9 +10,9 @@ import textwrap
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from fhcrawl.addon import StoreCommand
 from fhcrawl.commands import UTF_8, printing
 from fhcrawl.exceptions import FhcrawlError
 
@@ -29,12 +29,8 @@ REASON = " " * 4
 NARROWEST = 24
 
 
-class Command(ScrapyCommand):
+class Command(StoreCommand):
     """Lists the feeds in the store."""
-
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
 
     def syntax(self) -> str:
         """Return the usage for `scrapy feeds --help`."""

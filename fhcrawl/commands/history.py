@@ -6,9 +6,9 @@ import json
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from fhcrawl.addon import StoreCommand
 from fhcrawl.commands import UTF_8, printing, typed
 from fhcrawl.exceptions import FhcrawlError
 
@@ -24,12 +24,8 @@ LINE = "{:<10}  {:<20}  {}"
 SETTING = "FHCRAWL_KEEP_VERSIONS_ENABLED"
 
 
-class Command(ScrapyCommand):
+class Command(StoreCommand):
     """Lists the versions of an entry."""
-
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
 
     def syntax(self) -> str:
         """Return the usage for `scrapy history --help`."""

@@ -7,9 +7,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from fhcrawl.addon import StoreCommand
 from fhcrawl.commands import end_with_reader, printing
 from fhcrawl.exceptions import FhcrawlError
 
@@ -20,12 +20,8 @@ if TYPE_CHECKING:
     from fhcrawl.store import Details, Feed, Store
 
 
-class Command(ScrapyCommand):
+class Command(StoreCommand):
     """Writes a report on the feeds in the store."""
-
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
 
     def syntax(self) -> str:
         """Return the usage for `scrapy report --help`."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from fhcrawl.addon import StoreCommand
 from fhcrawl.commands import printing
 from fhcrawl.exceptions import FhcrawlError
 
@@ -15,12 +15,8 @@ if TYPE_CHECKING:
     import argparse
 
 
-class Command(ScrapyCommand):
+class Command(StoreCommand):
     """Adds subscriptions to the store."""
-
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
 
     def syntax(self) -> str:
         """Return the usage for `scrapy subscribe --help`."""

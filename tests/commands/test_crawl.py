@@ -8,6 +8,7 @@ from scrapy.settings import Settings
 
 from fhcrawl.commands.crawl import PAGE, check_mistyped, check_names, check_settings
 from fhcrawl.exceptions import ArgumentError
+from fhcrawl.spiders.history import HistorySpider
 from tests.feeds import E, atom
 from tests.projects import FROZEN, GARBAGE
 
@@ -44,9 +45,9 @@ def test_a_shell_takes_the_examples_of_the_help() -> None:
     ids=["Scrapyd's", "of a WARC file", "of an export"],
 )
 def test_arguments_of_others_are_left_alone(given: dict[str, object], arguments: dict[str, str]) -> None:
-    check_names(Settings(given), arguments)
+    check_names(Settings(given), arguments, HistorySpider)
     with pytest.raises(ArgumentError, match="There is no argument ru: write one of"):
-        check_names(Settings(given), {"ru": "1", **arguments})
+        check_names(Settings(given), {"ru": "1", **arguments}, HistorySpider)
 
 
 def test_settings_of_a_users_module_may_be_called_as_ours() -> None:
