@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 PRIORITY = "addon"
 PREFIX = "FHCRAWL_"
 PACKAGE = "fhcrawl."
+EXPORTED = "FEED_EXPORT_FIELDS"
 # The settings that name a project and its modules, and those that are read before add-ons change them.
 OF_A_PROJECT = frozenset(
     {"ADDONS", "BOT_NAME", "COMMANDS_MODULE", "NEWSPIDER_MODULE", "SPIDER_MODULES"},
@@ -99,6 +100,9 @@ def add_settings(settings: BaseSettings) -> None:
             _merge(settings, name, value)
         else:
             settings.set(name, value, PRIORITY)
+    if settings[EXPORTED] == ours.FEED_EXPORT_FIELDS:
+        fields = [*ours.FEED_EXPORT_FIELDS, *settings.getlist("FHCRAWL_ADDED_FIELDS")]
+        settings.set(EXPORTED, fields, settings.getpriority(EXPORTED) or PRIORITY)
 
 
 def _merge(settings: BaseSettings, name: str, components: Mapping[str, Any]) -> None:
@@ -117,7 +121,7 @@ def remove_components(settings: BaseSettings) -> None:
         if isinstance(value, BaseSettings):
             for key in [key for key in value if _is_ours(key, value[key], OURS.get(name, {}))]:
                 del value[key]
-        elif _is_path(value) or (name == "FEED_EXPORT_FIELDS" and value == ours.FEED_EXPORT_FIELDS):
+        elif _is_path(value) or (name == EXPORTED and value == ours.FEED_EXPORT_FIELDS):
             default = getattr(default_settings, name, None)
             settings.set(name, default, settings.getpriority(name) or 0)
 

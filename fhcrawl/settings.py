@@ -89,6 +89,9 @@ FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
 # module reads the cells back as the values of the feed.
 FHCRAWL_CSV_FORMULAS_ESCAPED = False
 
+# Fields that pipelines add to entries (`item.words = 12`), exported after fhcrawl's own, in this order.
+FHCRAWL_ADDED_FIELDS: list[str] = []
+
 # Hosts at private and other special addresses to which feeds may lead, besides their own host and port:
 # names, host:port, addresses, networks.
 FHCRAWL_ALLOWED_PRIVATE_HOSTS: list[str] = []

@@ -24,6 +24,7 @@ from fhcrawl.addon import add_settings
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED, is_number
 from fhcrawl.documents.limits import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
+from fhcrawl.items import FIELDS
 from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.reporting.advice import failures
 from fhcrawl.utils.text import printable
@@ -297,6 +298,7 @@ def check_settings(settings: BaseSettings) -> None:
     for name in OUR_SWITCHES:
         check_switch(settings, name)
     allowed_hosts(settings)
+    check_added_fields(settings)
     has_password = settings.get("HTTPAUTH_USER") or settings.get("HTTPAUTH_PASS")
     if has_password and not settings.get("HTTPAUTH_DOMAIN"):
         raise ArgumentError("HTTPAUTH_DOMAIN is not set: write the host that may have the password")
@@ -304,6 +306,17 @@ def check_settings(settings: BaseSettings) -> None:
         raise ArgumentError(
             "FHCRAWL_DUE_MIN_SECONDS is more than FHCRAWL_DUE_MAX_SECONDS: write a smaller one"
         )
+
+
+def check_added_fields(settings: BaseSettings) -> None:
+    """:raises ArgumentError: if FHCRAWL_ADDED_FIELDS names a field twice, or one that every entry has"""
+    names = settings.getlist("FHCRAWL_ADDED_FIELDS")
+    for name in names:
+        if name in FIELDS or names.count(name) > 1:
+            raise ArgumentError(
+                f"FHCRAWL_ADDED_FIELDS has {printable(str(name))!r}: write each name once, and none that "
+                f"entries have anyway"
+            )
 
 
 def check_mistyped(settings: BaseSettings) -> None:

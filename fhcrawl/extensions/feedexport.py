@@ -265,7 +265,9 @@ class FeedExporter(feedexport.FeedExporter):
         named = {name for slot in self.slots for name in slot.feed_options["fields"] or item}
         if unnamed := ", ".join(sorted(item.keys() - named)):
             self._has_noted = True
-            logger.warning("Fields of entries are not exported: add them to FEED_EXPORT_FIELDS: %s", unnamed)
+            logger.warning(
+                "Fields of entries are not exported, since FHCRAWL_ADDED_FIELDS lacks them: %s", unnamed
+            )
 
     # Opening a file would wait for its lock too, but block the crawl: the run's leases would expire.
     async def _lock_files(self, slots: list[FeedSlot]) -> None:

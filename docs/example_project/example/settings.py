@@ -1,7 +1,5 @@
 """The settings of the project."""
 
-from fhcrawl.items import FIELDS
-
 BOT_NAME = "example"
 SPIDER_MODULES = ["example.spiders"]
 USER_AGENT = "example (+https://example.org/crawler)"
@@ -14,5 +12,5 @@ COMMANDS_MODULE = "fhcrawl.commands"
 
 # Above 100, a pipeline gets only entries that are new or updated.
 ITEM_PIPELINES = {"example.pipelines.WordsPipeline": 300}
-# What is exported of an entry: fhcrawl's fields, and the one that the pipeline adds.
-FEED_EXPORT_FIELDS = [*FIELDS, "words"]
+# The field that it adds to entries is exported after fhcrawl's.
+FHCRAWL_ADDED_FIELDS = ["words"]
