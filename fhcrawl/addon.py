@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
 from scrapy.settings import BaseSettings, default_settings
+from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from fhcrawl import settings as ours
@@ -103,6 +104,12 @@ def add_settings(settings: BaseSettings) -> None:
     if settings[EXPORTED] == ours.FEED_EXPORT_FIELDS:
         fields = [*ours.FEED_EXPORT_FIELDS, *settings.getlist("FHCRAWL_ADDED_FIELDS")]
         settings.set(EXPORTED, fields, settings.getpriority(EXPORTED) or PRIORITY)
+
+
+def is_missing(settings: BaseSettings) -> bool:
+    """Return whether settings are neither fhcrawl's own, nor those of a project with the add-on."""
+    addons = (load_object(one) for one, order in settings.getdict("ADDONS").items() if order is not None)
+    return settings["ITEM_PROCESSOR"] != ours.ITEM_PROCESSOR and Addon not in addons
 
 
 def _merge(settings: BaseSettings, name: str, components: Mapping[str, Any]) -> None:

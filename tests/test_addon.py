@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings, Settings, default_settings
 
 import fhcrawl
 from fhcrawl import settings as ours
-from fhcrawl.addon import Addon, add_settings
+from fhcrawl.addon import Addon, add_settings, is_missing
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.items import FIELDS
 from fhcrawl.spiders.history import HistorySpider
@@ -104,6 +104,20 @@ def test_component_that_the_project_names_by_its_class_is_not_added_again() -> N
 def test_invalid_setting_ends_a_crawl_that_another_command_has_begun() -> None:
     with pytest.raises(ArgumentError, match="FHCRAWL_MAX_PAGES is 'many'"):
         crawl_settings(OwnSpider, FHCRAWL_MAX_PAGES="many")
+
+
+@pytest.mark.parametrize(
+    ("project", "wanted"),
+    [
+        ({}, True),
+        ({"ADDONS": {"fhcrawl.Addon": None}}, True),
+        ({"ADDONS": {"fhcrawl.Addon": 500}}, False),
+        ({"ADDONS": {Addon: 500}}, False),
+        ({"ITEM_PROCESSOR": ours.ITEM_PROCESSOR}, False),
+    ],
+)
+def test_project_without_the_settings_is_found(project: dict[str, Any], wanted: bool) -> None:
+    assert is_missing(Settings(project)) is wanted
 
 
 def test_commands_know_the_spider_and_the_formats() -> None:

@@ -164,6 +164,21 @@ def test_subclass_is_checked_as_history_is(
         assert said in done.stderr
 
 
+def test_project_that_lacks_the_add_on_is_told(example: Installed) -> None:
+    with (example.folder / "example" / "settings.py").open("a") as file:
+        file.write("ADDONS = {}\n")
+    done = example.run("-m", "scrapy", "crawl", "pages", "-a", "feed=http://a.test/")
+    assert done.returncode == 2
+    assert "write ADDONS = {'fhcrawl.Addon': 500} into its settings.py" in done.stderr
+
+
+def test_scrapys_own_command_runs_history(example: Installed, feeds: FeedServer) -> None:
+    with (example.folder / "example" / "settings.py").open("a") as file:
+        file.write("COMMANDS_MODULE = ''\n")
+    example.scrapy("crawl", "history", "-a", f"feed={feeds.url('/index')}", "-o", "out.jsonl")
+    assert [item["words"] for item in read_export(example.folder / "out.jsonl")] == [1, 2, 3]
+
+
 def test_other_spider_of_the_project_has_nothing_of_fhcrawl(example: Installed, feeds: FeedServer) -> None:
     log = example.scrapy("crawl", "titles", "-a", f"url={feeds.url('/c.html')}", "-o", "titles.jsonl")
     assert read_export(example.folder / "titles.jsonl") == [

@@ -20,7 +20,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from fhcrawl import settings as defaults
-from fhcrawl.addon import add_settings
+from fhcrawl.addon import add_settings, is_missing
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED, is_number
 from fhcrawl.documents.limits import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
@@ -67,6 +67,7 @@ PREFIX = "FHCRAWL_"
 OURS = [name for name in vars(defaults) if name.startswith(PREFIX)]
 OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(default, bool)]
 
+NO_ADDON = "The project lacks fhcrawl's settings: write ADDONS = {'fhcrawl.Addon': 500} into its settings.py"
 PAGE = """\
 Crawl feeds, and say of each whether it is whole.
 
@@ -151,6 +152,8 @@ class Command(crawl.Command):
             raise ArgumentError(f"There is no spider {printable(spider)}: write one of {', '.join(there)}")
         crawler = self._create_crawler(spider)
         if issubclass(crawler.spidercls, HistorySpider):
+            if is_missing(crawler.settings):
+                raise ArgumentError(NO_ADDON)
             # With what the spider's custom_settings say; the crawl adds the same.
             settings = crawler.settings.copy()
             add_settings(settings)
