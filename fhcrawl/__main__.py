@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import sys
 from importlib import import_module
@@ -16,6 +17,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, Settings
 from scrapy.utils.project import get_project_settings, inside_project
 
 from fhcrawl import __version__
+from fhcrawl.core.addons import is_missing
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.utils.datadir import data_dir, user_data_dir
 from fhcrawl.utils.text import PrintableFormatter, printable
@@ -80,14 +82,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def read_settings() -> Settings:
-    """Return the settings of the project of fhcrawl's that the working directory is in.
+    """Return the settings of the project that the working directory is in, if it uses fhcrawl.
 
     In other folders, they are fhcrawl's own, and the data is in the user's data directory.
     """
     if inside_project():
-        settings = get_project_settings()
-        if settings["COMMANDS_MODULE"] == COMMANDS_MODULE:
-            return settings
+        # A project whose settings cannot be imported is not fhcrawl's.
+        with contextlib.suppress(ImportError):
+            settings = get_project_settings()
+            if not is_missing(settings):
+                return settings
     settings = Settings()
     settings.setmodule("fhcrawl.settings", priority="project")
     if not settings["FHCRAWL_DATA_DIR"]:

@@ -41,7 +41,8 @@ class EntryVersion(EntryItem):
     """An entry that passes through the item pipelines.
 
     It refers to its version and its document; these are not fields of the item, so that pipelines may copy
-    it, turn it into a dictionary or replace it by another EntryItem.
+    it, turn it into a dictionary or replace it by another EntryItem. Pipelines may also set attributes, which
+    are fields that they add: see `added_fields`.
     """
 
     version: Version
@@ -49,4 +50,14 @@ class EntryVersion(EntryItem):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> EntryItem:
         """Return an EntryItem with a copy of the fields."""
-        return EntryItem(**{name: deepcopy(getattr(self, name), memo) for name in FIELDS})
+        copied = EntryItem(**{name: deepcopy(getattr(self, name), memo) for name in FIELDS})
+        vars(copied).update(deepcopy(added_fields(self), memo))
+        return copied
+
+
+KNOWN = frozenset({*FIELDS, *EntryVersion.__annotations__})
+
+
+def added_fields(item: EntryItem) -> dict[str, Any]:
+    """Return the fields that pipelines have added to an item, as attributes or as fields of a subclass."""
+    return {name: value for name, value in vars(item).items() if name not in KNOWN}

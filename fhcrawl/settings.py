@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import os
 
-from fhcrawl import __version__
-from fhcrawl.items import FIELDS
+from fhcrawl import __version__, items
 
 BOT_NAME = "fhcrawl"
 SPIDER_MODULES = ["fhcrawl.spiders"]
 NEWSPIDER_MODULE = "fhcrawl.spiders"
 COMMANDS_MODULE = "fhcrawl.commands"
-# {}: disabled components are not imported, to save time, and passwords are not logged.
-ADDONS = {"fhcrawl.core.addons.SwitchedOff": 0, "fhcrawl.core.addons.Secrets": 0}
+# {}: disabled components are not imported, to save time, passwords are not logged, and other spiders of the
+# project run without fhcrawl's components. In other projects, the add-on adds the settings below.
+ADDONS = {"fhcrawl.Addon": 0}
 
 # The data directory, an absolute path; None: .scrapy in the project; outside projects, as on Scrapyd, the
 # user's data folder (~/.local/share/fhcrawl).
@@ -88,6 +88,9 @@ FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
 # Whether an apostrophe is put before CSV cells that a spreadsheet would run as a formula. False: Python's csv
 # module reads the cells back as the values of the feed.
 FHCRAWL_CSV_FORMULAS_ESCAPED = False
+
+# Fields that pipelines add to entries (`item.words = 12`), exported after fhcrawl's own, in this order.
+FHCRAWL_ADDED_FIELDS: list[str] = []
 
 # Hosts at private and other special addresses to which feeds may lead, besides their own host and port:
 # names, host:port, addresses, networks.
@@ -232,12 +235,13 @@ EXTENSIONS = {
     # Scrapy's extension exports each item at once, and can leave an incomplete file.
     "fhcrawl.extensions.feedexport.FeedExporter": 0,
     "scrapy.extensions.feedexport.FeedExporter": None,
+    "fhcrawl.extensions.itemexport.ItemExporter": 0,
 }
 
 # None: JSON in UTF-8, without \uXXXX.
 FEED_EXPORT_ENCODING = "utf-8"
 # None: the fields of the items, in their order.
-FEED_EXPORT_FIELDS = FIELDS
+FEED_EXPORT_FIELDS = items.FIELDS
 # Scrapy's exporters do not escape control characters for terminals, join lists with commas in CSV, write
 # U+000D to XML unescaped (where it is a line end), and do not support Parquet.
 FEED_EXPORTERS = {

@@ -65,6 +65,7 @@ class Engine:
         extensions = settings.getdict("EXTENSIONS").items()
         settings.set("EXTENSIONS", {n: order for n, order in extensions if n.endswith(EXTENSIONS)})
         settings.set("EXTENSIONS_BASE", {})
+        settings.set("ADDONS", {})  # fhcrawl's would add the other extensions
         settings.set("TWISTED_REACTOR_ENABLED", False)
         settings.set("FHCRAWL_READER_ENABLED", False)
         settings.update(more or {})

@@ -7,21 +7,21 @@ import gc
 import logging
 from contextlib import closing
 from importlib import import_module
-from inspect import signature
+from inspect import Parameter, signature
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy import signals
+from scrapy.addons import AddonManager
 from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
-from scrapy.settings import SETTINGS_PRIORITIES
 
-from fhcrawl import settings as defaults
 from fhcrawl.core import command
-from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED, is_number
-from fhcrawl.documents.limits import PARSER_DEPTH, PARSER_TEXT
+from fhcrawl.core.addons import add_settings, is_missing
+from fhcrawl.core.checks import check_settings
+from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
-from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.reporting.advice import failures
 from fhcrawl.utils.text import printable
 from fhcrawl.warc import naming
@@ -33,30 +33,12 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from fhcrawl.spiders.history import HistorySpider
+
 logger = logging.getLogger(__name__)
 
 # In the order of their dependencies.
 DOWNLOADER = ("tls", "contextfactory", "handlers.http11")
-SHORTEST_LEASE = 3
-# Upper bounds of the settings that are numbers; None for no bound.
-OUR_NUMBERS = {
-    "FHCRAWL_MAX_ARCHIVES": None,
-    "FHCRAWL_MAX_PAGES": None,
-    "FHCRAWL_EXPORT_SECONDS": None,
-    "FHCRAWL_MAX_SECONDS": None,
-    "FHCRAWL_MAX_BYTES": None,
-    "FHCRAWL_MIN_FREE_DISK": None,
-    "FHCRAWL_MAX_ENTRIES": None,
-    "FHCRAWL_MAX_ELEMENTS": None,
-    "FHCRAWL_MAX_DEPTH": PARSER_DEPTH,
-    "FHCRAWL_MAX_TEXT": PARSER_TEXT,
-    "FHCRAWL_MAX_WAIT": None,
-    "FHCRAWL_READER_TIMEOUT": None,
-    "FHCRAWL_PREFETCH": None,
-    "FHCRAWL_DUE_MIN_SECONDS": LONGEST,
-    "FHCRAWL_DUE_MAX_SECONDS": LONGEST,
-    "FHCRAWL_WARC_MAX_SIZE": None,
-}
 # Options for the arguments of the spider `history`, by which name it knows them.
 SPIDER = "history"
 OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -72,9 +54,8 @@ OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         {"action": "store_const", "const": "1", "help": "fetch every document again; the entries stay"},
     ),
 }
-PREFIX = "FHCRAWL_"
-OURS = [name for name in vars(defaults) if name.startswith(PREFIX)]
-OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(default, bool)]
+
+NO_ADDON = "The project lacks fhcrawl's settings: write ADDONS = {'fhcrawl.Addon': 500} into its settings.py"
 
 
 class Command(command.Command, crawl.Command):
@@ -114,6 +95,9 @@ class Command(command.Command, crawl.Command):
     # collector's scans of them, during imports and in each full collection, took a tenth of a crawl's time.
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process Scrapy's options, and disable garbage collection during imports, until `run`."""
+        if self.settings is not None:
+            # The crawler's process does that too, but later: add-ons may add formats of -o.
+            AddonManager.load_pre_crawler_settings(self.settings)
         super().process_options(args, opts)
         opts.spargs |= _spider_arguments(args[1:], opts)
         gc.disable()
@@ -129,30 +113,38 @@ class Command(command.Command, crawl.Command):
         """
         gc.freeze()
         gc.enable()
-        if not args or self.settings is None or self.crawler_process is None:
+        if not args or self.crawler_process is None:
             raise UsageError("write scrapy crawl history https://example.org/index.atom", print_help=False)
         try:
-            self._check(args[0], self.settings, opts.spargs)
+            crawler = self._checked_crawler(args[0], opts.spargs)
         except FhcrawlError as error:
             # The log of a Scrapyd job does not contain what the command prints.
-            if self.settings["LOG_FILE"]:
+            if self.settings is not None and self.settings["LOG_FILE"]:
                 logger.error("%s", error)
             raise UsageError(str(error), print_help=False) from error
-        crawl = self.crawler_process.crawl(self._create_crawler(args[0]), **opts.spargs)
+        crawl = self.crawler_process.crawl(crawler, **opts.spargs)
         if isinstance(crawl, asyncio.Task):
             crawl.add_done_callback(log_error)
         self.crawler_process.start()
         if self.crawler_process.bootstrap_failed:
             self.exitcode = 1
 
-    def _check(self, spider: str, settings: BaseSettings, arguments: dict[str, str]) -> None:
+    def _checked_crawler(self, spider: str, arguments: dict[str, str]) -> Crawler:
+        """Return the crawler of a spider; `HistorySpider` and its subclasses are checked before."""
         from fhcrawl.spiders.history import HistorySpider
 
         there = self.crawler_process.spider_loader.list() if self.crawler_process else [spider]
         if spider not in there:
             raise ArgumentError(f"There is no spider {printable(spider)}: write one of {', '.join(there)}")
-        if spider == HistorySpider.name:
-            check(settings, arguments)
+        crawler = self._create_crawler(spider)
+        if issubclass(crawler.spidercls, HistorySpider):
+            if is_missing(crawler.settings):
+                raise ArgumentError(NO_ADDON)
+            # With what the spider's custom_settings say; the crawl adds the same.
+            settings = crawler.settings.copy()
+            add_settings(settings)
+            check(settings, arguments, crawler.spidercls)
+        return crawler
 
     def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
         crawler = super()._create_crawler(spidercls)
@@ -182,21 +174,25 @@ def log_error(crawl: asyncio.Task[None]) -> None:
         logger.error("The crawl cannot begin", exc_info=error)
 
 
-def check(settings: BaseSettings, arguments: dict[str, str]) -> None:
+def check(
+    settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider] | None = None
+) -> None:
     """Check the settings, the spider's arguments and the store before a crawl.
 
+    :param spider: the class of the spider; None for `HistorySpider`
     :raises FhcrawlError: if one of them cannot be used
     """
     from fhcrawl.extensions.store import store_url
     from fhcrawl.spiders.history import HistorySpider
     from fhcrawl.store import Store
 
+    spider = spider or HistorySpider
     check_settings(settings)
-    check_names(settings, arguments)
-    feeds = HistorySpider.check(settings, **arguments)["feeds"]
+    check_names(settings, arguments, spider)
+    feeds = spider.check(settings, **arguments)["feeds"]
     if settings["FHCRAWL_WARC"]:
-        naming.check(settings["FHCRAWL_WARC"], naming.Parameters(HistorySpider, arguments))
-    check_exports(settings, arguments)
+        naming.check(settings["FHCRAWL_WARC"], naming.Parameters(spider, arguments))
+    check_exports(settings, arguments, spider)
     with closing(Store.open(store_url(settings))) as store:
         store.check_writable()
         if not feeds and not store.subscriptions.exist():
@@ -204,14 +200,12 @@ def check(settings: BaseSettings, arguments: dict[str, str]) -> None:
     check_cluster(settings, arguments)
 
 
-def check_names(settings: BaseSettings, arguments: dict[str, str]) -> None:
+def check_names(settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider]) -> None:
     """Check the names of the spider's arguments.
 
     :raises ArgumentError: if an argument does not exist and is no placeholder of FEEDS or FHCRAWL_WARC
     """
-    from fhcrawl.spiders.history import HistorySpider
-
-    known = signature(HistorySpider.check).parameters.keys() - {"settings", "others"}
+    known = argument_names(spider)
     places = [*map(str, settings.getdict("FEEDS")), settings["FHCRAWL_WARC"] or ""]
     for name in arguments.keys() - known:
         # Arguments of Scrapyd begin with _.
@@ -221,7 +215,18 @@ def check_names(settings: BaseSettings, arguments: dict[str, str]) -> None:
             )
 
 
-def check_exports(settings: BaseSettings, arguments: dict[str, str]) -> None:
+def argument_names(spider: type[HistorySpider]) -> set[str]:
+    """Return the names of a spider's arguments: those of `check`, and those of a subclass's `__init__`."""
+    from fhcrawl.spiders.history import HistorySpider
+
+    own = [vars(one) for one in spider.__mro__[: spider.__mro__.index(HistorySpider)]]
+    functions = [spider.check, *(one["__init__"] for one in own if "__init__" in one)]
+    parameters = chain.from_iterable(signature(function).parameters.values() for function in functions)
+    named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    return {one.name for one in parameters if one.kind in named} - {"self", "settings"}
+
+
+def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider]) -> None:
     """Check the placeholders of -o and FEEDS, and the files to append to.
 
     :raises FhcrawlError: if one of them cannot be used
@@ -230,9 +235,8 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str]) -> None:
     from scrapy.utils.conf import feed_complete_default_values_from_settings
 
     from fhcrawl.exporters import places
-    from fhcrawl.spiders.history import HistorySpider
 
-    named = naming.Parameters(HistorySpider, {**arguments, "batch_id": 1, "batch_time": ""})
+    named = naming.Parameters(spider, {**arguments, "batch_id": 1, "batch_time": ""})
     for uri, given in settings.getdict("FEEDS").items():
         options = feed_complete_default_values_from_settings(given, settings, str(uri))
         if options["uri_params"]:  # a function of the user's provides the placeholders
@@ -244,7 +248,8 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str]) -> None:
                 f"{places.shown(str(uri))} has a placeholder that there is not ({error}): write an export's "
                 f"place with %(time)s, or with the name of an argument (-a)"
             ) from error
-        if not options.get("overwrite") and not places.is_elsewhere(place):
+        is_appended = not options.get("overwrite") and not places.is_elsewhere(place)
+        if is_appended and places.takes_entries(options):
             _check_file(place, options)
 
 
@@ -266,63 +271,3 @@ def check_cluster(settings: BaseSettings, arguments: dict[str, str]) -> None:
         from fhcrawl.cluster.extension import check
 
         check(settings, arguments)
-
-
-def check_settings(settings: BaseSettings) -> None:
-    """Check the settings of fhcrawl.
-
-    :raises ArgumentError: if one of them cannot be used
-    """
-    from fhcrawl.downloadermiddlewares.guard import allowed_hosts
-    from fhcrawl.store.leases import LONGEST as LONGEST_LEASE
-
-    check_mistyped(settings)
-    for name, most in OUR_NUMBERS.items():
-        if not is_number(given := str(settings.get(name))):
-            raise ArgumentError(f"{name} is {printable(given)!r}: write a number, 0 to switch it off")
-        if most is not None and settings.getint(name) > most:
-            raise ArgumentError(f"{name} is {settings.get(name)}: write no more than {most}")
-    lease = str(settings.get("FHCRAWL_LEASE_SECONDS"))
-    if not is_number(lease) or not SHORTEST_LEASE <= int(lease) <= LONGEST_LEASE:
-        allowed = f"{SHORTEST_LEASE} to {LONGEST_LEASE}"
-        raise ArgumentError(
-            f"FHCRAWL_LEASE_SECONDS is {printable(lease)!r}: write a number of seconds, {allowed}"
-        )
-    for name in OUR_SWITCHES:
-        check_switch(settings, name)
-    allowed_hosts(settings)
-    has_password = settings.get("HTTPAUTH_USER") or settings.get("HTTPAUTH_PASS")
-    if has_password and not settings.get("HTTPAUTH_DOMAIN"):
-        raise ArgumentError("HTTPAUTH_DOMAIN is not set: write the host that may have the password")
-    if settings.getint("FHCRAWL_DUE_MIN_SECONDS") > settings.getint("FHCRAWL_DUE_MAX_SECONDS"):
-        raise ArgumentError(
-            "FHCRAWL_DUE_MIN_SECONDS is more than FHCRAWL_DUE_MAX_SECONDS: write a smaller one"
-        )
-
-
-def check_mistyped(settings: BaseSettings) -> None:
-    """Check the names of FHCRAWL_ settings on the command line; settings modules may have others.
-
-    :raises ArgumentError: if fhcrawl has no such setting
-    """
-    for name in settings:
-        if not name.startswith(PREFIX) or name in OURS:
-            continue
-        if settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]:
-            raise ArgumentError(f"There is no setting {printable(name)}: {_instead_of(name)}")
-
-
-def _instead_of(name: str) -> str:
-    from difflib import get_close_matches
-
-    # The common prefix would make all names similar.
-    near = get_close_matches(name.removeprefix(PREFIX), [ours.removeprefix(PREFIX) for ours in OURS], 1)
-    return f"write {PREFIX}{near[0]}" if near else "README.md lists them"
-
-
-def check_switch(settings: BaseSettings, name: str) -> None:
-    """:raises ArgumentError: if the value of a setting is no Boolean"""
-    try:
-        settings.getbool(name)
-    except ValueError:
-        raise ArgumentError(f"{name} is {settings.get(name)!r}: write 1 or 0") from None

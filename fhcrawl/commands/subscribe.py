@@ -36,7 +36,7 @@ class Command(command.Command):
 
         :raises UsageError: if an argument, a list or the store cannot be used
         """
-        from fhcrawl.commands.crawl import check_switch
+        from fhcrawl.core.checks import check_switch
         from fhcrawl.crawling import subscriptions
         from fhcrawl.extensions.store import store_url
         from fhcrawl.store import Store

@@ -1,12 +1,32 @@
-"""The project's Scrapy add-ons, which change settings after the user's settings are loaded."""
+"""The Scrapy add-on: ADDONS = {"fhcrawl.Addon": 500} lets a project run `history` and its subclasses."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from scrapy.settings import BaseSettings, default_settings
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
+
+from fhcrawl import settings as ours
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
+    from collections.abc import Mapping
 
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+PRIORITY = "addon"
+PREFIX = "FHCRAWL_"
+PACKAGE = "fhcrawl."
+EXPORTED = "FEED_EXPORT_FIELDS"
+# The settings that name a project and its modules, and those that are read before add-ons change them.
+OF_A_PROJECT = frozenset(
+    {"ADDONS", "BOT_NAME", "COMMANDS_MODULE", "NEWSPIDER_MODULE", "SPIDER_MODULES"},
+)
+OURS = {name: value for name, value in vars(ours).items() if name.isupper() and name not in OF_A_PROJECT}
+# The settings that are dictionaries of components, to which other projects add their own.
+MERGED = frozenset(name for name in OURS if hasattr(default_settings, f"{name}_BASE"))
 # Scrapy's components that do nothing while the setting is off.
 SWITCHED = {
     "COOKIES_ENABLED": ("DOWNLOADER_MIDDLEWARES", "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"),
@@ -26,18 +46,110 @@ SECRETS = (
 )
 
 
-class SwitchedOff:
-    """Removes the components that a setting switches off, so that Scrapy does not import them.
+class Addon:
+    """Gives fhcrawl's settings to the crawls of `HistorySpider` and its subclasses, and to no other crawl.
 
-    Scrapy imports components to learn that they are off, even where they are set to None. Their own imports
-    (a web server, lists of domains, a shell) take a quarter of the time of a crawl of an unchanged feed.
+    The settings are those of `fhcrawl.settings`, with the priority of add-ons: what the project, the spider
+    or the command line sets wins. Dictionaries of components are merged.
+
+    :param is_of_history: whether the spider of the crawl is one of these
     """
 
+    def __init__(self, is_of_history: bool) -> None:
+        self._is_of_history = is_of_history
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the add-on of a crawl."""
+        from fhcrawl.spiders.history import HistorySpider
+
+        return cls(issubclass(crawler.spidercls, HistorySpider))
+
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
+        """Add the spider, the formats of -o, and the settings that only fhcrawl reads."""
+        for module in ours.SPIDER_MODULES:
+            settings.add_to_list("SPIDER_MODULES", module)
+        for name, value in OURS.items():
+            if name.startswith(PREFIX):
+                settings.set(name, value, PRIORITY)
+        # Scrapy's commands check the formats before there is a crawl, for any spider.
+        known = settings["FEED_EXPORTERS_BASE"]
+        more = {name: path for name, path in ours.FEED_EXPORTERS.items() if name not in known}
+        _merge(settings, "FEED_EXPORTERS", more)
+
     def update_settings(self, settings: BaseSettings) -> None:
-        """Remove the components whose setting is off."""
-        for switch, (components, path) in SWITCHED.items():
-            if not settings.getbool(switch):
-                settings[f"{components}_BASE"].pop(path, None)
+        """Add fhcrawl's settings, or take its components out for another spider.
+
+        :raises ArgumentError: if a setting of fhcrawl's is invalid
+        """
+        if self._is_of_history:
+            from fhcrawl.core.checks import check_settings
+
+            add_settings(settings)
+            check_settings(settings)
+            remove_disabled(settings)
+            mask_secrets(settings)
+        elif settings["ITEM_PROCESSOR"] == ours.ITEM_PROCESSOR:
+            remove_components(settings)
+
+
+def add_settings(settings: BaseSettings) -> None:
+    """Add the settings of `fhcrawl.settings`, except those that a project or a user has set."""
+    for name, value in OURS.items():
+        if name in MERGED:
+            _merge(settings, name, value)
+        else:
+            settings.set(name, value, PRIORITY)
+    if settings[EXPORTED] == ours.FEED_EXPORT_FIELDS:
+        fields = [*ours.FEED_EXPORT_FIELDS, *settings.getlist("FHCRAWL_ADDED_FIELDS")]
+        settings.set(EXPORTED, fields, settings.getpriority(EXPORTED) or PRIORITY)
+
+
+def is_missing(settings: BaseSettings) -> bool:
+    """Return whether settings are neither fhcrawl's own, nor those of a project with the add-on."""
+    addons = (load_object(one) for one, order in settings.getdict("ADDONS").items() if order is not None)
+    return settings["ITEM_PROCESSOR"] != ours.ITEM_PROCESSOR and Addon not in addons
+
+
+def _merge(settings: BaseSettings, name: str, components: Mapping[str, Any]) -> None:
+    """Add components to a dictionary of them; those that the project has keep what it says."""
+    there = settings[name]
+    # A project may name a component by its class.
+    known = {key if isinstance(key, str) else global_object_name(key) for key in there}
+    there.update({path: value for path, value in components.items() if path not in known}, PRIORITY)
+
+
+# A project whose settings module is made of `fhcrawl.settings` gives them to each of its spiders.
+def remove_components(settings: BaseSettings) -> None:
+    """Replace fhcrawl's components by Scrapy's own, and export all fields of items."""
+    for name in list(settings):
+        value = settings[name]
+        if isinstance(value, BaseSettings):
+            for key in [key for key in value if _is_ours(key, value[key], OURS.get(name, {}))]:
+                del value[key]
+        elif _is_path(value) or (name == EXPORTED and value == ours.FEED_EXPORT_FIELDS):
+            default = getattr(default_settings, name, None)
+            settings.set(name, default, settings.getpriority(name) or 0)
+
+
+def _is_ours(key: object, value: object, components: Mapping[str, Any]) -> bool:
+    """Return whether a dictionary's item is a component of fhcrawl's, or one of Scrapy's that it removes."""
+    is_removed = value is None and components.get(str(key), "") is None
+    return _is_path(key) or _is_path(value) or is_removed
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) and value.startswith(PACKAGE)
+
+
+# Scrapy imports components to learn that they are off, even where they are set to None. Their own imports (a
+# web server, lists of domains, a shell) take a quarter of the time of a crawl of an unchanged feed.
+def remove_disabled(settings: BaseSettings) -> None:
+    """Remove the components that a setting switches off, so that Scrapy does not import them."""
+    for switch, (components, path) in SWITCHED.items():
+        if not settings.getbool(switch):
+            settings[f"{components}_BASE"].pop(path, None)
 
 
 class Secret(str):
@@ -50,11 +162,8 @@ class Secret(str):
         return "'***'"
 
 
-class Secrets:
-    """Wraps passwords in `Secret`, because Scrapy logs each setting that differs from its default."""
-
-    def update_settings(self, settings: BaseSettings) -> None:
-        """Wrap the settings of SECRETS that are set."""
-        for name in SECRETS:
-            if settings.get(name):
-                settings.set(name, Secret(settings[name]), settings.getpriority(name) or 0)
+def mask_secrets(settings: BaseSettings) -> None:
+    """Wrap passwords in `Secret`, because Scrapy logs each setting that differs from its default."""
+    for name in SECRETS:
+        if settings.get(name):
+            settings.set(name, Secret(settings[name]), settings.getpriority(name) or 0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 
+from fhcrawl.core.addons import add_settings
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -68,3 +69,5 @@ class Command(ScrapyCommand):
             words = ", ".join(map(printable, unknown))
             raise UsageError(f"{words}: there is no such {'option' if unknown[0][0] == '-' else 'argument'}")
         super().process_options(args, opts)
+        if self.settings is not None and not self.requires_crawler_process:
+            add_settings(self.settings)  # a crawl does it by itself, if its spider is fhcrawl's

@@ -14,13 +14,17 @@ from scrapy.utils.log import logformatter_adapter
 
 from fhcrawl.core.logformatter import LogFormatter
 from fhcrawl.crawling.pending import DROPPED
+from fhcrawl.extensions.itemexport import ItemExporter
 from fhcrawl.items import EntryItem, EntryVersion
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.http import Response
 
 logger = logging.getLogger(__name__)
 
+SCRAPED = "item_scraped_count"
 ITEM_SIGNALS = (signals.item_scraped, signals.item_dropped, signals.item_error)
 
 
@@ -28,8 +32,11 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
     """Calls the entry's document when the entry is accepted, dropped, or lost to an error.
 
     The signals item_scraped, item_dropped and item_error would cost a task for each item and receiver.
-    Therefore it also counts what Scrapy's CoreStats counts in their handlers.
+    Therefore it also counts what Scrapy's CoreStats counts in their handlers. Items of a spider's own take
+    Scrapy's way.
     """
+
+    _has_noted = False
 
     async def process_item_async(self, item: Any) -> Any:
         """Pass an item through all pipelines.
@@ -37,7 +44,7 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
         :raises DropItem: if one of them drops it
         """
         if not isinstance(item, EntryVersion):
-            return await super().process_item_async(item)
+            return await self._process_own(item)
         try:
             output = await super().process_item_async(item)
         except DropItem as dropped:
@@ -48,6 +55,34 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
             raise
         _accept(item, output)
         return output
+
+    async def _process_own(self, item: Any) -> Any:
+        """Pass an item of a spider's own through all pipelines."""
+        try:
+            output = await super().process_item_async(item)
+        except DropItem as dropped:
+            _count_dropped(self._count, dropped)
+            raise
+        self._count(SCRAPED)
+        self._note_unexported(item)
+        return output
+
+    def _count(self, name: str) -> None:
+        if self.crawler is not None:
+            self.crawler.stats.inc_value(name)
+
+    def _note_unexported(self, item: Any) -> None:
+        """Log, once, that an item is in no export."""
+        crawler = self.crawler
+        if crawler is None or self._has_noted or not crawler.settings.getdict("FEEDS"):
+            return
+        self._has_noted = True
+        if crawler.get_extension(ItemExporter) is None:
+            logger.warning(
+                "Items like %s are not exported: -o has the entries of feeds; FEEDS can name a place for "
+                "others, with item_classes",
+                type(item).__name__,
+            )
 
     def is_plain(self) -> bool:
         """Return whether `process_now` is equivalent to Scrapy's way, which takes several times as long.
@@ -89,11 +124,15 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
 
 
 def _accept(item: EntryVersion, output: object) -> None:
-    item.pending.batch.counts["item_scraped_count"] += 1
+    item.pending.batch.count_one(SCRAPED)
     item.pending.on_item_done(item.version, output, None)
 
 
 def _drop(item: EntryVersion, dropped: DropItem) -> None:
-    item.pending.batch.counts["item_dropped_count"] += 1
-    item.pending.batch.counts[f"item_dropped_reasons_count/{type(dropped).__name__}"] += 1
+    _count_dropped(item.pending.batch.count_one, dropped)
     item.pending.on_item_done(item.version, DROPPED, None)
+
+
+def _count_dropped(count: Callable[[str], None], dropped: DropItem) -> None:
+    count("item_dropped_count")
+    count(f"item_dropped_reasons_count/{type(dropped).__name__}")

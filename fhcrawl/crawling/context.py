@@ -2,7 +2,7 @@
 
 It is stored in cb_kwargs under one key, as plain values, which JSON (in a cluster) and pickle (JOBDIR) can
 serialize. It is replaced, never changed in place, because copies of a request share it. Requests that belong
-to no walk (robots.txt, those of a user's own components) have no context.
+to no walk (robots.txt, those of a user's own spiders and components) have no context.
 
 The keys of meta that are not Scrapy's are defined here too.
 """
@@ -13,6 +13,8 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from scrapy.http.request import NO_CALLBACK
 
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError
@@ -183,8 +185,17 @@ def context_of(request: Request | Response) -> RequestContext:
     """
     context = find_context(request)
     if context is None:
-        raise ContextError(f"The request for {request.url} has no {CONTEXT} in its cb_kwargs")
+        raise ContextError(
+            f"The request for {request.url} has no {CONTEXT} in its cb_kwargs: give a request of your own a "
+            f"callback of its own"
+        )
     return context
+
+
+def is_own(request: Request) -> bool:
+    """Return whether a request belongs to no walk, and is not RobotsTxtMiddleware's for one that does."""
+    is_robotstxt = request.callback is NO_CALLBACK and request.meta.get("dont_obey_robotstxt")
+    return CONTEXT not in request.cb_kwargs and not is_robotstxt
 
 
 def feed_of(request: Request | Response) -> str | None:

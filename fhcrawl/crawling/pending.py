@@ -7,8 +7,10 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fhcrawl.items import EntryItem
-from fhcrawl.logical_feed.batches import CommitBatch
+import orjson
+
+from fhcrawl.items import EntryItem, added_fields
+from fhcrawl.logical_feed.batches import ADDED, CommitBatch
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.text import printable
@@ -88,11 +90,23 @@ class PendingDocument:
                 ReasonKind.PIPELINE_ERROR, f"lost an entry to an error in the pipelines ({name_of(error)})"
             )
         elif isinstance(item, EntryItem):
-            self.batch.accept(version, vars(item))
+            self._accept(version, item)
         elif item is not DROPPED:
             detail = f"lost an entry to a pipeline that returns {type(item).__name__}, no EntryItem"
             self.mark_failed(ReasonKind.PIPELINE_ERROR, detail)
         self._check()
+
+    def _accept(self, version: Version, item: EntryItem) -> None:
+        fields = vars(item)
+        if added := added_fields(item):
+            try:
+                fields = {**fields, ADDED: orjson.dumps(added).decode()}
+            except orjson.JSONEncodeError as error:
+                names = ", ".join(added)
+                detail = f"lost an entry to a pipeline that adds what JSON cannot hold ({names}: {error})"
+                self.mark_failed(ReasonKind.PIPELINE_ERROR, detail)
+                return
+        self.batch.accept(version, fields)
 
     def mark_failed(self, kind: ReasonKind, detail: str) -> None:
         """Add a failure, unless there is one, so that the document is not marked as processed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -9,13 +10,14 @@ from urllib.parse import urlsplit
 from w3lib.url import file_uri_to_path
 
 from fhcrawl.crawling import given_hosts
-from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, find_context
+from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, find_context, is_own
 from fhcrawl.crawling.refusals import RefusedUrl
 from fhcrawl.crawling.responses import UNFETCHABLE_URL
 from fhcrawl.logical_feed import Role
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils import addresses
 from fhcrawl.utils.addresses import PORTS, AllowedHosts
+from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -26,13 +28,17 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.context import RequestContext
     from fhcrawl.utils.addresses import Origin
 
+logger = logging.getLogger(__name__)
+
+PRIVATE_HOSTS = "FHCRAWL_ALLOWED_PRIVATE_HOSTS"
+
 
 def allowed_hosts(settings: BaseSettings) -> AllowedHosts:
     """Read FHCRAWL_ALLOWED_PRIVATE_HOSTS.
 
     :raises ArgumentError: if an entry is invalid
     """
-    return AllowedHosts.of(map(str, settings.getlist("FHCRAWL_ALLOWED_PRIVATE_HOSTS")))
+    return AllowedHosts.of(map(str, settings.getlist(PRIVATE_HOSTS)))
 
 
 class GuardMiddleware:
@@ -41,7 +47,8 @@ class GuardMiddleware:
     A host at a special address must be the host and port of the feed, and have been at a special address when
     that was first read; or it must be listed. The address of a name is only known at the connection:
     `GuardedDownloadHandler` checks it, unless `ANY_ADDRESS` is set here. Redirects, retries and requests
-    from another machine pass through here too.
+    from another machine pass through here too; so do those of a subclass's own callbacks and pipelines,
+    whose URLs may come out of a feed.
     """
 
     def __init__(self, allowed: AllowedHosts) -> None:
@@ -76,6 +83,13 @@ class GuardMiddleware:
             raise RefusedUrl(ReasonKind.REFUSED_URL, f"{scheme}: is not followed, only http: and https: are")
         else:
             self._check(request, context)
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Log the refusal of a request that belongs to no feed; the spider logs the others."""
+        if isinstance(exception, RefusedUrl) and is_own(request):
+            is_private = exception.kind is ReasonKind.PRIVATE_ADDRESS
+            instead = f"; {PRIVATE_HOSTS} can allow it" if is_private else ""
+            logger.warning("%s is not requested: %s%s", printable(request.url), exception, instead)
 
     def _check(self, request: Request, context: RequestContext | None) -> None:
         if addresses.has_credentials(request.url):

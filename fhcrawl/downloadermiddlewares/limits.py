@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import DownloadTimeoutError
 
-from fhcrawl.crawling.context import find_context, set_walk
+from fhcrawl.crawling.context import find_context, is_own, set_walk
 from fhcrawl.crawling.refusals import LimitReached
 from fhcrawl.logical_feed import Role
 
@@ -74,6 +74,8 @@ class LimitsMiddleware:
             self._limit_time(request)
 
     def _limit_time(self, request: Request) -> None:
+        if is_own(request):
+            return
         left = self._left(request)
         if left <= 0:
             raise LimitReached(time_is_over(self._seconds))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from fhcrawl.crawling.context import is_own
 from fhcrawl.crawling.refusals import LimitReached
 from fhcrawl.crawling.responses import retry_after
 from fhcrawl.exceptions import StoreError
@@ -37,7 +38,8 @@ CONTACT = re.compile(r"https?://(?!scrapy\.org)|[^\s@]+@[^\s@]+")
 class PolitenessMiddleware:
     """Delays the download slot of a host that asks for time between requests; other hosts are not delayed.
 
-    A host that asks for more than FHCRAWL_MAX_WAIT seconds (0 is no limit) is sent no requests in this run.
+    A host that asks for more than FHCRAWL_MAX_WAIT seconds (0 is no limit) is sent no requests of walks in
+    this run.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -97,8 +99,9 @@ class PolitenessMiddleware:
 
         :raises LimitReached: if it asks for more than FHCRAWL_MAX_WAIT
         """
-        # The key of the slot that the request was already in, or the host.
-        self._check(self._downloader.get_slot_key(request))
+        if not is_own(request):
+            # The key of the slot that the request was already in, or the host.
+            self._check(self._downloader.get_slot_key(request))
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Delay the host's next request by the Retry-After of a response.
@@ -113,7 +116,8 @@ class PolitenessMiddleware:
             elif slot is not None:
                 slot.delay = max(slot.delay, SMALLEST_DELAY)
                 slot.lastseen = max(slot.lastseen, monotonic() + wait)
-            self._check(host)
+            if not is_own(request):
+                self._check(host)
         return response
 
     def _check(self, host: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy import Request
 from scrapy.downloadermiddlewares import redirect
 
-from fhcrawl.crawling.context import find_context
+from fhcrawl.crawling.context import find_context, is_own
 from fhcrawl.crawling.responses import own_headers
 from fhcrawl.utils.addresses import without_credentials
 
@@ -33,15 +33,16 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
     def handle_referer(self, request: Request, response: Response) -> None:
         """Remove the Referer: a server need not know which document led to it."""
         request.headers.pop("Referer", None)
-        # With the slot of the old host, the request would not be delayed in that of the new host.
-        request.meta.pop("download_slot", None)
+        if not is_own(request):
+            # With the slot of the old host, the request would not be delayed in that of the new host.
+            request.meta.pop("download_slot", None)
 
     def process_response(  # type: ignore[override]  # Scrapy's still takes a spider
         self, request: Request, response: Response
     ) -> Request | Response:
         """Return the request for the redirect's target, or the response."""
         location = response.headers.get("Location")
-        if location is not None:
+        if location is not None and not is_own(request):
             response.headers["Location"] = without_credentials(location.decode("latin-1")).encode("latin-1")
         redirected = super().process_response(request, response)
         if isinstance(redirected, Request):

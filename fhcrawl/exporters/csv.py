@@ -46,9 +46,9 @@ class CsvItemExporter(exporters.CsvItemExporter):
         return cls(file, **{"formulas_escaped": crawler.settings.getbool(FORMULAS_ESCAPED), **kwargs})
 
     def serialize_field(self, field: Any, name: str, value: Any) -> Any:
-        """Return a list as JSON text, None as '', and escape formulas."""
-        if isinstance(value, (list, tuple)):
+        """Return a list or dictionary as JSON text, None as '', and escape formulas."""
+        if isinstance(value, (list, tuple, dict)):
             return json.dumps(value, ensure_ascii=False)
-        if value and self._formulas_escaped and FORMULA.match(value):
+        if self._formulas_escaped and isinstance(value, str) and FORMULA.match(value):
             return f"'{value}"
         return "" if value is None else value

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from scrapy import exporters
 
+from fhcrawl.exporters.entry_fields import with_all_fields
 from fhcrawl.exporters.terminal import shown
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ class JsonLinesItemExporter(exporters.JsonLinesItemExporter):
         super().__init__(shown(file), **kwargs)
 
     def export_item(self, item: Any) -> None:
-        """Write an item."""
+        """Write an item; an entry has all fields."""
+        item = with_all_fields(item, self.fields_to_export)
         if type(item) is dict and self.fields_to_export in (None, list(item)) and self.encoding == "utf-8":
             self.file.write(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE))
         else:

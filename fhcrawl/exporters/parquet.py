@@ -1,11 +1,17 @@
-"""Exports entries as Parquet: a column for each field of EntryItem; lists and enclosures are nested types."""
+"""Exports entries as Parquet: a column for each field; lists and enclosures are nested types.
+
+Other fields than those of EntryItem are strings: their values in other entries may be of other types.
+"""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from scrapy import exporters
 from scrapy.exceptions import NotConfigured
+
+from fhcrawl.items import FIELDS
 
 if TYPE_CHECKING:
     from io import BytesIO
@@ -42,7 +48,7 @@ class ParquetItemExporter(exporters.BaseItemExporter):
     def export_item(self, item: Any) -> None:
         """Add an item to the row group."""
         fields = self.get_serialized_fields(item, default_value=None, include_empty=True)
-        row = dict(fields)
+        row = {name: value if name in FIELDS else _text(value) for name, value in fields}
         self._rows.append(row)
         self._characters += sum(map(_length, row.values()))
         if len(self._rows) >= ROWS_AT_ONCE or self._characters >= CHARACTERS_AT_ONCE:
@@ -66,6 +72,11 @@ class ParquetItemExporter(exporters.BaseItemExporter):
             self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._writer.schema))
         self._rows.clear()
         self._characters = 0
+
+
+def _text(value: Any) -> str | None:
+    """Return the value of a field that is not an entry's as a string: JSON text, if it is no string."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _length(value: Any) -> int:

@@ -16,11 +16,12 @@ from w3lib.url import file_uri_to_path
 
 from fhcrawl.exceptions import ExportError
 from fhcrawl.exporters import delivery
+from fhcrawl.items import EntryItem
 from fhcrawl.utils.addresses import without_credentials
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from scrapy.settings import Settings
 
@@ -37,6 +38,15 @@ def shown(place: str) -> str:
 def is_elsewhere(place: str) -> bool:
     """Return whether a destination is neither a path nor stdout."""
     return "://" in place and not place.startswith("file://")
+
+
+def takes_entries(options: Mapping[str, Any]) -> bool:
+    """Return whether a destination is for entries, and not for items of a spider's own.
+
+    :param options: its options in FEEDS: `item_classes` are classes, or their paths
+    """
+    classes = [load_object(one) for one in options.get("item_classes") or ()]
+    return not classes or any(issubclass(one, EntryItem) for one in classes)
 
 
 @contextlib.contextmanager

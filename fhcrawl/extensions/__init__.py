@@ -19,5 +19,6 @@ def required(crawler: Crawler, extension: type[Extension]) -> Extension:
     """
     found = crawler.get_extension(extension)
     if found is None:
-        raise ArgumentError(f"EXTENSIONS has to hold {extension.__module__}.{extension.__name__}")
+        path = f"{extension.__module__}.{extension.__name__}"
+        raise ArgumentError(f"EXTENSIONS has to hold {path}: ADDONS = {{'fhcrawl.Addon': 500}} adds it")
     return found

@@ -12,12 +12,15 @@ from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from scrapy import signals
+from scrapy.exceptions import NotConfigured
 from scrapy.extensions import feedexport
 from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.exporters import appending, delivery
+from fhcrawl.exporters.places import takes_entries
 from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.items import FIELDS
 from fhcrawl.utils.addresses import without_credentials
 from fhcrawl.utils.locks import lock_when_free, locked
 
@@ -130,6 +133,13 @@ class FeedExporter(feedexport.FeedExporter):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
+        self.feeds = {uri: options for uri, options in self.feeds.items() if takes_entries(options)}
+        if not self.feeds:
+            raise NotConfigured
+        for uri, options in self.feeds.items():
+            # All items from the store are entries, and dictionaries.
+            if options.get("item_classes") and "item_filter" not in options:
+                self.filters[uri] = feedexport.ItemFilter(None)
         # If the user sets FEED_STORAGES, it may name Scrapy's class for files.
         self.storages = {
             scheme: FileFeedStorage if storage is feedexport.FileFeedStorage else storage
@@ -141,7 +151,7 @@ class FeedExporter(feedexport.FeedExporter):
         self._started: list[FeedSlot] = []
         # The paths of files, by URI template.
         self._paths: dict[str, Path] = {}
-        self._failed = False
+        self._failed = self._has_noted = False
         # Whether the store knows what has become of it.
         self._is_settled = True
         self._failures = 0
@@ -241,11 +251,23 @@ class FeedExporter(feedexport.FeedExporter):
         for count, item in enumerate(items, 1):
             if count == 1:
                 await self._lock_files(self._started)
+            self._note_unnamed(item)
             self.item_scraped(item, spider)
             if not is_last and not count % ENTRIES_AT_ONCE:
                 # Let other feeds continue.
                 await asyncio.sleep(0)
         return count
+
+    def _note_unnamed(self, item: dict[str, Any]) -> None:
+        """Log, once, that a field which a pipeline has added is in no export."""
+        if len(item) == len(FIELDS) or self._has_noted:
+            return
+        named = {name for slot in self.slots for name in slot.feed_options["fields"] or item}
+        if unnamed := ", ".join(sorted(item.keys() - named)):
+            self._has_noted = True
+            logger.warning(
+                "Fields of entries are not exported, since FHCRAWL_ADDED_FIELDS lacks them: %s", unnamed
+            )
 
     # Opening a file would wait for its lock too, but block the crawl: the run's leases would expire.
     async def _lock_files(self, slots: list[FeedSlot]) -> None:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Version
 
 
+# The key of an entry's fields under which there are those that pipelines have added: a JSON object.
+ADDED = "+"
+
+
 @dataclass(slots=True)
 class CommitBatch:
     """The processed entries of a document, to be stored.
@@ -65,6 +69,10 @@ class CommitBatch:
             self.written[entry_id] = version._replace(original=None)
         for stored in (self.accepted, self.superseded, self.confirmed):
             stored.clear()
+
+    def count_one(self, name: str) -> None:
+        """Add one to a count."""
+        self.counts[name] += 1
 
     def count(self) -> Counter[str]:
         """Return the counts that the stats do not have yet, and mark them as counted."""

@@ -6,12 +6,14 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
+from scrapy.utils.misc import load_object
+
 from fhcrawl import signals
 from fhcrawl.core.item_processor import ItemPipelineManager
 from fhcrawl.crawling.context import feed_of
 from fhcrawl.crawling.pending import PendingDocument, name_of
 from fhcrawl.crawling.responses import fetch_from_response
-from fhcrawl.exceptions import FhcrawlError, LeaseError, StoreError
+from fhcrawl.exceptions import ArgumentError, FhcrawlError, LeaseError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.items import EntryVersion
@@ -53,7 +55,13 @@ class CommitMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware, with the crawl's extensions."""
+        """Return the middleware, with the crawl's extensions.
+
+        :raises ArgumentError: if the setting ITEM_PROCESSOR names a class that tells nobody what it has done
+        """
+        if not issubclass(load_object(crawler.settings["ITEM_PROCESSOR"]), ItemPipelineManager):
+            path = f"{ItemPipelineManager.__module__}.{ItemPipelineManager.__name__}"
+            raise ArgumentError(f"ITEM_PROCESSOR has to be {path}, or a subclass of it")
         return cls(crawler, StoreExtension.of(crawler), ReaderExtension.of(crawler))
 
     @classmethod
@@ -70,18 +78,26 @@ class CommitMiddleware:
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Wait for the document's turn, then count the items of the spider; ignore feeds that are skipped."""
-        pending = self._line_up(response)
+        """Wait for the document's turn, then count the items of the spider; ignore feeds that are skipped.
+
+        A response to a request of a subclass's own passes.
+        """
+        feed = feed_of(response)
+        if feed is None:
+            async for output in result:
+                yield output
+            return
+        pending = self._line_up(feed, response)
         try:
             await self._take_turn(pending, response)
-            if feed_of(response) not in self._extension.skipped_feeds:
+            if feed not in self._extension.skipped_feeds:
                 async for output in self._count_entries(pending, response, result):
                     yield output
         except StoreError as error:
             self._extension.fail(error)
             pending.mark_failed(ReasonKind.STORE_ERROR, f"could not be read to its end ({name_of(error)})")
         except BaseException as error:
-            self._mark_failed(pending, response, f"could not be read to its end ({name_of(error)})")
+            self._mark_failed(pending, feed, f"could not be read to its end ({name_of(error)})")
             raise
         finally:
             del self._pending[response]
@@ -120,8 +136,7 @@ class CommitMiddleware:
         return None
 
     # Nothing here may raise: the next document of the feed waits for the end of this turn.
-    def _line_up(self, response: Response) -> PendingDocument:
-        feed = feed_of(response) or ""
+    def _line_up(self, feed: str, response: Response) -> PendingDocument:
         turn = asyncio.get_running_loop().create_future()
 
         def done(pending: PendingDocument) -> None:
@@ -138,8 +153,7 @@ class CommitMiddleware:
 
     async def _take_turn(self, pending: PendingDocument, response: Response) -> None:
         try:
-            if feed_of(response) is not None:
-                pending.fetch = fetch_from_response(response)
+            pending.fetch = fetch_from_response(response)
             self._reader.begin(response)
         finally:
             # Even after an error: the end of this turn means the end of all turns before it.
@@ -147,11 +161,10 @@ class CommitMiddleware:
                 await pending.before
         await self._reader.wait(response)
 
-    def _mark_failed(self, pending: PendingDocument, response: Response, detail: str) -> None:
+    def _mark_failed(self, pending: PendingDocument, feed: str, detail: str) -> None:
         """Add a failure to a document, or to the feed if the document is unknown."""
         pending.mark_failed(ReasonKind.ERROR, detail)
-        feed = feed_of(response)
-        if pending.fetch is None and feed is not None:
+        if pending.fetch is None:
             self._extension.unrecorded_failures[feed] = DocumentFailure(
                 State.FAILED, ReasonKind.ERROR, detail
             )

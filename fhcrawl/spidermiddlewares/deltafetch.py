@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy import signals as scrapy_signals
 
 from fhcrawl import signals
-from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, with_context
+from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, feed_of, with_context
 from fhcrawl.crawling.responses import request_target
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
@@ -86,7 +86,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     ) -> AsyncIterator[Any]:
         """Replace or drop the requests for processed documents."""
         async for output in result:
-            if isinstance(output, Request) and self._is_enabled_for_request(output):
+            if isinstance(output, Request) and feed_of(output) and self._is_enabled_for_request(output):
                 followed = self._follow(output, response)
                 if followed is not None:
                     yield followed

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.spidermiddlewares import httperror
 
+from fhcrawl.crawling.context import feed_of
+
 if TYPE_CHECKING:
     from scrapy.http import Response
 
@@ -15,13 +17,13 @@ PARTS = (206, 226)
 
 
 class HttpErrorMiddleware(httperror.HttpErrorMiddleware):
-    """Treats 206 and 226 as errors; Scrapy accepts every 2xx."""
+    """Treats 206 and 226 as errors in a walk; Scrapy accepts every 2xx."""
 
     def process_spider_input(self, response: Response) -> None:  # type: ignore[override]
         """Check the status of a response.
 
         :raises HttpError: if it is an error, or the status of a part of a document
         """
-        if response.status in PARTS:
+        if response.status in PARTS and feed_of(response) is not None:
             raise httperror.HttpError(response, "a part of a document")
         super().process_spider_input(response)

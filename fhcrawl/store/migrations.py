@@ -64,8 +64,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE feeds ADD COLUMN special INTEGER",
         "ALTER TABLE documents ADD COLUMN uncounted TEXT",
     ),
-    # 10: the view of gaps without `unreachable`.
-    (),
+    # 10: the fields that pipelines add to entries. The view of gaps is without `unreachable`.
+    ("ALTER TABLE entries ADD COLUMN added TEXT", "ALTER TABLE versions ADD COLUMN added TEXT"),
 )
 VERSION = 1 + len(STEPS)
 # An arbitrary number for the lock of the processes that prepare one store at the same time.

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import ChainPosition, Role, Winner, captured, in_words
+from fhcrawl.logical_feed.batches import ADDED
 from fhcrawl.logical_feed.ordering import Order
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
@@ -305,6 +306,7 @@ def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[o
         version.digest,
         *version.stored_order,
         version.original,
+        fields.get(ADDED),
     )
 
 
@@ -335,11 +337,11 @@ def exported_fields(row: Sequence[Any]) -> dict[str, Any]:
     fields = dict(zip(ENTRIES_COLUMNS, row, strict=True))
     for name in JSON_FIELDS:
         fields[name] = list(_from_json(fields[name]))
-    digest, exported = fields.pop("digest"), fields.pop("exported_digest")
+    digest, exported, added = (fields.pop(name) for name in ("digest", "exported_digest", "added"))
     if fields.pop("change_id") is None:
         fields["change"] = None
     elif not digest:
         fields["change"] = "deleted"
     else:
         fields["change"] = "updated" if exported else "new"
-    return fields
+    return fields | json.loads(added) if added else fields

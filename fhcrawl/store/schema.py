@@ -176,6 +176,7 @@ entries = Table(
     Column("order_step", Integer, nullable=False),
     Column("order_position", Integer, nullable=False),
     Column("original", Text, comment="the entry's own XML or JSON; NULL if it is not kept"),
+    Column("added", Text, comment="fields that pipelines have added: a JSON object; NULL for none"),
     UniqueConstraint("feed_id", "id").ddl_if(SQLITE),
 )
 

@@ -133,6 +133,7 @@ ENTRIES = select(
     feeds.c.url.label("feed"),
     entries.c.id,
     *(column for column in entries.c if column.name in {*CONTENT, *TIMES}),
+    entries.c.added,
     entries.c.digest,
     changes.c.id.label("change_id"),
     changes.c.exported_digest,

@@ -13,7 +13,8 @@ LIVE_ENTRIES = """
 CREATE VIEW live_entries AS
 SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, entries.title, entries.link,
     entries.published, entries.updated, entries.authors, entries.categories, entries.summary, entries.content,
-    entries.content_type, entries.enclosures, entries.operation, entries.document, entries.document_updated
+    entries.content_type, entries.enclosures, entries.operation, entries.document, entries.document_updated,
+    entries.added
 FROM entries JOIN feeds ON feeds.id = entries.feed_id
 WHERE entries.digest <> ''
 """

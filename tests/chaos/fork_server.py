@@ -123,13 +123,13 @@ class Forged:
 @contextlib.contextmanager
 def looking(seconds: float) -> Iterator[None]:
     """Let this process look so often for feeds that are done; 0: as ever."""
-    from fhcrawl.commands import crawl
+    from fhcrawl.core import checks
     from fhcrawl.extensions import release
 
     with pytest.MonkeyPatch.context() as changed:
         if seconds:
             changed.setattr(release, "LOOKS_AGAIN_SECONDS", seconds)
-            changed.delitem(crawl.OUR_NUMBERS, "FHCRAWL_EXPORT_SECONDS")
+            changed.delitem(checks.OUR_NUMBERS, "FHCRAWL_EXPORT_SECONDS")
         yield
 
 

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
-from fhcrawl.commands.crawl import check_mistyped, check_names, check_settings
+from fhcrawl.commands.crawl import check_names
 from fhcrawl.exceptions import ArgumentError
+from fhcrawl.spiders.history import HistorySpider
 from tests.feeds import E, atom
 from tests.projects import FROZEN, GARBAGE
 
@@ -37,26 +38,6 @@ def test_garbage_is_collected_but_not_looked_for_in_what_was_imported(
     ids=["Scrapyd's", "of a WARC file", "of an export"],
 )
 def test_arguments_of_others_are_left_alone(given: dict[str, object], arguments: dict[str, str]) -> None:
-    check_names(Settings(given), arguments)
+    check_names(Settings(given), arguments, HistorySpider)
     with pytest.raises(ArgumentError, match="There is no argument ru: write one of"):
-        check_names(Settings(given), {"ru": "1", **arguments})
-
-
-def test_settings_of_a_users_module_may_be_called_as_ours() -> None:
-    own = {"FHCRAWL_OWN": 1}
-    check_mistyped(Settings(own, "project"))
-    with pytest.raises(ArgumentError, match="FHCRAWL_OWN"):
-        check_mistyped(Settings(own, "cmdline"))
-
-
-@pytest.mark.parametrize(("seconds", "is_allowed"), [(2, False), (3, True), (86400, True), (86401, False)])
-def test_lease_that_ends_too_far_ahead_is_none(seconds: int, is_allowed: bool) -> None:
-    """In the store it could not be told from one of a clock that was wrong."""
-    settings = Settings()
-    settings.setmodule("fhcrawl.settings")
-    settings.set("FHCRAWL_LEASE_SECONDS", seconds)
-    if is_allowed:
-        check_settings(settings)
-    else:
-        with pytest.raises(ArgumentError, match=f"is '{seconds}': write a number of seconds, 3 to 86400"):
-            check_settings(settings)
+        check_names(Settings(given), {"ru": "1", **arguments}, HistorySpider)

@@ -1,21 +1,156 @@
-"""What is switched off is not even loaded, and can be switched on."""
+"""The add-on: settings of fhcrawl's for its own crawls, and nothing for others."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings, Settings, default_settings
 
-from fhcrawl.core.addons import SWITCHED
+import fhcrawl
+from fhcrawl import settings as ours
+from fhcrawl.core.addons import SWITCHED, Addon, add_settings, is_missing
+from fhcrawl.exceptions import ArgumentError
+from fhcrawl.items import FIELDS
+from fhcrawl.spiders.history import HistorySpider
+from tests.feeds import E, atom
+from tests.spiders.own import OwnSpider, PlainSpider
 
 if TYPE_CHECKING:
+    from scrapy import Spider
+
     from tests.projects import Project
     from tests.server import FeedServer
 
-from tests.feeds import E, atom
+GUARD = "fhcrawl.downloadermiddlewares.guard.GuardMiddleware"
+OWN_PIPELINE = "tests.pipelines.adding.SetsAttribute"
+SCRAPYS = {name: value for name, value in vars(default_settings).items() if name.isupper()}
+DUPLICATES = "fhcrawl.pipelines.duplicates.DuplicatesPipeline"
+
+
+def crawl_settings(spider: type[Spider], **project: Any) -> Settings:
+    """The settings of a crawl in a project with the add-on."""
+    settings = Settings({"ADDONS": {"fhcrawl.Addon": 500}, **project})
+    crawler = Crawler(spider, settings)
+    crawler.addons.load_settings(crawler.settings)
+    return crawler.settings
+
+
+def plain(settings: BaseSettings) -> dict[str, Any]:
+    return {name: value for name, value in settings.copy_to_dict().items() if name != "ADDONS"}
+
+
+def test_package_does_not_load_the_add_on_before_it_is_used() -> None:
+    script = "import sys, fhcrawl; print('scrapy' in sys.modules, fhcrawl.Addon.__module__)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "False fhcrawl.core.addons\n"
+    with pytest.raises(AttributeError, match="no attribute 'Adon'"):
+        fhcrawl.Adon  # noqa: B018
+
+
+@pytest.mark.parametrize("spider", [HistorySpider, OwnSpider])
+def test_crawls_of_the_spider_and_of_subclasses_get_all_settings(spider: type[Spider]) -> None:
+    settings = plain(crawl_settings(spider))
+    by_module = Settings()
+    by_module.setmodule(ours)
+    wanted = plain(by_module)
+    named = {"BOT_NAME", "SPIDER_MODULES", "NEWSPIDER_MODULE", "COMMANDS_MODULE"}
+    bases = {name for name in wanted if name.endswith("_BASE")}  # what is switched off is removed there
+    assert {n for n in wanted if settings.get(n) != wanted[n]} - bases == named
+
+
+def test_other_crawls_get_none() -> None:
+    assert plain(crawl_settings(PlainSpider)) == plain(Settings())
+
+
+def test_project_that_is_made_of_the_settings_has_none_in_crawls_of_other_spiders() -> None:
+    settings = crawl_settings(PlainSpider, **{n: v for n, v in vars(ours).items() if n.isupper()})
+    merged = [name for name in vars(ours) if hasattr(default_settings, f"{name}_BASE")]
+    assert {name: dict(settings[name]) for name in merged} == {name: {} for name in merged}
+    components = [name for name in SCRAPYS if str(getattr(ours, name, "")).startswith("fhcrawl.")]
+    assert "SCHEDULER" in components
+    for name in (*components, "FEED_EXPORT_FIELDS"):
+        assert settings[name] == SCRAPYS[name]
+    # What the project may well want for all of its spiders.
+    assert settings["USER_AGENT"] == ours.USER_AGENT
+
+
+def test_project_keeps_what_it_has_set() -> None:
+    settings = crawl_settings(
+        OwnSpider,
+        USER_AGENT="mine",
+        ITEM_PIPELINES={OWN_PIPELINE: 300},
+        DOWNLOADER_MIDDLEWARES={GUARD: None},
+        FEED_EXPORTERS={"csv": "mine.Exporter"},
+        DEFAULT_REQUEST_HEADERS={"Accept": "text/plain"},
+        FHCRAWL_MAX_PAGES=7,
+    )
+    assert settings["USER_AGENT"] == "mine"
+    assert dict(settings["ITEM_PIPELINES"]) == {OWN_PIPELINE: 300, DUPLICATES: 100}
+    assert settings["DOWNLOADER_MIDDLEWARES"][GUARD] is None
+    assert settings["FEED_EXPORTERS"]["csv"] == "mine.Exporter"
+    assert settings["FEED_EXPORTERS"]["jsonl"] == ours.FEED_EXPORTERS["jsonl"]
+    assert dict(settings["DEFAULT_REQUEST_HEADERS"]) == {"Accept": "text/plain"}
+    assert settings["FHCRAWL_MAX_PAGES"] == 7
+    assert settings["FHCRAWL_MAX_ARCHIVES"] == ours.FHCRAWL_MAX_ARCHIVES
+
+
+def test_component_that_the_project_names_by_its_class_is_not_added_again() -> None:
+    from fhcrawl.pipelines.duplicates import DuplicatesPipeline
+
+    settings = crawl_settings(OwnSpider, ITEM_PIPELINES={DuplicatesPipeline: 50})
+    assert dict(settings["ITEM_PIPELINES"]) == {DuplicatesPipeline: 50}
+
+
+def test_invalid_setting_ends_a_crawl_that_another_command_has_begun() -> None:
+    with pytest.raises(ArgumentError, match="FHCRAWL_MAX_PAGES is 'many'"):
+        crawl_settings(OwnSpider, FHCRAWL_MAX_PAGES="many")
+
+
+@pytest.mark.parametrize(
+    ("project", "wanted"),
+    [
+        ({}, True),
+        ({"ADDONS": {"fhcrawl.Addon": None}}, True),
+        ({"ADDONS": {"fhcrawl.Addon": 500}}, False),
+        ({"ADDONS": {Addon: 500}}, False),
+        ({"ITEM_PROCESSOR": ours.ITEM_PROCESSOR}, False),
+    ],
+)
+def test_project_without_the_settings_is_found(project: dict[str, Any], wanted: bool) -> None:
+    assert is_missing(Settings(project)) is wanted
+
+
+def test_commands_know_the_spider_and_the_formats() -> None:
+    settings = Settings({"SPIDER_MODULES": ["mine"], "FHCRAWL_MAX_PAGES": 7})
+    Addon.update_pre_crawler_settings(settings)
+    Addon.update_pre_crawler_settings(settings)
+    assert settings["SPIDER_MODULES"] == ["mine", "fhcrawl.spiders"]
+    assert dict(settings["FEED_EXPORTERS"]) == {"parquet": ours.FEED_EXPORTERS["parquet"]}
+    assert (settings["FHCRAWL_MAX_PAGES"], settings["FHCRAWL_PREFETCH"]) == (7, ours.FHCRAWL_PREFETCH)
+    assert settings["USER_AGENT"] == Settings()["USER_AGENT"]
+
+
+@pytest.mark.parametrize("given", [["minutes", "words"], "minutes,words"])
+def test_added_fields_are_exported_after_the_others(given: object) -> None:
+    settings = Settings({"FHCRAWL_ADDED_FIELDS": given})
+    add_settings(settings)
+    add_settings(settings)
+    assert settings["FEED_EXPORT_FIELDS"] == [*FIELDS, "minutes", "words"]
+    own = Settings({"FHCRAWL_ADDED_FIELDS": given, "FEED_EXPORT_FIELDS": ["id"]})
+    add_settings(own)
+    assert own["FEED_EXPORT_FIELDS"] == ["id"]
+
+
+@pytest.mark.parametrize("given", [["title"], ["words", "words"]])
+def test_added_fields_with_a_name_that_is_taken_are_refused(given: list[str]) -> None:
+    with pytest.raises(ArgumentError, match=f"FHCRAWL_ADDED_FIELDS has '{given[0]}'"):
+        crawl_settings(OwnSpider, FHCRAWL_ADDED_FIELDS=given)
+
 
 # Which modules a crawl has loaded at its end, as JSON.
 CRAWL = """

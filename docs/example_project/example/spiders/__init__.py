@@ -1,0 +1,1 @@
+"""The spiders of the project; the add-on adds `history`."""

@@ -1,0 +1,114 @@
+"""Checks of fhcrawl's settings before a crawl."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.settings import SETTINGS_PRIORITIES
+
+from fhcrawl import settings as defaults
+from fhcrawl.crawling.subscriptions import is_number
+from fhcrawl.documents.limits import PARSER_DEPTH, PARSER_TEXT
+from fhcrawl.exceptions import ArgumentError
+from fhcrawl.items import FIELDS
+from fhcrawl.logical_feed.polling import LONGEST
+from fhcrawl.utils.text import printable
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+SHORTEST_LEASE = 3
+# Upper bounds of the settings that are numbers; None for no bound.
+OUR_NUMBERS = {
+    "FHCRAWL_MAX_ARCHIVES": None,
+    "FHCRAWL_MAX_PAGES": None,
+    "FHCRAWL_EXPORT_SECONDS": None,
+    "FHCRAWL_MAX_SECONDS": None,
+    "FHCRAWL_MAX_BYTES": None,
+    "FHCRAWL_MIN_FREE_DISK": None,
+    "FHCRAWL_MAX_ENTRIES": None,
+    "FHCRAWL_MAX_ELEMENTS": None,
+    "FHCRAWL_MAX_DEPTH": PARSER_DEPTH,
+    "FHCRAWL_MAX_TEXT": PARSER_TEXT,
+    "FHCRAWL_MAX_WAIT": None,
+    "FHCRAWL_READER_TIMEOUT": None,
+    "FHCRAWL_PREFETCH": None,
+    "FHCRAWL_DUE_MIN_SECONDS": LONGEST,
+    "FHCRAWL_DUE_MAX_SECONDS": LONGEST,
+    "FHCRAWL_WARC_MAX_SIZE": None,
+}
+PREFIX = "FHCRAWL_"
+OURS = [name for name in vars(defaults) if name.startswith(PREFIX)]
+OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(default, bool)]
+
+
+def check_settings(settings: BaseSettings) -> None:
+    """Check the settings of fhcrawl.
+
+    :raises ArgumentError: if one of them cannot be used
+    """
+    from fhcrawl.downloadermiddlewares.guard import allowed_hosts
+    from fhcrawl.store.leases import LONGEST as LONGEST_LEASE
+
+    check_mistyped(settings)
+    for name, most in OUR_NUMBERS.items():
+        if not is_number(given := str(settings.get(name))):
+            raise ArgumentError(f"{name} is {printable(given)!r}: write a number, 0 to switch it off")
+        if most is not None and settings.getint(name) > most:
+            raise ArgumentError(f"{name} is {settings.get(name)}: write no more than {most}")
+    lease = str(settings.get("FHCRAWL_LEASE_SECONDS"))
+    if not is_number(lease) or not SHORTEST_LEASE <= int(lease) <= LONGEST_LEASE:
+        allowed = f"{SHORTEST_LEASE} to {LONGEST_LEASE}"
+        raise ArgumentError(
+            f"FHCRAWL_LEASE_SECONDS is {printable(lease)!r}: write a number of seconds, {allowed}"
+        )
+    for name in OUR_SWITCHES:
+        check_switch(settings, name)
+    allowed_hosts(settings)
+    check_added_fields(settings)
+    has_password = settings.get("HTTPAUTH_USER") or settings.get("HTTPAUTH_PASS")
+    if has_password and not settings.get("HTTPAUTH_DOMAIN"):
+        raise ArgumentError("HTTPAUTH_DOMAIN is not set: write the host that may have the password")
+    if settings.getint("FHCRAWL_DUE_MIN_SECONDS") > settings.getint("FHCRAWL_DUE_MAX_SECONDS"):
+        raise ArgumentError(
+            "FHCRAWL_DUE_MIN_SECONDS is more than FHCRAWL_DUE_MAX_SECONDS: write a smaller one"
+        )
+
+
+def check_added_fields(settings: BaseSettings) -> None:
+    """:raises ArgumentError: if FHCRAWL_ADDED_FIELDS names a field twice, or one that every entry has"""
+    names = settings.getlist("FHCRAWL_ADDED_FIELDS")
+    for name in names:
+        if name in FIELDS or names.count(name) > 1:
+            raise ArgumentError(
+                f"FHCRAWL_ADDED_FIELDS has {printable(str(name))!r}: write each name once, and none that "
+                f"entries have anyway"
+            )
+
+
+def check_mistyped(settings: BaseSettings) -> None:
+    """Check the names of FHCRAWL_ settings on the command line; settings modules may have others.
+
+    :raises ArgumentError: if fhcrawl has no such setting
+    """
+    for name in settings:
+        if not name.startswith(PREFIX) or name in OURS:
+            continue
+        if settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]:
+            raise ArgumentError(f"There is no setting {printable(name)}: {_instead_of(name)}")
+
+
+def _instead_of(name: str) -> str:
+    from difflib import get_close_matches
+
+    # The common prefix would make all names similar.
+    near = get_close_matches(name.removeprefix(PREFIX), [ours.removeprefix(PREFIX) for ours in OURS], 1)
+    return f"write {PREFIX}{near[0]}" if near else "README.md lists them"
+
+
+def check_switch(settings: BaseSettings, name: str) -> None:
+    """:raises ArgumentError: if the value of a setting is no Boolean"""
+    try:
+        settings.getbool(name)
+    except ValueError:
+        raise ArgumentError(f"{name} is {settings.get(name)!r}: write 1 or 0") from None

@@ -1,0 +1,145 @@
+"""Spiders of a user's in a project whose settings are fhcrawl's."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fhcrawl.items import FIELDS
+from tests.feeds import E, atom
+from tests.projects import read_export
+
+if TYPE_CHECKING:
+    from tests.projects import Project
+    from tests.server import FeedServer
+
+OWN = {"SPIDER_MODULES": "tests.spiders.own"}
+PLACES = {
+    "out.jsonl": {"format": "jsonlines"},
+    "items.jsonl": {"format": "jsonlines", "item_classes": ["builtins.dict"]},
+}
+
+
+def serve(server: FeedServer) -> None:
+    server.serve("/index", atom([E("2")], prev="/archive"))
+    server.serve("/archive", atom([E("1", "longer text")]))
+    server.serve("/page", "page", status=206, content_type="text/plain")
+
+
+def test_plain_spider_is_left_alone(server: FeedServer, project: Project) -> None:
+    serve(server)
+    run = project.crawl(settings=OWN, spider="plain", args=("-a", f"url={server.url('/page')}"))
+    assert run.items == [{"status": 206, "text": "page"}]
+    assert (run.exit_code, run.stats) == (0, {})
+    assert set(re.findall(r"fhcrawl\.\w+", run.log)) <= {
+        "fhcrawl.core",
+        "fhcrawl.commands",
+        "fhcrawl.spiders",
+    }
+    assert not (project.folder / ".scrapy" / "fhcrawl.sqlite").exists()
+
+
+def test_requests_and_items_of_a_subclass_pass(server: FeedServer, project: Project) -> None:
+    serve(server)
+    given = {**OWN, "FEEDS": json.dumps(PLACES), "FHCRAWL_MAX_WAIT": 1}
+    page = ("-a", f"page={server.url('/page')}")
+    run = project.crawl(server.url("/index"), settings=given, spider="own", output=None, args=page)
+    assert run.warnings() == []
+    assert [item["id"] for item in read_export(project.folder / "out.jsonl")] == ["1", "2"]
+    # From the start, and from both documents.
+    assert read_export(project.folder / "items.jsonl") == [{"status": 206, "text": "page"}] * 3
+    assert run.all_stats["item_scraped_count"] == 5
+    assert project.verdict() == ("complete", [])
+    assert set(project.states().values()) == {"processed"}
+
+
+def test_answers_of_a_subclass_reach_it_whatever_their_server_asks(
+    server: FeedServer, project: Project
+) -> None:
+    serve(server)
+    server.serve("/page", "busy", status=503, headers={"Retry-After": "9999"}, content_type="text/plain")
+    given = {
+        **OWN,
+        "FEEDS": json.dumps(PLACES),
+        "RETRY_ENABLED": 0,
+        "HTTPERROR_ALLOW_ALL": 1,
+        "FHCRAWL_MAX_SECONDS": 600,
+    }
+    page = ("-a", f"page={server.url('/page')}")
+    run = project.crawl(server.url("/index"), settings=given, spider="own", output=None, args=page)
+    items = read_export(project.folder / "items.jsonl")
+    assert items
+    assert items[0] == {"status": 503, "text": "busy"}
+    assert run.exit_code == 0
+
+
+def test_items_that_no_place_takes_are_said(server: FeedServer, project: Project) -> None:
+    serve(server)
+    page = ("-a", f"page={server.url('/page')}")
+    run = project.crawl(server.url("/index"), settings=OWN, spider="own", args=page)
+    assert run.changes == {"1": "new", "2": "new"}
+    [warning] = run.warnings()
+    assert warning == (
+        "WARNING: Items like dict are not exported: -o has the entries of feeds; FEEDS can name a place for "
+        "others, with item_classes"
+    )
+
+
+def test_private_address_is_refused_to_a_subclass_and_said(server: FeedServer, project: Project) -> None:
+    """A URL of its requests may have come out of a feed."""
+    serve(server)
+    page = ("-a", "page=http://10.0.0.1/page")
+    run = project.crawl(server.url("/index"), settings=OWN, spider="own", args=page)
+    assert run.changes == {"1": "new", "2": "new"}
+    assert set(run.warnings()) == {
+        "WARNING: http://10.0.0.1/page is not requested: it is at a private address (10.0.0.1); "
+        "FHCRAWL_ALLOWED_PRIVATE_HOSTS can allow it"
+    }
+
+
+@pytest.mark.parametrize("pipeline", ["SetsAttribute", "ReturnsSubclass", "Copies"])
+def test_fields_that_a_pipeline_adds_are_exported_and_kept(
+    server: FeedServer, project: Project, pipeline: str
+) -> None:
+    serve(server)
+    pipelines = json.dumps({f"tests.pipelines.adding.{pipeline}": 300})
+    given = {"ITEM_PIPELINES": pipelines, "FHCRAWL_ADDED_FIELDS": "minutes"}
+    run = project.crawl(server.url("/index"), settings=given)
+    assert [list(item) for item in run.items] == [[*FIELDS, "minutes"]] * 2
+    assert {item["id"]: item["minutes"] for item in run.items} == {"1": 11, "2": 4}
+    # Entries that were stored without it have null.
+    server.serve("/index", atom([E("3"), E("2")], prev="/archive"))
+    project.crawl(server.url("/index"), settings={"FHCRAWL_ADDED_FIELDS": "minutes"})
+    done = project.scrapy("export", "-o", "whole.jsonl", "-s", "FHCRAWL_ADDED_FIELDS=minutes")
+    assert done.returncode == 0
+    whole = read_export(project.folder / "whole.jsonl")
+    assert {item["id"]: item["minutes"] for item in whole} == {"1": 11, "2": 4, "3": None}
+
+
+def test_added_field_without_a_name_in_the_setting_is_said(server: FeedServer, project: Project) -> None:
+    serve(server)
+    pipelines = json.dumps({"tests.pipelines.adding.SetsAttribute": 300})
+    run = project.crawl(server.url("/index"), settings={"ITEM_PIPELINES": pipelines})
+    assert [list(item) for item in run.items] == [FIELDS] * 2
+    assert run.warnings() == [
+        "WARNING: Fields of entries are not exported, since FHCRAWL_ADDED_FIELDS lacks them: minutes"
+    ]
+    # The store has them.
+    assert project.database.rows("SELECT id, added FROM live_entries ORDER BY id") == [
+        ("1", '{"minutes":11}'),
+        ("2", '{"minutes":4}'),
+    ]
+
+
+def test_added_field_that_json_cannot_hold_leaves_the_document_unread(
+    server: FeedServer, project: Project
+) -> None:
+    serve(server)
+    pipelines = json.dumps({"tests.pipelines.adding.SetsObject": 300})
+    run = project.crawl(server.url("/index"), settings={"ITEM_PIPELINES": pipelines})
+    assert run.items == []
+    assert project.verdict() == ("incomplete", ["pipeline-error"])
+    assert "lost an entry to a pipeline that adds what JSON cannot hold (minutes: " in run.log
