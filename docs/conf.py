@@ -13,7 +13,7 @@ project = "fhcrawl"
 author = "the authors of fhcrawl"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest", "generated", "links"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest", "docs_generated", "docs_links"]
 exclude_patterns = ["_ext", "examples"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

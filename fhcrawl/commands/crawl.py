@@ -79,7 +79,7 @@ Examples:
   scrapy crawl history -a feed=https://example.org/index.atom \\
       -s 'FHCRAWL_WARC=captures/%(time)s-%(serial)05d.warc.gz'
 
-What -o, -O and -s are is below; README.md has the settings."""
+What -o, -O and -s are is below; docs/reference/settings.md has the settings."""
 
 
 class PageFormatter(RawDescriptionHelpFormatter, ScrapyHelpFormatter):
@@ -297,7 +297,7 @@ def _instead_of(name: str) -> str:
 
     # The common prefix would make all names similar.
     near = get_close_matches(name.removeprefix(PREFIX), [ours.removeprefix(PREFIX) for ours in OURS], 1)
-    return f"write {PREFIX}{near[0]}" if near else "README.md lists them"
+    return f"write {PREFIX}{near[0]}" if near else "docs/reference/settings.md lists them"
 
 
 def check_switch(settings: BaseSettings, name: str) -> None:
