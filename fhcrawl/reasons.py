@@ -20,13 +20,13 @@ HTTPS = "tell its publisher to link with https:; if you trust the way, give the 
 LARGE = "if you trust it, raise the setting that it names, if that can be; else tell its publisher"
 LIMITED = "raise the setting that it names, if that can be; the next run goes on where one has stopped"
 LINKS = "tell its publisher, who knows which of the links is wrong"
-LOST = "the log says which, and why; tell its publisher; -a deltafetch_reset=1 reads all again"
+LOST = "the log says which, and why; tell its publisher; fhcrawl crawl --reset reads all again"
 MISSING = "the next run asks again; if it stays away, ask its publisher, or look in a web archive"
 NETWORK = "the next run asks again; if it goes on, check the network and the host's name"
 NO_DTD = "tell its publisher to write the entities out: no DTD is fetched"
 NO_FEED = "check in a browser what is there; if that is no feed any more, tell its publisher"
 NOT_NEWEST = (
-    "name the feed's own address with -a feed=, not that of an archive; if its relations are backwards, "
+    "crawl the feed's own address, not that of an archive; if its relations are backwards, "
     "write reversed = true for it in a list of feeds (docs/howto/odd-publishers.md)"
 )
 ODD = "tell its publisher; the next run looks again"
@@ -44,7 +44,7 @@ class Retry(Enum):
 
 
 class ReasonKind(str, Enum):
-    """A kind of reason; its value is `kind` in the database and in `scrapy feeds --json`.
+    """A kind of reason; its value is `kind` in the database and in `fhcrawl feeds --json`.
 
     `ReasonKind(value)` never fails: HTTP statuses and kinds of other versions need not be members.
 
@@ -71,7 +71,7 @@ class ReasonKind(str, Enum):
     ROBOTS_TXT = "robots-txt", REFUSED
     TOO_LARGE = "too-large", LARGE
     REDIRECTS = "redirects", ODD
-    REFUSED_URL = "refused-url", "nothing, if you did not ask for it; if you trust it, name it with -a feed="
+    REFUSED_URL = "refused-url", "nothing, if you did not ask for it; if you trust it, crawl it by itself"
     PRIVATE_ADDRESS = "private-address", ALLOW
     DOWNGRADE = "downgrade", HTTPS
     IGNORED = "ignored", "look which middleware of yours drops it"
@@ -98,7 +98,7 @@ class ReasonKind(str, Enum):
     ERROR = "error", OURS
     ENTRIES_LOST = "entries-lost", LOST, Retry.NEVER
     NO_CURRENT = "no-current", NOT_NEWEST
-    NOT_A_SNAPSHOT = "not-a-snapshot", "leave out -a snapshot=, or give it the snapshot's index"
+    NOT_A_SNAPSHOT = "not-a-snapshot", "leave out the snapshot, or name the snapshot's index"
     BEGINS_LATER = "begins-later", OLDER
     PAGED = "paged", "run it often: a paged feed cannot promise more", Retry.NEVER, False
     NO_HISTORY = "no-history", "run it often: what it shows from now on is kept", Retry.NEVER, False

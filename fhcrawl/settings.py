@@ -112,6 +112,9 @@ FHCRAWL_WARC_MAX_SIZE = 1_000_000_000
 # Whether a display on the terminal shows the progress of a crawl. Without the display, or without a terminal,
 # it is logged every LOGSTATS_INTERVAL seconds.
 FHCRAWL_PROGRESS_ENABLED = True
+# Whether the table of the feeds, and what is missing, is printed to stderr at the end of a crawl that has
+# changed or missed something, if there is no display. `fhcrawl crawl` sets it. Otherwise they are in the log.
+FHCRAWL_SUMMARY_ENABLED = False
 
 # Whether archives that earlier runs have processed are skipped. Otherwise, each run fetches every document.
 DELTAFETCH_ENABLED = True

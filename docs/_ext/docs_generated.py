@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import argparse
 import re
-from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import default_settings
 
-from fhcrawl import items, settings
+from fhcrawl import __main__, items, settings
 from fhcrawl.reasons import ReasonKind, Retry
 
 if TYPE_CHECKING:
@@ -36,8 +35,9 @@ GLOBAL = "Global Options"
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
     """Return the argument parser of each command."""
-    parsers: dict[str, argparse.ArgumentParser] = import_module("fhcrawl.cli").parsers()
-    return parsers
+    parser = __main__.build_parser(__main__.load_commands(__main__.read_settings()))
+    [commands] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(commands.choices)
 
 
 def page(name: str) -> str:
@@ -55,7 +55,7 @@ def expand(text: str) -> str:
 
 
 def commands() -> str:
-    """Describe each command: what it does, its usage, arguments and options."""
+    """Describe each command: what it does, its usage, examples, arguments and options."""
     return "\n\n".join(_command(name, parser) for name, parser in parsers().items())
 
 

@@ -51,7 +51,7 @@ def check(settings: BaseSettings, arguments: dict[str, Any]) -> None:
     if not store_url(settings).startswith("postgresql"):
         raise ArgumentError("FHCRAWL_STORE_URL is no PostgreSQL database: workers share one")
     if arguments.get("warc"):
-        raise ArgumentError("-a warc= is for one process: read old captures with SCRAPY_PROJECT=postgres")
+        raise ArgumentError("--warc is for one process: read old captures with SCRAPY_PROJECT=postgres")
     if settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN") != 1:
         raise ArgumentError(
             "CONCURRENT_REQUESTS_PER_DOMAIN is not 1: in a cluster, each host gets one at a time"

@@ -1,41 +1,33 @@
-"""`scrapy copystore`: copies the store to another database."""
+"""`fhcrawl copystore`: copies the store to another database."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from fhcrawl.commands import printing
+from fhcrawl.core import command
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
     import argparse
 
 
-class Command(ScrapyCommand):
+class Command(command.Command):
     """Copies all rows of the store to an empty store."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
-
-    def syntax(self) -> str:
-        """Return the usage for `scrapy copystore --help`."""
-        return "URL"
-
-    def short_desc(self) -> str:
-        """Return the line in the list of commands."""
-        return "Copy the store to another database"
-
-    def long_desc(self) -> str:
-        """Return the text for `scrapy copystore --help`."""
-        return (
-            "Copy all that is in the store, FHCRAWL_STORE_URL, to an empty one, from SQLite to PostgreSQL or "
-            "back, while no crawl is running. Examples: 'scrapy copystore postgresql:///fhcrawl'; "
-            "'SCRAPY_PROJECT=postgres scrapy copystore sqlite:///copy.sqlite'."
-        )
+    usage = "URL"
+    summary = "Copy the store to another database"
+    description = (
+        "Copy all that is in the store (FHCRAWL_STORE_URL) to an empty one, from SQLite to "
+        "PostgreSQL or back, while no crawl is running."
+    )
+    examples = (
+        "fhcrawl copystore postgresql:///fhcrawl",
+        "SCRAPY_PROJECT=postgres fhcrawl copystore sqlite:///copy.sqlite",
+    )
+    operand = ("URL", "the other database, a URL of SQLAlchemy's")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Copy the store.
@@ -48,7 +40,7 @@ class Command(ScrapyCommand):
         from fhcrawl.store import Store
 
         if len(args) != 1 or self.settings is None:
-            raise UsageError("write scrapy copystore postgresql:///fhcrawl", print_help=False)
+            raise UsageError("write fhcrawl copystore postgresql:///fhcrawl", print_help=False)
         try:
             with (
                 closing(Store.open(store_url(self.settings))) as source,

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from argparse import RawDescriptionHelpFormatter
 from contextlib import closing
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy import signals
-from scrapy.commands import ScrapyHelpFormatter, crawl
+from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from fhcrawl import settings as defaults
+from fhcrawl.core import command
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED, is_number
 from fhcrawl.documents.limits import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
@@ -57,52 +57,65 @@ OUR_NUMBERS = {
     "FHCRAWL_DUE_MAX_SECONDS": LONGEST,
     "FHCRAWL_WARC_MAX_SIZE": None,
 }
+# Options for the arguments of the spider `history`, by which name it knows them.
+SPIDER = "history"
+OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "--feeds": ("feeds", {"metavar": "FILE", "help": "crawl a list of feeds: a URL a line, OPML or TOML"}),
+    "--due": ("due", {"action": "store_const", "const": "1", "help": "crawl only feeds that are due"}),
+    "--warc": (
+        "warc",
+        {"metavar": "PATH", "help": "read old captures of the feeds too: a WARC file, or a folder of them"},
+    ),
+    "--snapshot": ("snapshot", {"metavar": "URL", "help": "index of the snapshot that the feed continues"}),
+    "--reset": (
+        "deltafetch_reset",
+        {"action": "store_const", "const": "1", "help": "fetch every document again; the entries stay"},
+    ),
+}
 PREFIX = "FHCRAWL_"
 OURS = [name for name in vars(defaults) if name.startswith(PREFIX)]
 OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(default, bool)]
 
-PAGE = """\
-Crawl feeds, and say of each whether it is whole.
 
-Arguments of the spider `history` (-a NAME=VALUE):
-  feed=URL            a feed, or several, separated by spaces
-  feeds=FILE          a list of feeds: a URL a line, OPML or TOML
-  due=1               only feeds that are due; without feed and feeds, of those that are subscribed
-  snapshot=URL        the index of the snapshot that the only feed goes on from
-  warc=PATHS          old captures of the feeds: WARC files, or folders of them, separated by spaces
-  deltafetch_reset=1  fetch every document again; the entries stay
-
-Examples:
-  scrapy crawl history -a feed=https://example.org/index.atom -o entries.jsonl
-  scrapy crawl history -a feeds=subscriptions.opml -o entries.csv
-  scrapy crawl history -a feed=https://example.org/index.atom -a warc=captures/
-  scrapy crawl history -a feed=https://example.org/index.atom \\
-      -s 'FHCRAWL_WARC=captures/%(time)s-%(serial)05d.warc.gz'
-
-What -o, -O and -s are is below; docs/reference/settings.md has the settings."""
-
-
-class PageFormatter(RawDescriptionHelpFormatter, ScrapyHelpFormatter):
-    """Scrapy's formatter; it keeps the line breaks of descriptions."""
-
-
-class Command(crawl.Command):
+class Command(command.Command, crawl.Command):
     """Scrapy's command, with checks before the first request, and exit code 1 if the run has failed."""
 
-    def long_desc(self) -> str:
-        """Return the text for `scrapy crawl --help`."""
-        return PAGE
+    requires_crawler_process = True
+    default_settings: ClassVar[dict[str, object]] = {}
+    usage = "[URL …] [--feeds FILE] [--due] [-o FILE] [options]"
+    summary = "Crawl the whole history of feeds, and report whether it is complete"
+    description = (
+        "Crawl feeds back to their first entry. -o appends what has changed since the last export: one "
+        "line for each entry that is new, updated or deleted. Without URLs and --feeds, the subscribed feeds "
+        "are crawled. The next crawl fetches only what is new."
+    )
+    examples = (
+        "fhcrawl crawl https://example.org/index.atom -o entries.jsonl",
+        "fhcrawl crawl https://example.org/podcast.rss -o episodes.csv",
+        "fhcrawl crawl --feeds subscriptions.opml -o entries.jsonl",
+        "fhcrawl crawl --due -o entries.jsonl",
+        "fhcrawl crawl https://example.org/index.atom --warc captures/",
+        "fhcrawl crawl https://example.org/index.atom \\\n"
+        "      -s 'FHCRAWL_WARC=captures/%(time)s-%(serial)05d.warc.gz'",
+    )
+    operand = ("URL", "a feed")
+
+    def syntax(self) -> str:
+        """Return what follows `scrapy crawl` in its usage: the spider comes first."""
+        return f"{SPIDER} {self.usage}"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add Scrapy's options, and keep the line breaks of the help text."""
+        """Add Scrapy's options, and those that are arguments of the spider `history`."""
         super().add_options(parser)
-        parser.formatter_class = PageFormatter
+        for name, (argument, words) in OPTIONS.items():
+            parser.add_argument(name, dest=f"spider_{argument}", **words)
 
     # Scrapy, Twisted and SQLAlchemy have some hundred thousand objects that never become garbage. The
     # collector's scans of them, during imports and in each full collection, took a tenth of a crawl's time.
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process Scrapy's options, and disable garbage collection during imports, until `run`."""
         super().process_options(args, opts)
+        opts.spargs |= _spider_arguments(args[1:], opts)
         gc.disable()
         # When these are imported, Scrapy inspects the stack and all loaded modules. Importing them one by
         # one, before all others, takes a third of the time.
@@ -116,17 +129,15 @@ class Command(crawl.Command):
         """
         gc.freeze()
         gc.enable()
-        if len(args) == 1 and self.settings is not None:
-            try:
-                self._check(args[0], self.settings, opts.spargs)
-            except FhcrawlError as error:
-                # The log of a Scrapyd job does not contain what the command prints.
-                if self.settings["LOG_FILE"]:
-                    logger.error("%s", error)
-                raise UsageError(str(error), print_help=False) from error
-        if len(args) != 1 or self.crawler_process is None:
-            super().run(args, opts)
-            return
+        if not args or self.settings is None or self.crawler_process is None:
+            raise UsageError("write scrapy crawl history https://example.org/index.atom", print_help=False)
+        try:
+            self._check(args[0], self.settings, opts.spargs)
+        except FhcrawlError as error:
+            # The log of a Scrapyd job does not contain what the command prints.
+            if self.settings["LOG_FILE"]:
+                logger.error("%s", error)
+            raise UsageError(str(error), print_help=False) from error
         crawl = self.crawler_process.crawl(self._create_crawler(args[0]), **opts.spargs)
         if isinstance(crawl, asyncio.Task):
             crawl.add_done_callback(log_error)
@@ -151,6 +162,15 @@ class Command(crawl.Command):
     def _note_failure(self, sender: Crawler) -> None:
         if failures(sender.stats.get_stats()):
             self.exitcode = 1
+
+
+def _spider_arguments(urls: list[str], opts: argparse.Namespace) -> dict[str, str]:
+    """Return the spider's arguments that stand for URLs and options; -a feed=URL adds to the URLs."""
+    named = {name: getattr(opts, f"spider_{name}") for name, _words in OPTIONS.values()}
+    found = {name: value for name, value in named.items() if value is not None}
+    if urls:
+        found["feed"] = " ".join([*urls, *([opts.spargs["feed"]] if "feed" in opts.spargs else [])])
+    return found
 
 
 def log_error(crawl: asyncio.Task[None]) -> None:

@@ -1,4 +1,4 @@
-"""`scrapy demo`: serves a feed on this machine and crawls it."""
+"""`fhcrawl demo`: serves a feed on this machine and crawls it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from fhcrawl.core import command
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -24,26 +24,23 @@ PORT = 8642
 OUTCOMES = ("new", "updated", "duplicate", "stale", "deleted", "invalid")
 
 
-class Command(ScrapyCommand):
+class Command(command.Command):
     """Serves a feed of several years on loopback and crawls it with the spider `history`."""
 
-    requires_project = True
-
-    def syntax(self) -> str:
-        """Return the usage for `scrapy demo --help`."""
-        return "[--anew]"
-
-    def short_desc(self) -> str:
-        """Return the line in the list of commands."""
-        return "Serve a feed on this machine and crawl its whole history"
-
-    def long_desc(self) -> str:
-        """Return the text for `scrapy demo --help`."""
-        return (
-            "Serve an archived feed of several years on this machine, crawl it, and say what happened. Run "
-            "it again: the publisher has added a month and revised an entry, and only that is fetched. "
-            f"All files are in the folder {FOLDER}; 'scrapy demo --anew' removes it and begins anew."
-        )
+    requires_crawler_process = True
+    default_settings: ClassVar[dict[str, object]] = {}
+    usage = "[--anew]"
+    summary = "Serve a feed on this machine and crawl its whole history"
+    description = (
+        "Serve an archived feed of several years on this machine, crawl it, and say what "
+        "happened. Run it again: the publisher has added a month and revised an entry, and only "
+        "that is fetched. All files are in the folder fhcrawl-demo; --anew removes it and begins "
+        "anew."
+    )
+    examples = (
+        "fhcrawl demo",
+        "fhcrawl demo --anew",
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add --anew."""
@@ -64,8 +61,8 @@ class Command(ScrapyCommand):
         from fhcrawl.commands.crawl import check
         from fhcrawl.demo import publisher
 
-        if args or self.settings is None or self.crawler_process is None:
-            raise UsageError("'scrapy demo' takes no arguments")
+        if self.settings is None or self.crawler_process is None:
+            raise UsageError("no settings")
         if opts.anew:
             shutil.rmtree(FOLDER, ignore_errors=True)
         FOLDER.mkdir(exist_ok=True)
@@ -103,7 +100,7 @@ def _serve(months: int) -> Iterator[str]:
             if noted.exists():
                 raise UsageError(
                     f"Port {port}, where the feed was served before, is in use ({error.strerror}): try "
-                    f"again later, or 'scrapy demo --anew'",
+                    f"again later, or 'fhcrawl demo --anew'",
                     print_help=False,
                 ) from error
             url = stack.enter_context(serve(0, months))
@@ -124,7 +121,7 @@ def summarise(run: int, stats: dict[str, Any], output: Path, store: Path) -> Non
     outcomes = ", ".join(
         f"{count(f'entry/{o}')} {o}" for o in OUTCOMES if o in OUTCOMES[:3] or count(f"entry/{o}")
     )
-    skipped, scrapy = stats.get("deltafetch/skipped", 0), program()
+    skipped, fhcrawl = stats.get("deltafetch/skipped", 0), program()
     print(f"""
 Documents  {fetched} fetched{", the rest already processed" if skipped else ""}
 Versions   {outcomes}
@@ -135,16 +132,16 @@ Store      {store}
 
 Run it again: the publisher adds a month, and only what is new is fetched.
 This feed's verdict, and its whole logical feed:
-    {scrapy} feeds -s FHCRAWL_STORE_URL=sqlite:///{FOLDER}/store.sqlite
-    {scrapy} export -s FHCRAWL_STORE_URL=sqlite:///{FOLDER}/store.sqlite -o history.jsonl
+    {fhcrawl} feeds -s FHCRAWL_STORE_URL=sqlite:///{FOLDER}/store.sqlite
+    {fhcrawl} export -s FHCRAWL_STORE_URL=sqlite:///{FOLDER}/store.sqlite -o history.jsonl
 With a feed of your own:
-    {scrapy} crawl history -a feed=https://example.org/index.atom -o entries.jsonl""")
+    {fhcrawl} crawl https://example.org/index.atom -o entries.jsonl""")
 
 
 def program() -> str:
     """Return the shell command that calls this program: its name, or its path if it is not on PATH."""
-    called, found = Path(sys.argv[0]), shutil.which("scrapy")
-    if called.name != "scrapy" or (found and called.samefile(found)):
-        return "scrapy"
+    called, found = Path(sys.argv[0]), shutil.which("fhcrawl")
+    if called.name != "fhcrawl" or (found and called.samefile(found)):
+        return "fhcrawl"
     below = called.is_relative_to(Path.cwd())
     return shlex.quote(str(called.relative_to(Path.cwd()) if below else called))

@@ -1,4 +1,4 @@
-"""`scrapy export`: exports logical feeds from the store."""
+"""`fhcrawl export`: exports logical feeds from the store."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import NotConfigured, UsageError
 from scrapy.utils.misc import load_object
 
 from fhcrawl.commands import end_with_reader, printing, typed
+from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 
 if TYPE_CHECKING:
@@ -55,33 +55,25 @@ class Output(NamedTuple):
         return self.other is not None and not self.other.has_entries
 
 
-class Command(ScrapyCommand):
+class Command(command.Command):
     """Writes the live entries of the store's feeds."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
-
-    def syntax(self) -> str:
-        """Return the usage for `scrapy export --help`."""
-        return "-o PLACE [--feed URL …] [options]"
-
-    def short_desc(self) -> str:
-        """Return the line in the list of commands."""
-        return "Write whole logical feeds from the store to a file"
-
-    def long_desc(self) -> str:
-        """Return the text for `scrapy export --help`."""
-        return (
-            "Write every entry of the logical feeds in the store, its newest version, to a file, which is "
-            "replaced when the new one is whole. Examples: 'scrapy export -o history.jsonl'; "
-            "'scrapy export -o history.csv --feed https://example.org/index.atom'; "
-            "'scrapy export -o -:jsonl | jq .title'; "
-            "'scrapy export -o 2003.parquet --since 2003 --until 2004'; "
-            "'scrapy export -o whole.atom --feed https://example.org/index.rss --gaps'; "
-            "'scrapy export -o mirror/ --base https://mirror.example/ --feed https://example.org/index.rss'; "
-            "'scrapy export -o feeds.opml'; 'scrapy export -o s3://bucket/history.jsonl'."
-        )
+    usage = "-o PLACE [--feed URL …] [options]"
+    summary = "Write whole logical feeds from the store to a file"
+    description = (
+        "Write every entry of the logical feeds in the store, its newest version, to a file, "
+        "which is replaced when the new one is whole."
+    )
+    examples = (
+        "fhcrawl export -o history.jsonl",
+        "fhcrawl export -o history.csv --feed https://example.org/index.atom",
+        "fhcrawl export -o -:jsonl | jq .title",
+        "fhcrawl export -o 2003.parquet --since 2003 --until 2004",
+        "fhcrawl export -o whole.atom --feed https://example.org/index.rss --gaps",
+        "fhcrawl export -o mirror/ --base https://mirror.example/ --feed https://example.org/index.rss",
+        "fhcrawl export -o feeds.opml",
+        "fhcrawl export -o s3://bucket/history.jsonl",
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add -o and the options that select entries and control the output."""
@@ -131,8 +123,8 @@ class Command(ScrapyCommand):
 
         :raises UsageError: if an argument, the store or the place cannot be used
         """
-        if args or not opts.output or self.settings is None:
-            raise UsageError("write scrapy export -o history.jsonl", print_help=False)
+        if not opts.output or self.settings is None:
+            raise UsageError("write fhcrawl export -o history.jsonl", print_help=False)
         try:
             said = self._export(self.settings, opts)
         except (FhcrawlError, NotConfigured) as error:
@@ -238,11 +230,11 @@ def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Fe
     found = list(store.feeds.read(urls=urls)) if urls or is_needed else []
     unknown = set(urls) - {feed.feed for feed in found}
     if unknown:
-        raise ArgumentError(f"--feed {min(unknown)}: not in the store; `scrapy feeds` lists what is")
+        raise ArgumentError(f"--feed {min(unknown)}: not in the store; `fhcrawl feeds` lists what is")
     if output.is_feed and len(found) != 1:
         raise ArgumentError(
             f"{output.name} is one feed, and there are {len(found)}: write --feed URL; "
-            f"`scrapy feeds` lists them"
+            f"`fhcrawl feeds` lists them"
         )
     return found
 

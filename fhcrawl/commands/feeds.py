@@ -1,4 +1,4 @@
-"""`scrapy feeds`: lists the feeds in the store with their verdicts."""
+"""`fhcrawl feeds`: lists the feeds in the store with their verdicts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import textwrap
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from fhcrawl.commands import UTF_8, printing
+from fhcrawl.core import command
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -29,28 +29,20 @@ REASON = " " * 4
 NARROWEST = 24
 
 
-class Command(ScrapyCommand):
+class Command(command.Command):
     """Lists the feeds in the store."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
-
-    def syntax(self) -> str:
-        """Return the usage for `scrapy feeds --help`."""
-        return "[--json] [--check]"
-
-    def short_desc(self) -> str:
-        """Return the line in the list of commands."""
-        return "List the feeds in the store, with what can be claimed of each"
-
-    def long_desc(self) -> str:
-        """Return the text for `scrapy feeds --help`."""
-        return (
-            "List every feed in the store with its verdict (complete, incomplete, lossy or unknown) and "
-            "whether it is subscribed, and below it each reason. Examples: 'scrapy feeds'; "
-            "'scrapy feeds --json | jq .'; 'scrapy feeds --check > /dev/null || echo something is missing'."
-        )
+    usage = "[--json] [--check]"
+    summary = "List the feeds in the store, with what can be claimed of each"
+    description = (
+        "List every feed in the store with its verdict (complete, incomplete, lossy or unknown) "
+        "and whether it is subscribed, and below it each reason."
+    )
+    examples = (
+        "fhcrawl feeds",
+        "fhcrawl feeds --json | jq .",
+        "fhcrawl feeds --check > /dev/null || echo something is missing",
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add --json and --check."""
@@ -69,8 +61,6 @@ class Command(ScrapyCommand):
         from fhcrawl.logical_feed import Verdict
         from fhcrawl.store import Store
 
-        if args:
-            raise UsageError("'scrapy feeds' takes no arguments: write scrapy feeds, --json or --check")
         if self.settings is None:
             raise UsageError("no settings")
         verdicts: set[Verdict] = set()
@@ -131,7 +121,7 @@ def as_table(feeds: Iterable[Feed], place: str, width: int | None = None) -> Ite
     if empty:
         yield (
             f"No feeds yet in {printable(place)}: "
-            "scrapy crawl history -a feed=https://example.org/index.atom -o entries.jsonl"
+            "fhcrawl crawl https://example.org/index.atom -o entries.jsonl"
         )
 
 

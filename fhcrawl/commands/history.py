@@ -1,4 +1,4 @@
-"""`scrapy history`: lists the versions of an entry and the document of each."""
+"""`fhcrawl history`: lists the versions of an entry and the document of each."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from fhcrawl.commands import UTF_8, printing, typed
+from fhcrawl.core import command
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -24,30 +24,22 @@ LINE = "{:<10}  {:<20}  {}"
 SETTING = "FHCRAWL_KEEP_VERSIONS_ENABLED"
 
 
-class Command(ScrapyCommand):
+class Command(command.Command):
     """Lists the versions of an entry."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
-
-    def syntax(self) -> str:
-        """Return the usage for `scrapy history --help`."""
-        return "[--json] FEED ID"
-
-    def short_desc(self) -> str:
-        """Return the line in the list of commands."""
-        return "Show all versions of an entry that the store has, and where each came from"
-
-    def long_desc(self) -> str:
-        """Return the text for `scrapy history --help`."""
-        return (
-            "Show what an entry of a feed is, and what it was: the newest version first, each with the "
-            f"document that it came from. Only crawls with {SETTING}=1 keep what an entry was. Examples: "
-            "'scrapy crawl history -a feed=https://example.org/index.atom -s "
-            f"{SETTING}=1'; 'scrapy history https://example.org/index.atom tag:example.org,2003:1'; "
-            "'scrapy history --json https://example.org/index.atom tag:example.org,2003:1 | jq .content'."
-        )
+    usage = "[--json] FEED ID"
+    summary = "Show all versions of an entry that the store has, and where each came from"
+    description = (
+        "Show what an entry of a feed is, and what it was: the newest version first, each with "
+        "the document that it came from. Only crawls with FHCRAWL_KEEP_VERSIONS_ENABLED=1 keep "
+        "what an entry was."
+    )
+    examples = (
+        "fhcrawl crawl https://example.org/index.atom -s FHCRAWL_KEEP_VERSIONS_ENABLED=1",
+        "fhcrawl history https://example.org/index.atom tag:example.org,2003:1",
+        "fhcrawl history --json https://example.org/index.atom tag:example.org,2003:1 | jq .content",
+    )
+    operand = ("FEED ID", "the feed's URL and the entry's id")
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add --json."""
@@ -64,14 +56,14 @@ class Command(ScrapyCommand):
 
         if len(args) != 2 or self.settings is None:  # noqa: PLR2004
             raise UsageError(
-                "write scrapy history FEED ID: the feed's URL and the entry's id", print_help=False
+                "write fhcrawl history FEED ID: the feed's URL and the entry's id", print_help=False
             )
         feed, entry_id = map(typed, args)
         try:
             with closing(Store.open_to_read(store_url(self.settings))) as store:
                 if not store.feeds.has(feed):
                     raise UsageError(
-                        f"{feed}: not in the store; `scrapy feeds` lists what is", print_help=False
+                        f"{feed}: not in the store; `fhcrawl feeds` lists what is", print_help=False
                     )
                 versions = store.entries.read_kept_versions(feed, entry_id)
         except FhcrawlError as error:
@@ -79,7 +71,7 @@ class Command(ScrapyCommand):
         if not versions:
             raise UsageError(
                 f"{feed} has no entry {entry_id}: ids are compared character by character; "
-                f"scrapy export --feed {feed} -o -:jsonl has them all",
+                f"fhcrawl export --feed {feed} -o -:jsonl has them all",
                 print_help=False,
             )
         with printing(UTF_8 if opts.json else None):

@@ -1,4 +1,4 @@
-"""`scrapy report`: writes an HTML page on the feeds in the store."""
+"""`fhcrawl report`: writes an HTML page on the feeds in the store."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from fhcrawl.commands import end_with_reader, printing
+from fhcrawl.core import command
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -20,29 +20,20 @@ if TYPE_CHECKING:
     from fhcrawl.store import Details, Feed, Store
 
 
-class Command(ScrapyCommand):
+class Command(command.Command):
     """Writes a report on the feeds in the store."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
-
-    def syntax(self) -> str:
-        """Return the usage for `scrapy report --help`."""
-        return "-o FILE"
-
-    def short_desc(self) -> str:
-        """Return the line in the list of commands."""
-        return "Write a page of HTML on the feeds in the store"
-
-    def long_desc(self) -> str:
-        """Return the text for `scrapy report --help`."""
-        return (
-            "Write one page of HTML that needs nothing else, and can be mailed: the verdict of every feed in "
-            "the store, its entries over time, its chain of documents and what is missing. The file is "
-            "replaced when the new one is whole. Examples: 'scrapy report -o report.html'; "
-            "'scrapy report -o - | gzip > report.html.gz'."
-        )
+    usage = "-o FILE"
+    summary = "Write a page of HTML on the feeds in the store"
+    description = (
+        "Write one page of HTML that needs nothing else, and can be mailed: the verdict of every "
+        "feed in the store, its entries over time, its chain of documents and what is missing. "
+        "The file is replaced when the new one is whole."
+    )
+    examples = (
+        "fhcrawl report -o report.html",
+        "fhcrawl report -o - | gzip > report.html.gz",
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add -o."""
@@ -58,8 +49,8 @@ class Command(ScrapyCommand):
         from fhcrawl.extensions.store import store_url
         from fhcrawl.store import Store
 
-        if args or not opts.output or self.settings is None:
-            raise UsageError("write scrapy report -o report.html", print_help=False)
+        if not opts.output or self.settings is None:
+            raise UsageError("write fhcrawl report -o report.html", print_help=False)
         end_with_reader()
         try:
             with closing(Store.open_to_read(store_url(self.settings))) as store:

@@ -1,43 +1,35 @@
-"""`scrapy subscribe`: adds feeds that `scrapy crawl history` crawls without arguments."""
+"""`fhcrawl subscribe`: adds feeds that `scrapy crawl history` crawls without arguments."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from fhcrawl.commands import printing
+from fhcrawl.core import command
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
     import argparse
 
 
-class Command(ScrapyCommand):
+class Command(command.Command):
     """Adds subscriptions to the store."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
-
-    def syntax(self) -> str:
-        """Return the usage for `scrapy subscribe --help`."""
-        return "URL|FILE …"
-
-    def short_desc(self) -> str:
-        """Return the line in the list of commands."""
-        return "Subscribe to feeds: they are crawled without arguments"
-
-    def long_desc(self) -> str:
-        """Return the text for `scrapy subscribe --help`."""
-        return (
-            "Note feeds in the store, so that 'scrapy crawl history' without arguments crawls them, and with "
-            "'-a due=1' those that are due. A file is a list of feeds: a URL a line, OPML or TOML, whose "
-            "options are kept too. Examples: 'scrapy subscribe https://example.org/index.atom'; "
-            "'scrapy subscribe subscriptions.opml'."
-        )
+    usage = "URL|FILE …"
+    summary = "Subscribe to feeds: they are crawled without arguments"
+    description = (
+        "Note feeds in the store, so that 'fhcrawl crawl' without URLs crawls them, and 'fhcrawl "
+        "crawl --due' those that are due. A file is a list of feeds: a URL a line, OPML or TOML, "
+        "whose options are kept too."
+    )
+    examples = (
+        "fhcrawl subscribe https://example.org/index.atom",
+        "fhcrawl subscribe subscriptions.opml",
+    )
+    operand = ("URL|FILE", "a feed, or a list of feeds")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Subscribe to the feeds.
@@ -51,7 +43,7 @@ class Command(ScrapyCommand):
         from fhcrawl.utils.clock import now
 
         if not args or self.settings is None:
-            raise UsageError("write scrapy subscribe https://example.org/index.atom", print_help=False)
+            raise UsageError("write fhcrawl subscribe https://example.org/index.atom", print_help=False)
         try:
             check_switch(self.settings, subscriptions.LISTED_FILES)
             may_list_files = self.settings.getbool(subscriptions.LISTED_FILES)

@@ -1,14 +1,14 @@
-"""`scrapy unsubscribe`: removes feeds from those that are crawled without arguments."""
+"""`fhcrawl unsubscribe`: removes feeds from those that are crawled without arguments."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from fhcrawl.commands import printing, typed
+from fhcrawl.core import command
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -17,28 +17,18 @@ if TYPE_CHECKING:
 STAYS = "is no longer subscribed; its entries stay in the store"
 
 
-class Command(ScrapyCommand):
+class Command(command.Command):
     """Removes subscriptions from the store."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012
-
-    def syntax(self) -> str:
-        """Return the usage for `scrapy unsubscribe --help`."""
-        return "URL …"
-
-    def short_desc(self) -> str:
-        """Return the line in the list of commands."""
-        return "Unsubscribe from feeds; their entries stay in the store"
-
-    def long_desc(self) -> str:
-        """Return the text for `scrapy unsubscribe --help`."""
-        return (
-            "Let 'scrapy crawl history' without arguments leave feeds out. What is stored of them stays, and "
-            "'scrapy export' writes it. A feed of which nothing was ever read is forgotten, also if it was "
-            "not subscribed. Example: 'scrapy unsubscribe https://example.org/index.atom'."
-        )
+    usage = "URL …"
+    summary = "Unsubscribe from feeds; their entries stay in the store"
+    description = (
+        "Let 'fhcrawl crawl' without URLs leave feeds out. What is stored of them stays, and "
+        "'fhcrawl export' writes it. A feed of which nothing was ever read is forgotten, also if "
+        "it was not subscribed."
+    )
+    examples = ("fhcrawl unsubscribe https://example.org/index.atom",)
+    operand = ("URL", "a feed")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Unsubscribe from the feeds; from none of them if one is not subscribed.
@@ -50,7 +40,7 @@ class Command(ScrapyCommand):
         from fhcrawl.utils.text import printable
 
         if not args or self.settings is None:
-            raise UsageError("write scrapy unsubscribe https://example.org/index.atom", print_help=False)
+            raise UsageError("write fhcrawl unsubscribe https://example.org/index.atom", print_help=False)
         try:
             with closing(Store.open(store_url(self.settings))) as store:
                 forgotten = store.subscriptions.remove([*map(typed, args)])

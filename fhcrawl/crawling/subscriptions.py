@@ -33,8 +33,8 @@ TOO_LONG = "a number of too many digits"
 DEEP_KEY = re.compile(r"""(?:\.[ \t]*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*){100}""")
 EXAMPLE = "https://example.org/index.atom"
 NOTHING_SUBSCRIBED = (
-    "No feed to crawl: write -a feed=https://example.org/index.atom, -a feeds=subscriptions.txt, "
-    "or subscribe to one: scrapy subscribe https://example.org/index.atom"
+    "No feed to crawl: write fhcrawl crawl https://example.org/index.atom, --feeds subscriptions.txt, "
+    "or subscribe to one: fhcrawl subscribe https://example.org/index.atom"
 )
 TOML_EXAMPLE = '[[feed]]\nurl = "https://example.org/index.atom"\nreversed = true'
 
@@ -90,12 +90,12 @@ def from_arguments(
     if not feed and not feeds:
         if snapshot:
             raise ArgumentError(
-                f"-a snapshot is for a feed: write -a feed=URL too, or -a feed={printable(snapshot)} alone"
+                f"A snapshot is for a feed: write its URL too, or {printable(snapshot)} alone as the feed"
             )
         raise ArgumentError(
-            "No feed to crawl: write -a feed=https://example.org/index.atom, or -a feeds=subscriptions.txt"
+            "No feed to crawl: write fhcrawl crawl https://example.org/index.atom, or --feeds list.txt"
         )
-    listed: Listed = {_checked(url, "-a feed"): FeedOptions() for url in (feed or "").split()}
+    listed: Listed = {_checked(url, "feed"): FeedOptions() for url in (feed or "").split()}
     for url, options in from_file(base / feeds, may_list_files) if feeds else ():
         if url not in listed or options != FeedOptions():
             listed[url] = options
@@ -109,16 +109,16 @@ def from_arguments(
 def _add_snapshot(listed: Listed, snapshot: str) -> None:
     if len(listed) > 1:
         raise ArgumentError(
-            "-a snapshot is for one feed: write -a snapshot=URL -a feed=URL, "
+            "A snapshot is for one feed: write fhcrawl crawl FEED --snapshot URL, "
             'or snapshot = "URL" beside each feed in a TOML file'
         )
     [(url, options)] = listed.items()
-    listed[url] = replace(options, snapshot=_snapshot(snapshot, url, "-a snapshot"))
+    listed[url] = replace(options, snapshot=_snapshot(snapshot, url, "snapshot"))
 
 
 def _snapshot(url: str | None, feed: str, where: str) -> str | None:
     if url == feed:
-        raise ArgumentError(f"{where} is the feed itself: write -a feed={printable(feed)} alone")
+        raise ArgumentError(f"{where} is the feed itself: write {printable(feed)} alone")
     return None if url is None else _checked(url, where)
 
 
@@ -131,7 +131,7 @@ def from_words(words: Iterable[str], may_list_files: bool = False) -> Listed:
     listed: Listed = {}
     for word in words:
         if "://" in word:
-            listed[_checked(word, "scrapy subscribe")] = FeedOptions()
+            listed[_checked(word, "fhcrawl subscribe")] = FeedOptions()
         elif Path(word).exists():
             listed.update(from_file(Path(word), may_list_files))
         else:
@@ -152,8 +152,8 @@ def from_file(path: Path, may_list_files: bool = False) -> Iterator[tuple[str, F
         # Lists come from others, who need not have access to this machine's files.
         if not may_list_files and urlsplit(url).scheme == "file":
             raise ArgumentError(
-                f"{path} names a file of this machine, {printable(url)}: write -a feed=URL or "
-                f"scrapy subscribe URL for it, or, if the list may name files, -s {LISTED_FILES}=1"
+                f"{path} names a file of this machine, {printable(url)}: write fhcrawl crawl URL or "
+                f"fhcrawl subscribe URL for it, or, if the list may name files, -s {LISTED_FILES}=1"
             )
         yield url, options
 
@@ -164,7 +164,7 @@ def _read(path: Path) -> Iterator[tuple[str, FeedOptions]]:
     except OSError as error:
         raise ArgumentError(
             f"The list of feeds cannot be read: {path} ({error.strerror}); "
-            f"write -a feeds=PATH of a text file with a URL a line, of an OPML or a TOML file"
+            "write the path of a text file with a URL a line, of an OPML or a TOML file"
         ) from error
     if path.suffix.lower() == ".toml":
         yield from _from_toml(content, path)

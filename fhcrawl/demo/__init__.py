@@ -1,1 +1,1 @@
-"""A publisher of an archived feed on loopback, for `scrapy demo`."""
+"""A publisher of an archived feed on loopback, for `fhcrawl demo`."""

@@ -46,7 +46,7 @@ class Head(NamedTuple):
 class DocumentFormat(NamedTuple):
     """A format of feed documents.
 
-    :param suffix: suffix of files, and name of the format in `scrapy export`
+    :param suffix: suffix of files, and name of the format in `fhcrawl export`
     :param around: the elements that enclose entries, outermost first: tags and attributes
     :param head: returns the elements of a head section
     :param named: tag of the element that contains `Head.feed`

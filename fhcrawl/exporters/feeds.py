@@ -29,7 +29,7 @@ class OtherFormat(NamedTuple):
     has_entries: bool
 
 
-# A line for each format, by its name in `scrapy export`.
+# A line for each format, by its name in `fhcrawl export`.
 XML_FORMATS = {
     "atom": atom.FORMAT,
     "rss": rss.FORMAT,

@@ -5,8 +5,10 @@ The time at which the feed is due again is stored too.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from itertools import islice
+import sys
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -145,12 +147,23 @@ class VerdictsExtension:
         progress = self._crawler.get_extension(ProgressExtension)
         if progress is not None and progress.tell(self._summary):
             return
+        if self._crawler.settings.getbool("FHCRAWL_SUMMARY_ENABLED"):
+            self._print()
+            return
         for lines in _records(self._summary.table_lines()):
             logger.info("The feeds of this run:\n%s", lines)
         for lines in _records(self._summary.reason_lines()):
             logger.warning("What is missing, and what to do:\n%s", lines)
         for failure in self._summary.failures:
             logger.error("%s", failure)
+
+    def _print(self) -> None:
+        """Print the table and what is missing, unless nothing has changed and nothing is missing."""
+        summary = self._summary
+        if summary.has_news:
+            lines = chain(summary.table_lines(), summary.reason_lines(), summary.failures)
+            with contextlib.suppress(OSError):  # stderr is closed
+                sys.stderr.writelines(f"{line}\n" for line in lines)
 
 
 def _verdict_record(feed: Feed, failure: DocumentFailure | None) -> VerdictRecord:

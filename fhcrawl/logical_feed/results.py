@@ -138,12 +138,15 @@ def has_changes(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
 
 
 # While pages are read, entries move on to later ones. A page that has only entries stored by this walk shows
-# that they have moved; it does not show that the older pages are known.
+# that they have moved; it does not show that the older pages are known. Nor does a page without entries:
+# publishers may leave out entries (private ones, say) after they have divided them into pages. Nor do entries
+# that were on older pages before: a publisher who sorts by update time moves them in front of new ones.
 def must_follow(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:
     """Return whether the pages older than this one must be read, even if an earlier walk has read them.
 
     :param stored: see `has_changes`
     """
-    walks = [stored[v.id].order.walk for v in result.versions if v.id in stored]
-    joins_earlier_walk = any(FIRST_WALK <= walk < result.fetch.position.walk for walk in walks)
-    return has_changes(result, stored) or (bool(walks) and not joins_earlier_walk)
+    walk, step = result.fetch.position
+    found = [stored[v.id].order for v in result.versions if v.id in stored]
+    joins_earlier_walk = any(FIRST_WALK <= order.walk < walk and order.step >= step for order in found)
+    return has_changes(result, stored) or not joins_earlier_walk

@@ -23,8 +23,8 @@ MOST_REASONS = 20
 LAST = [kind.advice for kind in ReasonKind if not kind.is_gap]
 WIDEST_NAME = 60
 DAY, YEAR = len("2003-12-13"), len("2003")
-MORE_FEEDS = "and {} more feeds: 'scrapy feeds' lists them"
-MORE_REASONS = "and {} more: 'scrapy feeds' lists them"
+MORE_FEEDS = "and {} more feeds: 'fhcrawl feeds' lists them"
+MORE_REASONS = "and {} more: 'fhcrawl feeds' lists them"
 HEADINGS = ("Feed", "Kind", "Fetched", "Skipped", "New", "Updated", "Deleted", "Dates", "Verdict")
 NUMBERS = frozenset(HEADINGS[2:7])
 SHORT_HEADINGS = ("Feed", "Kind", "Docs", "Entries", "Dates", "Verdict")
@@ -87,11 +87,17 @@ class Summary:
         self.left = 0
         self.idle = ""
         self.failures: list[str] = []
+        self._has_changes = False
         self._rows: list[Row] = []
         self._titles: Counter[str] = Counter()
         self.verdicts: Counter[str] = Counter()
         self._reasons: dict[str, list[str]] = {}
         self._numbers: Counter[str] = Counter()
+
+    @property
+    def has_news(self) -> bool:
+        """Whether an entry has changed, or something is missing or has failed."""
+        return self._has_changes or any(what not in LAST for what in self._reasons) or bool(self.failures)
 
     @property
     def more(self) -> int:
@@ -123,6 +129,7 @@ class Summary:
 
     def _add(self, row: Row) -> None:
         self.verdicts[row.verdict] += 1
+        self._has_changes = self._has_changes or (row.counts is not None and row.counts.entries > 0)
         if len(self._rows) < MOST_FEEDS:
             self._rows.append(row)
             self._titles[row.title] += 1

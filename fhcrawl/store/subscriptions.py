@@ -113,7 +113,7 @@ def _remove(connection: Connection, feed: str) -> bool:
         connection.execute(feeds.delete().where(feeds.c.id == row.id))
         return True
     if row is None or row.subscribed is None:
-        raise StoreError(f"{feed} is not subscribed; `scrapy feeds` shows what is")
+        raise StoreError(f"{feed} is not subscribed; `fhcrawl feeds` shows what is")
     connection.execute(feeds.update().where(feeds.c.id == row.id).values(subscribed=None, options=None))
     return False
 

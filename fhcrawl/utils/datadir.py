@@ -35,7 +35,12 @@ def data_dir(settings: BaseSettings) -> Path:
     try:
         return Path(project_data_dir())
     except NotConfigured:
-        return user_data_path("fhcrawl", appauthor=False)
+        return user_data_dir()
+
+
+def user_data_dir() -> Path:
+    """Return the data directory outside of projects: `~/.local/share/fhcrawl` on Linux."""
+    return user_data_path("fhcrawl", appauthor=False)
 
 
 def data_file(settings: BaseSettings, name: str) -> Path:

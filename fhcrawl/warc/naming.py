@@ -89,11 +89,11 @@ def files(argument: str, base: Path) -> list[str]:
     :param base: base of relative paths
     :raises ArgumentError: if there are no files, or if a named file begins as neither WARC nor ARC files do
     """
-    check_library("-a warc")
+    check_library("--warc")
     given = [argument] if (base / argument).exists() else argument.split()
     found = [str(file) for path in given for file in _files(base / path)]
     if not found:
-        raise ArgumentError("-a warc names no file: write -a warc=captures.warc.gz, or a folder")
+        raise ArgumentError("--warc names no file: write --warc captures.warc.gz, or a folder")
     return found
 
 
@@ -101,11 +101,11 @@ def _files(path: Path) -> list[Path]:
     if path.is_file():
         if not BEGINS.match(_begin(path)):
             raise ArgumentError(
-                f"-a warc: {path} is no WARC or ARC file; write the path of one, or a folder of them"
+                f"--warc: {path} is no WARC or ARC file; write the path of one, or a folder of them"
             )
         return [path]
     if not path.is_dir():
-        raise ArgumentError(f"-a warc: there is no {path}; write the path of a WARC file, or a folder")
+        raise ArgumentError(f"--warc: there is no {path}; write the path of a WARC file, or a folder")
     return sorted(file for file in path.rglob("*") if READ.search(file.name) and file.is_file())
 
 
@@ -116,7 +116,7 @@ def _begin(path: Path) -> bytes:
             begin = file.read(LOOKED_AT)
     except OSError as error:
         raise ArgumentError(
-            f"-a warc: {path} cannot be read ({error.strerror}); write the path of a WARC file, or a folder"
+            f"--warc: {path} cannot be read ({error.strerror}); write the path of a WARC file, or a folder"
         ) from error
     try:
         return zlib.decompressobj(GZIP_ONLY).decompress(begin, LOOKED_AT) or begin

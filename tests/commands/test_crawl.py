@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 from scrapy.settings import Settings
 
-from fhcrawl.commands.crawl import PAGE, check_mistyped, check_names, check_settings
+from fhcrawl.commands.crawl import check_mistyped, check_names, check_settings
 from fhcrawl.exceptions import ArgumentError
 from tests.feeds import E, atom
 from tests.projects import FROZEN, GARBAGE
@@ -26,12 +25,6 @@ def test_garbage_is_collected_but_not_looked_for_in_what_was_imported(
     run = project.crawl(server.url("/index"))
     assert run.all_stats[GARBAGE]
     assert run.all_stats[FROZEN] > MANY_OBJECTS
-
-
-def test_a_shell_takes_the_examples_of_the_help() -> None:
-    examples = PAGE.partition("Examples:\n")[2].partition("\n\n")[0]
-    assert examples.count("scrapy crawl history") == 4
-    subprocess.run(["/bin/sh", "-n"], input=examples, text=True, check=True)
 
 
 @pytest.mark.parametrize(

@@ -61,14 +61,18 @@ def commands(page: str) -> Iterator[list[str]]:
     for line in (*lines, *run, *INDENTED.findall(markdown)):
         lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
         lexer.whitespace_split = True
-        words: list[str] = []
-        for word in (*lexer, ";"):
-            if set(word) <= set("|&;<>"):
-                if (name := next((w for w in words if "=" not in w), "")) and Path(name).name == "fhcrawl":
-                    yield words[words.index(name) + 1 :]
-                words = []
-            else:
-                words.append(word)
+        words = _without_redirections(list(lexer))
+        while words:
+            end = next((i for i, word in enumerate(words) if set(word) <= set("|&;")), len(words))
+            command, words = words[:end], words[end + 1 :]
+            name = next((word for word in command if "=" not in word), "")
+            if Path(name).name == "fhcrawl":
+                yield command[command.index(name) + 1 :]
+
+
+def _without_redirections(words: list[str]) -> list[str]:
+    into = {i for i, word in enumerate(words) if set(word) <= set("<>")}
+    return [word for i, word in enumerate(words) if i not in into and i - 1 not in into]
 
 
 def _joined(lines: str) -> str:

@@ -168,7 +168,17 @@ class TestDecide:
         assert must_follow(result, {"1": Winner(version("a").order._replace(walk=2, step=-2), "a")})
         earlier = {"1": Winner(version("a").order._replace(walk=1), "a")}
         assert not must_follow(result, earlier)
-        assert not must_follow(DocumentResult(fetch), earlier)
+
+    def test_page_of_what_was_on_older_pages_leads_on(self) -> None:
+        fetch = Fetch("f", "k", "k", "k", Role.PAGE, ChainPosition(2, -3), OLD)
+        result = DocumentResult(fetch, versions=[version("a")])
+        for step, leads_on in (-4, True), (-3, False), (-2, False):
+            earlier = {"1": Winner(version("a").order._replace(walk=1, step=step), "a")}
+            assert must_follow(result, earlier) is leads_on
+
+    def test_page_without_entries_leads_on(self) -> None:
+        fetch = Fetch("f", "k", "k", "k", Role.PAGE, ChainPosition(2, -3), OLD)
+        assert must_follow(DocumentResult(fetch), {})
 
 
 class TestLinks:

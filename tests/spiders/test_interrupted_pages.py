@@ -154,6 +154,27 @@ def test_walk_of_pages_that_nothing_interrupts_ends_where_nothing_is_new(databas
     assert asked == [5, 1, 2, 1]
 
 
+def test_page_without_entries_hides_no_news_behind_it(database: Database) -> None:
+    for newest, last in (["2", "1"], ["b", "a"]), (["5", "4"], ["3", "2"]):
+        documents: dict[str, str | int] = {
+            INDEX: atom([E(name) for name in newest], links={"next": url(1)}),
+            url(1): atom([], links={"next": url(2)}),
+            url(2): atom([E(name) for name in last]),
+        }
+        Engine(database.url, documents).crawl(INDEX)
+    assert stored(database)[0] == {"1", "2", "3", "4", "5", "a", "b"}
+
+
+def test_entries_that_move_to_the_front_unchanged_hide_no_news_behind_them(database: Database) -> None:
+    for ids in ["a", "b", "c", "d"], ["d", "c", "new", "a", "b"]:
+        documents: dict[str, str | int] = {
+            INDEX: atom([E(name) for name in ids[:SIZE]], links={"next": url(1)}),
+            url(1): atom([E(name) for name in ids[SIZE:]]),
+        }
+        Engine(database.url, documents).crawl(INDEX)
+    assert stored(database)[0] == {"a", "b", "c", "d", "new"}
+
+
 def test_page_behind_an_archive_that_is_skipped_stays_a_page(database: Database) -> None:
     archive, page = f"{INDEX}/archive", f"{INDEX}/page"
     reasons = []

@@ -28,7 +28,7 @@ ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
 AUTHOR = f"{ATOM}author"
 PLAIN = ("text", "html")
-# Marks elements that `scrapy export` adds only because RFC 4287 requires them; its value names the source of
+# Marks elements that `fhcrawl export` adds only because RFC 4287 requires them; its value names the source of
 # the content.
 PLACEHOLDER = "{urn:x-fhcrawl:export}stands-in"
 

@@ -1,0 +1,191 @@
+"""The command `fhcrawl`: runs the commands of fhcrawl in any folder, without Scrapy's own."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import shtab
+from scrapy.cmdline import ScrapyArgumentParser
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.exceptions import UsageError
+from scrapy.settings import SETTINGS_PRIORITIES, Settings
+from scrapy.utils.project import get_project_settings, inside_project
+
+from fhcrawl import __version__
+from fhcrawl.exceptions import ArgumentError
+from fhcrawl.utils.datadir import data_dir, user_data_dir
+from fhcrawl.utils.text import PrintableFormatter, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fhcrawl.core.command import Command
+
+# In the order of the help.
+COMMANDS = (
+    "crawl",
+    "feeds",
+    "export",
+    "report",
+    "history",
+    "subscribe",
+    "unsubscribe",
+    "copystore",
+    "demo",
+)
+COMMANDS_MODULE = "fhcrawl.commands"
+DESCRIPTION = "Crawl the whole history of web feeds, and know whether it is whole."
+# Commands that say where the store is.
+WRITING = {"crawl", "subscribe"}
+EPILOG = """\
+The store is in {place}.
+
+Begin with:
+  fhcrawl demo
+  fhcrawl crawl https://example.org/index.atom -o entries.jsonl
+
+'fhcrawl COMMAND --help' has the options of a command, and examples."""
+FILES = {"--feeds", "--warc", "--output", "--overwrite-output", "--logfile"}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command, and exit with its exit code; 2 if an argument or a setting cannot be used.
+
+    :param arguments: the command line without the program; None: this process's
+    """
+    settings = read_settings()
+    commands = load_commands(settings)
+    parser = build_parser(commands)
+    parser.epilog = EPILOG.format(place=_place(settings))
+    opts, unknown = parser.parse_known_args(arguments)
+    if opts.command is None:
+        if unknown:
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        parser.print_help()
+        return
+    opts.operands += unknown
+    command = commands[opts.command]
+    settings.setdict(command.default_settings, priority="command")
+    try:
+        if opts.command in WRITING and sys.stderr.isatty():
+            print(f"The store is in {_place(settings)}", file=sys.stderr)
+        _run(command, opts, settings)
+    except UsageError as error:
+        opts.parser.error(str(error))
+    sys.exit(command.exitcode)
+
+
+def read_settings() -> Settings:
+    """Return the settings of the project of fhcrawl's that the working directory is in.
+
+    In other folders, they are fhcrawl's own, and the data is in the user's data directory.
+    """
+    if inside_project():
+        settings = get_project_settings()
+        if settings["COMMANDS_MODULE"] == COMMANDS_MODULE:
+            return settings
+    settings = Settings()
+    settings.setmodule("fhcrawl.settings", priority="project")
+    if not settings["FHCRAWL_DATA_DIR"]:
+        settings.set("FHCRAWL_DATA_DIR", str(user_data_dir()), priority="project")
+    return settings
+
+
+def _place(settings: Settings) -> str:
+    """Return where the store is, for display."""
+    if settings["FHCRAWL_STORE_URL"]:
+        return "the database of FHCRAWL_STORE_URL"
+    try:
+        return printable(str(data_dir(settings)))
+    except ArgumentError:
+        return "FHCRAWL_DATA_DIR"
+
+
+def load_commands(settings: Settings) -> dict[str, Command]:
+    """Return the commands by name."""
+    commands = {}
+    for name in COMMANDS:
+        command: Command = import_module(f"{COMMANDS_MODULE}.{name}").Command()
+        command.settings = settings
+        commands[name] = command
+    return commands
+
+
+def build_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
+    """Return the parser of the command line, with a parser for each command."""
+    parser = argparse.ArgumentParser(
+        "fhcrawl",
+        usage="fhcrawl COMMAND …",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"fhcrawl {__version__}")
+    shtab.add_argument_to(parser, "--print-completion", help="print a completion script for a shell")
+    choices = parser.add_subparsers(
+        title="commands", dest="command", metavar="COMMAND", parser_class=ScrapyArgumentParser
+    )
+    for name, command in commands.items():
+        _add_parser(choices, name, command)
+    return parser
+
+
+def _add_parser(
+    choices: argparse._SubParsersAction[ScrapyArgumentParser], name: str, command: Command
+) -> None:
+    parser = choices.add_parser(
+        name,
+        prog=f"fhcrawl {name}",
+        usage=f"fhcrawl {name} {command.usage}",
+        help=command.summary,
+        description=command.long_desc(),
+        conflict_handler="resolve",
+    )
+    command.add_options(parser)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    metavar, words = command.operand or ("", argparse.SUPPRESS)
+    parser.add_argument("operands", metavar=metavar, nargs="*", help=words)
+    if command.requires_crawler_process:
+        parser.add_argument("-v", "--verbose", action="store_true", help="show the log, as -L INFO")
+    for action in parser._actions:
+        if FILES.intersection(action.option_strings):
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+    parser.set_defaults(parser=parser)
+
+
+def _run(command: Command, opts: argparse.Namespace, settings: Settings) -> None:
+    """:raises UsageError: if an argument or a setting cannot be used"""
+    if getattr(opts, "verbose", False) and not opts.loglevel:
+        opts.loglevel = "INFO"
+    operands = ["history", *opts.operands] if opts.command == "crawl" else opts.operands
+    command.process_options(operands, opts)
+    if command.requires_crawler_process:
+        if settings.getpriority("LOG_LEVEL") != SETTINGS_PRIORITIES["cmdline"]:
+            be_quiet(settings)
+        command.crawler_process = AsyncCrawlerProcess(settings)
+    command.run(operands, opts)
+
+
+def be_quiet(settings: Settings) -> None:
+    """Print only errors and a summary; the log goes to LOG_FILE, if it is set."""
+    settings.set("LOG_ENABLED", False, priority="cmdline")
+    if settings.getpriority("FHCRAWL_SUMMARY_ENABLED") != SETTINGS_PRIORITIES["cmdline"]:
+        settings.set("FHCRAWL_SUMMARY_ENABLED", True, priority="cmdline")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(PrintableFormatter(logging.Formatter("fhcrawl: %(message)s")))
+    handler.addFilter(_is_for_users)
+    logging.root.addHandler(handler)
+
+
+def _is_for_users(record: logging.LogRecord) -> bool:
+    """Return whether a record is an error, or Scrapy's answer to Ctrl-C."""
+    return record.levelno >= logging.ERROR or (
+        record.name == "scrapy.crawler" and str(record.msg).startswith("Received")
+    )
+
+
+if __name__ == "__main__":
+    main()

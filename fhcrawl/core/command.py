@@ -1,0 +1,70 @@
+"""The base class of fhcrawl's commands, for `fhcrawl` and for `scrapy`."""
+
+from __future__ import annotations
+
+import textwrap
+from argparse import RawDescriptionHelpFormatter
+from typing import TYPE_CHECKING, ClassVar
+
+from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
+from scrapy.exceptions import UsageError
+
+from fhcrawl.utils.text import printable
+
+if TYPE_CHECKING:
+    import argparse
+
+WIDTH = 79
+
+
+class PageFormatter(RawDescriptionHelpFormatter, ScrapyHelpFormatter):
+    """Scrapy's formatter; it keeps the line breaks of descriptions, so that examples can be copied."""
+
+
+class Command(ScrapyCommand):
+    """A command that is described by attributes, and needs no crawl.
+
+    `usage` is what follows its name, `summary` its line in the list of commands, `description` a paragraph
+    of its help, and `examples` are command lines. `operand` is the name and the help of its positional
+    arguments; None if it has none.
+    """
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, object]] = {"LOG_ENABLED": False}
+
+    usage: ClassVar[str]
+    summary: ClassVar[str]
+    description: ClassVar[str]
+    examples: ClassVar[tuple[str, ...]]
+    operand: ClassVar[tuple[str, str] | None] = None
+
+    def syntax(self) -> str:
+        """Return what follows the command's name in its usage."""
+        return self.usage
+
+    def short_desc(self) -> str:
+        """Return the line in the list of commands."""
+        return self.summary
+
+    def long_desc(self) -> str:
+        """Return the text of the help: the description, wrapped, and the examples."""
+        paragraph = textwrap.fill(self.description, WIDTH, break_long_words=False, break_on_hyphens=False)
+        return "\n".join([paragraph, "", "Examples:", *(f"  {example}" for example in self.examples)])
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add Scrapy's options, and keep the line breaks of the help."""
+        super().add_options(parser)
+        parser.formatter_class = PageFormatter
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Process Scrapy's options.
+
+        :raises UsageError: if there is an option that does not exist, which Scrapy passes as an argument,
+            or an argument where none is allowed
+        """
+        unknown = [arg for arg in args if self.operand is None or arg.startswith("-")]
+        if unknown:
+            words = ", ".join(map(printable, unknown))
+            raise UsageError(f"{words}: there is no such {'option' if unknown[0][0] == '-' else 'argument'}")
+        super().process_options(args, opts)

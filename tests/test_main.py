@@ -1,0 +1,191 @@
+"""The command `fhcrawl`, in any folder."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fhcrawl.__main__ import COMMANDS, build_parser, load_commands, read_settings
+from fhcrawl.store import Store
+from tests.extensions.test_progress import Terminal
+from tests.feeds import E, atom
+from tests.projects import ROOT, USER_AGENT, read_export
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+    from tests.server import FeedServer
+
+STARTS = "starts the command, in a folder that is no project's"
+
+
+@pytest.fixture
+def parser() -> argparse.ArgumentParser:
+    return build_parser(load_commands(read_settings()))
+
+
+def examples() -> list[str]:
+    return [line for command in load_commands(read_settings()).values() for line in command.examples]
+
+
+@pytest.mark.parametrize("example", examples())
+def test_examples_of_the_help_are_command_lines(example: str, parser: argparse.ArgumentParser) -> None:
+    subprocess.run(["/bin/sh", "-n"], input=example, text=True, check=True)
+    words = shlex.split(example.replace("\\\n", ""))
+    words = words[words.index("fhcrawl") + 1 :]
+    ends = [words.index(word) for word in ("|", ">") if word in words]
+    parsed = parser.parse_args(words[: min(ends, default=None)])  # exits if it cannot
+    assert parsed.command in COMMANDS
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_the_commands(
+    shell: str, parser: argparse.ArgumentParser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--print-completion", shell])
+    script = capsys.readouterr().out
+    assert all(name in script for name in [*COMMANDS, "reset"])
+
+
+class Anywhere:
+    """A folder that is no project's, and the data directory of a user who runs `fhcrawl` there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "anywhere"
+        self.folder.mkdir()
+        self.data = folder / "data" / "fhcrawl"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        unset = ("FHCRAWL_DATA_DIR", "FHCRAWL_STORE_URL", "SCRAPY_PROJECT", "SCRAPY_SETTINGS_MODULE")
+        rest = {name: value for name, value in os.environ.items() if name not in unset}
+        return {**rest, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(self.data.parent)}
+
+    def command(self, *args: str) -> list[str]:
+        agent = ("-s", f"USER_AGENT={USER_AGENT}") if args[:1] == ("crawl",) else ()
+        return [sys.executable, "-m", "fhcrawl", *args, *agent]
+
+    def run(self, *args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*args),
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+
+@pytest.fixture
+def anywhere(tmp_path: Path) -> Anywhere:
+    return Anywhere(tmp_path)
+
+
+@pytest.mark.full_lane(STARTS)
+def test_a_feed_is_crawled_quietly_again_and_again(anywhere: Anywhere, server: FeedServer) -> None:
+    server.serve("/feed", atom([E("2"), E("1")], prev="/a1", title="A feed"))
+    server.serve("/a1", atom([E("0")]))
+    first = anywhere.run("crawl", server.url("/feed"), "-o", "out.csv")
+    assert (first.returncode, first.stdout) == (0, "")
+    assert "A feed" in first.stderr
+    assert "complete" in first.stderr
+    assert len(first.stderr.splitlines()) <= 12
+    assert {row["id"] for row in read_export(anywhere.folder / "out.csv")} == {"0", "1", "2"}
+    # Nothing is new, and nothing is missing.
+    again = anywhere.run("crawl", server.url("/feed"), "-o", "out.csv")
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+    assert "A feed" in anywhere.run("feeds").stdout
+    assert [path.name for path in anywhere.folder.iterdir()] == ["out.csv"]
+    # The log, as Scrapy has it.
+    verbose = anywhere.run("crawl", server.url("/feed"), "-v")
+    assert "[scrapy.core.engine] INFO: Spider opened" in verbose.stderr
+    assert "The feeds of this run" in verbose.stderr
+
+
+@pytest.mark.full_lane(STARTS)
+def test_what_is_missing_is_printed_each_time(anywhere: Anywhere, server: FeedServer) -> None:
+    server.serve("/feed", atom([E("1")], prev="/gone"))
+    done = anywhere.run("crawl", server.url("/feed"), "-o", "out.jsonl", "--logfile", "log.txt")
+    assert f"{server.url('/gone')} is not there (404)" in done.stderr
+    assert "INFO" not in done.stderr
+    assert "[scrapy.core.engine] INFO: Spider opened" in (anywhere.folder / "log.txt").read_text()
+    again = anywhere.run("crawl", server.url("/feed"))
+    assert f"{server.url('/gone')} is not there (404)" in again.stderr
+
+
+@pytest.mark.full_lane(STARTS)
+def test_nothing_is_printed_when_nothing_is_due(anywhere: Anywhere, server: FeedServer) -> None:
+    server.serve("/feed", atom([E("1")]))
+    assert anywhere.run("subscribe", server.url("/feed")).returncode == 0
+    assert anywhere.run("crawl", "--due").stderr
+    done = anywhere.run("crawl", "--due")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.full_lane(STARTS)
+def test_options_are_the_spiders_arguments(anywhere: Anywhere, server: FeedServer) -> None:
+    server.serve("/one", atom([E("1")]))
+    server.serve("/two", atom([E("2")]))
+    (anywhere.folder / "list.txt").write_text(server.url("/two"))
+    done = anywhere.run("crawl", server.url("/one"), "--feeds", "list.txt", "--reset", "-o", "out.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert {item["id"] for item in read_export(anywhere.folder / "out.jsonl")} == {"1", "2"}
+
+
+@pytest.mark.full_lane(STARTS)
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("crawl", "--jsn"), "fhcrawl crawl: error: --jsn: there is no such option"),
+        (("export", "--jsn"), "fhcrawl export: error: --jsn: there is no such option"),
+        (("crawl",), "fhcrawl crawl: error: No feed to crawl"),
+        (("craw",), "fhcrawl: error: argument COMMAND: invalid choice: 'craw'"),
+        (("crawl", "example.org"), "fhcrawl crawl: error: feed: example.org is not the URL of a feed"),
+        (("crawl", "https://example.org/", "-s", "FHCRAWL_MAX_PAGE=1"), "write FHCRAWL_MAX_PAGES"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence(anywhere: Anywhere, args: tuple[str, ...], said: str) -> None:
+    done = anywhere.run(*args)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.full_lane(STARTS)
+def test_a_project_of_fhcrawls_has_its_own_data_and_others_are_left_alone(
+    anywhere: Anywhere, server: FeedServer
+) -> None:
+    server.serve("/feed", atom([E("1")]))
+    (anywhere.folder / "scrapy.cfg").write_text("[settings]\ndefault = fhcrawl.settings\n")
+    assert anywhere.run("crawl", server.url("/feed")).returncode == 0
+    here = anywhere.folder / ".scrapy" / "fhcrawl.sqlite"
+    assert [feed.feed for feed in Store.open(f"sqlite:///{here}").feeds.read()] == [server.url("/feed")]
+    assert not anywhere.data.exists()
+    here.unlink()
+    (anywhere.folder / "scrapy.cfg").write_text("[settings]\ndefault = other.settings\n")
+    (anywhere.folder / "other").mkdir()
+    (anywhere.folder / "other" / "settings.py").write_text("BOT_NAME = 'other'\n")
+    assert anywhere.run("crawl", server.url("/feed")).returncode == 0
+    assert (anywhere.data / "fhcrawl.sqlite").exists()
+    assert not here.exists()
+
+
+@pytest.mark.full_lane(STARTS)
+def test_a_terminal_shows_where_the_store_is_and_how_a_crawl_went(
+    anywhere: Anywhere, server: FeedServer
+) -> None:
+    server.serve("/feed", atom([E("1")], links={"self": "/feed"}, title="A feed"))
+    environment = {**anywhere.environment, "TERM": "xterm", "COLUMNS": "", "LINES": ""}
+    shown = Terminal(anywhere.command("crawl", server.url("/feed")), 80, cwd=anywhere.folder, env=environment)
+    lines = "\n".join(shown.wait())
+    assert "The store is in" in lines
+    assert "A feed" in lines
+    assert "INFO" not in lines
