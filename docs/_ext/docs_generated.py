@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parent.parent
 GENERATED = re.compile(r"^% generated: (\w+)(.*)$", re.MULTILINE)
 REASONS = re.compile(r"^```\{reasons\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-RETRY = {
-    Retry.SOON: "The feed is due again at once.",
-    Retry.LATER: "Every run tries it again.",
-    Retry.NEVER: "",
-}
 # The options of Scrapy's that all commands have are described once.
 GLOBAL = "Global Options"
 
@@ -183,8 +178,8 @@ def reasons(meanings: str) -> str:
 
 def _kind(name: str, meaning: str) -> str:
     kind = ReasonKind(name)
-    after = " ".join([f"What to do: {kind.advice}.", RETRY[kind.retry]]).strip()
-    return f"(reason-{name})=\n`{name}`\n: {meaning}\n\n  {_escaped(after)}"
+    due = " The feed is due again at once." if kind.retry is Retry.SOON else ""
+    return f"(reason-{name})=\n`{name}`\n: {meaning}\n\n  What to do: {_escaped(kind.advice)}.{due}"
 
 
 GENERATORS: dict[str, Callable[..., str]] = {

@@ -51,5 +51,6 @@ def _run(example: Example, home: Path, server: FeedServer) -> str:
     """Run an example; return it with its output, if the page shows one."""
     done = shell.run(example.command, home, server)
     assert done.returncode == 0, (example.command, done.stdout)
+    assert example.output is None or done.stdout, example.command
     shown = "" if example.output is None else shell.as_printed(done.stdout, home, server) + "\n"
     return f"{PROMPT}{example.command}\n{shown}"
