@@ -139,9 +139,9 @@ With a feed of your own:
 
 
 def program() -> str:
-    """Return the shell command that calls this program: its name, or its path if it is not on PATH."""
-    called, found = Path(sys.argv[0]), shutil.which("fhcrawl")
-    if called.name != "fhcrawl" or (found and called.samefile(found)):
+    """Return the shell command `fhcrawl`: its name, or, if that is not on PATH, its path beside this program."""
+    here, found = Path(sys.argv[0]).with_name("fhcrawl"), shutil.which("fhcrawl")
+    if not here.exists() or (found and here.samefile(found)):
         return "fhcrawl"
-    below = called.is_relative_to(Path.cwd())
-    return shlex.quote(str(called.relative_to(Path.cwd()) if below else called))
+    below = here.is_relative_to(Path.cwd())
+    return shlex.quote(str(here.relative_to(Path.cwd()) if below else here))

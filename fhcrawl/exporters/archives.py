@@ -11,12 +11,13 @@ import contextlib
 import hashlib
 import json
 import sqlite3
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
 from fhcrawl.documents.formats.atom import PLACEHOLDER
+from fhcrawl.documents.snapshot import NAMESPACE
 from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, XML_BASE
@@ -233,7 +234,7 @@ class ArchiveSet:
         :raises WriteAnewError: if an older version in an archive would take precedence over the newest one
         """
         waiting: list[Event] = []
-        for event in self._events(versions):
+        for event in chain(self._events(versions), self._replaced()):
             waiting.append(event)
             if len(waiting) > self._target.size:
                 self._write_archive(waiting[: self._target.size])
@@ -245,15 +246,28 @@ class ArchiveSet:
 
     def _events(self, versions: Iterable[StoredVersion]) -> Iterator[Event]:
         for version in versions:
-            known = self._find(entries.cleaned(version.fields["id"]))
+            known = self._take(entries.cleaned(version.fields["id"]))
             is_live = not version.is_deleted and self._chosen(version.fields)
             event = self._entry(version, known) if is_live else self._deletion(version, known)
             if event is not None:
                 yield event
 
-    def _find(self, entry_id: str) -> Known | None:
+    def _take(self, entry_id: str) -> Known | None:
+        """Remove an entry from the index, and return its state."""
         row = self._index.execute("SELECT mark, time FROM known WHERE id = ?", (entry_id,)).fetchone()
-        return None if row is None else Known(*row)
+        if row is None:
+            return None
+        self._index.execute("DELETE FROM known WHERE id = ?", (entry_id,))
+        return Known(*row)
+
+    # The store forgets the entities of a snapshot when two later ones have replaced it. Other entries that it
+    # does not know stay in the archives.
+    def _replaced(self) -> Iterator[Event]:
+        """Yield tombstones for entities of earlier snapshots that are left in the index."""
+        statement = "SELECT * FROM known WHERE mark != x'' AND substr(id, 1, ?) = ?"
+        left = self._index.execute(statement, (len(NAMESPACE), NAMESPACE)).fetchall()
+        for entry_id, mark, time in left:
+            yield self._tombstone(entry_id, "", Known(mark, time))
 
     def _entry(self, version: StoredVersion, known: Known | None) -> Event | None:
         element = entries.element(version.fields, version.original, self._target.form.entry)
@@ -270,9 +284,12 @@ class ArchiveSet:
         """Return a tombstone if one was asked for or if an archive contains the entry; else None."""
         if (known is None and not (self._tombstones and version.is_deleted)) or (known and not known.mark):
             return None
-        time = max(version.time, self._latest, known.time if known else "")
+        return self._tombstone(version.fields["id"], version.time, known)
+
+    def _tombstone(self, entry_id: str, version_time: str, known: Known | None) -> Event:
+        time = max(version_time, self._latest, known.time if known else "")
         when = f"{time}Z" if time else self._target.since
-        return Event(documents.tombstone(version.fields["id"], when), version.time)
+        return Event(documents.tombstone(entry_id, when), version_time)
 
     def _write_archive(self, events: list[Event]) -> None:
         number = self._number + 1

@@ -234,10 +234,18 @@ def this_process() -> str:
 
 
 def _machine() -> str:
-    """Return an id of the space in which process numbers are unique: one boot and one PID namespace."""
+    """Return an id of the space in which process numbers and start times are comparable.
+
+    That is one boot, one PID namespace, and one time namespace: it shifts the start times of processes.
+    """
     try:
         boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot}/{(PROC / 'self/ns/pid').readlink()}"
+        spaces = [PROC / "self/ns/pid"]
+        if (shifted := PROC / "self/ns/time").is_symlink():  # Linux has it since 5.6
+            spaces.append(shifted)
+        # Without a /proc of its own, a PID namespace shows the processes of another one.
+        is_own = str((PROC / "self").readlink()) == str(os.getpid())
+        return "/".join((boot, *(str(space.readlink()) for space in spaces))) if is_own else NO_MACHINE
     except OSError:
         return NO_MACHINE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, exists, select
 
 from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Role
@@ -13,7 +13,7 @@ from fhcrawl.logical_feed.results import State
 from fhcrawl.store import lists
 from fhcrawl.store.leases import IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.rows import UNREAD, Subscription
-from fhcrawl.store.schema import documents, feeds
+from fhcrawl.store.schema import documents, entries, feeds
 from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import MOVED, is_of, is_one_of
 from fhcrawl.store.subscriptions import NO_RUN
@@ -51,11 +51,35 @@ IN_DOUBT = (
     .join(feeds, feeds.c.id == documents.c.feed_id)
     .where(documents.c.feed_id.in_(bindparam("numbers", expanding=True)), MOVED | COUNTS_OTHERWISE)
 )
+# What a clock that was ahead has read may have replaced versions of any document, by times that are in the
+# future by a correct clock.
+HAVE_REPLACED = (
+    select(documents.c.feed_id)
+    .distinct()
+    .where(
+        documents.c.feed_id.in_(bindparam("in_doubt", expanding=True)),
+        documents.c.state == State.PROCESSED.value,
+        documents.c.fetched > bindparam("latest"),
+        exists().where(
+            entries.c.feed_id == documents.c.feed_id,
+            (entries.c.order_time > bindparam("latest"))
+            | (entries.c.order_document_time > bindparam("latest")),
+        ),
+    )
+)
+MAY_BE_REPLACED = (
+    documents.c.feed_id.in_(bindparam("replaced", expanding=True))
+    & (documents.c.state == State.PROCESSED.value)
+    & (documents.c.role != Role.INDEX.value)
+)
 # A redirect may have been temporary; reading the subscription document alone does not show that.
 HAS_MOVED = documents.c.moved_to.is_not(None) & (documents.c.moved_walk == LAST_WALK)
 ASK_AGAIN = (
     documents.update()
-    .where(documents.c.feed_id.in_(bindparam("in_doubt", expanding=True)), HAS_MOVED | COUNTS_OTHERWISE)
+    .where(
+        documents.c.feed_id.in_(bindparam("in_doubt", expanding=True)),
+        HAS_MOVED | COUNTS_OTHERWISE | MAY_BE_REPLACED,
+    )
     .values(UNREAD | {"since": bindparam("b_since"), "uncounted": None})
 )
 
@@ -112,8 +136,9 @@ def _begin(connection: Connection, rows: list[Row[Any]], run: int, since: str) -
     latest = latest_time(since)
     in_doubt = _in_doubt(connection, rows, latest)
     if in_doubt:
-        parameters = {"in_doubt": list(in_doubt), "b_since": since, "latest": latest}
-        connection.execute(ASK_AGAIN, parameters)
+        parameters = {"in_doubt": list(in_doubt), "latest": latest}
+        replaced = list(connection.scalars(HAVE_REPLACED, parameters))
+        connection.execute(ASK_AGAIN, {**parameters, "replaced": replaced, "b_since": since})
     return dict(_subscriptions(connection, rows, run, in_doubt))
 
 

@@ -111,7 +111,7 @@ def test_feeds_on_a_terminal_keep_their_urls_whole(width: int, title_line: int) 
 def test_feeds_of_an_empty_store(project: Project) -> None:
     said = project.scrapy("feeds").stdout
     _scheme, _colon, place = opening.shown(make_url(project.database.url)).partition(":")
-    assert f"{place}: scrapy crawl history" in said
+    assert f"{place}: fhcrawl crawl" in said
     assert project.feeds() == []
 
 
@@ -174,21 +174,21 @@ def test_export_replaces_the_file(project: Project) -> None:
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (("export",), "write scrapy export -o history.jsonl"),
+        (("export",), "write fhcrawl export -o history.jsonl"),
         (("export", "-o", "history.docx"), "no format 'docx'"),
-        (("export", "-o", "x.jsonl", "--feed", "http://example.org/"), "`scrapy feeds` lists what is"),
+        (("export", "-o", "x.jsonl", "--feed", "http://example.org/"), "`fhcrawl feeds` lists what is"),
         (("export", "-o", "/proc/none/x.jsonl"), "cannot be written"),
         (("export", "-o", "x.jsonl", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened"),
         (("crawl", "histroy"), "There is no spider histroy: write one of history"),
-        (("copystore",), "write scrapy copystore postgresql:///fhcrawl"),
+        (("copystore",), "write fhcrawl copystore postgresql:///fhcrawl"),
         (("copystore", "mysql://x/y"), "names a database that fhcrawl does not know, mysql"),
-        (("feeds", "all"), "takes no arguments"),
+        (("feeds", "all"), "all: there is no such argument"),
         (("feeds", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened: sqlite:////no/x (unable"),
-        (("history",), "write scrapy history FEED ID"),
-        (("history", "http://example.org/", "1"), "`scrapy feeds` lists what is"),
-        (("demo", "now"), "takes no arguments"),
+        (("history",), "write fhcrawl history FEED ID"),
+        (("history", "http://example.org/", "1"), "`fhcrawl feeds` lists what is"),
+        (("demo", "now"), "now: there is no such argument"),
         (("demo", "-s", "FHCRAWL_WARC=x.txt"), "write a path that ends in .warc.gz"),
-        (("report",), "write scrapy report -o report.html"),
+        (("report",), "write fhcrawl report -o report.html"),
         (("report", "-o", "/proc/none/x.html"), "cannot be written"),
         (("report", "-o", "x.html", "-s", "FHCRAWL_STORE_URL=sqlite:////no/x"), "cannot be opened"),
     ],
@@ -237,12 +237,6 @@ def test_output_that_nobody_reads_ends_the_command_without_a_word(
     assert (done.returncode, done.stderr) == (-signal.SIGPIPE, b"")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_an_example(project: Project, command: str) -> None:
-    shown = " ".join(project.scrapy(command, "--help").stdout.split())
-    assert f"scrapy {command}" in shown.partition("Options")[0].partition("Usage")[2][30:]
-
-
 @pytest.mark.quick_lane
 def test_demo_crawls_a_feed_and_then_only_what_is_new(project: Project) -> None:
     first = project.scrapy("demo")
@@ -251,7 +245,7 @@ def test_demo_crawls_a_feed_and_then_only_what_is_new(project: Project) -> None:
     assert "Versions   432 new, 0 updated, 39 duplicate, 56 stale\n" in first.stdout
     assert "Verdict    complete\n" in first.stdout
     assert str(project.folder / "fhcrawl-demo" / "store.sqlite") in first.stdout
-    assert "scrapy crawl history -a feed=" in first.stdout
+    assert "fhcrawl crawl https" in first.stdout
     assert len(read_export(project.folder / "fhcrawl-demo" / "run-1.jsonl")) == 432
     second = project.scrapy("demo")
     assert "Documents  2 fetched" in second.stdout
@@ -264,13 +258,18 @@ def test_demo_crawls_a_feed_and_then_only_what_is_new(project: Project) -> None:
 
 @pytest.mark.parametrize(
     ("called", "shown"),
-    [("bin/scrapy", "bin/scrapy"), ("{}/bin/scrapy", "bin/scrapy"), ("scrapy", "scrapy")],
+    [
+        ("bin/scrapy", "bin/fhcrawl"),
+        ("{}/bin/fhcrawl", "bin/fhcrawl"),
+        ("scrapy", "fhcrawl"),
+    ],
     ids=["path", "absolute path", "name"],
 )
 def test_demo_shows_commands_as_it_was_called(project: Project, called: str, shown: str) -> None:
     programs = project.folder / "bin"
     programs.mkdir()
-    (programs / "scrapy").symlink_to(Path(sysconfig.get_path("scripts")) / "scrapy")
+    for name in ("scrapy", "fhcrawl"):
+        (programs / name).symlink_to(Path(sysconfig.get_path("scripts")) / name)
     path = f"{programs}:/bin" if called == "scrapy" else "/bin"
     done = subprocess.run(
         ["/bin/sh", "-c", f"{called.format(project.folder)} demo"],
@@ -282,4 +281,6 @@ def test_demo_shows_commands_as_it_was_called(project: Project, called: str, sho
         check=False,
     )
     lines = [line.partition(" -")[0] for line in done.stdout.splitlines() if line.startswith("    ")]
-    assert [f"    {shown} {command}" for command in ("feeds", "export", "crawl history")] == lines[-3:]
+    assert [
+        f"    {shown} {command}" for command in ("feeds", "export", "crawl https://example.org/index.atom")
+    ] == lines[-3:]

@@ -33,7 +33,7 @@ def test_list_that_names_a_file_is_refused_unless_it_may(project: Project) -> No
     path = project.folder / "index.atom"
     path.write_text(atom([E("1")]))
     (project.folder / "list.txt").write_text(path.as_uri())
-    sentence = f"list.txt names a file of this machine, {path.as_uri()}: write -a feed=URL"
+    sentence = f"list.txt names a file of this machine, {path.as_uri()}: write fhcrawl crawl URL"
     done = project.scrapy("subscribe", "list.txt")
     assert (done.returncode, sentence in done.stderr) == (2, True)
     run = project.crawl(args=("-a", "feeds=list.txt"))
@@ -87,7 +87,7 @@ def test_unsubscribed_feed_stays_in_the_store(server: FeedServer, project: Proje
     assert [feed["feed"] for feed in project.feeds()] == [server.url("/a")]
     run = project.crawl()
     assert run.exit_code == 2
-    assert "scrapy subscribe https://example.org/index.atom" in run.log
+    assert "fhcrawl subscribe https://example.org/index.atom" in run.log
 
 
 def test_mistyped_feed_can_be_forgotten(server: FeedServer, project: Project) -> None:
@@ -106,12 +106,12 @@ def test_mistyped_feed_can_be_forgotten(server: FeedServer, project: Project) ->
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (("subscribe",), "write scrapy subscribe https://example.org/index.atom"),
+        (("subscribe",), "write fhcrawl subscribe https://example.org/index.atom"),
         (("subscribe", "missing.opml"), "missing.opml is neither a file nor the URL of a feed"),
         (("subscribe", "ftp://example.org/"), "is not the URL of a feed"),
         (("subscribe", "."), "The list of feeds cannot be read"),
-        (("unsubscribe",), "write scrapy unsubscribe https://example.org/index.atom"),
-        (("unsubscribe", "https://example.org/"), "is not subscribed; `scrapy feeds` shows what is"),
+        (("unsubscribe",), "write fhcrawl unsubscribe https://example.org/index.atom"),
+        (("unsubscribe", "https://example.org/"), "is not subscribed; `fhcrawl feeds` shows what is"),
     ],
 )
 def test_wrong_arguments_get_a_sentence(project: Project, args: tuple[str, ...], sentence: str) -> None:

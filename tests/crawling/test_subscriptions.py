@@ -201,9 +201,9 @@ class TestSnapshot:
     @pytest.mark.parametrize(
         ("feed", "snapshot", "sentence"),
         [
-            (None, B, "is for a feed: write -a feed=URL too, or -a feed="),
+            (None, B, "is for a feed: write its URL too, or "),
             (f"{A} {C}", B, "is for one feed"),
-            (A, A, "is the feed itself: write -a feed="),
+            (A, A, "is the feed itself: write "),
             (A, "snapshot", "is not the URL of a feed; write https://example"),
         ],
     )

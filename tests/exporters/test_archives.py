@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import feedparser
@@ -197,6 +198,24 @@ def test_tombstones_and_gaps_of_a_set(server: FeedServer, project: Project) -> N
     feed = etree.fromstring(written["index.atom"])
     [found] = feed.iter("{http://purl.org/atompub/tombstones/1.0}deleted-entry")
     assert (found.get("ref"), found.get("when")) == ("2", DAY.format(9))
+
+
+def test_set_forgets_the_entities_of_snapshots_that_the_store_has_forgotten(
+    server: FeedServer, project: Project
+) -> None:
+    """The store keeps no row of a snapshot's entities once the one after the next has been read."""
+    part = "--b\r\nContent-Type: text/plain\r\n\r\n{}\r\n"
+    for name in ("one", "two", "three"):
+        body = "".join(part.format(f"{name} {number}") for number in range(5)) + "--b--\r\n"
+        server.serve("/page", body, content_type="multipart/mixed; boundary=b")
+        made = {"id": name, "createdAt": DAY.format(1), "pages": ["page"]}
+        server.serve("/snapshot", json.dumps(made), content_type="application/json")
+        project.crawl(server.url("/snapshot"))
+        if name != "two":
+            export(project, server, feed="/snapshot")
+    project.crawl(server.url("/copy/index.atom"))
+    found = {entry["content"] for entry in logical(project, server.url("/copy/index.atom")).values()}
+    assert found == {f"three {number}" for number in range(5)}
 
 
 def test_entry_that_comes_from_another_document_is_the_same(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_reasons_are_whole_and_have_advice() -> None:
     told = file.getvalue()
     assert f"\n{url}0 is not there\n" in told
     assert f"{url}{MOST_REASONS} is" not in told
-    assert "\nand 5 more: 'scrapy feeds' lists them\nWhat to do: " in told
+    assert "\nand 5 more: 'fhcrawl feeds' lists them\nWhat to do: " in told
     assert " ".join(told.split()).count(f"What to do: {ReasonKind.HTTP_404.advice}") == 1
     # What is missing comes before what cannot be helped.
     assert told.index("and 5 more") < told.index(ReasonKind.PAGED.advice[:20])
@@ -202,7 +202,7 @@ def test_advice_is_said_once_behind_all_that_it_is_for() -> None:
 def test_feeds_beyond_a_bound_are_counted() -> None:
     summary = summary_of(*(feed(n) for n in range(MOST_FEEDS + 3)))
     *_table, more, footer = summary.table_lines()
-    assert more == "and 3 more feeds: 'scrapy feeds' lists them"
+    assert more == "and 3 more feeds: 'fhcrawl feeds' lists them"
     assert footer == f"{MOST_FEEDS + 3} feeds: {MOST_FEEDS + 3} complete"
 
 

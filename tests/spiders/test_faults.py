@@ -262,7 +262,7 @@ def test_text_from_a_feed_cannot_forge_log_lines(server: FeedServer, project: Pr
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        ((), "No feed to crawl: write -a feed=https://example.org/index.atom"),
+        ((), "No feed to crawl: write fhcrawl crawl https://example.org/index.atom"),
         (("-a", "feed=example.org/feed"), "write https://example.org/feed"),
         (("-a", "feed=ftp://example.org/feed"), "is not the URL of a feed"),
         (("-a", "feeds=missing.txt"), "The list of feeds cannot be read: missing.txt"),

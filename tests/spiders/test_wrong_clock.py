@@ -122,6 +122,22 @@ def test_version_that_won_by_a_clock_that_was_ahead_loses_by_the_right_one(
     assert crawl(database, served, "2026-01-02T00:00:00") == ({}, [INDEX])
 
 
+@pytest.mark.parametrize("relation", ["prev-archive", "next"])
+def test_version_that_a_clock_that_was_ahead_has_replaced_is_read_again(
+    database: Database, relation: str
+) -> None:
+    """Its document was read by the right clock, before the one that replaces it."""
+    served: dict[str, str | int] = {
+        INDEX: atom([], links={relation: PAGE}, updated=OLD),
+        PAGE: atom([E("1", "right", NEW)], updated=OLD),
+    }
+    assert crawl(database, served, "2026-01-01T00:00:00") == ({"1": "right"}, [INDEX, PAGE])
+    served[INDEX] = atom([E("1", "mistyped", "2030-01-01T00:00:00Z")], links={relation: PAGE}, updated=OLD)
+    assert crawl(database, served, "2040-01-01T00:00:00")[0] == {"1": "mistyped"}
+    assert crawl(database, served, "2026-01-02T00:00:00") == ({"1": "right"}, [INDEX, PAGE])
+    assert crawl(database, served, "2026-01-03T00:00:00") == ({}, [INDEX])
+
+
 def test_document_that_is_to_be_read_again_and_is_gone_is_missing(database: Database) -> None:
     """Nothing is claimed of what it would have said."""
     served: dict[str, str | int] = {

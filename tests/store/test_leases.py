@@ -290,6 +290,24 @@ def test_process_that_proc_hides_is_living(monkeypatch: pytest.MonkeyPatch, tmp_
     assert leases.is_gone(gone_by)
 
 
+@pytest.mark.parametrize("number", [os.getpid(), 1], ids=["own /proc", "that of another PID namespace"])
+def test_processes_are_compared_where_their_numbers_and_start_times_can_be(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: int
+) -> None:
+    boot, spaces = tmp_path / "sys/kernel/random/boot_id", tmp_path / str(number) / "ns"
+    boot.parent.mkdir(parents=True)
+    boot.write_text("boot\n")
+    spaces.mkdir(parents=True)
+    (spaces / "pid").symlink_to("pid:[1]")
+    (tmp_path / "self").symlink_to(str(number))
+    monkeypatch.setattr(leases, "PROC", tmp_path)
+    is_own = number == os.getpid()
+    assert leases._machine() == ("boot/pid:[1]" if is_own else leases.NO_MACHINE)
+    # A time namespace shifts the start times of processes.
+    (spaces / "time").symlink_to("time:[2]")
+    assert leases._machine() == ("boot/pid:[1]/time:[2]" if is_own else leases.NO_MACHINE)
+
+
 def test_delivery_of_a_living_run_is_its_own(one: Store, two: Store, tmp_path: Path) -> None:
     first = one.begin_run()
     begin_walk(one, FEED, first, NOW)
