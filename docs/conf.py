@@ -17,8 +17,8 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest", "docs_g
 exclude_patterns = ["_ext", "examples"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-# They would make one dash of the two in --feeds.
-smartquotes = False
+# `name` in docstrings.
+default_role = "code"
 
 html_theme = "furo"
 html_title = f"fhcrawl {release}"

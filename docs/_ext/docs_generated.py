@@ -103,7 +103,9 @@ def _runs(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([*_<>\[\]])", r"\\\1", text)
+    """Return a text as Markdown, with options as code."""
+    plain = re.sub(r"([*_<>\[\]])", r"\\\1", text)
+    return re.sub(r"(?<![\w`-])(--?[a-zA-Z][a-z-]*)", r"`\1`", plain)
 
 
 # -- settings -------------------------------------------------------------------------------------
