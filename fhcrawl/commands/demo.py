@@ -139,7 +139,7 @@ With a feed of your own:
 
 
 def program() -> str:
-    """Return the shell command `fhcrawl`: its name, or, if that is not on PATH, its path beside this program."""
+    """Return the shell command `fhcrawl`: its name, or its path beside this program."""
     here, found = Path(sys.argv[0]).with_name("fhcrawl"), shutil.which("fhcrawl")
     if not here.exists() or (found and here.samefile(found)):
         return "fhcrawl"

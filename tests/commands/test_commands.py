@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
-COMMANDS = ["copystore", "crawl", "demo", "export", "feeds", "history", "report", "subscribe", "unsubscribe"]
-
 
 @pytest.fixture
 def crawled(server: FeedServer, project: Project) -> FeedServer:
