@@ -14,7 +14,7 @@ author = "the authors of fhcrawl"
 version = release = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest", "docs_generated", "docs_links"]
-exclude_patterns = ["_ext", "examples"]
+exclude_patterns = ["_ext", "examples", "example_project"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 # `name` in docstrings.
