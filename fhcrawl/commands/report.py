@@ -26,9 +26,9 @@ class Command(command.Command):
     usage = "-o FILE"
     summary = "Write a page of HTML on the feeds in the store"
     description = (
-        "Write one page of HTML that needs nothing else, and can be mailed: the verdict of every "
-        "feed in the store, its entries over time, its chain of documents and what is missing. "
-        "The file is replaced when the new one is whole."
+        "Write one page of HTML that needs nothing else, and can be mailed: a table of all feeds in the "
+        "store, the worst first, and what to do; of each feed what is missing, its latest entries, its "
+        "entries over time and its documents. The file is replaced when the new one is whole."
     )
     examples = (
         "fhcrawl report -o report.html",

@@ -1,11 +1,17 @@
-"""Failures of a run, and advice on them."""
+"""Failures of a run, and advice: on them, and on what is missing from feeds."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    from fhcrawl.reasons import ReasonKind
+
+T = TypeVar("T")
 
 # By prefixes of stats. `scrapy crawl` exits with code 1 if there is such a stat.
 FAILURES = {
@@ -27,3 +33,41 @@ def failures(stats: Iterable[str]) -> list[str]:
     """
     names = list(stats)
     return [said for begin, said in FAILURES.items() if any(name.startswith(begin) for name in names)]
+
+
+@dataclass(frozen=True, slots=True)
+class Advised(Generic[T]):
+    """An advice, and the problems that it applies to.
+
+    :param problems: the first of them
+    :param more: number of further problems
+    """
+
+    advice: str
+    is_gap: bool
+    problems: list[T]
+    more: int
+
+
+class ByAdvice(Generic[T]):
+    """Problems by the advice on them, each advice once; the first problems of each are kept."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._problems: dict[tuple[bool, str], list[T]] = {}
+        self._numbers: Counter[tuple[bool, str]] = Counter()
+
+    def add(self, kind: ReasonKind, problem: T) -> None:
+        """Add a problem, whose reason has a kind."""
+        key = kind.is_gap, kind.advice
+        self._numbers[key] += 1
+        noted = self._problems.setdefault(key, [])
+        if len(noted) < self._most:
+            noted.append(problem)
+
+    def __iter__(self) -> Iterator[Advised[T]]:
+        """Yield each advice with its problems; reasons that are no gaps come after the gaps."""
+        for key in sorted(self._problems, key=lambda key: not key[0]):
+            is_gap, said = key
+            problems = self._problems[key]
+            yield Advised(said, is_gap, problems, self._numbers[key] - len(problems))

@@ -8,23 +8,44 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby, pairwise
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from fhcrawl.logical_feed import Kind, Role, Verdict
 from fhcrawl.logical_feed.results import State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import plot
+from fhcrawl.reporting.advice import ByAdvice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from fhcrawl.logical_feed import Reason, Verdict
+    from fhcrawl.logical_feed import Reason
     from fhcrawl.reporting.plot import Bin
     from fhcrawl.store import Details, Document, Feed
 
 # Of consecutive documents with the same state, the first and last are shown, and the others counted.
-SHOWN_BEFORE, SHOWN_AFTER = 2, 1
+SHOWN_BEFORE, SHOWN_AFTER = 1, 1
 MOST_STRETCHES = 40
 MOST_REASONS = 20
-MOST_ATTENTION = 15
+MOST_BINS = 24
+UNREACHABLE = "unreachable"
+# What a feed can be, with an explanation; the worst first.
+STATUSES = {
+    UNREACHABLE: "could never be read",
+    Verdict.INCOMPLETE.value: "something is missing",
+    Verdict.LOSSY.value: "paged: nobody can know",
+    Verdict.UNKNOWN.value: "says nothing of its past",
+    Verdict.COMPLETE.value: "all of it was read",
+}
+# The beginning of a sentence whose rest is a reason's detail, by the role of the document.
+SUBJECTS = {
+    Role.ARCHIVE.value: "An archive",
+    Role.PAGE.value: "A page",
+    Role.PART.value: "A part of its list",
+    Role.INDEX.value: "The snapshot",
+}
+# Reasons why nothing is known of the time before the oldest entry, although each document was read.
+OPEN_ENDED = frozenset({ReasonKind.NO_HISTORY, ReasonKind.LOOP})
 TO_THE_SECOND = len("2003-12-13T18:30:02")
 FEWEST_TIMES = 4
 UNITS = (
@@ -71,10 +92,13 @@ class Section:
     """A feed in the report.
 
     :param anchor: fragment identifier, the same in each report
+    :param status: a key of STATUSES
+    :param summary: why it has this status: a sentence without its full stop
     :param gaps: reasons of the verdict that are gaps, the first of them
     :param more_gaps: number of further gaps
     :param remarks: reasons of the verdict that are no gaps
     :param interval: time between entries, in words; None if there are too few entries
+    :param gap_before: time before which not all entries are known
     :param dated: number of entries over time
     :param undated: number of entries without a time
     """
@@ -82,41 +106,58 @@ class Section:
     anchor: str
     feed: Feed
     details: Details
+    status: str
+    summary: str
     gaps: list[Reason]
     more_gaps: int
     remarks: list[Reason]
     interval: str | None
+    gap_before: str | None
     dated: list[Bin]
     undated: int
     chain: list[Stretch]
     snapshot: list[Stretch]
+
+    @property
+    def name(self) -> str:
+        """The title of the feed, or its URL."""
+        return (self.feed.title or "").strip() or self.feed.feed
+
+    @property
+    def order(self) -> tuple[int, bool, str, str]:
+        """What feeds are sorted by, the worst first."""
+        return list(STATUSES).index(self.status), not self.gaps, self.name.casefold(), self.feed.feed
+
+
+class Problem(NamedTuple):
+    """A reason of a feed's verdict, in the list of what to do."""
+
+    anchor: str
+    name: str
+    reason: Reason
 
 
 @dataclass(slots=True)
 class Overview:
     """Totals over all feeds, to which feeds are added one by one.
 
-    :param verdicts: number of feeds with each verdict
-    :param gap_kinds: number of feeds with gaps of each kind
-    :param attention: the first feeds with gaps: anchor, name and first gap
-    :param with_gaps: number of feeds with gaps
+    :param statuses: number of feeds with each status
+    :param to_do: what is missing, by the advice on it
     :param read_first, read_last: earliest and latest of the times at which feeds were last read
     """
 
-    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    statuses: Counter[str] = field(default_factory=Counter)
     entries: int = 0
     documents: int = 0
     months: Counter[str] = field(default_factory=Counter)
-    gap_kinds: Counter[str] = field(default_factory=Counter)
-    attention: list[tuple[str, str, Reason]] = field(default_factory=list)
-    with_gaps: int = 0
+    to_do: ByAdvice[Problem] = field(default_factory=lambda: ByAdvice(MOST_REASONS))
     read_first: str | None = None
     read_last: str | None = None
 
     @property
     def feeds(self) -> int:
         """The number of feeds."""
-        return sum(self.verdicts.values())
+        return sum(self.statuses.values())
 
     @property
     def dated(self) -> list[Bin]:
@@ -126,37 +167,65 @@ class Overview:
     def add(self, section: Section) -> None:
         """Add a feed to the totals."""
         feed = section.feed
-        self.verdicts[feed.verdict] += 1
+        self.statuses[section.status] += 1
         self.entries += feed.entries
         self.documents += feed.documents.get(State.PROCESSED.value, 0)
         self.months.update(section.details.months)
-        self.gap_kinds.update({gap.kind for gap in section.gaps})
+        for reason in feed.reasons:
+            self.to_do.add(reason.kind, Problem(section.anchor, section.name, reason))
         if feed.crawled:
             self.read_first = min(self.read_first or feed.crawled, feed.crawled)
             self.read_last = max(self.read_last or feed.crawled, feed.crawled)
-        if not section.gaps:
-            return
-        self.with_gaps += 1
-        if len(self.attention) < MOST_ATTENTION:
-            self.attention.append((section.anchor, feed.title or feed.feed, section.gaps[0]))
 
 
 def section(feed: Feed, details: Details) -> Section:
     """Return the contents of the report on a feed."""
     gaps = [reason for reason in feed.reasons if reason.kind.is_gap]
+    gap_before = _gap_before(feed, details)
     return Section(
         anchor=f"feed-{hashlib.sha256(feed.feed.encode()).hexdigest()[:12]}",
         feed=feed,
         details=details,
+        status=_status(feed, gaps),
+        summary=_summary(feed, details, gaps),
         gaps=gaps[:MOST_REASONS],
         more_gaps=len(gaps[MOST_REASONS:]),
         remarks=[reason for reason in feed.reasons if not reason.kind.is_gap],
         interval=interval(details.recent),
-        dated=plot.bins(details.months),
+        gap_before=gap_before,
+        dated=plot.bins(details.months, MOST_BINS, gap_before),
         undated=sum(n for month, n in details.months.items() if not plot.MONTH.fullmatch(month)),
         chain=stretches(details.chain),
         snapshot=stretches(details.snapshot),
     )
+
+
+def _status(feed: Feed, gaps: list[Reason]) -> str:
+    """Return the verdict on a feed, or whether it could never be read."""
+    was_tried = any(gap.kind is not ReasonKind.KNOWN for gap in gaps)
+    return UNREACHABLE if feed.kind is None and was_tried else feed.verdict.value
+
+
+def _summary(feed: Feed, details: Details, gaps: list[Reason]) -> str:
+    if gaps:
+        roles = {document.url: document.role for document in (*details.snapshot, *details.chain)}
+        said = f"{SUBJECTS.get(roles.get(gaps[0].url, ''), 'The feed')} {gaps[0].detail}"
+        more = len(gaps) - 1
+        return f"{said}; and {more:,} more {'gap' if more == 1 else 'gaps'}" if more else said
+    if feed.reasons:
+        return f"The feed {feed.reasons[0].detail}"
+    if feed.kind is Kind.COMPLETE:
+        return "The feed says that its document holds all of its entries"
+    documents = len(details.chain)
+    if documents == 1:
+        return "Its only document was read, and nothing comes before it"
+    return f"Its chain of {documents:,} documents was read to the beginning"
+
+
+def _gap_before(feed: Feed, details: Details) -> str | None:
+    """Return the time before which not all entries of a feed are known; None if there is none."""
+    is_open = any(reason.kind in OPEN_ENDED for reason in feed.reasons)
+    return details.gap_before or (details.first if is_open else None)
 
 
 def interval(times: Sequence[str]) -> str | None:

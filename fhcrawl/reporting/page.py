@@ -11,21 +11,38 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from fhcrawl import __version__
-from fhcrawl.logical_feed import Verdict
 from fhcrawl.reporting import contents, plot
 from fhcrawl.utils.text import LONGEST, UNFIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from fhcrawl.store import Details, Feed
 
 # With at most this many feeds, the details of all feeds are open, so that they are printed too.
 MOST_OPEN = 5
-CHUNK = 1 << 16  # characters
+MOST_SHOWN = 5  # problems with one advice; the others are collapsed
+SHORT = 60  # characters
+# Feeds are not to learn who reads about them, and gain nothing from being linked to.
+REL = "noopener noreferrer nofollow"
+ROLES = {
+    "subscription": "Feed document",
+    "archive": "Archive",
+    "page": "Page",
+    "part": "Part",
+    "index": "List of parts",
+}
+STATES = {
+    "known": "not fetched yet",
+    "processed": "read",
+    "missing": "not there",
+    "failed": "not read: it failed",
+    "refused": "not read: it is refused",
+    "invalid": "not readable",
+}
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
 TO_THE_DAY = len("2003-12-13")
 TO_THE_MINUTE = len("2003-12-13T18:30")
@@ -36,7 +53,8 @@ def write(
 ) -> contents.Overview:
     """Write a report on feeds; return their totals.
 
-    Feeds are rendered one at a time to a temporary file, because the page begins with their totals.
+    Feeds are rendered one at a time to a temporary file, because the page begins with their totals and the
+    worst feeds.
 
     :param made: time of the report, ISO 8601 in UTC
     :param several: there are more feeds than MOST_OPEN; details are collapsed
@@ -44,14 +62,17 @@ def write(
     environment = _environment()
     overview = contents.Overview()
     part = environment.get_template("feed.html")
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace", newline="") as sections:
+    with tempfile.TemporaryFile() as sections:
+        places = []
         for feed, details in feeds:
             section = contents.section(feed, details)
             overview.add(section)
-            sections.write(part.render(section=section, is_open=not several))
-        sections.seek(0)
+            begin = sections.tell()
+            sections.write(part.render(section=section, is_open=not several).encode("utf-8", "replace"))
+            places.append((section.order, begin, sections.tell() - begin))
+        places.sort()
         page = environment.get_template("page.html")
-        style, script = _read("style.css"), _read("filter.js")
+        style, script = _read("style.css"), _read("table.js")
         values = {
             "overview": overview,
             "made": made,
@@ -61,7 +82,7 @@ def write(
             "style_hash": _hash(style),
             "script_hash": _hash(script),
             "few": not several,
-            "sections": _chunks(sections),
+            "sections": (_part(sections, begin, length) for _order, begin, length in places),
         }
         for piece in page.generate(values):
             file.write(piece)
@@ -78,10 +99,12 @@ def _environment() -> Environment:
     )
     environment.globals |= {
         "plot": plot,
-        "verdicts": list(Verdict),
-        "most_attention": contents.MOST_ATTENTION,
+        "statuses": contents.STATUSES,
+        "roles": ROLES,
+        "most_shown": MOST_SHOWN,
     }
-    environment.filters |= {"text": text, "url": url, "day": day, "minute": minute, "number": number}
+    filters = (text, url, link, host, short, sentence, state, day, minute, number)
+    environment.filters |= {one.__name__: one for one in filters}
     return environment
 
 
@@ -94,9 +117,9 @@ def _hash(source: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
 
 
-def _chunks(file: IO[str]) -> Iterator[Markup]:
-    while chunk := file.read(CHUNK):
-        yield Markup(chunk)  # noqa: S704 - escaped by the template
+def _part(file: IO[bytes], begin: int, length: int) -> Markup:
+    file.seek(begin)
+    return Markup(file.read(length).decode())  # noqa: S704 - escaped by the template
 
 
 def text(said: str) -> str:
@@ -111,26 +134,64 @@ def _without_controls(said: str) -> str:
 
 def url(address: str) -> Markup:
     """Return a link for an HTTP URL without control characters; else the URL as text."""
-    shown = escape(text(address))
+    if not _is_web(address):
+        return Markup('<span class="url">{}</span>').format(text(address))
+    return Markup('<a href="{}" rel="{}">{}</a>').format(address, REL, text(address))
+
+
+def link(shown: str, address: str | None) -> Markup:
+    """Return text as a link to an HTTP URL without control characters; as text for other URLs."""
+    if address is None or not _is_web(address):
+        return Markup("<bdi>{}</bdi>").format(text(shown))
+    return Markup('<a href="{}" rel="{}"><bdi>{}</bdi></a>').format(address, REL, text(shown))
+
+
+def _is_web(address: str) -> bool:
     try:
-        is_web = urlsplit(address).scheme in {"http", "https"} and _without_controls(address) == address
+        parts = urlsplit(address)
     except ValueError:
-        is_web = False
-    if not is_web:
-        return Markup('<span class="url">{}</span>').format(shown)
-    link = Markup('<a class="url" href="{}" rel="noreferrer noopener">{}</a>')
-    return link.format(address, shown)
+        return False
+    has_host = parts.scheme in {"http", "https"} and bool(parts.netloc)
+    return has_host and _without_controls(address) == address
+
+
+def host(address: str) -> str:
+    """Return the host of a URL; '' if there is none."""
+    try:
+        return text(urlsplit(address).hostname or "")
+    except ValueError:
+        return ""
+
+
+def short(said: str) -> str:
+    """Return text of at most SHORT characters; a URL is cut in the middle, since its end identifies it."""
+    shown = text(said)
+    if len(shown) <= SHORT:
+        return shown
+    if not _is_web(said):
+        return f"{shown[: SHORT - 1]}…"
+    begin = (SHORT - 1) // 2
+    return f"{said[:begin]}…{said[begin + 1 - SHORT :]}"
+
+
+def sentence(said: str) -> str:
+    """Return text that begins with a capital letter and ends with a full stop."""
+    return f"{said[:1].upper()}{said[1:].rstrip('.')}."
+
+
+def state(name: str) -> str:
+    """Return the state of a document in words."""
+    return STATES.get(name, name)
 
 
 def day(time: str) -> Markup:
     """Return the day of a time, ISO 8601 in UTC."""
-    return Markup('<time datetime="{0}">{0}</time>').format(time[:TO_THE_DAY])
+    return Markup("<time>{}</time>").format(time[:TO_THE_DAY])
 
 
 def minute(time: str) -> Markup:
-    """Return a time with a precision of minutes."""
-    shown = time[:TO_THE_MINUTE].replace("T", " ")
-    return Markup('<time datetime="{}">{} UTC</time>').format(time, shown)
+    """Return a time with a precision of minutes, ISO 8601 in UTC."""
+    return Markup("<time>{}</time> UTC").format(time[:TO_THE_MINUTE].replace("T", " "))
 
 
 def number(value: int) -> str:

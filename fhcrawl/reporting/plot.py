@@ -15,16 +15,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
+TO_THE_MONTH = len("2003-12")
 YEAR = 12
 MOST_BINS = 40
 MOST_LABELS = 4  # more would overlap on a phone
 SPANS = (1, 3, YEAR, 5 * YEAR, 10 * YEAR, 50 * YEAR, 100 * YEAR, 500 * YEAR)  # months
-HEIGHT = 160  # pixels; limit of the tallest bar
+HEIGHT = 120  # pixels; limit of the tallest bar
 BELOW = 22  # pixels, for the labels of the time axis
 ABOVE = 8  # pixels, so that the top label is not cropped
-MOST_STEPS = 4
+TOP = 100  # units of a bar's height
+MOST_STEPS = 3
 FEWEST_COLUMNS = 8  # limits the width of a bar
-GAP = 0.12  # between bars, as a fraction of a bar's width
+# Of the columns, the part that stands for the time before the first one, if that is not known.
+BEFORE = 8
+# The pattern of unknown time; one for the page, which has an element with this id.
+HATCH = Markup(
+    '<svg class="hatch" width="0" height="0" aria-hidden="true"><pattern id="hatch" width="6" height="6" '
+    'patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M1 0V6"/></pattern></svg>'
+)
 
 
 class Bin(NamedTuple):
@@ -33,39 +41,43 @@ class Bin(NamedTuple):
     :param label: `2003-12`, `2003 Q4`, `2003` or `2000 to 2009`
     :param entries: number of entries in it
     :param total: number of entries up to its end
+    :param is_known: False if there may be entries in it that are not known
     """
 
     label: str
     entries: int
     total: int
+    is_known: bool = True
 
 
-def bins(months: Mapping[str, int]) -> list[Bin]:
-    """Sum up months to at most MOST_BINS spans, including empty ones.
+def bins(months: Mapping[str, int], most: int = MOST_BINS, gap_before: str | None = None) -> list[Bin]:
+    """Sum up months to at most `most` spans, including empty ones.
 
     :param months: numbers by `2003-12`; other keys are ignored
+    :param gap_before: time before which not all is known; ISO 8601
     """
     counted = {_number(month): count for month, count in months.items() if MONTH.fullmatch(month)}
     if not counted:
         return []
     first, last = min(counted), max(counted)
-    span = next((s for s in SPANS if last // s - first // s < MOST_BINS), SPANS[-1])
+    span = next((s for s in SPANS if last // s - first // s < most), SPANS[-1])
     sums: dict[int, int] = {}
     for month, count in counted.items():
         sums[month // span] = sums.get(month // span, 0) + count
-    return list(_running(sums, first // span, last // span, span))
+    known_from = _number(gap_before) // span if gap_before else 0
+    return list(_running(sums, range(first // span, last // span + 1), span, known_from))
 
 
-def _running(sums: dict[int, int], first: int, last: int, span: int) -> Iterator[Bin]:
+def _running(sums: dict[int, int], numbers: range, span: int, known_from: int) -> Iterator[Bin]:
     total = 0
-    for number in range(first, last + 1):
+    for number in numbers:
         count = sums.get(number, 0)
         total += count
-        yield Bin(_label(number * span, span), count, total)
+        yield Bin(_label(number * span, span), count, total, number >= known_from)
 
 
 def _number(month: str) -> int:
-    return int(month[:4]) * YEAR + int(month[5:]) - 1
+    return int(month[:4]) * YEAR + int(month[5:TO_THE_MONTH]) - 1
 
 
 def _label(month: int, span: int) -> str:
@@ -90,61 +102,69 @@ def _next_step(step: int) -> int:
     return step * 5 // 2 if str(step)[0] == "2" else step * 2
 
 
-def bars(drawn: Sequence[Bin], label: str) -> Markup:
-    """Draw the number of entries in each span.
+def bars(drawn: Sequence[Bin], label: str, gap_before: str | None = None) -> Markup:
+    """Draw the number of entries in each span; the time before a gap is hatched.
 
     :param label: description for screen readers
+    :param gap_before: as for `bins`
     """
-    return _svg(drawn, [span.entries for span in drawn], label, GAP)
+    return _svg(drawn, [span.entries for span in drawn], label, "bars", gap_before)
 
 
 def growth(drawn: Sequence[Bin], label: str) -> Markup:
     """Draw the total number of entries up to the end of each span."""
-    return _svg(drawn, [span.total for span in drawn], label, 0)
+    return _svg(drawn, [span.total for span in drawn], label, "growth")
 
 
-def _svg(drawn: Sequence[Bin], values: Sequence[int], label: str, gap: float) -> Markup:
-    scale = ticks(max(values, default=0))
+def _svg(
+    drawn: Sequence[Bin], values: Sequence[int], label: str, kind: str, gap_before: str | None = None
+) -> Markup:
+    top = ticks(max(values, default=0))
+    columns = max(len(drawn), FEWEST_COLUMNS)
+    begin = -(-columns // BEFORE) if gap_before else 0
     parts = [
-        *(_grid(tick, scale[-1]) for tick in scale),
-        *(_column(i, drawn[i].label, values[i], scale[-1], len(drawn), gap) for i in range(len(drawn))),
-        *_labels(drawn),
+        *(_grid(tick, top[-1]) for tick in top),
+        _hatched(drawn, begin, columns, gap_before) if gap_before else "",
+        _columns(drawn, values, top[-1], begin, columns),
+        *_labels(drawn, begin, columns),
     ]
-    head = Markup('<svg class="plot" role="img" aria-label="{}" width="100%" height="{}">')
-    return head.format(label, HEIGHT + ABOVE + BELOW) + Markup("").join(parts) + Markup("</svg>")
-
-
-def _y(value: int, top: int) -> float:
-    return round(ABOVE + HEIGHT * (1 - value / top), 1)
+    head = Markup('<svg class="plot {}" role="img" aria-label="{}" width="100%" height="{}">')
+    return head.format(kind, label, HEIGHT + ABOVE + BELOW) + Markup("").join(parts) + Markup("</svg>")
 
 
 def _grid(tick: int, top: int) -> Markup:
-    line = Markup('<line x1="0" x2="100%" y1="{0}" y2="{0}"/><text x="-8" y="{0}" dy=".35em">{1}</text>')
-    return line.format(_y(tick, top), f"{tick:,}")
+    y = round(ABOVE + HEIGHT * (1 - tick / top), 1)
+    line = Markup('<line x2="100%" y1="{0}" y2="{0}"/><text x="-8" y="{0}" dy=".35em">{1}</text>')
+    return line.format(f"{y:g}", f"{tick:,}")
 
 
-def _column(position: int, label: str, value: int, top: int, columns: int, gap: float) -> Markup:
-    """Return a bar and its tooltip, which is shown over the whole height of the plot."""
-    if not value:
-        return Markup("")
-    width = 100 / max(columns, FEWEST_COLUMNS)
-    column = Markup(
-        '<g><title>{}: {}</title><rect class="hit" x="{}%" width="{}%" y="{}" height="{}"/>'
-        '<rect x="{}%" width="{}%" y="{}" height="{}"/></g>'
+def _hatched(drawn: Sequence[Bin], begin: int, columns: int, gap_before: str) -> Markup:
+    unknown = begin + sum(not span.is_known for span in drawn)
+    width = f"{unknown * 100 / (begin + columns):.4g}"
+    hatched = Markup(
+        '<rect class="hatched" y="{}" width="{}%" height="{}" fill="url(#hatch)">'
+        "<title>before {}: not known</title></rect>"
     )
-    y = _y(value, top)
-    x, inner = position * width, width * (1 - gap)
-    return column.format(
-        *(label, f"{value:,}", round(x, 2), round(width, 2), ABOVE, HEIGHT),
-        *(round(x + width * gap / 2, 2), round(inner, 2), y, round(ABOVE + HEIGHT - y, 1)),
+    return hatched.format(ABOVE, width, HEIGHT, gap_before[:TO_THE_MONTH])
+
+
+def _columns(drawn: Sequence[Bin], values: Sequence[int], top: int, begin: int, columns: int) -> Markup:
+    """Return the bars, which are strokes, and their tooltips, each over the whole height of the plot."""
+    shown = [i for i, value in enumerate(values) if value]
+    strokes = "".join(
+        f"M{begin + i}.5 {TOP}V{min(TOP - 1, round(TOP * (1 - values[i] / top)))}" for i in shown
     )
+    tooltip = Markup('<rect x="{}"><title>{}: {}</title></rect>')
+    tooltips = (tooltip.format(begin + i, drawn[i].label, f"{values[i]:,}") for i in shown)
+    inner = Markup('<svg y="{}" height="{}" viewBox="0 0 {} {}" preserveAspectRatio="none"><path d="{}"/>')
+    head = inner.format(ABOVE, HEIGHT, begin + columns, TOP, strokes)
+    return head + Markup("").join(tooltips) + Markup("</svg>")
 
 
-def _labels(drawn: Sequence[Bin]) -> Iterator[Markup]:
-    columns = max(len(drawn), FEWEST_COLUMNS)
-    every = -(-columns // MOST_LABELS)
+def _labels(drawn: Sequence[Bin], begin: int, columns: int) -> Iterator[Markup]:
+    every = -(-(begin + columns) // MOST_LABELS)
     text = Markup('<text class="x" x="{}%" y="{}">{}</text>')
     for position in range(0, len(drawn), every):
-        middle = (position + 0.5) * 100 / columns
+        middle = (begin + position + 0.5) * 100 / (begin + columns)
         first = drawn[position].label.partition(" to ")[0]
-        yield text.format(round(middle, 2), HEIGHT + ABOVE + BELOW - 5, first)
+        yield text.format(f"{middle:.4g}", HEIGHT + ABOVE + BELOW - 5, first)

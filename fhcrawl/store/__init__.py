@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fhcrawl.store.feeds import FEEDS_AT_ONCE, Details, Document, VerdictRecord
+from fhcrawl.store.feeds import FEEDS_AT_ONCE, Details, Document, LatestEntry, VerdictRecord
 from fhcrawl.store.rows import ChainEnd, DocumentRef, Feed, StoredSnapshot, Subscription
 from fhcrawl.store.store import Store
 
@@ -13,6 +13,7 @@ __all__ = [
     "Document",
     "DocumentRef",
     "Feed",
+    "LatestEntry",
     "Store",
     "StoredSnapshot",
     "Subscription",

@@ -11,6 +11,7 @@ from sqlalchemy import bindparam, func, select, true
 
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.logical_feed.ordering import latest_time
+from fhcrawl.logical_feed.results import State
 from fhcrawl.store import subscriptions, verdicts
 from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import documents, entries, feeds
@@ -19,7 +20,7 @@ from fhcrawl.store.statements import counted_order, is_of, is_one_of
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 TO_THE_MONTH = len("2003-12")
 RECENT = 21
+LATEST_ENTRIES = 5
 FEEDS_AT_ONCE = 200
 NOTED = ("verdict", "reasons", "changed", "change_seconds", "due", "released")
 NOTE = feeds.update().where(feeds.c.id == bindparam("b_id")).values({name: bindparam(name) for name in NOTED})
@@ -46,6 +48,7 @@ class Document(NamedTuple):
     """A document of a feed.
 
     :param behind: id of the older document, which its link names
+    :param walk, step: its position in the chain
     :param updated: its own update time
     :param reason: kind of the reason why it is not processed; `detail` describes it for people
     :param since: since when it is not processed
@@ -63,6 +66,16 @@ class Document(NamedTuple):
     detail: str | None
     since: str | None
     fetched: str | None
+    walk: int
+    step: int
+
+
+class LatestEntry(NamedTuple):
+    """One of the latest live entries of a feed; `name` is its title, or its id if it has none."""
+
+    name: str
+    link: str | None
+    time: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +87,11 @@ class Details:
         published, else its or its document's update time; '' for those without a time
     :param first, last: the first and the last of these times
     :param recent: when the entries last changed, newest first; at most `RECENT`
+    :param latest: the entries with the latest times, at most `LATEST_ENTRIES`
     :param chain: the documents from the subscription document back
     :param snapshot: the snapshot that precedes the feed: its index and its pages
     :param beside: number of documents in neither of these, which no document links to any more
+    :param gap_before: where the chain breaks off: the time of the oldest entry that was read before the gap
     """
 
     since: str
@@ -84,9 +99,11 @@ class Details:
     first: str | None
     last: str | None
     recent: list[str]
+    latest: list[LatestEntry]
     chain: list[Document]
     snapshot: list[Document]
     beside: int
+    gap_before: str | None
 
 
 class Feeds(Repository):
@@ -141,11 +158,12 @@ class Feeds(Repository):
             live = (entries.c.feed_id == feed_id) & (entries.c.digest != "")
             months, first, last = _months(connection, live)
             known = _documents(connection, feed_id)
-            recent = _recent(connection, live)
-        chain = list(_chain(known, row.subscription_id or _first(known, Role.SUBSCRIPTION)))
+            recent, latest = _recent(connection, live), _latest(connection, live)
+            chain = list(_chain(known, row.subscription_id or _first(known, Role.SUBSCRIPTION)))
+            gap_before = _gap_before(connection, live, chain)
         snapshot = list(_chain(known, _first(known, Role.INDEX)))
         beside = len(known.keys() - {document.id for document in (*chain, *snapshot)})
-        return Details(row.since, months, first, last, recent, chain, snapshot, beside)
+        return Details(row.since, months, first, last, recent, latest, chain, snapshot, beside, gap_before)
 
     def note_verdicts(
         self, run: int, records: list[VerdictRecord], limits: Limits, released: bool = False
@@ -175,7 +193,7 @@ def _noted(row: Row[Any], record: VerdictRecord, limits: Limits) -> dict[str, ob
 def _months(
     connection: Connection, live: ColumnElement[bool]
 ) -> tuple[dict[str, int], str | None, str | None]:
-    time = func.coalesce(entries.c.published, entries.c.updated, counted_order(entries)[0])
+    time = _time()
     month = func.substr(time, 1, TO_THE_MONTH).label("month")
     counted = select(month, func.count(), func.min(time), func.max(time)).where(live).group_by(month.name)
     rows = sorted(tuple(row) for row in connection.execute(counted, {"latest": latest_time(now())}))
@@ -190,6 +208,37 @@ def _recent(connection: Connection, live: ColumnElement[bool]) -> list[str]:
     newest = select(time).where(live).distinct().order_by(time.desc()).limit(RECENT)
     found = connection.execute(newest, {"latest": latest_time(now())})
     return [row.time for row in found if row.time]
+
+
+def _latest(connection: Connection, live: ColumnElement[bool]) -> list[LatestEntry]:
+    time = _time().label("time")
+    columns = (entries.c.title, entries.c.id, entries.c.link, time)
+    newest = select(*columns).where(live).order_by(time.desc(), entries.c.id).limit(LATEST_ENTRIES)
+    found = connection.execute(newest, {"latest": latest_time(now())})
+    return [LatestEntry((row.title or "").strip() or row.id, row.link, row.time or None) for row in found]
+
+
+def _gap_before(connection: Connection, live: ColumnElement[bool], chain: Sequence[Document]) -> str | None:
+    """Return the time of the oldest entry of the document at which a chain breaks off.
+
+    If no version of an entry comes from that document, the newer documents are looked at, one by one.
+    """
+    at = next((n for n, document in enumerate(chain) if document.state != State.PROCESSED.value), 0)
+    if not at:
+        return None
+    position = (entries.c.order_walk, entries.c.order_step)
+    oldest = select(*position, func.min(_time()).label("time")).where(live, _time() != "").group_by(*position)
+    found = connection.execute(oldest, {"latest": latest_time(now())}).all()
+    by_document = {(row.order_walk, row.order_step): row.time for row in found}
+    # An entry that did not change keeps the walk in which the subscription document first had it.
+    first = [row.time for row in found if row.order_step == chain[0].step]
+    read = (by_document.get((document.walk, document.step)) for document in reversed(chain[1 : at + 1]))
+    return next(filter(None, read), min(first, default=None))
+
+
+def _time() -> ColumnElement[Any]:
+    """Return when an entry was published, else its or its document's update time."""
+    return func.coalesce(entries.c.published, entries.c.updated, counted_order(entries)[0])
 
 
 def _documents(connection: Connection, feed_id: int) -> dict[int, Document]:

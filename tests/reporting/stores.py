@@ -18,7 +18,7 @@ NEVER = {"etag": None, "last_modified": None, "body_digest": None, "verdict": No
 
 
 def many_feeds(project: Project, count: int, archives: int = 12, long_chain: int = 2000) -> None:
-    """FieldReader a store with feeds of all kinds.
+    """Fill a store with feeds of all kinds.
 
     Of seven feeds, one has a gap, one is paged, one says nothing of its past, and one was never read. The
     first has a long chain with two gaps' worth of lost entries, and a title that would like to be markup.
@@ -96,6 +96,7 @@ def _entry(number: int, root: str, position: int) -> dict[str, Any]:
         "feed_id": number,
         "id": f"{root}/{position}",
         "title": f"Report {position}",
+        "link": "javascript:alert(1)" if position == 1 else f"{root}/reports/{position}.html",
         "published": time,
         "updated": time,
         "authors": json.dumps([]),

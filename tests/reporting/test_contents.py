@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from fhcrawl.logical_feed import Kind, Reason, Verdict
@@ -14,8 +17,26 @@ NOW = "2026-03-01T04:05:06Z"
 
 def document(number: int, state: str = "processed", lost: int = 0, reason: str | None = None) -> Document:
     return Document(
-        number, number + 1, f"http://x/{number}", "archive", state, None, lost, reason, reason, NOW, NOW
+        *(number, number + 1, f"http://x/{number}", "archive", state, None, lost, reason, reason, NOW, NOW),
+        walk=1,
+        step=-number,
     )
+
+
+def details(**known: Any) -> Details:
+    empty: dict[str, Any] = {
+        "since": NOW,
+        "months": {},
+        "first": None,
+        "last": None,
+        "recent": [],
+        "latest": [],
+        "chain": [],
+        "snapshot": [],
+        "beside": 0,
+        "gap_before": None,
+    }
+    return Details(**{**empty, **known})
 
 
 def stored(url: str, verdict: Verdict, reasons: list[Reason]) -> Feed:
@@ -42,11 +63,10 @@ def shown(chain: list[Document]) -> list[tuple[int, int, int]]:
 def test_documents_of_which_the_same_is_said_are_summed_up() -> None:
     assert shown([document(n) for n in range(2000)]) == [
         (0, 0, 1),
-        (1, 1, 1),
-        (2, 1998, 1997),
+        (1, 1998, 1998),
         (1999, 1999, 1),
     ]
-    assert [count for _, _, count in shown([document(n) for n in range(4)])] == [1] * 4
+    assert [count for _, _, count in shown([document(n) for n in range(3)])] == [1] * 3
 
 
 def test_gap_is_never_summed_up_with_what_was_read() -> None:
@@ -106,17 +126,106 @@ def test_overview_counts_each_feed() -> None:
         [(Verdict.COMPLETE, []), (Verdict.INCOMPLETE, [gap, gap]), (Verdict.LOSSY, [paged])]
     ):
         feed = stored(f"http://x/{number}", verdict, reasons)
-        details = Details(NOW, {"": 2, "2004-01": 3}, None, None, [], [], [], 0)
-        overview.add(contents.section(feed, details))
+        overview.add(contents.section(feed, details(months={"": 2, "2004-01": 3})))
     assert overview.feeds == 3
     assert (overview.entries, overview.documents) == (15, 6)
     assert overview.months == {"": 6, "2004-01": 9}
-    assert overview.gap_kinds == {"http-404": 1}
-    assert [(name, reason) for _, name, reason in overview.attention] == [("http://x/1", gap)]
-    assert overview.with_gaps == 1
+    assert overview.statuses == {"complete": 1, "incomplete": 1, "lossy": 1}
+    to_do = [(one.advice, [(p.name, p.reason) for p in one.problems]) for one in overview.to_do]
+    assert to_do == [
+        (ReasonKind.HTTP_404.advice, [("http://x/1", gap)] * 2),
+        (ReasonKind.PAGED.advice, [("http://x/2", paged)]),
+    ]
+
+
+def reason(kind: ReasonKind, number: int = 1) -> Reason:
+    return Reason(kind, f"http://x/{number}", f"is {kind}", NOW)
+
+
+def test_feed_that_could_never_be_read_is_unreachable() -> None:
+    never_read = replace(stored("http://x/", Verdict.UNKNOWN, []), kind=None, crawled=None)
+    for reasons, status in [
+        ([reason(ReasonKind.HTTP_404)], "unreachable"),
+        ([reason(ReasonKind.KNOWN)], "unknown"),
+        ([], "unknown"),
+    ]:
+        assert contents.section(replace(never_read, reasons=reasons), details()).status == status
+    was_read = stored("http://x/", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404)])
+    assert contents.section(was_read, details()).status == "incomplete"
+
+
+def test_worst_feeds_come_first() -> None:
+    gap = [reason(ReasonKind.HTTP_404)]
+    feeds = [
+        replace(stored("http://x/0", Verdict.UNKNOWN, gap), kind=None),
+        stored("http://x/1", Verdict.INCOMPLETE, gap),
+        stored("http://x/4", Verdict.LOSSY, [reason(ReasonKind.PAGED)]),
+        stored("http://x/3", Verdict.UNKNOWN, gap),
+        stored("http://x/2", Verdict.UNKNOWN, [reason(ReasonKind.NO_HISTORY)]),
+        replace(stored("http://x/6", Verdict.COMPLETE, []), title="a title"),
+        replace(stored("http://x/5", Verdict.COMPLETE, []), title="B title"),
+    ]
+    sections = [contents.section(feed, details()) for feed in reversed(feeds)]
+    ordered = sorted(sections, key=lambda section: section.order)
+    assert [section.feed for section in ordered] == feeds
+
+
+@pytest.mark.parametrize(
+    ("feed", "summary"),
+    [
+        (
+            stored("http://x/0", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404)]),
+            "An archive is http-404",
+        ),
+        (
+            stored("http://x/0", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404, 7)] * 2),
+            "The feed is http-404; and 1 more gap",
+        ),
+        (
+            stored("http://x/0", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404)] * 1001),
+            "An archive is http-404; and 1,000 more gaps",
+        ),
+        (stored("http://x/0", Verdict.LOSSY, [reason(ReasonKind.PAGED)]), "The feed is paged"),
+        (stored("http://x/0", Verdict.COMPLETE, []), "Its chain of 2 documents was read to the beginning"),
+        (
+            replace(stored("http://x/0", Verdict.COMPLETE, []), kind=Kind.COMPLETE),
+            "The feed says that its document holds all of its entries",
+        ),
+    ],
+)
+def test_summary_of_a_feed_is_a_sentence(feed: Feed, summary: str) -> None:
+    chain = [document(0)._replace(role="subscription"), document(1)]
+    assert contents.section(feed, details(chain=chain)).summary == summary
+
+
+def test_only_document_of_an_archived_feed_is_no_chain() -> None:
+    feed = stored("http://x/0", Verdict.COMPLETE, [])
+    said = contents.section(feed, details(chain=[document(0)])).summary
+    assert said == "Its only document was read, and nothing comes before it"
+
+
+@pytest.mark.parametrize(
+    ("kind", "gap_before", "hatched_before"),
+    [
+        (ReasonKind.HTTP_404, "2004-02-01T00:00:00Z", "2004-02-01T00:00:00Z"),
+        # Each document was read, and nobody knows what is behind them.
+        (ReasonKind.LOOP, None, "2003-12-13T00:00:00Z"),
+        (ReasonKind.NO_HISTORY, None, "2003-12-13T00:00:00Z"),
+        (ReasonKind.PAGED, None, None),
+        (ReasonKind.ENTRIES_LOST, None, None),
+    ],
+)
+def test_time_before_a_gap_is_not_known(
+    kind: ReasonKind, gap_before: str | None, hatched_before: str | None
+) -> None:
+    feed = stored("http://x/0", Verdict.INCOMPLETE, [reason(kind)])
+    known = details(months={"2003-12": 1, "2004-02": 1}, first="2003-12-13T00:00:00Z", gap_before=gap_before)
+    section = contents.section(feed, known)
+    assert section.gap_before == hatched_before
+    assert all(span.is_known for span in section.dated) is (gap_before is None)
 
 
 def test_anchor_of_a_feed_stays() -> None:
     feed = stored("http://x/", Verdict.UNKNOWN, [])
-    section = contents.section(feed, Details(NOW, {}, None, None, [], [], [], 0))
+    section = contents.section(feed, details())
     assert section.anchor == "feed-37844e1d35c3"

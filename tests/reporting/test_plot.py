@@ -19,12 +19,32 @@ MONTHS = st.dictionaries(
 )
 
 
+def bars_of(svg: etree._Element) -> list[tuple[float, int]]:
+    """Return the middle of each bar, in columns, and its top, in units from the top of the plot."""
+    [path] = svg.iterfind("svg/path")
+    found = re.findall(r"M([\d.]+) (\d+)V(\d+)", path.get("d", ""))
+    assert {bottom for _, bottom, _ in found} == {str(plot.TOP)}
+    return [(float(middle), int(top)) for middle, _, top in found]
+
+
 def test_months_are_drawn_without_holes() -> None:
     assert plot.bins({"2003-12": 3, "2004-02": 1, "": 9, "2004-13": 9}) == [
-        ("2003-12", 3, 3),
-        ("2004-01", 0, 3),
-        ("2004-02", 1, 4),
+        ("2003-12", 3, 3, True),
+        ("2004-01", 0, 3, True),
+        ("2004-02", 1, 4, True),
     ]
+
+
+@pytest.mark.parametrize(
+    ("gap_before", "known"),
+    [("2003-12-31T23:59:59Z", [True] * 3), ("2004-01-01T00:00:00Z", [False, True, True])],
+)
+def test_spans_before_a_gap_are_not_known(gap_before: str, known: list[bool]) -> None:
+    drawn = plot.bins({"2003-12": 3, "2004-02": 1}, gap_before=gap_before)
+    assert [span.is_known for span in drawn] == known
+    # The year of the gap counts as known: it begins in it.
+    drawn = plot.bins({"1990-01": 1, "2004-02": 1}, gap_before=gap_before)
+    assert next(span.label for span in drawn if span.is_known) == gap_before[:4]
 
 
 @pytest.mark.parametrize(
@@ -67,10 +87,30 @@ def test_bars_have_their_numbers_and_heights() -> None:
     svg = etree.fromstring(plot.bars(drawn, 'a "label" & more'))
     assert svg.get("aria-label") == 'a "label" & more'
     assert [title.text for title in svg.iter("title")] == ["2003-12: 1,000", "2004-01: 250"]
-    high, low = (float(group[2].get("height", "")) for group in svg.iter("g"))
-    assert high == plot.HEIGHT
-    assert low == plot.HEIGHT / 4
+    assert bars_of(svg) == [(0.5, 0), (1.5, 75)]
+    assert [rect.get("x") for rect in svg.iter("rect")] == ["0", "1"]
     assert [text.text for text in svg.iter("text")] == ["0", "500", "1,000", "2003-12"]
+
+
+def test_low_bar_can_be_seen() -> None:
+    drawn = plot.bins({"2003-12": 10**6, "2004-01": 1})
+    assert bars_of(etree.fromstring(plot.bars(drawn, ""))) == [(0.5, 0), (1.5, plot.TOP - 1)]
+
+
+def test_time_before_a_gap_is_hatched() -> None:
+    months = {"2003-12": 1, "2004-02": 1, **{f"2004-{month:02}": 1 for month in range(3, 13)}}
+    gap_before = "2004-02-03T00:00:00Z"
+    drawn = plot.bins(months, gap_before=gap_before)
+    svg = etree.fromstring(plot.bars(drawn, "", gap_before))
+    [hatched] = svg.iterfind("rect")
+    # Of 13 months, two are not known; two columns more stand for all the time before.
+    assert [span.is_known for span in drawn] == [False] * 2 + [True] * 11
+    assert float(hatched.get("width", "").rstrip("%")) == pytest.approx(100 * 4 / 15, abs=0.01)
+    assert (hatched.get("fill"), hatched[0].text) == ("url(#hatch)", "before 2004-02: not known")
+    assert bars_of(svg)[:2] == [(2.5, 0), (4.5, 0)]
+    pattern = etree.fromstring(plot.HATCH)
+    assert [element.get("id") for element in pattern.iter("pattern")] == ["hatch"]
+    assert "hatch" not in plot.bars(plot.bins(months), "")
 
 
 def test_growth_adds_up() -> None:
@@ -78,10 +118,17 @@ def test_growth_adds_up() -> None:
     assert [title.text for title in svg.iter("title")] == ["2003-12: 2", "2004-01: 2", "2004-02: 3"]
 
 
-@given(MONTHS)
-def test_bars_stay_within_the_plot(months: dict[str, int]) -> None:
-    svg = etree.fromstring(plot.bars(plot.bins(months), ""))
-    for rect in svg.iter("rect"):
-        x, width = (float(rect.get(name, "").rstrip("%")) for name in ("x", "width"))
-        assert 0 <= x <= x + width <= 100.1
-        assert 0 <= float(rect.get("height", "")) <= plot.HEIGHT
+@given(MONTHS, st.one_of(st.none(), st.datetimes().map(lambda time: time.isoformat())))
+def test_bars_stay_within_the_plot(months: dict[str, int], gap_before: str | None) -> None:
+    drawn = plot.bins(months, 24, gap_before)
+    assert len(drawn) <= 24
+    svg = etree.fromstring(plot.bars(drawn, "", gap_before))
+    [inner] = svg.iterfind("svg")
+    columns = int(inner.get("viewBox", "").split()[2])
+    for middle, top in bars_of(svg):
+        assert 0.5 <= middle <= columns - 0.5
+        assert 0 <= top < plot.TOP
+    for label in svg.iterfind("text[@class='x']"):
+        assert 0 < float(label.get("x", "").rstrip("%")) < 100
+    for hatched in svg.iterfind("rect"):
+        assert 0 < float(hatched.get("width", "").rstrip("%")) <= 100

@@ -34,6 +34,49 @@ def test_chain_goes_from_the_subscription_document_to_the_gap(server: FeedServer
     assert (found.first, found.last) == ("2003-12-01T01:00:00Z", "2004-02-01T00:00:00Z")
     assert found.recent == ["2004-02-01T00:00:00Z", "2003-12-13T18:30:02Z", "2003-12-01T01:00:00Z"]
     assert (found.snapshot, found.beside) == ([], 0)
+    assert found.gap_before == "2003-12-01T01:00:00Z"
+
+
+def test_gap_is_before_the_oldest_entry_of_the_last_document_that_was_read(
+    server: FeedServer, project: Project
+) -> None:
+    feed = server.url("/feed")
+    # An entry of a newer document can be older than those of the archives.
+    old, first, second = (f"{year}-01-01T00:00:00Z" for year in (1999, 2004, 2005))
+    server.serve("/feed", atom([E("3", updated="2006-01-01T00:00:00Z"), E("0", updated=old)], prev="/2"))
+    server.serve("/2", atom([E("2", updated=second), E("1", updated=first)], prev="/1"))
+    project.crawl(feed)
+    assert details(project, feed).gap_before == first
+    # An archive that can be read in part is known as far as that.
+    server.serve("/1", atom([E("-1", updated="2002-01-01T00:00:00Z")]).replace("</feed>", "<entry>"))
+    project.crawl(feed)
+    found = details(project, feed)
+    assert (found.chain[-1].state, found.gap_before) == ("invalid", "2002-01-01T00:00:00Z")
+    server.serve("/1", atom([E("-1", updated="2002-01-01T00:00:00Z")]))
+    project.crawl(feed)
+    assert details(project, feed).gap_before is None
+
+
+def test_gap_behind_the_subscription_document_is_before_all_that_it_ever_showed(
+    server: FeedServer, project: Project
+) -> None:
+    feed = server.url("/feed")
+    for year in (2004, 2005, 2006):
+        server.serve("/feed", atom([E(str(year), updated=f"{year}-01-01T00:00:00Z")], prev="/gone"))
+        project.crawl(feed)
+    assert details(project, feed).gap_before == "2004-01-01T00:00:00Z"
+
+
+def test_latest_entries_are_those_with_the_latest_times(server: FeedServer, project: Project) -> None:
+    entries = [E(str(n), updated=f"2003-12-{n:02}T00:00:00Z", title=f" Title {n} ") for n in range(1, 8)]
+    entries[6] = E("7", updated="2003-12-07T00:00:00Z", title="")
+    server.serve("/feed", atom([*entries, E("0", updated=None)], updated=None))
+    project.crawl(server.url("/feed"))
+    latest = details(project, server.url("/feed")).latest
+    assert [(entry.name, entry.time) for entry in latest] == [
+        ("7", "2003-12-07T00:00:00Z"),
+        *((f"Title {n}", f"2003-12-{n:02}T00:00:00Z") for n in (6, 5, 4, 3)),
+    ]
 
 
 def test_chain_that_is_a_loop_ends(server: FeedServer, project: Project) -> None:
@@ -82,10 +125,12 @@ def test_time_that_does_not_count_is_none_of_the_feeds(server: FeedServer, proje
 
 
 def test_feed_that_was_never_read_has_no_entries(server: FeedServer, project: Project) -> None:
+    project.scrapy("subscribe", server.url("/none"))
     project.crawl(server.url("/none"))
     found = details(project, server.url("/none"))
     assert [d.state for d in found.chain] == ["missing"]
-    assert (found.months, found.first, found.recent) == ({}, None, [])
+    assert (found.months, found.first, found.recent, found.latest) == ({}, None, [], [])
+    assert found.gap_before is None
 
 
 def test_deleted_entries_do_not_count(server: FeedServer, project: Project) -> None:
