@@ -14,7 +14,29 @@ if TYPE_CHECKING:
 
 @dataclass
 class EntryItem:
-    """An entry, as exported. The fields are described in README.md, 'What an entry looks like'."""
+    """An entry of a logical feed, as pipelines receive it and as it is exported.
+
+    :param feed: URL of the subscription document, as given
+    :param id: Atom's `id`, RSS 2.0's `guid`, RSS 1.0's `rdf:about`, JSON Feed's `id` or a Content-ID;
+        RSS without these: the link; without a link: a digest of title, date and description (`urn:sha256:…`)
+    :param title: a string, as the feed has it
+    :param link: absolute URL of the alternate link
+    :param published: ISO 8601 in UTC, ending in `Z`, with the fractions of a second that the feed has; RSS's
+        `pubDate` is `published`
+    :param updated: the same of the last update; RSS has it only as `atom:updated` or `dcterms:modified`
+    :param authors: a list of strings; entries of Atom and JSON Feed without authors have those of their feed
+    :param categories: a list of strings
+    :param summary: a string with its markup
+    :param content: a string with its markup; XHTML as serialised markup, without the `div` around it
+    :param content_type: `text`, `html`, `xhtml` or a media type; if it ends in `;base64`, `content` is base64
+    :param enclosures: a list of objects with `url`, `type` and `length` (octets); Atom's content that is
+        elsewhere (`src`) is one too
+    :param operation: `PUT`, `DELETE`, `PATCH` or `POST`, if an event feed says so
+    :param document: URL of the document that this version came from
+    :param document_updated: update time of that document
+    :param change: `new`, `updated` or `deleted` since the last export; null in `fhcrawl export`
+        for entries whose changes are all exported
+    """
 
     feed: str
     id: str

@@ -27,7 +27,7 @@ NO_DTD = "tell its publisher to write the entities out: no DTD is fetched"
 NO_FEED = "check in a browser what is there; if that is no feed any more, tell its publisher"
 NOT_NEWEST = (
     "crawl the feed's own address, not that of an archive; if its relations are backwards, "
-    "write reversed = true for it in a list of feeds (README, 'Odd publishers')"
+    "write reversed = true for it in a list of feeds (docs/howto/odd-publishers.md)"
 )
 ODD = "tell its publisher; the next run looks again"
 OLDER = "look for an older snapshot or for the feed's archives; what lies between is not there"

@@ -1,6 +1,7 @@
-"""The settings of all deployments. Before each changed one: Scrapy's default, and the reason.
+"""The settings of all deployments.
 
-fhcrawl's own settings begin with FHCRAWL_; README.md lists them.
+The comments are the text of docs/reference/settings.md, in Markdown. That of a setting of Scrapy begins with
+Scrapy's default, and says why fhcrawl has another one.
 """
 
 from __future__ import annotations
@@ -17,151 +18,172 @@ COMMANDS_MODULE = "fhcrawl.commands"
 # project run without fhcrawl's components. In other projects, the add-on adds the settings below.
 ADDONS = {"fhcrawl.Addon": 0}
 
-# The data directory, an absolute path; None: .scrapy in the project; outside projects, as on Scrapyd, the
-# user's data folder (~/.local/share/fhcrawl).
+# Absolute path of the data directory. Without it: `.scrapy` in the folder of the project, and outside of
+# projects the user's data folder (`~/.local/share/fhcrawl` on Linux). The environment variable of the same
+# name works too.
 FHCRAWL_DATA_DIR = os.environ.get("FHCRAWL_DATA_DIR")
-# SQLAlchemy URL of the store; None: fhcrawl.sqlite in the data directory. Use the environment for a URL with
-# a password: the command line is visible in the list of processes.
+# SQLAlchemy URL of the store. Without it: the SQLite file `fhcrawl.sqlite` in the data directory. The
+# environment variable of the same name works too: put a URL with a password there, because the list of
+# processes shows the command line.
 FHCRAWL_STORE_URL = os.environ.get("FHCRAWL_STORE_URL")
-# Seconds without a sign of life after which other crawls can take over the feeds of a crawl.
-FHCRAWL_LEASE_SECONDS = 300
-# A feed's changes are exported at most this many seconds after it is done, even if other feeds take longer;
-# 0: at the end of the run. Each export copies a file that it appends to.
-FHCRAWL_EXPORT_SECONDS = 60 * 60
-# Name of the job of this process; the processes of a job share feeds. None: this process shares no feeds.
-FHCRAWL_JOB: str | None = None
-# Maximum number of archives (or documents of a list) and of pages to fetch for a feed in a run; 0: no limit.
-FHCRAWL_MAX_ARCHIVES = 100_000
-FHCRAWL_MAX_PAGES = 1_000
-
-# Whether the store keeps the original XML (or JSON) of entries, with elements that fhcrawl has no field for.
+# Whether the store keeps the original XML (or JSON) of each entry, with the elements that fhcrawl has no
+# field for. Exported feeds contain them. It doubles the size of the store.
 FHCRAWL_KEEP_XML_ENABLED = True
-
-# Whether the store keeps earlier versions of entries, for `fhcrawl history`.
+# Whether the store keeps earlier versions of entries, each content once. `fhcrawl history` shows them.
 FHCRAWL_KEEP_VERSIONS_ENABLED = False
+# Seconds without a sign of life after which other crawls can take over the feeds of a crawl: 3 to 86400.
+FHCRAWL_LEASE_SECONDS = 300
+# Name of the job of this process. The processes of a job share feeds; without a name, this process shares
+# none. Only clusters need it. The environment variable of the same name works too there.
+FHCRAWL_JOB: str | None = None
 
-# Path of WARC files to which responses are written, with the placeholders of FEEDS and %(serial)05d, ending
-# in .warc.gz or .warc; None: no WARC files. And the size in octets after which a new file is begun; 0: no
-# limit. Web archives use 1 GB.
-FHCRAWL_WARC: str | None = None
-FHCRAWL_WARC_MAX_SIZE = 1_000_000_000
-
-# Whether documents of 32 KiB and more are parsed in a separate process; until that has started, only those of
-# 1 MiB and more.
-FHCRAWL_READER_ENABLED = True
-# Timeout of that process for a document, in seconds; 0 is no limit. 32 MiB take some seconds.
-FHCRAWL_READER_TIMEOUT = 600
-
-# Maximum number of documents to prefetch for each chain, by the pattern of its URLs, and of unused ones among
-# them; 0 is off. At most CONCURRENT_REQUESTS_PER_DOMAIN + 3 are ahead at a time. With fhcrawl's default of
-# one request that is four, which hides the parsing time; with one ahead, a chain takes 5 to 8 % longer. With
-# a concurrency of 8, a chain takes about a fifth of its time with 8 ahead, a quarter with 4, and no less with
-# 16 (python -m tests.benchmarks.prefetch).
-FHCRAWL_PREFETCH = 8
-
-# Maximum time of a feed in a run, in seconds from its first request; 0 is no limit. A daily run should end
-# within a day, even if a server sends a byte at a time.
-FHCRAWL_MAX_SECONDS = 24 * 60 * 60
-# Maximum number of decompressed octets of a feed in a run; 0 is no limit. An endless chain would fill the
-# disk. A history of 100,000 entries of 5 KiB is a quarter of the default.
-FHCRAWL_MAX_BYTES = 2 * 1024**3
-# Octets that must be free on each disk that a crawl writes to (a quarter of a smaller disk), or no documents
-# are fetched; 0 is off. Several documents of DOWNLOAD_MAXSIZE may be in progress.
-FHCRAWL_MIN_FREE_DISK = 256 * 1024**2
-# Limits of a document; 0 is no limit, or the parser's own. Each entry and each element takes some hundred
-# bytes of memory, even if it is empty. The limit of entries also applies to tombstones and to documents of
-# a list, the limit of elements to those in memory at once, and to the values of JSON.
-FHCRAWL_MAX_ENTRIES = 100_000
-FHCRAWL_MAX_ELEMENTS = 500_000
-# Depth of elements, and characters of a text: the defaults are libxml2's limits, and can only be lowered.
-FHCRAWL_MAX_DEPTH = 256
-FHCRAWL_MAX_TEXT = 10_000_000
-# Longest delay in seconds that a server may ask for (Retry-After, Crawl-delay); for a longer one, its
-# documents are left for another run. 0 is no limit.
-FHCRAWL_MAX_WAIT = 300
-
-# Minimum and maximum seconds between polls of a feed (-a due=1), which limit the interval that is computed
-# from the feed, its server and its history.
-FHCRAWL_DUE_MIN_SECONDS = 15 * 60
-FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
-
-# Whether an apostrophe is put before CSV cells that a spreadsheet would run as a formula. False: Python's csv
-# module reads the cells back as the values of the feed.
+# Seconds after which the changes of a finished feed are exported at the latest, while other feeds of the run
+# are still in progress. 0: at the end of the run. Each export copies the file that it appends to.
+FHCRAWL_EXPORT_SECONDS = 60 * 60
+# Whether an apostrophe is put before CSV cells that a spreadsheet would run as a formula. By default,
+# Python's csv module reads the cells back exactly as the feed has them. Cells that begin with an apostrophe
+# get another one, so that removing the first apostrophe gives the original value.
 FHCRAWL_CSV_FORMULAS_ESCAPED = False
 
-# Fields that pipelines add to entries (`item.words = 12`), exported after fhcrawl's own, in this order.
+# Names of fields that pipelines add to entries (`item.words = 12`), separated by commas. They are exported
+# after fhcrawl's own, in this order.
 FHCRAWL_ADDED_FIELDS: list[str] = []
 
-# Hosts at private and other special addresses to which feeds may lead, besides their own host and port:
-# names, host:port, addresses, networks.
-FHCRAWL_ALLOWED_PRIVATE_HOSTS: list[str] = []
+# Maximum number of archives, or of documents of a snapshot or folder, fetched for a feed in a run. 0: no
+# limit.
+FHCRAWL_MAX_ARCHIVES = 100_000
+# Maximum number of pages (`next` links) fetched for a feed in a run. 0: no limit.
+FHCRAWL_MAX_PAGES = 1_000
+# Maximum time of a feed in a run, in seconds from its first request, parsing included. 0: no limit. With the
+# default, a daily run ends within a day, even if a server sends a byte at a time.
+FHCRAWL_MAX_SECONDS = 24 * 60 * 60
+# Maximum number of octets of a feed in a run, after decompression; old captures do not count. Each run reads
+# at least one document behind the subscription document. The store takes about twice as much space. 0: no
+# limit. The default, 2 GiB, is four times a history of 100,000 entries of 5 KiB.
+FHCRAWL_MAX_BYTES = 2 * 1024**3
+# Octets that must be free (on a small disk, at most a quarter of it) wherever the crawl writes: the store (on
+# SQLite), exports, WARC files and temporary files (`TMPDIR`). With less, no documents are fetched until there
+# is more. 0: not checked. The default is 256 MiB.
+FHCRAWL_MIN_FREE_DISK = 256 * 1024**2
+# Longest delay in seconds that a server may ask for (`Retry-After`, `Crawl-delay`). If it asks for more, its
+# documents are left for a later run. 0: no limit.
+FHCRAWL_MAX_WAIT = 300
 
-# Whether lists of feeds may contain file: URLs, as arguments can.
-FHCRAWL_LISTED_FILES_ENABLED = False
+# Maximum number of entries of a document, and of deletions; the rest is left out. A snapshot or folder that
+# lists more documents is not read at all. 0: no limit.
+FHCRAWL_MAX_ENTRIES = 100_000
+# Maximum number of XML elements in memory at once, or of values of a JSON item. Documents from 1 MiB on are
+# usually parsed entry by entry, and only an entry and the head count; smaller ones count as a whole. A
+# document with more is left out. 0: no limit.
+FHCRAWL_MAX_ELEMENTS = 500_000
+# Maximum depth of XML elements; an entry that is deeper is left out. The default is the parser's own limit,
+# so the setting can only lower it.
+FHCRAWL_MAX_DEPTH = 256
+# Maximum number of characters of a text; an entry with a longer one is left out. The default is the parser's
+# own limit, so the setting can only lower it.
+FHCRAWL_MAX_TEXT = 10_000_000
+# Whether large documents are parsed in a separate process: from 1 MiB on, and from 32 KiB on once that
+# process has started. Then a large document does not delay small ones, and one that crashes the parser is
+# only a gap. The process takes as much memory as its documents need.
+FHCRAWL_READER_ENABLED = True
+# Seconds after which that process gives up a document, which is a gap then. 0: no limit. 32 MiB take some
+# seconds.
+FHCRAWL_READER_TIMEOUT = 600
 
-# Whether WordPress feeds without links to pages are crawled with ?paged=2, ?paged=3 and so on.
+# Maximum number of archives fetched ahead of each chain, and of needless requests for a chain and run. At
+# most CONCURRENT_REQUESTS_PER_DOMAIN + 3 are ahead at a time. 0: none.
+FHCRAWL_PREFETCH = 8
+# Minimum seconds between two polls of a feed, for crawls of feeds that are due.
+FHCRAWL_DUE_MIN_SECONDS = 15 * 60
+# Maximum seconds between two polls of a feed, whatever the feed, its server and its history say.
+FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
+# Whether feeds of WordPress that link to no pages are crawled with `?paged=2`, `?paged=3` and so on.
 FHCRAWL_WORDPRESS_ENABLED = False
 
-# Whether a display on the terminal shows the progress of a crawl. False, or without a terminal: a line in the
-# log every LOGSTATS_INTERVAL seconds.
+# Hosts at private and other special addresses to which feeds may lead, besides their own host and port:
+# names, `host:port`, addresses and networks, separated by commas.
+FHCRAWL_ALLOWED_PRIVATE_HOSTS: list[str] = []
+# Whether lists of feeds may contain `file:` URLs. URLs on the command line always may be such.
+FHCRAWL_LISTED_FILES_ENABLED = False
+
+# Path of the WARC files that keep all responses. It ends in `.warc.gz` or `.warc` and may have the
+# placeholders of Scrapy's FEEDS, and `%(serial)05d`, the number of the file; without that, `-%(serial)05d`
+# is put before the ending. Without a path, no WARC files are written.
+FHCRAWL_WARC: str | None = None
+# Octets after which a new WARC file is begun. 0: no limit. Web archives use 1 GB, as the default does.
+FHCRAWL_WARC_MAX_SIZE = 1_000_000_000
+
+# Whether a display on the terminal shows the progress of a crawl. Without the display, or without a terminal,
+# it is logged every LOGSTATS_INTERVAL seconds.
 FHCRAWL_PROGRESS_ENABLED = True
 # Whether the table of the feeds, and what is missing, is printed to stderr at the end of a crawl that has
-# changed or missed something, if there is no display. `fhcrawl crawl` sets it; False: it is in the log.
+# changed or missed something, if there is no display. `fhcrawl crawl` sets it. Otherwise they are in the log.
 FHCRAWL_SUMMARY_ENABLED = False
 
+# Whether archives that earlier runs have processed are skipped. Otherwise, each run fetches every document.
 DELTAFETCH_ENABLED = True
+# Whether the feeds of this run are fetched anew; their entries stay. `fhcrawl crawl --reset` sets it.
 DELTAFETCH_RESET = False
 
-# Scrapy/VERSION: servers should see which crawler it is. Add contact information.
+# Scrapy/VERSION: servers should see which crawler it is. Add a way to reach you, such as
+# `fhcrawl (+https://example.org/who-crawls)`: without it, all that the people behind a server can do is to
+# block you. A crawl of public feeds warns about it.
 USER_AGENT = f"fhcrawl/{__version__} (Scrapy; RFC 5005 feed history)"
 # text/html first: fhcrawl needs feeds. And Accept-Language, en: the publisher's default language is wanted.
 DEFAULT_REQUEST_HEADERS = {
     "Accept": "application/atom+xml, application/rss+xml, application/xml;q=0.9, */*;q=0.5",
 }
-# False: a crawler should obey robots.txt.
+# False: a crawler should obey robots.txt. If you set it to False, documents that a site forbids are fetched,
+# and its Crawl-delay is not known.
 ROBOTSTXT_OBEY = True
-# 8: one request at a time to a host. The documents of a chain are read one by one anyway.
+# 8: a host should not be burdened. The documents of a chain are read one by one anyway. With more, and with
+# documents fetched ahead, the feeds of a host are crawled faster, at the cost of that host.
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
-# 16: with one request per host, 64 hosts. With 16, a crawl of 200 hosts that respond after 50 ms waits a
-# third of its time (python -m tests.benchmarks.hosts). Each request may hold a document of DOWNLOAD_MAXSIZE.
+# 16: with one request per host, 64 hosts are asked at once. With 16, a crawl of 200 hosts that respond after
+# 50 ms waits a third of its time. Each request may hold a document of DOWNLOAD_MAXSIZE in memory.
 CONCURRENT_REQUESTS = 64
-# Scrapy's downloader, which can exceed the limit per domain.
+# scrapy.core.downloader.Downloader: it can exceed CONCURRENT_REQUESTS_PER_DOMAIN.
 DOWNLOADER = "fhcrawl.core.downloader.Downloader"
-# Scrapy's scheduler, which does not report when a feed is done.
+# scrapy.core.scheduler.Scheduler: it does not report when a feed is done. With another scheduler, or with
+# JOBDIR, feeds are released and changes are exported only at the end of the crawl. A crawl with JOBDIR that
+# was killed can leave a queue that Scrapy cannot read: remove that folder. The store knows where to go on.
 SCHEDULER = "fhcrawl.core.scheduler.Scheduler"
-# DownloaderAwarePriorityQueue: a host with a delay must not block other hosts.
+# scrapy.pqueues.DownloaderAwarePriorityQueue: a host with a delay must not block other hosts.
 SCHEDULER_PRIORITY_QUEUE = "fhcrawl.core.pqueues.PoliteQueue"
-# 1 GiB, 32 MiB: recovering a malformed document can take 15 times its size. Both apply to the compressed and
-# to the decompressed body.
+# 1 GiB: recovering a malformed document can take 15 times its size in memory. It applies to the compressed
+# and to the decompressed body. With a smaller value, more documents are `too-large`.
 DOWNLOAD_MAXSIZE = 32 * 1024**2
+# 32 MiB: half of DOWNLOAD_MAXSIZE.
 DOWNLOAD_WARNSIZE = 16 * 1024**2
-# True: feeds need no cookies, which allow tracking.
+# True: feeds need no cookies, by which servers could recognise you.
 COOKIES_ENABLED = False
 # True: meta refresh is for HTML.
 METAREFRESH_ENABLED = False
-# False: without verification, a history could be forged on the way.
+# False: without verification, anybody between you and the server could forge a history. If you set it to
+# False, feeds with bad certificates are read.
 DOWNLOAD_VERIFY_CERTIFICATES = True
 # True: the entries of a truncated document are kept, and it is not marked as processed.
 DOWNLOAD_FAIL_ON_DATALOSS = False
 # ERROR: the spider logs the failure itself.
 RETRY_GIVE_UP_LOG_LEVEL = "DEBUG"
-# True: an unattended crawl should not be open to remote control.
+# True: it is a port of this machine by which code can be run in the crawl.
 TELNETCONSOLE_ENABLED = False
+# True: it is a port of this machine by which the crawl can be controlled.
 REMOTE_CONTROL_ENABLED = False
-# True: see RedirectMiddleware.
+# True: servers need not see which document led to them.
 REFERER_ENABLED = False
 
-# ProtegoRobotParser: it has no size limit.
+# scrapy.robotstxt.ProtegoRobotParser: it has no size limit. This one reads the first 500 KiB of a robots.txt.
 ROBOTSTXT_PARSER = "fhcrawl.core.robotstxt.BoundedRobotParser"
 
 # 2083: an archive should not be skipped for a long URL.
 URLLENGTH_LIMIT = 0
 
-# DEBUG: it would log every entry.
+# DEBUG: it logs every entry.
 LOG_LEVEL = "INFO"
-# Scrapy's formatter, which does not escape what could control a terminal or forge log lines.
+# scrapy.logformatter.LogFormatter: it does not escape text that could control a terminal or forge log lines.
 LOG_FORMATTER = "fhcrawl.core.logformatter.LogFormatter"
-# True: the formatter escapes all escape sequences, also those for colours.
+# True: LOG_FORMATTER escapes all escape sequences, also those for colours.
 LOG_COLOR = False
 # WARNING: most entries are duplicates, which are dropped in each run.
 DEFAULT_DROPITEM_LOG_LEVEL = "DEBUG"
@@ -214,7 +236,8 @@ SPIDER_MIDDLEWARES = {
     "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
     "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware": None,
 }
-# ItemPipelineManager: it does not report when all pipelines have processed the entries of a document.
+# scrapy.pipelines.ItemPipelineManager: it does not report when all pipelines have processed the entries of a
+# document.
 ITEM_PROCESSOR = "fhcrawl.core.item_processor.ItemPipelineManager"
 ITEM_PIPELINES = {
     "fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100,

@@ -103,7 +103,7 @@ class Scrapyd:
 
     @property
     def data(self) -> Path:
-        """Where README says that a user's data are."""
+        """Where the documentation says that a user's data are."""
         return self.home / ".local" / "share" / "fhcrawl"
 
     def environment(self) -> dict[str, str]:

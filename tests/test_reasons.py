@@ -18,20 +18,6 @@ from tests.projects import ROOT
 STANDINS = {ReasonKind.HTTP_5XX, ReasonKind.OTHER}
 
 
-def kinds_in_readme() -> set[str]:
-    """The kinds of reasons that README.md names."""
-    readme = (ROOT / "README.md").read_text()
-    paragraph = readme.partition("Reasons (`kind` in `scrapy feeds --json`): ")[2].partition("\n\n")[0]
-    return set(re.findall("`([a-z0-9-]+)`", paragraph))
-
-
-def test_readme_names_every_kind_and_no_other() -> None:
-    named = kinds_in_readme()
-    assert "http-404" in named
-    assert named <= set(ReasonKind)
-    assert {kind for kind in ReasonKind if not kind.startswith("http-")} - STANDINS <= named
-
-
 @pytest.mark.parametrize("kind", ReasonKind)
 def test_every_kind_has_advice(kind: ReasonKind) -> None:
     assert re.fullmatch(r"[a-z].+[^.\s]", kind.advice)

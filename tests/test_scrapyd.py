@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fhcrawl.items import FIELDS
+from tests.docs.pages import source
 from tests.feeds import E, atom
-from tests.projects import ROOT, read_export
+from tests.projects import read_export
 from tests.scrapyd_server import PATIENCE_SECONDS, VERSION, Job, Scrapyd, wait_for
 
 if TYPE_CHECKING:
@@ -41,10 +42,8 @@ def scrapyd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrapyd]:
 
 
 def documented(program: str, feed: str = "") -> list[str]:
-    """The command that README has, with a feed in the place of its example."""
-    [line] = re.findall(
-        rf"^    ({program}\b.*)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
+    """The command that the documentation has, with a feed in the place of its example."""
+    [line] = re.findall(rf"^({program} .*|{program})$", source("howto/scrapyd"), re.MULTILINE)
     return str(line).replace("https://example.org/index.atom", feed).split()
 
 

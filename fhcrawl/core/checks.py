@@ -103,7 +103,7 @@ def _instead_of(name: str) -> str:
 
     # The common prefix would make all names similar.
     near = get_close_matches(name.removeprefix(PREFIX), [ours.removeprefix(PREFIX) for ours in OURS], 1)
-    return f"write {PREFIX}{near[0]}" if near else "README.md lists them"
+    return f"write {PREFIX}{near[0]}" if near else "docs/reference/settings.md lists them"
 
 
 def check_switch(settings: BaseSettings, name: str) -> None:

@@ -57,7 +57,7 @@ def test_changes_of_a_crawl_arrive(server: FeedServer, project: Project, place: 
 
 
 def test_each_run_can_have_a_name_of_its_own(server: FeedServer, project: Project, place: Place) -> None:
-    """README says so, for what cannot append."""
+    """The documentation says so, for what cannot append."""
     for number in ("1", "2"):
         server.serve("/index", atom([E(number)]))
         crawl(project, server, place, "-o", f"{place.root}/%(run)s.jsonl", "-a", f"run={number}")

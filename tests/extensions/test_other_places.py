@@ -86,7 +86,7 @@ def test_nothing_goes_to_another_place_if_a_file_cannot_be_written(
 def test_place_that_has_its_changes_gets_them_again_if_another_one_fails(
     server: FeedServer, project: Project, bucket: Path
 ) -> None:
-    """What has gone to another place cannot be taken back: README says so."""
+    """What has gone to another place cannot be taken back: the documentation says so."""
     feed = server.url("/index")
     server.serve("/index", atom([E("1")]))
     shut = project.folder / "shut"

@@ -279,7 +279,10 @@ def test_text_from_a_feed_cannot_forge_log_lines(server: FeedServer, project: Pr
             ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAXPAGES=3"),
             "There is no setting FHCRAWL_MAXPAGES: write FHCRAWL_MAX_PAGES",
         ),
-        (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_X=1"), "setting FHCRAWL_X: README.md lists them"),
+        (
+            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_X=1"),
+            "setting FHCRAWL_X: docs/reference/settings.md lists them",
+        ),
         (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAX_PAGES=-1"), "'-1': write a number"),
         (("-a", "feed=http://127.0.0.1/", "-s", "DELTAFETCH_ENABLED=maybe"), "is 'maybe': write 1 or 0"),
         (

@@ -1,0 +1,203 @@
+"""Generates the parts of pages that the code knows: commands, settings, fields, reasons.
+
+A line `% generated: NAME ARGUMENT …` of a page is replaced by what the function NAME returns, in Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from inspect import cleandoc
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.settings import default_settings
+
+from fhcrawl import __main__, items, settings
+from fhcrawl.reasons import ReasonKind, Retry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sphinx.application import Sphinx
+
+DOCS = Path(__file__).parent.parent
+GENERATED = re.compile(r"^% generated: (\w+)(.*)$", re.MULTILINE)
+REASONS = re.compile(r"^```\{reasons\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# The options of Scrapy's that all commands have are described once.
+GLOBAL = "Global Options"
+
+
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    """Return the argument parser of each command."""
+    parser = __main__.build_parser(__main__.load_commands(__main__.read_settings()))
+    [commands] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(commands.choices)
+
+
+def page(name: str) -> str:
+    """Return the Markdown of a page, such as `reference/settings`, with its generated parts."""
+    return expand((DOCS / f"{name}.md").read_text("utf-8"))
+
+
+def expand(text: str) -> str:
+    """Return the Markdown of a page with its generated parts."""
+    text = REASONS.sub(lambda found: reasons(found[1]), text)
+    return GENERATED.sub(lambda found: GENERATORS[found[1]](*found[2].split()), text)
+
+
+# -- commands -------------------------------------------------------------------------------------
+
+
+def commands() -> str:
+    """Describe each command: what it does, its usage, examples, arguments and options."""
+    return "\n\n".join(_command(name, parser) for name, parser in parsers().items())
+
+
+def global_options() -> str:
+    """Describe the options that all commands have."""
+    parser = next(iter(parsers().values()))
+    [group] = [group for group in parser._action_groups if group.title == GLOBAL]
+    return "\n\n".join(_option(action) for action in group._group_actions)
+
+
+def _command(name: str, parser: argparse.ArgumentParser) -> str:
+    usage = " ".join(parser.format_usage().split()).removeprefix("Usage ===== ").removeprefix("usage: ")
+    groups = [group for group in parser._action_groups if group.title != GLOBAL]
+    actions = [action for group in groups for action in group._group_actions if action.dest != "help"]
+    options = [_option(action) for action in actions if action.help is not argparse.SUPPRESS]
+    parts = [f"({name})=\n## fhcrawl {name}", f"```text\n{usage}\n```", _prose(parser.description or "")]
+    return "\n\n".join([*parts, f"```{{program}} fhcrawl {name}\n```", *options, _prose(parser.epilog or "")])
+
+
+def _option(action: argparse.Action) -> str:
+    value = action.metavar or (action.dest.upper() if action.nargs != 0 else "")
+    value = " ".join(value) if isinstance(value, tuple) else value
+    names = [f"{name} {value}".strip() for name in action.option_strings] or [value]
+    help_text = (action.help or "") % {**vars(action), "prog": "fhcrawl"}
+    return f"````{{option}} {', '.join(names)}\n{_escaped(help_text)}\n````"
+
+
+def _prose(text: str) -> str:
+    """Return a text of `--help` as Markdown: indented lines become code."""
+    blocks = []
+    for block in re.split(r"\n\s*\n", text.strip("\n")):
+        for is_code, lines in _runs(block.splitlines()):
+            if is_code:
+                blocks.append("\n".join(["```text", *cleandoc("\n".join(["", *lines])).splitlines(), "```"]))
+            else:
+                blocks.append(_escaped("\n".join(lines)))
+    return "\n\n".join(blocks)
+
+
+def _runs(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
+    """Yield runs of lines that are indented, or are not."""
+    run: list[str] = []
+    for line in lines:
+        if run and run[0].startswith(" ") != line.startswith(" "):
+            yield run[0].startswith(" "), run
+            run = []
+        run.append(line)
+    if run:
+        yield run[0].startswith(" "), run
+
+
+def _escaped(text: str) -> str:
+    """Return a text as Markdown, with options as code."""
+    plain = re.sub(r"([*_<>\[\]])", r"\\\1", text)
+    return re.sub(r"(?<![\w`-])(--?[a-zA-Z][a-z-]*)", r"`\1`", plain)
+
+
+# -- settings -------------------------------------------------------------------------------------
+
+
+def described(path: Path) -> dict[str, str]:
+    """Return the comment above each setting of a settings module."""
+    comments: dict[str, str] = {}
+    lines: list[str] = []
+    for line in path.read_text("utf-8").splitlines():
+        if line.startswith("# "):
+            lines.append(line[2:])
+            continue
+        if assignment := re.match(r"([A-Z][A-Z0-9_]*)(: [^=]+)? = ", line):
+            comments[assignment[1]] = "\n".join(lines)
+        lines = []
+    return comments
+
+
+def ours(*names: str) -> str:
+    """Describe settings of fhcrawl: the comment above each in the settings module, and its default."""
+    comments = described(Path(settings.__file__ or ""))
+    return "\n\n".join(
+        f"````{{confval}} {name}\n:default: `{getattr(settings, name)!r}`\n\n{comments[name]}\n````"
+        for name in names
+    )
+
+
+def scrapys() -> str:
+    """Describe the settings of Scrapy's that fhcrawl changes, but for lists of components."""
+    comments = described(Path(settings.__file__ or ""))
+    return "\n\n".join(
+        f"````{{confval}} {name}\n:default: `{_shown(value)}` (Scrapy: `{_shown(default)}`)\n\n"
+        f"{_reason(comments[name])}\n````"
+        for name, value, default in changed()
+    )
+
+
+def changed() -> Iterator[tuple[str, Any, Any]]:
+    """Yield name, value and Scrapy's default of each setting that is changed and has a comment."""
+    for name, comment in described(Path(settings.__file__ or "")).items():
+        value, default = getattr(settings, name), getattr(default_settings, name, None)
+        if hasattr(default_settings, name) and comment and not isinstance(value, dict | list):
+            yield name, value, default
+
+
+def _shown(value: object) -> str:
+    return f"{value.__module__}.{value.__qualname__}" if isinstance(value, type) else str(value)
+
+
+def _reason(comment: str) -> str:
+    """Return a comment without Scrapy's default, with which it begins."""
+    reason = re.sub(r"^[^:]*: ", "", comment, count=1)
+    return reason[0].upper() + reason[1:]
+
+
+# -- entries and reasons --------------------------------------------------------------------------
+
+
+def fields() -> str:
+    """Describe the fields of an entry: the docstring of its class."""
+    text = cleandoc(items.EntryItem.__doc__ or "")
+    found = re.findall(r":param (\w+): (.+?)(?=\n:|\Z)", text, re.DOTALL)
+    rows = [f"| `{name}` | {' '.join(text.split())} |" for name, text in found]
+    return "\n".join(["| Field | What it holds |", "|---|---|", *rows])
+
+
+def reasons(meanings: str) -> str:
+    """Describe kinds of reasons, of which each line has one and its meaning: `http-404: The server …`."""
+    return "\n\n".join(_kind(*line.split(": ", maxsplit=1)) for line in meanings.splitlines())
+
+
+def _kind(name: str, meaning: str) -> str:
+    kind = ReasonKind(name)
+    due = " The feed is due again at once." if kind.retry is Retry.SOON else ""
+    return f"(reason-{name})=\n`{name}`\n: {meaning}\n\n  What to do: {_escaped(kind.advice)}.{due}"
+
+
+GENERATORS: dict[str, Callable[..., str]] = {
+    "commands": commands,
+    "global_options": global_options,
+    "settings": ours,
+    "scrapy_settings": scrapys,
+    "fields": fields,
+}
+
+
+def _expand_page(app: Sphinx, name: str, source: list[str]) -> None:
+    source[0] = expand(source[0])
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the extension with Sphinx."""
+    app.connect("source-read", _expand_page)
+    return {"parallel_read_safe": True}

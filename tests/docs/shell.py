@@ -1,0 +1,102 @@
+"""Runs the shell examples of a page; feeds on loopback stand in the place of https://example.org."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from fhcrawl.demo.publisher import Publisher
+from tests.feeds import E, atom
+from tests.projects import ROOT
+from tests.server import Answer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.server import FeedServer
+
+SITE = "https://example.org"
+HOME = "/home/you"
+MONTHS = 3
+# What differs from run to run, and from machine to machine.
+VARIES = {
+    re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?"): "TIME",
+    re.compile(r"\b\d:\d\d:\d\d\b"): "DURATION",
+    re.compile(r"[\d.]+/s\b"): "SPEED",
+    re.compile(r"127\.0\.0\.1:\d+"): "ADDRESS",
+    # Columns are as wide as the URLs.
+    re.compile(r"[\s─━-]+"): " ",
+}
+PODCAST = """<?xml version="1.0"?>
+<rss version="2.0" xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd"><channel>
+<title>Ferry Tales</title><link>{root}/</link><description>A podcast</description>
+{items}
+</channel></rss>
+"""
+EPISODE = """<item><guid>{root}/episodes/{number}</guid><title>Episode {number}</title>
+<pubDate>Sat, 0{number} Feb 2003 08:00:00 GMT</pubDate>
+<enclosure url="{root}/audio/{number}.mp3" type="audio/mpeg" length="9"/></item>"""
+WORDPRESS = "<generator>https://wordpress.org/?v=6.1</generator>"
+
+
+def install(folder: Path) -> Path:
+    """Make a folder with the commands `fhcrawl` and `scrapy`, as a virtual environment has it."""
+    folder.mkdir(parents=True)
+    for name in ("fhcrawl", "scrapy", "python"):
+        module = "" if name == "python" else f"-m {name} "
+        command = folder / name
+        command.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} {module}"$@"\n')
+        command.chmod(command.stat().st_mode | stat.S_IXUSR)
+    return folder
+
+
+def serve(server: FeedServer) -> None:
+    """Serve what the examples name: feeds with a whole history, with a gap, of a podcast, of WordPress."""
+    publisher = Publisher(MONTHS, server.root)
+    paths = ["/index.atom", *(f"/2021/{month:02}.atom" for month in range(1, MONTHS + 1))]
+    for path in paths:
+        server.serve(path, publisher.document(path) or "")
+    server.serve("/blog.atom", atom([E("b2", title="Later")], prev="/blog/2003.atom", title="A Blog"))
+    items = "\n".join(EPISODE.format(root=server.root, number=number) for number in (3, 2, 1))
+    server.serve("/podcast.rss", PODCAST.format(root=server.root, items=items))
+    for number in (1, 2, 3):
+        server.answers[f"/audio/{number}.mp3"] = Answer(b"not music", content_type="audio/mpeg")
+    for page, number in (("", 2), ("?paged=2", 1)):
+        entries = [E(f"p{number}", title=f"Post {number}")]
+        server.serve(f"/wordpress/feed/{page}", atom(entries, head=WORDPRESS, title="Posts"))
+
+
+def run(command: str, folder: Path, server: FeedServer) -> subprocess.CompletedProcess[str]:
+    """Run an example in the folder, which is the reader's home."""
+    environment = {
+        "HOME": str(folder),
+        "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}",
+        "LANG": "C.UTF-8",
+    }
+    return subprocess.run(
+        ["/bin/bash", "-c", command.replace(SITE, server.root)],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def as_printed(output: str, folder: Path, server: FeedServer) -> str:
+    """What a reader's terminal shows: their site, their home."""
+    lines = output.replace(server.root, SITE).replace(str(folder), HOME).strip("\n").splitlines()
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def comparable(output: str) -> str:
+    """An output without what differs from run to run."""
+    for pattern, name in VARIES.items():
+        output = pattern.sub(name, output)
+    return output.strip()
