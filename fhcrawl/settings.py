@@ -231,6 +231,8 @@ EXTENSIONS = {
     "scrapy.extensions.feedexport.FeedExporter": None,
 }
 
+# True: a crawl that changes nothing leaves no empty file.
+FEED_STORE_EMPTY = False
 # None: JSON in UTF-8, without \uXXXX.
 FEED_EXPORT_ENCODING = "utf-8"
 # None: the fields of the items, in their order.

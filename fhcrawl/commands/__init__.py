@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
+from fhcrawl.utils.text import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -27,6 +29,18 @@ def end_with_reader() -> None:
 def typed(argument: str) -> str:
     """Return an argument as text for the store: octets that are not UTF-8 become escapes."""
     return argument.encode("utf-8", "backslashreplace").decode()
+
+
+def check_options(args: list[str], command: str) -> None:
+    """Check that there are no unknown options among a command's arguments, where Scrapy leaves them.
+
+    :raises UsageError: if there are
+    """
+    unknown = [printable(typed(arg)) for arg in args if arg.startswith("-")]
+    if unknown:
+        raise UsageError(
+            f"There is no option {' or '.join(unknown)}: `{command} --help` lists all", print_help=False
+        )
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import printing
+from fhcrawl.commands import check_options, printing
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -47,11 +47,12 @@ class Command(ScrapyCommand):
         from fhcrawl.extensions.store import store_url
         from fhcrawl.store import Store
 
+        check_options(args, "scrapy copystore")
         if len(args) != 1 or self.settings is None:
             raise UsageError("write scrapy copystore postgresql:///fhcrawl", print_help=False)
         try:
             with (
-                closing(Store.open(store_url(self.settings))) as source,
+                closing(Store.open_to_read(store_url(self.settings))) as source,
                 closing(Store.open(args[0])) as target,
             ):
                 counts = source.copy_to(target)

@@ -10,7 +10,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import NotConfigured, UsageError
 from scrapy.utils.misc import load_object
 
-from fhcrawl.commands import end_with_reader, printing, typed
+from fhcrawl.commands import check_options, end_with_reader, printing, typed
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 
 if TYPE_CHECKING:
@@ -131,6 +131,7 @@ class Command(ScrapyCommand):
 
         :raises UsageError: if an argument, the store or the place cannot be used
         """
+        check_options(args, "scrapy export")
         if args or not opts.output or self.settings is None:
             raise UsageError("write scrapy export -o history.jsonl", print_help=False)
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import UTF_8, printing, typed
+from fhcrawl.commands import UTF_8, check_options, printing, typed
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Command(ScrapyCommand):
         from fhcrawl.store import Store
 
         if len(args) != 2 or self.settings is None:  # noqa: PLR2004
+            check_options(args, "scrapy history")
             raise UsageError(
                 "write scrapy history FEED ID: the feed's URL and the entry's id", print_help=False
             )

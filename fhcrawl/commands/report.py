@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import end_with_reader, printing
+from fhcrawl.commands import check_options, end_with_reader, printing
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class Command(ScrapyCommand):
         from fhcrawl.extensions.store import store_url
         from fhcrawl.store import Store
 
+        check_options(args, "scrapy report")
         if args or not opts.output or self.settings is None:
             raise UsageError("write scrapy report -o report.html", print_help=False)
         end_with_reader()

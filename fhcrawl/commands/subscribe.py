@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import printing
+from fhcrawl.commands import check_options, printing
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Command(ScrapyCommand):
         from fhcrawl.store import Store
         from fhcrawl.utils.clock import now
 
+        check_options(args, "scrapy subscribe")
         if not args or self.settings is None:
             raise UsageError("write scrapy subscribe https://example.org/index.atom", print_help=False)
         try:

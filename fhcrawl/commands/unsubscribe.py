@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import printing, typed
+from fhcrawl.commands import check_options, printing, typed
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Command(ScrapyCommand):
         from fhcrawl.store import Store
         from fhcrawl.utils.text import printable
 
+        check_options(args, "scrapy unsubscribe")
         if not args or self.settings is None:
             raise UsageError("write scrapy unsubscribe https://example.org/index.atom", print_help=False)
         try:

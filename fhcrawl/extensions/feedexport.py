@@ -14,11 +14,13 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 from scrapy import signals
 from scrapy.extensions import feedexport
 from scrapy.utils.asyncio import create_looping_call
+from scrapy.utils.defer import ensure_awaitable
 
 from fhcrawl.exceptions import FhcrawlError
-from fhcrawl.exporters import appending, delivery
+from fhcrawl.exporters import appending, delivery, places
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.utils.addresses import without_credentials
+from fhcrawl.utils.datadir import SCRAPYD_JOB
 from fhcrawl.utils.locks import lock_when_free, locked
 
 if TYPE_CHECKING:
@@ -232,6 +234,7 @@ class FeedExporter(feedexport.FeedExporter):
         if isinstance(slot.storage, FileFeedStorage):
             slot.storage.recover = partial(delivery.recover, StoreExtension.of(self.crawler).store)
             self._paths[slot.uri_template] = slot.storage.target
+        slot.store_empty = slot.store_empty or _is_awaited(slot)
         slot.uri = without_credentials(slot.uri)  # the log shows it
         return slot
 
@@ -241,17 +244,35 @@ class FeedExporter(feedexport.FeedExporter):
         for count, item in enumerate(items, 1):
             if count == 1:
                 await self._lock_files(self._started)
-            self.item_scraped(item, spider)
+            self._write_item(item, spider)
             if not is_last and not count % ENTRIES_AT_ONCE:
                 # Let other feeds continue.
                 await asyncio.sleep(0)
         return count
 
+    def _write_item(self, item: dict[str, Any], spider: Spider) -> None:
+        """Write an entry to each target.
+
+        :raises ExportError: if a target cannot be written
+        """
+        slots, self.slots = self.slots, []
+        followers: list[FeedSlot] = []
+        for slot in slots:
+            # Scrapy's method begins the next batch of the slots that are full.
+            self.slots = [slot]
+            try:
+                with places.failing(slot.uri):
+                    self.item_scraped(item, spider)
+            finally:
+                followers += self.slots
+                self.slots = [*followers, *slots[len(followers) :]]
+
     # Opening a file would wait for its lock too, but block the crawl: the run's leases would expire.
     async def _lock_files(self, slots: list[FeedSlot]) -> None:
         # Sorted, so that two crawls that export to the same files cannot deadlock.
         for storage in sorted(_files(slots), key=lambda storage: storage.target):
-            await storage.lock()
+            with places.failing(storage.path):
+                await storage.lock()
 
     def _file_storages(self) -> list[FileFeedStorage]:
         return _files(self._started)
@@ -302,22 +323,56 @@ class FeedExporter(feedexport.FeedExporter):
                 if is_file or slot.itemcount:
                     self.feeds[template] = appending.continued(self.feeds[template], is_file)
 
+    # Scrapy's method logs a traceback if the disk is full.
     async def _close_slot(self, slot: FeedSlot, spider: Spider) -> None:
-        if self._failed and slot.file is None:
+        if self._failed:
+            _abandon(slot)
             return
+        if not slot.itemcount and not (slot.store_empty and slot.batch_id == 1):
+            return
+        storage = type(slot.storage).__name__
         try:
-            await super()._close_slot(slot, spider)
-        except Exception as error:  # noqa: BLE001 - any error makes the export incomplete
-            self._fail(error)
+            with places.failing(slot.uri):
+                slot.start_exporting()
+                slot.finish_exporting()
+                await ensure_awaitable(slot.storage.store(self._get_file(slot)))
+        except FhcrawlError as error:
+            self._fail(error, storage)
+            return
+        logger.info("Stored %s feed (%d items) in: %s", slot.format, slot.itemcount, slot.uri)
+        self.crawler.stats.inc_value(f"feedexport/success_count/{storage}")
+        await self.crawler.signals.send_catch_log_async(signals.feed_slot_closed, slot=slot)
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: Exception, storage: str = FileFeedStorage.__name__) -> None:
         self._failed = True
-        self.crawler.stats.inc_value(f"{FAILURES}FileFeedStorage")
-        logger.error("The export cannot be written: %s", error)
+        self.crawler.stats.inc_value(f"{FAILURES}{storage}")
+        is_sentence = isinstance(error, FhcrawlError)
+        logger.error("%s", error if is_sentence else f"The export cannot be written: {error}")
 
 
 def _files(slots: list[FeedSlot]) -> list[FileFeedStorage]:
     return [slot.storage for slot in slots if isinstance(slot.storage, FileFeedStorage)]
+
+
+def _abandon(slot: FeedSlot) -> None:
+    """Close the file of an export that has failed; on a full disk, closing fails too."""
+    if slot.file is not None:
+        with contextlib.suppress(OSError):
+            slot.file.close()
+
+
+def _is_awaited(slot: FeedSlot) -> bool:
+    """Return whether a target is written to even if nothing has changed and FEED_STORE_EMPTY is off.
+
+    This holds for a named pipe, whose reader waits for its end; for what is replaced (-O), which would be
+    taken for the changes of this run; and for the items of Scrapyd's jobs, which link to them.
+    """
+    is_replaced = bool(slot.feed_options.get("overwrite"))
+    if isinstance(slot.storage, FileFeedStorage):
+        path = Path(slot.storage.path)
+        is_replaced = is_replaced and path.exists()
+        return is_replaced or delivery.is_named_pipe(path) or hasattr(slot.spider, SCRAPYD_JOB)
+    return is_replaced
 
 
 def _is_named(slot: FeedSlot) -> bool:
