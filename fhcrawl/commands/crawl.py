@@ -18,6 +18,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from fhcrawl import settings as defaults
+from fhcrawl.commands import check_options, typed
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED, is_number
 from fhcrawl.documents.limits import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
@@ -102,7 +103,11 @@ class Command(crawl.Command):
     # collector's scans of them, during imports and in each full collection, took a tenth of a crawl's time.
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process Scrapy's options, and disable garbage collection during imports, until `run`."""
-        super().process_options(args, opts)
+        try:
+            super().process_options(args, opts)
+        except UsageError:
+            check_formats([*(opts.output or ()), *(opts.overwrite_output or ())])
+            raise
         gc.disable()
         # When these are imported, Scrapy inspects the stack and all loaded modules. Importing them one by
         # one, before all others, takes a third of the time.
@@ -116,6 +121,9 @@ class Command(crawl.Command):
         """
         gc.freeze()
         gc.enable()
+        if len(args) > 1:
+            check_options(args, "scrapy crawl")
+            raise UsageError(_with_feeds(args[0], args[1:]), print_help=False)
         if len(args) == 1 and self.settings is not None:
             try:
                 self._check(args[0], self.settings, opts.spargs)
@@ -138,6 +146,8 @@ class Command(crawl.Command):
         from fhcrawl.spiders.history import HistorySpider
 
         there = self.crawler_process.spider_loader.list() if self.crawler_process else [spider]
+        if "://" in spider:
+            raise ArgumentError(_with_feeds(there[0], [spider]))
         if spider not in there:
             raise ArgumentError(f"There is no spider {printable(spider)}: write one of {', '.join(there)}")
         if spider == HistorySpider.name:
@@ -151,6 +161,30 @@ class Command(crawl.Command):
     def _note_failure(self, sender: Crawler) -> None:
         if failures(sender.stats.get_stats()):
             self.exitcode = 1
+
+
+def _with_feeds(spider: str, urls: list[str]) -> str:
+    feeds = " ".join(map(typed, urls))
+    shown = f'"{feeds}"' if len(urls) > 1 else feeds
+    return f"Feeds are arguments of a spider: write scrapy crawl {printable(f'{spider} -a feed={shown}')}"
+
+
+def check_formats(outputs: list[str]) -> None:
+    """Check that no output of a crawl has a format in which only whole feeds are exported.
+
+    :param outputs: the values of -o and -O
+    :raises UsageError: if one has
+    """
+    from fhcrawl.exporters.feeds import OTHER_FORMATS, XML_FORMATS
+
+    for output in outputs:
+        name = output.rpartition(":")[2].rpartition(".")[2]
+        if name in {*XML_FORMATS, *OTHER_FORMATS}:
+            raise UsageError(
+                f"-o {printable(output)}: a crawl exports what has changed, and {name} is for whole feeds; "
+                f"crawl without it, then write scrapy export -o {printable(output)}",
+                print_help=False,
+            )
 
 
 def log_error(crawl: asyncio.Task[None]) -> None:

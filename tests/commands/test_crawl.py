@@ -49,6 +49,28 @@ def test_arguments_of_others_are_left_alone(given: dict[str, object], arguments:
         check_names(Settings(given), {"ru": "1", **arguments})
 
 
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("history", "http://a.example/"), "write scrapy crawl history -a feed=http://a.example/\n"),
+        (("history", "http://a/", "http://b/"), 'write scrapy crawl history -a feed="http://a/ http://b/"\n'),
+        (("http://a.example/",), "write scrapy crawl history -a feed=http://a.example/\n"),
+        (("history", "--feed=x"), "There is no option --feed=x: `scrapy crawl --help` lists all\n"),
+        (("history", "-o", "x.atom"), "write scrapy export -o x.atom\n"),
+        (("history", "-o", "x.jsonl", "-O", "y:opml"), "only one of -o/--output"),
+        (("history", "-O", "y:opml"), "write scrapy export -o y:opml\n"),
+        (("history", "-o", "x.docx"), "Unrecognized output format 'docx'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_is_meant_for_another_place_gets_a_hint(
+    project: Project, args: tuple[str, ...], sentence: str
+) -> None:
+    done = project.scrapy("crawl", *args)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+
+
 def test_settings_of_a_users_module_may_be_called_as_ours() -> None:
     own = {"FHCRAWL_OWN": 1}
     check_mistyped(Settings(own, "project"))

@@ -235,6 +235,19 @@ def test_file_that_a_run_appends_to_stays_if_nothing_has_changed(
     assert path.stat() == before
 
 
+def test_nothing_is_left_in_the_temporary_folder_or_beside_a_file(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", atom([E("1")]))
+    temporary = project.folder / "temporary"
+    temporary.mkdir()
+    project.crawl(server.url("/index"), args=("-o", "second.csv"), TMPDIR=str(temporary))
+    for command in ("export", "report"):
+        assert project.scrapy(command, "-o", f"{command}.jsonl", TMPDIR=str(temporary)).returncode == 0
+    assert not list(temporary.iterdir())
+    assert [path.name for path in project.folder.glob(".*")] == [".scrapy"]
+
+
 def test_reader_of_a_pipe_sees_its_end_if_nothing_has_changed(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([]))
     pipe = project.folder / "pipe.jsonl"
