@@ -57,7 +57,7 @@ def test_arguments_of_others_are_left_alone(given: dict[str, object], arguments:
         (("http://a.example/",), "write scrapy crawl history -a feed=http://a.example/\n"),
         (("history", "--feed=x"), "There is no option --feed=x: `scrapy crawl --help` lists all\n"),
         (("history", "-o", "x.atom"), "write scrapy export -o x.atom\n"),
-        (("history", "-o", "x.jsonl", "-O", "y:opml"), "only one of -o/--output"),
+        (("history", "-o", "x.jsonl", "-O", "y.csv"), "only one of -o/--output"),
         (("history", "-O", "y:opml"), "write scrapy export -o y:opml\n"),
         (("history", "-o", "x.docx"), "Unrecognized output format 'docx'"),
     ],
