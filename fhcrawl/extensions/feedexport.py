@@ -16,7 +16,7 @@ from scrapy.extensions import feedexport
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import ensure_awaitable
 
-from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.exceptions import ExportError, FhcrawlError
 from fhcrawl.exporters import appending, delivery, places
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.utils.addresses import without_credentials
@@ -346,7 +346,7 @@ class FeedExporter(feedexport.FeedExporter):
     def _fail(self, error: Exception, storage: str = FileFeedStorage.__name__) -> None:
         self._failed = True
         self.crawler.stats.inc_value(f"{FAILURES}{storage}")
-        is_sentence = isinstance(error, FhcrawlError)
+        is_sentence = isinstance(error, ExportError)
         logger.error("%s", error if is_sentence else f"The export cannot be written: {error}")
 
 
