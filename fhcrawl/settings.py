@@ -261,6 +261,8 @@ EXTENSIONS = {
     "fhcrawl.extensions.itemexport.ItemExporter": 0,
 }
 
+# True: a crawl that changes nothing leaves no empty file.
+FEED_STORE_EMPTY = False
 # None: JSON in UTF-8, without \uXXXX.
 FEED_EXPORT_ENCODING = "utf-8"
 # None: the fields of the items, in their order.
@@ -278,7 +280,7 @@ FEED_EXPORTERS = {
 }
 # Scrapy's storage writes to the file itself, which is incomplete until the end, and does not flush stdout.
 FEED_STORAGES = {
-    "": "fhcrawl.extensions.feedexport.FileFeedStorage",
-    "file": "fhcrawl.extensions.feedexport.FileFeedStorage",
-    "stdout": "fhcrawl.extensions.feedexport.StdoutFeedStorage",
+    "": "fhcrawl.exporters.storages.FileFeedStorage",
+    "file": "fhcrawl.exporters.storages.FileFeedStorage",
+    "stdout": "fhcrawl.exporters.storages.StdoutFeedStorage",
 }
