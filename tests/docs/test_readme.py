@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from urllib.parse import urldefrag
 
 import pytest
@@ -17,7 +19,8 @@ MOST_CHARACTERS = 100
 FIRST_CRAWL = 25
 # What .ci/run and .ci/quick run.
 SET_UP = re.compile(r"^    python3 -m venv .*(?: demo| pytest.*)$", re.MULTILINE)
-LINKS = re.findall(r"\]\(([^)\s]+)\)", source(README))
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINKS = LINK.findall(source(README))
 LOCAL = sorted({link for link in LINKS if not link.startswith("https://")})
 
 
@@ -43,6 +46,18 @@ def test_link_leads_to_a_file(link: str) -> None:
     path, anchor = urldefrag(link)
     assert (ROOT / path).is_file()
     assert not anchor
+
+
+@pytest.mark.full_lane("starts setuptools")
+def test_links_of_the_package_lead_to_the_repository() -> None:
+    command = [sys.executable, "setup.py", "--quiet", "--long-description"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    sites = (
+        "https://raw.githubusercontent.com/fhcrawl/fhcrawl/main/",
+        "https://github.com/fhcrawl/fhcrawl/blob/main/",
+    )
+    found = [link.removeprefix(sites["docs/_static" not in link]) for link in LINK.findall(done.stdout)]
+    assert found == LINKS
 
 
 def test_readme_shows_and_links_what_it_should() -> None:
