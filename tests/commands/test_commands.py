@@ -16,9 +16,9 @@ from sqlalchemy import make_url
 from fhcrawl.items import FIELDS
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import opening
-from tests.extensions.test_progress import Terminal
 from tests.feeds import E, atom
 from tests.projects import read_export
+from tests.terminal import Terminal
 
 if TYPE_CHECKING:
     from tests.projects import Project
