@@ -179,6 +179,17 @@ def test_a_project_of_fhcrawls_has_its_own_data_and_others_are_left_alone(
 
 
 @pytest.mark.full_lane(STARTS)
+@pytest.mark.parametrize("config", ["[settings]\ndefault = nowhere.settings\n", "no section\n"])
+def test_a_project_that_cannot_be_read_is_one_sentence(anywhere: Anywhere, config: str) -> None:
+    (anywhere.folder / "scrapy.cfg").write_text(config)
+    done = anywhere.run("feeds")
+    assert done.returncode == 2
+    assert "fhcrawl: error: The settings of the Scrapy project of this folder (scrapy.cfg)" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not anywhere.data.exists()
+
+
+@pytest.mark.full_lane(STARTS)
 def test_a_terminal_shows_where_the_store_is_and_how_a_crawl_went(
     anywhere: Anywhere, server: FeedServer
 ) -> None:
