@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import logging
 import sys
 from importlib import import_module
@@ -59,7 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     :param arguments: the command line without the program; None: this process's
     """
-    settings = read_settings()
+    try:
+        settings = read_settings()
+    except ArgumentError as error:
+        build_parser({}).error(str(error))
     commands = load_commands(settings)
     parser = build_parser(commands)
     parser.epilog = EPILOG.format(place=_place(settings))
@@ -85,13 +87,20 @@ def read_settings() -> Settings:
     """Return the settings of the project that the working directory is in, if it uses fhcrawl.
 
     In other folders, they are fhcrawl's own, and the data is in the user's data directory.
+
+    :raises ArgumentError: if the project's settings cannot be read: it could be fhcrawl's, with other data
     """
     if inside_project():
-        # A project whose settings cannot be imported is not fhcrawl's.
-        with contextlib.suppress(ImportError):
+        try:
             settings = get_project_settings()
             if not is_missing(settings):
                 return settings
+        except Exception as error:  # code of the project's
+            cause = printable(" ".join(f"{type(error).__name__}: {error}".split()))
+            raise ArgumentError(
+                "The settings of the Scrapy project of this folder (scrapy.cfg) cannot be read: "
+                f"{cause}; mend them, or use another folder"
+            ) from error
     settings = Settings()
     settings.setmodule("fhcrawl.settings", priority="project")
     if not settings["FHCRAWL_DATA_DIR"]:

@@ -144,8 +144,8 @@ def test_options_are_the_spiders_arguments(anywhere: Anywhere, server: FeedServe
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("crawl", "--jsn"), "fhcrawl crawl: error: --jsn: there is no such option"),
-        (("export", "--jsn"), "fhcrawl export: error: --jsn: there is no such option"),
+        (("crawl", "--jsn"), "fhcrawl crawl: error: There is no option --jsn: `fhcrawl crawl --help`"),
+        (("export", "--jsn"), "fhcrawl export: error: There is no option --jsn"),
         (("crawl",), "fhcrawl crawl: error: No feed to crawl"),
         (("craw",), "fhcrawl: error: argument COMMAND: invalid choice: 'craw'"),
         (("crawl", "example.org"), "fhcrawl crawl: error: feed: example.org is not the URL of a feed"),
@@ -176,6 +176,17 @@ def test_a_project_of_fhcrawls_has_its_own_data_and_others_are_left_alone(
     assert anywhere.run("crawl", server.url("/feed")).returncode == 0
     assert (anywhere.data / "fhcrawl.sqlite").exists()
     assert not here.exists()
+
+
+@pytest.mark.full_lane(STARTS)
+@pytest.mark.parametrize("config", ["[settings]\ndefault = nowhere.settings\n", "no section\n"])
+def test_a_project_that_cannot_be_read_is_one_sentence(anywhere: Anywhere, config: str) -> None:
+    (anywhere.folder / "scrapy.cfg").write_text(config)
+    done = anywhere.run("feeds")
+    assert done.returncode == 2
+    assert "fhcrawl: error: The settings of the Scrapy project of this folder (scrapy.cfg)" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not anywhere.data.exists()
 
 
 @pytest.mark.full_lane(STARTS)

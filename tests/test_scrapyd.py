@@ -93,7 +93,7 @@ def test_log_of_a_job_says_what_was_done(scrapyd: Scrapyd, server: FeedServer) -
     assert f"Store: sqlite:///{scrapyd.data}/fhcrawl.sqlite\n" in log
     assert "Feeds: 1 of 1 done, 0 under way; documents: 9 (" in log
     assert f"{server.url('/index')}: complete, entries: 10\n" in log
-    assert "\n  Example Feed  archived        9        0   10 " in log
+    assert "\n  Example Feed  archived        9        0       10      +10 " in log
     assert "Stored jsonlines feed (10 items) in: file:///" in log
     # Nothing that drives a terminal.
     assert log.replace("\n", "").isprintable()
@@ -143,7 +143,7 @@ def test_wrong_argument_is_a_sentence_in_the_log_of_its_job(scrapyd: Scrapyd, tm
 
 def test_password_in_an_argument_is_not_logged(scrapyd: Scrapyd) -> None:
     job = scrapyd.schedule(feed="http://user:verysecret@127.0.0.1/index").wait()
-    assert "ERROR: -a feed: the URL of a feed is what names it" in job.log
+    assert "ERROR: feed: the URL of a feed is what names it" in job.log
     assert "verysecret" not in job.log
     # Scrapyd itself logs how it starts its jobs.
     ours = [line for line in scrapyd.log.splitlines() if "verysecret" in line and " args=[" not in line]

@@ -25,7 +25,8 @@ from fhcrawl.exceptions import ExportError
 from fhcrawl.exporters import delivery, documents, entries
 from fhcrawl.exporters.documents import Head
 from fhcrawl.exporters.entries import PARSER, READ_AGAIN
-from fhcrawl.logical_feed.ordering import comparable
+from fhcrawl.logical_feed.ordering import comparable, latest_time
+from fhcrawl.utils.clock import now
 from fhcrawl.utils.locks import locked
 
 if TYPE_CHECKING:
@@ -132,6 +133,8 @@ class ArchiveSet:
         self._number = 0
         self._before = 0
         self._latest = ""
+        # The update time of the subscription document that is replaced.
+        self._shown = ""
         # SQLite keeps a database without a name in memory, and in a temporary file when it is large.
         self._index = sqlite3.connect("")
         self._index.execute("CREATE TABLE known (id TEXT PRIMARY KEY, mark BLOB, time TEXT) WITHOUT ROWID")
@@ -148,7 +151,7 @@ class ArchiveSet:
         :raises ExportError: if one of them, or the subscription document, does not belong to this set
         """
         if self._target.path(None).exists():
-            self._head(None)
+            self._shown = comparable(self._head(None).findtext(f"{ATOM}updated"))
         for number in count(1):
             if not self._target.path(number).exists():
                 return
@@ -283,9 +286,17 @@ class ArchiveSet:
 
     def _deletion(self, version: StoredVersion, known: Known | None) -> Event | None:
         """Return a tombstone if one was asked for or if an archive contains the entry; else None."""
-        if (known is None and not (self._tombstones and version.is_deleted)) or (known and not known.mark):
+        if known is None and not (self._tombstones and version.is_deleted):
             return None
-        return self._tombstone(version.fields["id"], version.time, known)
+        updated, document_updated = map(
+            _counted, (version.fields["updated"], version.fields["document_updated"])
+        )
+        own = updated or document_updated
+        if known and not known.mark and known.time >= own:
+            return None
+        # For readers, an entry without a time has that of the subscription document that contained it.
+        seen = own if updated else max(own, self._shown)
+        return self._tombstone(version.fields["id"], max(version.time, seen), known)
 
     def _tombstone(self, entry_id: str, version_time: str, known: Known | None) -> Event:
         time = max(version_time, self._latest, known.time if known else "")
@@ -301,7 +312,10 @@ class ArchiveSet:
 
     def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
         """Write a document, newest entry first; return its comparable update time."""
-        times = (self._latest, *(event.time for event in events))
+        times = (
+            self._latest if number else max(self._latest, self._shown),
+            *(event.time for event in events),
+        )
         # `_read_archive` reads this value back from the document, also if none of its entries has a time.
         latest = max(times) or comparable(self._target.since)
         # RFC 5005, 2: without archives, the subscription document contains the whole feed.
@@ -331,6 +345,12 @@ class ArchiveSet:
         links[-1].addnext(link)
         with delivery.replacing(self._target.path(number)) as file:
             head.getroottree().write(file, encoding="utf-8", xml_declaration=True)
+
+
+def _counted(time: str | None) -> str:
+    """Return a comparable time; '' for none, and for one that readers do not take into account yet."""
+    found = comparable(time)
+    return found if found <= latest_time(now()) else ""
 
 
 def _copy(element: _Element) -> _Element:

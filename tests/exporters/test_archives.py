@@ -172,6 +172,26 @@ def test_entry_without_update_time_that_comes_back_is_not_hidden_by_its_tombston
     assert "2" in logical(project, copy)
 
 
+def test_reader_of_a_set_deletes_what_it_has_seen_in_the_subscription_document(
+    server: FeedServer, project: Project
+) -> None:
+    """Entries are updated, with a time or without, and then leave a complete feed."""
+    feed, copy = server.url("/index"), server.url("/copy/index.atom")
+    begin = [day(1), day(2), E("undated", "text", None), day(3), day(4), day(5)]
+    updated = [day(1, "again", at=20), E("undated", "again", None), day(5), day(21)]
+    # The second pair deletes an entry again, whose first tombstone is in an archive.
+    left = [day(5), day(21), day(22), day(23), day(24), day(25)]
+    steps = [begin, updated, left, [*left, day(1, "back", at=27)], left]
+    for step, entries in enumerate(steps):
+        server.serve("/index", atom(entries, head="<fh:complete/>", updated=DAY.format(6 + step)))
+        project.crawl(feed)
+        written = export(project, server)
+        project.crawl(copy)
+        assert logical(project, copy) == logical(project, feed)
+    assert set(logical(project, copy)) == {"5", "21", "22", "23", "24", "25"}
+    assert export(project, server) == written
+
+
 @pytest.mark.parametrize("base", ["/copy/", "/other/"])
 def test_documents_of_another_set_are_not_overwritten(
     server: FeedServer, project: Project, base: str

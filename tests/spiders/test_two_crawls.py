@@ -112,7 +112,7 @@ def test_feed_that_is_left_alone_is_in_the_closing_words(project: Project, held:
     held.start()
     said = "1 left alone (another crawl is at work on it)"
     run = project.crawl(held.feed, held.other)
-    assert f"  2 feeds: 1 unknown, {said}\n" in run.log
+    assert f"  2 feeds: 1 unknown, {said}; entries: " in run.log
     terminal = watch(project, [held.feed], "LOG_LEVEL=WARNING")
     assert f"1 feed: {said}" in terminal.wait()
     *_others, last = [line for line in TOLD.sub("\n", terminal.raw.decode()).split("\n") if " to do" in line]
