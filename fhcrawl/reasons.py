@@ -38,6 +38,7 @@ PLAIN = (
 )
 REFUSED = "ask its publisher for access"
 UNREAD = "look in a browser whether a feed is there; if not, correct its address, or `unsubscribe` from it"
+SUBSCRIPTIONS = "give it as a list, saved as a file: fhcrawl crawl --feeds FILE"
 
 
 class Retry(Enum):
@@ -71,6 +72,7 @@ class ReasonKind(str, Enum):
     HTTP_5XX = "http-5xx", "its server is to blame; the next run asks again"
     TIMEOUT = "timeout", "the next run asks again; if its server is slow, raise DOWNLOAD_TIMEOUT"
     NO_HOST = "no-host", NETWORK
+    NO_FILE = "no-file", "check its path, and who may read it"
     CONNECTION_REFUSED = "connection-refused", NETWORK
     DOWNLOAD_ERROR = "download-error", NETWORK
     CUT_OFF = "cut-off", "the next run asks again; if it always comes incomplete, tell its publisher"
@@ -86,6 +88,8 @@ class ReasonKind(str, Enum):
     NOT_XML = "not-xml", NO_FEED
     NOT_JSON = "not-json", NO_FEED
     NOT_A_FEED = "not-a-feed", NO_FEED
+    OPML = "opml", SUBSCRIPTIONS
+    KNOWN_FEED = "known-feed", "crawl that feed, or subscribe to it, in place of the page"
     NO_BOUNDARY = "no-boundary", BROKEN
     NO_PARTS = "no-parts", BROKEN
     NOT_WELL_FORMED = "not-well-formed", BROKEN

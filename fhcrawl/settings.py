@@ -57,9 +57,10 @@ FHCRAWL_MAX_PAGES = 1_000
 # Maximum time of a feed in a run, in seconds from its first request, parsing included. 0: no limit. With the
 # default, a daily run ends within a day, even if a server sends a byte at a time.
 FHCRAWL_MAX_SECONDS = 24 * 60 * 60
-# Maximum number of octets of a feed in a run, after decompression; old captures do not count. Each run reads
-# at least one document behind the subscription document. The store takes about twice as much space. 0: no
-# limit. The default, 2 GiB, is four times a history of 100,000 entries of 5 KiB.
+# Maximum number of octets of a feed in a run, after decompression: of documents, with the base URLs and
+# authors that their entries inherit, of redirects, and of what is fetched ahead or again. Old captures do not
+# count. Each run reads at least one document behind the subscription document. The store takes about twice
+# as much space. 0: no limit. The default, 2 GiB, is four times a history of 100,000 entries of 5 KiB.
 FHCRAWL_MAX_BYTES = 2 * 1024**3
 # Octets that must be free (on a small disk, at most a quarter of it) wherever the crawl writes: the store (on
 # SQLite), exports, WARC files and temporary files (`TMPDIR`). With less, no documents are fetched until there
@@ -261,6 +262,8 @@ EXTENSIONS = {
     "fhcrawl.extensions.itemexport.ItemExporter": 0,
 }
 
+# True: a crawl that changes nothing leaves no empty file.
+FEED_STORE_EMPTY = False
 # None: JSON in UTF-8, without \uXXXX.
 FEED_EXPORT_ENCODING = "utf-8"
 # None: the fields of the items, in their order.
@@ -278,7 +281,7 @@ FEED_EXPORTERS = {
 }
 # Scrapy's storage writes to the file itself, which is incomplete until the end, and does not flush stdout.
 FEED_STORAGES = {
-    "": "fhcrawl.extensions.feedexport.FileFeedStorage",
-    "file": "fhcrawl.extensions.feedexport.FileFeedStorage",
-    "stdout": "fhcrawl.extensions.feedexport.StdoutFeedStorage",
+    "": "fhcrawl.exporters.storages.FileFeedStorage",
+    "file": "fhcrawl.exporters.storages.FileFeedStorage",
+    "stdout": "fhcrawl.exporters.storages.StdoutFeedStorage",
 }

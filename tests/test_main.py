@@ -12,9 +12,9 @@ import pytest
 
 from fhcrawl.__main__ import COMMANDS, build_parser, load_commands, read_settings
 from fhcrawl.store import Store
-from tests.extensions.test_progress import Terminal
 from tests.feeds import E, atom
 from tests.projects import ROOT, USER_AGENT, read_export
+from tests.terminal import Terminal
 
 if TYPE_CHECKING:
     import argparse

@@ -43,7 +43,7 @@ class Command(command.Command):
             raise UsageError("write fhcrawl copystore postgresql:///fhcrawl", print_help=False)
         try:
             with (
-                closing(Store.open(store_url(self.settings))) as source,
+                closing(Store.open_to_read(store_url(self.settings))) as source,
                 closing(Store.open(args[0])) as target,
             ):
                 counts = source.copy_to(target)

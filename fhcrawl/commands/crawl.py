@@ -98,6 +98,7 @@ class Command(command.Command, crawl.Command):
         if self.settings is not None:
             # The crawler's process does that too, but later: add-ons may add formats of -o.
             AddonManager.load_pre_crawler_settings(self.settings)
+        check_formats([*(opts.output or ()), *(opts.overwrite_output or ())])
         super().process_options(args, opts)
         opts.spargs |= _spider_arguments(args[1:], opts)
         gc.disable()
@@ -134,6 +135,8 @@ class Command(command.Command, crawl.Command):
         from fhcrawl.spiders.history import HistorySpider
 
         there = self.crawler_process.spider_loader.list() if self.crawler_process else [spider]
+        if "://" in spider:
+            raise ArgumentError(f"The spider comes first: write scrapy crawl {there[0]} {printable(spider)}")
         if spider not in there:
             raise ArgumentError(f"There is no spider {printable(spider)}: write one of {', '.join(there)}")
         crawler = self._create_crawler(spider)
@@ -163,6 +166,24 @@ def _spider_arguments(urls: list[str], opts: argparse.Namespace) -> dict[str, st
     if urls:
         found["feed"] = " ".join([*urls, *([opts.spargs["feed"]] if "feed" in opts.spargs else [])])
     return found
+
+
+def check_formats(outputs: list[str]) -> None:
+    """Check that no output of a crawl has a format in which only whole feeds are exported.
+
+    :param outputs: the values of -o and -O
+    :raises UsageError: if one has
+    """
+    from fhcrawl.exporters.feeds import OTHER_FORMATS, XML_FORMATS
+
+    for output in outputs:
+        name = output.rpartition(":")[2].rpartition(".")[2]
+        if name in {*XML_FORMATS, *OTHER_FORMATS}:
+            raise UsageError(
+                f"-o {printable(output)}: a crawl exports what has changed, and {name} is for whole feeds; "
+                f"crawl without it, then write fhcrawl export -o {printable(output)}",
+                print_help=False,
+            )
 
 
 def log_error(crawl: asyncio.Task[None]) -> None:

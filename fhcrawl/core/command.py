@@ -64,10 +64,15 @@ class Command(ScrapyCommand):
         :raises UsageError: if there is an option that does not exist, which Scrapy passes as an argument,
             or an argument where none is allowed
         """
-        unknown = [arg for arg in args if self.operand is None or arg.startswith("-")]
+        unknown = [printable(arg) for arg in args if arg.startswith("-")]
         if unknown:
-            words = ", ".join(map(printable, unknown))
-            raise UsageError(f"{words}: there is no such {'option' if unknown[0][0] == '-' else 'argument'}")
+            name = type(self).__module__.rpartition(".")[2]
+            raise UsageError(
+                f"There is no option {' or '.join(unknown)}: `fhcrawl {name} --help` lists all",
+                print_help=False,
+            )
+        if args and self.operand is None:
+            raise UsageError(f"{printable(args[0])}: there is no such argument", print_help=False)
         super().process_options(args, opts)
         if self.settings is not None and not self.requires_crawler_process:
             add_settings(self.settings)  # a crawl does it by itself, if its spider is fhcrawl's

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 
 from scrapy import logformatter, signals
 from scrapy.utils.log import get_scrapy_root_handler
 
+from fhcrawl.crawling.failures import loss_of_error
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.text import PrintableFormatter
 
 if TYPE_CHECKING:
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 
 
 ROBOTSTXT = "scrapy.downloadermiddlewares.robotstxt"
+UNREACHABLE = (ReasonKind.NO_HOST, ReasonKind.CONNECTION_REFUSED)
 
 
 def write_only_what_is_printable() -> None:
@@ -26,9 +31,18 @@ def write_only_what_is_printable() -> None:
         handler.setFormatter(PrintableFormatter(handler.formatter))
 
 
-def without_traceback(record: logging.LogRecord) -> bool:
-    """Remove the traceback from a record, whose message is enough."""
-    record.exc_info = record.exc_text = None
+# A host that cannot be reached is reported with each of its documents.
+def reword_robots_error(record: logging.LogRecord) -> bool:
+    """Reword Scrapy's record of a robots.txt that could not be fetched: one line, with the reason."""
+    arguments: Any = record.args
+    if isinstance(arguments, Mapping) and "f_exception" in arguments:
+        request, error = arguments["request"], arguments["f_exception"]
+        loss = loss_of_error(error)
+        level = logging.INFO if loss.kind in UNREACHABLE else logging.WARNING
+        record.levelno, record.levelname = level, logging.getLevelName(level)
+        url = urljoin(request.url, "/robots.txt")
+        record.msg, record.args = "%s %s; no URL counts as forbidden", (url, loss.detail)
+        record.exc_info = record.exc_text = None
     return True
 
 
@@ -46,8 +60,7 @@ class LogFormatter(logformatter.LogFormatter):
         """Read LOG_LEVEL, and make Scrapy's handler write only printable characters."""
         # Scrapy may replace its handler until the spider is opened.
         crawler.signals.connect(write_only_what_is_printable, signal=signals.spider_opened)
-        # Why a robots.txt could not be fetched; the feed's document fails for the same reason.
-        logging.getLogger(ROBOTSTXT).addFilter(without_traceback)
+        logging.getLogger(ROBOTSTXT).addFilter(reword_robots_error)
         level = crawler.settings["LOG_LEVEL"]
         return cls(level if isinstance(level, int) else logging.getLevelName(str(level).upper()))
 

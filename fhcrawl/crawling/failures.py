@@ -47,6 +47,8 @@ NO_SNAPSHOT = DocumentFailure(
 EXCEPTIONS = {
     DownloadTimeoutError: (State.FAILED, ReasonKind.TIMEOUT, "does not answer in time"),
     CannotResolveHostError: (State.FAILED, ReasonKind.NO_HOST, "is on a host that cannot be found"),
+    FileNotFoundError: (State.MISSING, ReasonKind.NO_FILE, "is not there"),
+    PermissionError: (State.REFUSED, ReasonKind.NO_FILE, "may not be read"),
     DownloadConnectionRefusedError: (State.FAILED, ReasonKind.CONNECTION_REFUSED, REFUSES),
     UnsupportedURLSchemeError: (State.REFUSED, ReasonKind.REFUSED_URL, "has a URL that cannot be fetched"),
     ResponseDataLossError: (State.FAILED, ReasonKind.CUT_OFF, "comes incomplete"),
@@ -59,7 +61,18 @@ ROBOTS = "Forbidden by robots.txt"
 
 def loss_of(failure: Failure) -> DocumentFailure:
     """Return why a request failed."""
-    return DocumentFailure(*_failure(failure.value))
+    return loss_of_error(failure.value)
+
+
+def loss_of_error(error: BaseException | None) -> DocumentFailure:
+    """Return why a request failed with an exception."""
+    return DocumentFailure(*_failure(error))
+
+
+def known_feed(url: str) -> DocumentFailure:
+    """Return why a page whose feed is in the store is not read: entries would be stored a second time."""
+    detail = f"is an HTML page, and its feed is in the store: {printable(url)}"
+    return DocumentFailure(State.REFUSED, ReasonKind.KNOWN_FEED, detail)
 
 
 def _failure(error: BaseException | None) -> tuple[State, ReasonKind, str]:

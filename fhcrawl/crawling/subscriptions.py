@@ -25,6 +25,11 @@ COMMENT = re.compile(r"(?:^|\s)#")
 WHITE_SPACE = re.compile(r"\s")
 # What may be a host: a name with a dot, or localhost; then a port, a path and so on.
 HOST = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+)(?::[0-9]+)?(?:[/?#]|$)")
+# A comma between URLs, rather than within one.
+COMMA = re.compile(r",(?=\s|$|https?://|file:)")
+BETWEEN = re.compile(r"[,\s]+")
+# The suffixes of lists of feeds.
+LISTS = frozenset({".opml", ".toml", ".txt"})
 LISTED_FILES = "FHCRAWL_LISTED_FILES_ENABLED"
 MOST_DIGITS = 18
 # Python refuses to convert numbers of more than some thousand digits.
@@ -95,6 +100,7 @@ def from_arguments(
         raise ArgumentError(
             "No feed to crawl: write fhcrawl crawl https://example.org/index.atom, or --feeds list.txt"
         )
+    _check_commas(feed or "", "feed")
     listed: Listed = {_checked(url, "feed"): FeedOptions() for url in (feed or "").split()}
     for url, options in from_file(base / feeds, may_list_files) if feeds else ():
         if url not in listed or options != FeedOptions():
@@ -130,6 +136,7 @@ def from_words(words: Iterable[str], may_list_files: bool = False) -> Listed:
     """
     listed: Listed = {}
     for word in words:
+        _check_commas(word, "fhcrawl subscribe")
         if "://" in word:
             listed[_checked(word, "fhcrawl subscribe")] = FeedOptions()
         elif Path(word).exists():
@@ -285,6 +292,15 @@ def flag(value: str, where: str) -> bool:
     return value.lower() in TRUE
 
 
+def _check_commas(words: str, where: str) -> None:
+    if COMMA.search(words) or ("," in words and "://" not in words and not os.path.exists(words)):  # noqa: PTH110
+        apart = " ".join(map(without_credentials, filter(None, BETWEEN.split(words))))
+        raise ArgumentError(
+            f"{where}: URLs are separated by spaces, and not by commas; write {printable(apart)}, "
+            f"or, if the comma belongs to the URL, put it into a list (--feeds FILE)"
+        )
+
+
 def _checked(url: object, where: str) -> str:
     if not isinstance(url, str):
         raise ArgumentError(f"{where}: {printable(_text(url))} is no URL; write {EXAMPLE}")
@@ -314,8 +330,14 @@ def _guess(word: str) -> str:
     """Return the URL that is probably meant by a word that is not a URL; else an example."""
     if "://" in word:
         return EXAMPLE
+    path = Path(word)
+    is_list = path.suffix.lower() in LISTS
     # Path.exists() raises OSError for long words.
     if os.path.exists(word):  # noqa: PTH110
-        path = Path(word).resolve()
-        return f"{path.as_uri()}{'/' if path.is_dir() else ''}"
+        path = path.resolve()
+        if path.is_dir():
+            return f"{path.as_uri()}/"
+        return f"fhcrawl crawl --feeds {word}" if is_list else path.as_uri()
+    if is_list and "/" not in word:
+        return f"fhcrawl crawl --feeds {word}"
     return f"https://{word}" if HOST.match(word) else EXAMPLE

@@ -160,4 +160,6 @@ def _reader_of(root: _Element) -> Callable[[Parsed, str], FeedDocument]:
         name = elements.local_name(root)
         if name.lower() == "html":
             raise NotAFeedError(ReasonKind.HTML, "it is an HTML page") from None
+        if name.lower() == "opml":
+            raise NotAFeedError(ReasonKind.OPML, "it is a list in OPML") from None
         raise NotAFeedError(ReasonKind.NOT_A_FEED, f"it is XML whose root element is <{name}>") from None

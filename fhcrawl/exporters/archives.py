@@ -274,8 +274,9 @@ class ArchiveSet:
         if known is not None:
             if self._mark(element) == known.mark:
                 return None
-            # RFC 5005, 4.2; RFC 6721, 4: a deletion with the same time counts as newer.
-            time = comparable(version.fields["updated"])
+            # RFC 5005, 4.2; RFC 6721, 4: a deletion with the same time counts as newer. An entry without an
+            # update time has its document's, which may be that of the archives.
+            time = comparable(version.fields["updated"]) or max(self._latest, version.time)
             if time and (time < known.time or (time == known.time and not known.mark)):
                 raise WriteAnewError
         return Event(element, version.time)

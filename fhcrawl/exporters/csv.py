@@ -45,6 +45,12 @@ class CsvItemExporter(exporters.CsvItemExporter):
         """Create an exporter with the crawler's settings."""
         return cls(file, **{"formulas_escaped": crawler.settings.getbool(FORMULAS_ESCAPED), **kwargs})
 
+    def finish_exporting(self) -> None:
+        """Write the header if there were no items, and flush."""
+        if self._headers_not_written and self.fields_to_export:
+            self._write_headers_and_set_fields_to_export(None)
+        super().finish_exporting()
+
     def serialize_field(self, field: Any, name: str, value: Any) -> Any:
         """Return a list or dictionary as JSON text, None as '', and escape formulas."""
         if isinstance(value, (list, tuple, dict)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from w3lib.url import file_uri_to_path
 
-from fhcrawl.exceptions import ExportError
+from fhcrawl.exceptions import ExportError, FhcrawlError
 from fhcrawl.exporters import delivery
 from fhcrawl.items import EntryItem
 from fhcrawl.utils.addresses import without_credentials
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from scrapy.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 STDOUT = frozenset({"-", "stdout:", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"})
 
@@ -71,22 +74,30 @@ def opened(place: str, settings: Settings) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _elsewhere(place: str, settings: Settings) -> Iterator[IO[bytes]]:
-    with _failing(place):
+    with failing(place):
         storage, file = _storage(place, settings)
     with contextlib.closing(file):
         yield file
-        with _failing(place):
+        with failing(place):
             _store(storage, file)
 
 
 # A storage raises the errors of its library: OSError, ftplib.Error, boto3's and botocore's, NotConfigured.
 @contextlib.contextmanager
-def _failing(place: str) -> Iterator[None]:
+def failing(place: str) -> Iterator[None]:
+    """Convert errors to an `ExportError` that names the destination and the cause."""
     try:
         yield
+    except FhcrawlError:
+        raise
     except Exception as error:
-        reason = printable(str(error)) or type(error).__name__
-        raise ExportError(f"{shown(place)} cannot be written ({reason})") from error
+        logger.debug("%s cannot be written", shown(place), exc_info=True)
+        raise ExportError(f"{shown(place)} cannot be written ({_cause(error)})") from error
+
+
+def _cause(error: Exception) -> str:
+    said = (isinstance(error, OSError) and error.strerror) or str(error)
+    return printable(said) or type(error).__name__
 
 
 def _storage(place: str, settings: Settings) -> tuple[Any, IO[bytes]]:

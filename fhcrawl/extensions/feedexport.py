@@ -5,27 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions import feedexport
 from scrapy.utils.asyncio import create_looping_call
+from scrapy.utils.defer import ensure_awaitable
 
-from fhcrawl.exceptions import FhcrawlError
-from fhcrawl.exporters import appending, delivery
-from fhcrawl.exporters.places import takes_entries
+from fhcrawl.exceptions import ExportError, FhcrawlError
+from fhcrawl.exporters import appending, delivery, places
+from fhcrawl.exporters.storages import FileFeedStorage, StdoutFeedStorage
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.items import FIELDS
 from fhcrawl.utils.addresses import without_credentials
-from fhcrawl.utils.locks import lock_when_free, locked
+from fhcrawl.utils.datadir import SCRAPYD_JOB
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -34,89 +34,12 @@ if TYPE_CHECKING:
     from twisted.internet.task import LoopingCall
     from typing_extensions import Self
 
-    from fhcrawl.exporters.delivery import WrittenFile
     from fhcrawl.store import Store
 
 logger = logging.getLogger(__name__)
 
 FAILURES = "feedexport/failed_count/"
 ENTRIES_AT_ONCE = 100
-
-
-class FileFeedStorage(feedexport.FileFeedStorage):
-    """Writes a temporary file beside the target; `FeedExporter` renames it when the export is complete.
-
-    Appending copies the target first, so that it is complete at any time. It is locked from the copy to the
-    renaming. Targets that are not regular files (a pipe, a device) are written directly.
-    """
-
-    beside: Path | None = None
-    written: WrittenFile | None = None
-    # Completes or discards the export of a process that died while it was writing to the file.
-    recover: Callable[[Path], None] | None = None
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._lock = ExitStack()
-        self._target = Path()
-        self._options = kwargs["feed_options"] or {}
-
-    @property
-    def target(self) -> Path:
-        """The path of the file, with symbolic links resolved."""
-        return Path(self.path).resolve()
-
-    async def lock(self) -> None:
-        """Wait for the lock on the file, without blocking the crawl."""
-        if not delivery.is_special(Path(self.path)):
-            self._target = self.target
-            self._lock = await lock_when_free(self._target)
-
-    def open(self, spider: Spider) -> IO[bytes]:
-        """Return a file to write to, at its end. `release` must be called even if the export fails."""
-        special = delivery.open_special(Path(self.path))
-        if special is not None:
-            return special
-        path = self.target
-        mode: Literal["wb", "ab"] = "wb" if self.write_mode == "wb" else "ab"
-        if path != self._target:
-            self._lock.enter_context(locked(path))
-            self._target = path
-        if self.recover is not None:
-            self.recover(path)
-        if mode == "ab":
-            appending.check(path, self._options)
-        file, self.beside = delivery.open_beside(path, mode)
-        if mode == "ab":
-            file.write(appending.line_end(path, self._options))
-        return file
-
-    def store(self, file: IO[bytes]) -> None:
-        """Write the file to the disk, and close it."""
-        if self.beside is None:
-            file.close()
-        else:
-            self.written = delivery.close_whole(file, self.beside, self._target)
-
-    def release(self) -> None:
-        """Remove the temporary file if it was not renamed, and release the lock."""
-        with self._lock:
-            if self.beside is not None:
-                # If this fails, the next export to the file removes it.
-                with contextlib.suppress(OSError):
-                    self.beside.unlink()
-
-
-class StdoutFeedStorage(feedexport.StdoutFeedStorage):
-    """Flushes its buffer before entries are marked as exported."""
-
-    def open(self, spider: Spider) -> IO[bytes]:
-        """Return stdout as a file."""
-        return delivery.open_stdout()
-
-    def store(self, file: IO[bytes]) -> None:
-        """Flush the buffer."""
-        file.close()
 
 
 class FeedExporter(feedexport.FeedExporter):
@@ -133,7 +56,7 @@ class FeedExporter(feedexport.FeedExporter):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self.feeds = {uri: options for uri, options in self.feeds.items() if takes_entries(options)}
+        self.feeds = {uri: options for uri, options in self.feeds.items() if places.takes_entries(options)}
         if not self.feeds:
             raise NotConfigured
         for uri, options in self.feeds.items():
@@ -242,6 +165,7 @@ class FeedExporter(feedexport.FeedExporter):
         if isinstance(slot.storage, FileFeedStorage):
             slot.storage.recover = partial(delivery.recover, StoreExtension.of(self.crawler).store)
             self._paths[slot.uri_template] = slot.storage.target
+        slot.store_empty = slot.store_empty or _is_awaited(slot)
         slot.uri = without_credentials(slot.uri)  # the log shows it
         return slot
 
@@ -252,7 +176,7 @@ class FeedExporter(feedexport.FeedExporter):
             if count == 1:
                 await self._lock_files(self._started)
             self._note_unnamed(item)
-            self.item_scraped(item, spider)
+            self._write_item(item, spider)
             if not is_last and not count % ENTRIES_AT_ONCE:
                 # Let other feeds continue.
                 await asyncio.sleep(0)
@@ -269,11 +193,29 @@ class FeedExporter(feedexport.FeedExporter):
                 "Fields of entries are not exported, since FHCRAWL_ADDED_FIELDS lacks them: %s", unnamed
             )
 
+    def _write_item(self, item: dict[str, Any], spider: Spider) -> None:
+        """Write an entry to each target.
+
+        :raises ExportError: if a target cannot be written
+        """
+        slots, self.slots = self.slots, []
+        followers: list[FeedSlot] = []
+        for slot in slots:
+            # Scrapy's method begins the next batch of the slots that are full.
+            self.slots = [slot]
+            try:
+                with places.failing(slot.uri):
+                    self.item_scraped(item, spider)
+            finally:
+                followers += self.slots
+                self.slots = [*followers, *slots[len(followers) :]]
+
     # Opening a file would wait for its lock too, but block the crawl: the run's leases would expire.
     async def _lock_files(self, slots: list[FeedSlot]) -> None:
         # Sorted, so that two crawls that export to the same files cannot deadlock.
         for storage in sorted(_files(slots), key=lambda storage: storage.target):
-            await storage.lock()
+            with places.failing(storage.path):
+                await storage.lock()
 
     def _file_storages(self) -> list[FileFeedStorage]:
         return _files(self._started)
@@ -324,22 +266,56 @@ class FeedExporter(feedexport.FeedExporter):
                 if is_file or slot.itemcount:
                     self.feeds[template] = appending.continued(self.feeds[template], is_file)
 
+    # Scrapy's method logs a traceback if the disk is full.
     async def _close_slot(self, slot: FeedSlot, spider: Spider) -> None:
-        if self._failed and slot.file is None:
+        if self._failed:
+            _abandon(slot)
             return
+        if not slot.itemcount and not (slot.store_empty and slot.batch_id == 1):
+            return
+        storage = type(slot.storage).__name__
         try:
-            await super()._close_slot(slot, spider)
-        except Exception as error:  # noqa: BLE001 - any error makes the export incomplete
-            self._fail(error)
+            with places.failing(slot.uri):
+                slot.start_exporting()
+                slot.finish_exporting()
+                await ensure_awaitable(slot.storage.store(self._get_file(slot)))
+        except FhcrawlError as error:
+            self._fail(error, storage)
+            return
+        logger.info("Stored %s feed (%d items) in: %s", slot.format, slot.itemcount, slot.uri)
+        self.crawler.stats.inc_value(f"feedexport/success_count/{storage}")
+        await self.crawler.signals.send_catch_log_async(signals.feed_slot_closed, slot=slot)
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: Exception, storage: str = FileFeedStorage.__name__) -> None:
         self._failed = True
-        self.crawler.stats.inc_value(f"{FAILURES}FileFeedStorage")
-        logger.error("The export cannot be written: %s", error)
+        self.crawler.stats.inc_value(f"{FAILURES}{storage}")
+        is_sentence = isinstance(error, ExportError)
+        logger.error("%s", error if is_sentence else f"The export cannot be written: {error}")
 
 
 def _files(slots: list[FeedSlot]) -> list[FileFeedStorage]:
     return [slot.storage for slot in slots if isinstance(slot.storage, FileFeedStorage)]
+
+
+def _abandon(slot: FeedSlot) -> None:
+    """Close the file of an export that has failed; on a full disk, closing fails too."""
+    if slot.file is not None:
+        with contextlib.suppress(OSError):
+            slot.file.close()
+
+
+def _is_awaited(slot: FeedSlot) -> bool:
+    """Return whether a target is written to even if nothing has changed and FEED_STORE_EMPTY is off.
+
+    This holds for a named pipe, whose reader waits for its end; for what is replaced (-O), which would be
+    taken for the changes of this run; and for the items of Scrapyd's jobs, which link to them.
+    """
+    is_replaced = bool(slot.feed_options.get("overwrite"))
+    if isinstance(slot.storage, FileFeedStorage):
+        path = Path(slot.storage.path)
+        is_replaced = is_replaced and path.exists()
+        return is_replaced or delivery.is_named_pipe(path) or hasattr(slot.spider, SCRAPYD_JOB)
+    return is_replaced
 
 
 def _is_named(slot: FeedSlot) -> bool:

@@ -8,7 +8,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.extensions import feedexport
 
 from fhcrawl.exporters.places import takes_entries
-from fhcrawl.extensions.feedexport import FileFeedStorage
+from fhcrawl.exporters.storages import FileFeedStorage
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

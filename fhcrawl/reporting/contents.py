@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.logical_feed import Kind, Role, Verdict
+from fhcrawl.logical_feed import WORDS, Kind, Role, Verdict
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import plot
@@ -28,10 +28,9 @@ SHOWN_BEFORE, SHOWN_AFTER = 1, 1
 MOST_STRETCHES = 40
 MOST_REASONS = 20
 MOST_BINS = 24
-UNREACHABLE = "unreachable"
-# What a feed can be, with an explanation; the worst first.
+# Explanations of the verdicts in words.
 STATUSES = {
-    UNREACHABLE: "could never be read",
+    ReasonKind.UNREACHABLE.value: "could never be read",
     Verdict.INCOMPLETE.value: "something is missing",
     Verdict.LOSSY.value: "paged: nobody can know",
     Verdict.UNKNOWN.value: "says nothing of its past",
@@ -126,7 +125,7 @@ class Section:
     @property
     def order(self) -> tuple[int, bool, str, str]:
         """What feeds are sorted by, the worst first."""
-        return list(STATUSES).index(self.status), not self.gaps, self.name.casefold(), self.feed.feed
+        return WORDS.index(self.status), not self.gaps, self.name.casefold(), self.feed.feed
 
 
 class Problem(NamedTuple):
@@ -186,7 +185,7 @@ def section(feed: Feed, details: Details) -> Section:
         anchor=f"feed-{hashlib.sha256(feed.feed.encode()).hexdigest()[:12]}",
         feed=feed,
         details=details,
-        status=_status(feed, gaps),
+        status=feed.verdict_in_words,
         summary=_summary(feed, details, gaps),
         gaps=gaps[:MOST_REASONS],
         more_gaps=len(gaps[MOST_REASONS:]),
@@ -198,12 +197,6 @@ def section(feed: Feed, details: Details) -> Section:
         chain=stretches(details.chain),
         snapshot=stretches(details.snapshot),
     )
-
-
-def _status(feed: Feed, gaps: list[Reason]) -> str:
-    """Return the verdict on a feed, or whether it could never be read."""
-    was_tried = any(gap.kind is not ReasonKind.KNOWN for gap in gaps)
-    return UNREACHABLE if feed.kind is None and was_tried else feed.verdict.value
 
 
 def _summary(feed: Feed, details: Details, gaps: list[Reason]) -> str:

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 # Further feeds are included in the total only.
 MOST_FEEDS = 10_000
 WINDOW_SECONDS = 10.0
+# The stats of entries begin with this.
+ENTRIES = "fhcrawl/entry/"
 
 
 @dataclass(slots=True)
 class Counts:
     """The results of a feed, or of all feeds.
 
-    :param documents: number of documents that were read or had not changed
+    :param documents: number of documents that had not changed, or that were read, if only in part
     """
 
     documents: int = 0
@@ -123,9 +125,10 @@ class Progress:
         """Count a document that has been committed."""
         walk = self._end_document(result)
         self.problems += result.failure is not None
-        new, updated = (batch.counts[f"fhcrawl/entry/{outcome}"] for outcome in ("new", "updated"))
+        is_read = result.failure is None or any(name.startswith(ENTRIES) for name in batch.counts)
+        new, updated = (batch.counts[f"{ENTRIES}{outcome}"] for outcome in ("new", "updated"))
         for counts in (walk.counts, self.total):
-            counts.documents += result.failure is None
+            counts.documents += is_read
             counts.new += new
             counts.updated += updated
             counts.deleted += deleted

@@ -17,7 +17,7 @@ from scrapy.utils.asyncio import run_in_thread
 from fhcrawl import logical_feed
 from fhcrawl.crawling import reading, requests, responses, subscriptions, versions, wordpress
 from fhcrawl.crawling.context import WalkContext, context_of
-from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, loss_of, wait_of
+from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, known_feed, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
 from fhcrawl.documents import DocumentList, snapshot
 from fhcrawl.documents.lists import IS_LIST
@@ -121,8 +121,7 @@ class HistorySpider(Spider):
 
         :raises StoreError: if the store cannot be read
         """
-        store = StoreExtension.of(self.crawler).store
-        due_at = now() if self.only_due else None
+        store, due_at = StoreExtension.of(self.crawler).store, now() if self.only_due else None
         if not self._given:
             subscribed = store.subscriptions.read(due_at)
             return {url: FeedOptions(**options) for url, options in subscribed.items()}
@@ -368,9 +367,11 @@ class HistorySpider(Spider):
         url = next(filter(responses.is_fetchable, error.feeds), None)
         is_new = context.last_reading is not None and context.last_reading.is_new
         if url is not None and is_new and fetch.role is Role.SUBSCRIPTION:
-            logger.info("%s is an HTML page; its feed is %s", printable(fetch.requested_url), printable(url))
-            yield self._request(requests.subscription_elsewhere(fetch, response, reading.Elsewhere(url)))
-            return
+            if url == fetch.feed or not StoreExtension.of(self.crawler).store.feeds.has(url):
+                logger.info("%s is an HTML page; its feed is %s", *map(printable, (fetch.requested_url, url)))
+                yield self._request(requests.subscription_elsewhere(fetch, response, reading.Elsewhere(url)))
+                return
+            failure = known_feed(url)
         yield from self._give_up(fetch, failure, context)
 
     def _give_up(self, fetch: Fetch, failure: DocumentFailure, context: RequestContext) -> Iterator[Request]:

@@ -23,10 +23,12 @@ T = TypeVar("T")
 class Database:
     """A database with the tables of `fhcrawl.store.schema`; every method raises `StoreError` if it fails.
 
+    :param place: its URL, without passwords
     :param pipeline: for PostgreSQL, sends transactions without waiting for the commit; None for SQLite
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, place: str) -> None:
+        self.place = place
         self.dialect: Dialect = engine.dialect
         self._engine = engine
         self._writer = opening.writer(engine)
@@ -35,20 +37,21 @@ class Database:
         self._file: tuple[int, int] | None = None
 
     @classmethod
-    def open(cls, url: str | URL) -> Database:
+    def open(cls, url: str | URL, shown_as: str | URL | None = None) -> Database:
         """Open the database at an SQLAlchemy URL; make its tables if there are none, migrate older ones.
 
+        :param shown_as: the URL to show instead
         :raises StoreError: if it cannot be opened, or was written by a newer fhcrawl
         """
         parsed = opening.parsed(url)
+        place = opening.shown(opening.parsed(shown_as or url))
         try:
-            database = cls(opening.engine(parsed))
+            database = cls(opening.engine(parsed), place)
             database._prepare()
             database._file = opening.identity(database._engine)
         except (SQLAlchemyError, ImportError) as error:
             raise StoreError(
-                f"The store cannot be opened: {opening.shown(parsed)} "
-                f"({opening.cause(error)}); {opening.advice(error)}"
+                f"The store cannot be opened: {place} ({opening.cause(error)}); {opening.advice(error)}"
             ) from error
         return database
 
@@ -62,11 +65,6 @@ class Database:
         except BaseException:
             self._engine.dispose()
             raise
-
-    @property
-    def place(self) -> str:
-        """The URL of the database, without passwords."""
-        return opening.shown(self._engine.url)
 
     def close(self) -> None:
         """Wait for all answers, and close all connections."""

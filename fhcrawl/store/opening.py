@@ -27,6 +27,7 @@ BEGINS = "fhcrawl_begins"
 IMMEDIATE = "BEGIN IMMEDIATE"
 # URL parameters for a SQLite file that no process writes.
 IMMUTABLE = {"immutable": "1", "uri": "true"}
+IN_MEMORY = "sqlite://"
 # Advice, by a part of SQLite's message: https://www.sqlite.org/rescode.html
 ADVICE = {
     "is locked": "another process writes to it: wait until it has ended",
@@ -148,6 +149,15 @@ def file_of(url: str | URL) -> Path | None:
     if found.get_backend_name() != "sqlite" or found.database in (None, "", ":memory:"):
         return None
     return Path(str(found.database).removeprefix("file:")).absolute()
+
+
+def is_not_made(url: str | URL) -> bool:
+    """Return whether a SQLite file does not exist, but could be created in its folder.
+
+    :raises StoreError: if the URL cannot be used
+    """
+    path = file_of(url)
+    return path is not None and not path.exists() and path.parent.is_dir()
 
 
 def immutable(url: URL) -> URL | None:

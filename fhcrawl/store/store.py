@@ -45,8 +45,12 @@ class Store:
     def open_to_read(cls, url: str) -> Store:
         """Open the store, even in a folder that cannot be written to.
 
+        If there is no file yet, none is created: the store is empty, in memory.
+
         :raises StoreError: if it cannot be opened
         """
+        if opening.is_not_made(url):
+            return cls(Database.open(opening.IN_MEMORY, shown_as=url))
         try:
             return cls.open(url)
         except StoreError:

@@ -16,9 +16,9 @@ from sqlalchemy import make_url
 from fhcrawl.items import FIELDS
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import opening
-from tests.extensions.test_progress import Terminal
 from tests.feeds import E, atom
 from tests.projects import read_export
+from tests.terminal import Terminal
 
 if TYPE_CHECKING:
     from tests.projects import Project
@@ -124,6 +124,24 @@ def test_feeds_of_an_empty_store(project: Project) -> None:
     assert project.feeds() == []
 
 
+@pytest.mark.sqlite_only("a database of a server is made before it is named")
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("feeds",),
+        ("export", "-o", "x.jsonl"),
+        ("report", "-o", "x.html"),
+        ("history", "http://a.example/", "1"),
+    ],
+    ids=lambda args: args[0],
+)
+def test_command_that_reads_makes_no_store(project: Project, args: tuple[str, ...]) -> None:
+    done = project.scrapy(*args)
+    assert "Traceback" not in done.stderr
+    assert not project.database.exists()
+    assert not list(project.folder.rglob("*.sqlite*"))
+
+
 def test_check_fails_unless_all_feeds_are_complete(server: FeedServer, project: Project) -> None:
     empty = project.scrapy("feeds", "--check")
     assert (empty.returncode, "No feeds yet" in empty.stdout) == (1, True)
@@ -175,6 +193,13 @@ def test_export_tells_what_no_run_has_exported(server: FeedServer, project: Proj
 
 
 @pytest.mark.usefixtures("crawled")
+def test_export_to_csv_without_entries_has_the_header(project: Project) -> None:
+    done = project.scrapy("export", "-o", "none.csv", "--since", "2030")
+    assert done.stdout == "0 entries in none.csv\n"
+    assert (project.folder / "none.csv").read_bytes().decode() == ",".join(FIELDS) + "\r\n"
+
+
+@pytest.mark.usefixtures("crawled")
 def test_export_replaces_the_file(project: Project) -> None:
     for _ in range(2):
         project.scrapy("export", "-o", "all.jsonl")
@@ -185,6 +210,18 @@ def test_export_replaces_the_file(project: Project) -> None:
     ("args", "sentence"),
     [
         (("export",), "write fhcrawl export -o history.jsonl"),
+        (
+            ("export", "-o", "x.csv", "--foo=1", "--bar"),
+            "There is no option --foo=1 or --bar: `fhcrawl export",
+        ),
+        (
+            ("history", "--jsn", "http://example.org/", "1"),
+            "There is no option --jsn: `fhcrawl history --help`",
+        ),
+        (("report", "--foo", "-o", "x.html"), "There is no option --foo: `fhcrawl report --help` lists all"),
+        (("subscribe", "--foo"), "There is no option --foo: `fhcrawl subscribe --help` lists all"),
+        (("unsubscribe", "--foo"), "There is no option --foo: `fhcrawl unsubscribe --help` lists all"),
+        (("copystore", "--foo", "sqlite:///x"), "There is no option --foo: `fhcrawl copystore --help` lists"),
         (("export", "-o", "history.docx"), "no format 'docx'"),
         (("export", "-o", "x.jsonl", "--feed", "http://example.org/"), "`fhcrawl feeds` lists what is"),
         (("export", "-o", "/proc/none/x.jsonl"), "cannot be written"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -85,8 +86,10 @@ def test_list_that_cannot_be_used_is_refused(tmp_path: Path, content: str, sente
         (".", "file://{}/"),
         ("../missing.atom", EXAMPLE),
         ("https", EXAMPLE),
-        ("a.example.org,b.example.org", EXAMPLE),
-        (f"x{'.x' * 3000},", EXAMPLE),
+        ("list.opml", "fhcrawl crawl --feeds list.opml"),
+        ("../lists/mine.txt", "fhcrawl crawl --feeds ../lists/mine.txt"),
+        ("example.org/list.opml", "https://example.org/list.opml"),
+        (f"x{'.x' * 3000};", EXAMPLE),
         ("ann:s3cret@example.org/feed", EXAMPLE),
     ],
 )
@@ -96,10 +99,36 @@ def test_what_is_no_url_gets_the_one_that_is_probably_meant(
     folder = tmp_path / "lists"
     folder.mkdir()
     (folder / "index.atom").touch()
+    (folder / "mine.txt").touch()
     monkeypatch.chdir(folder)
     with pytest.raises(ArgumentError) as refused:
         from_arguments(word, None)
     assert str(refused.value).endswith(f"is not the URL of a feed; write {meant.format(folder)}")
+
+
+@pytest.mark.parametrize(
+    ("words", "apart"),
+    [
+        (f"{A},{B}", f"{A} {B}"),
+        (f"{A}, {B}", f"{A} {B}"),
+        (f"{A} ,{B},", f"{A} {B}"),
+        (f"{A},file:///x", f"{A} file:///x"),
+        ("a.example.org,b.example.org", "a.example.org b.example.org"),
+        ("https://ann:s3cret@example.org/,http://example.org/", "https://example.org/ http://example.org/"),
+    ],
+)
+def test_commas_between_feeds_are_refused(words: str, apart: str) -> None:
+    sentence = f"URLs are separated by spaces, and not by commas; write {apart}, or"
+    with pytest.raises(ArgumentError, match=f"^feed: {re.escape(sentence)}"):
+        from_arguments(words, None)
+
+
+def test_commas_within_urls_are_theirs(tmp_path: Path) -> None:
+    urls = ["https://example.org/a,b?c=1,2", "https://example.org/via,https://example.org/x"]
+    assert list(from_arguments(urls[0], None)) == urls[:1]
+    listed = tmp_path / "list.txt"
+    listed.write_text("\n".join(urls))
+    assert list(from_arguments(None, str(listed))) == urls
 
 
 def test_folder_is_no_list(tmp_path: Path) -> None:

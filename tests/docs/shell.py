@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SITE = "https://example.org"
 HOME = "/home/you"
+PROMPT = "$ "
 MONTHS = 3
 # What differs from run to run, and from machine to machine.
 VARIES = {
@@ -70,17 +71,21 @@ def serve(server: FeedServer) -> None:
         server.serve(f"/wordpress/feed/{page}", atom(entries, head=WORDPRESS, title="Posts"))
 
 
-def run(command: str, folder: Path, server: FeedServer) -> subprocess.CompletedProcess[str]:
-    """Run an example in the folder, which is the reader's home."""
-    environment = {
+def environment(folder: Path) -> dict[str, str]:
+    """The environment of a reader, with the commands that `install` has put beside their home."""
+    return {
         "HOME": str(folder),
         "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}",
         "LANG": "C.UTF-8",
     }
+
+
+def run(command: str, folder: Path, server: FeedServer) -> subprocess.CompletedProcess[str]:
+    """Run an example in the folder, which is the reader's home."""
     return subprocess.run(
         ["/bin/bash", "-c", command.replace(SITE, server.root)],
         cwd=folder,
-        env=environment,
+        env=environment(folder),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

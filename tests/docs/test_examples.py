@@ -38,8 +38,8 @@ def test_examples_print_what_the_page_shows(
     home.mkdir()
     if page == IN_PROJECT:
         shutil.copy(ROOT / "scrapy.cfg", home)
-    for path in (DOCS / "examples").glob("*.py"):
-        shutil.copy(path, home)
+    for path in (DOCS / "examples").iterdir():
+        (home / path.name).write_text(path.read_text("utf-8").replace(shell.SITE, server.root), "utf-8")
     before = source(page)
     after = CONSOLE.sub(lambda block: "".join(_run(e, home, server) for e in examples(block[0])), before)
     if request.config.getoption("--update-golden") and shell.comparable(after) != shell.comparable(before):

@@ -157,6 +157,21 @@ def test_archives_that_would_hide_a_version_are_written_anew(server: FeedServer,
     assert b"deleted-entry" not in b"".join(written.values())
 
 
+def test_entry_without_update_time_that_comes_back_is_not_hidden_by_its_tombstone(
+    server: FeedServer, project: Project
+) -> None:
+    """An archive has the tombstone; neither the entry nor its feed has a time."""
+    feed, copy = server.url("/index"), server.url("/copy/index.atom")
+    for entries in (["3", "2", "1"], ["6", "5", "4", "3", "1"], ["6", "5", "4", "3", "2", "1"]):
+        undated = [E(entry_id, updated=None) for entry_id in entries]
+        server.serve("/index", rss(undated, updated=None, head="<fh:complete/>"))
+        project.crawl(feed)
+        export(project, server)
+    project.crawl(copy)
+    assert logical(project, copy) == logical(project, feed)
+    assert "2" in logical(project, copy)
+
+
 @pytest.mark.parametrize("base", ["/copy/", "/other/"])
 def test_documents_of_another_set_are_not_overwritten(
     server: FeedServer, project: Project, base: str

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy import Spider
 
-from fhcrawl.extensions.feedexport import FileFeedStorage
+from fhcrawl.exporters.storages import FileFeedStorage
 from fhcrawl.items import FIELDS
 from tests.feeds import E, atom
 from tests.projects import read_export
@@ -159,16 +159,23 @@ def test_export_that_cannot_be_written_is_made_good_by_the_next_run(
     assert project.crawl(server.url("/index")).changes == {"1": "new"}
 
 
-def test_export_of_which_one_file_fails_at_its_end_is_made_good_by_the_next_run(
-    server: FeedServer, project: Project
+# A full disk is noticed when what is buffered is written.
+@pytest.mark.parametrize("size", [1, 100_000], ids=["at the end", "before"])
+def test_export_of_which_one_file_fails_is_made_good_by_the_next_run(
+    server: FeedServer, project: Project, size: int
 ) -> None:
-    """A full disk is noticed when what is buffered is written."""
-    server.serve("/index", atom([E("1")]))
+    server.serve("/index", atom([E("1", "x" * size)]))
     arguments = ("-o", "kept.jsonl", "-o", "/dev/full:jsonlines")
     run = project.crawl(server.url("/index"), output=None, args=arguments)
     assert run.all_stats["feedexport/failed_count/FileFeedStorage"] == 1
     assert run.exit_code == 1
-    assert any("Nothing counts as exported" in w for w in run.warnings())
+    said = [w for w in run.warnings() if "export" in w or "written" in w]
+    assert said[:2] == [
+        "ERROR: /dev/full cannot be written (No space left on device)",
+        "ERROR: Nothing counts as exported; the next run of these feeds exports it",
+    ]
+    assert "Traceback" not in run.log
+    assert "Exception ignored" not in run.log
     assert not (project.folder / "kept.jsonl").exists()
     assert not list(project.folder.glob(".*.part"))
     assert project.crawl(server.url("/index")).changes == {"1": "new"}
@@ -176,12 +183,81 @@ def test_export_of_which_one_file_fails_at_its_end_is_made_good_by_the_next_run(
 
 def test_empty_export_that_cannot_be_written_fails_the_run(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([]))
-    arguments = ("-o", "kept.jsonl", "-o", "/proc/none/out.jsonl")
+    arguments = ("-o", "kept.jsonl", "-o", "/proc/none/out.jsonl", "-s", "FEED_STORE_EMPTY=1")
     run = project.crawl(server.url("/index"), output=None, args=arguments)
     assert run.exit_code == 1
-    assert any("The export cannot be written" in w for w in run.warnings())
+    assert any("/proc/none/out.jsonl cannot be written" in w for w in run.warnings())
     assert "Traceback" not in run.log
     assert not (project.folder / "kept.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.csv", "out.json", "out.parquet", "out-%(batch_id)d.json"])
+def test_run_that_changes_nothing_leaves_no_file(server: FeedServer, project: Project, name: str) -> None:
+    server.serve("/index", atom([]))
+    for option in ("-o", "-O"):
+        assert project.crawl(server.url("/index"), output=None, args=(option, name)).exit_code == 0
+    assert not list(project.folder.glob("*out*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("out.jsonl", ""), ("out.csv", ",".join(FIELDS) + "\n"), ("out.json", "[\n\n]")],
+)
+def test_empty_file_is_stored_if_scrapys_setting_says_so(
+    server: FeedServer, project: Project, name: str, content: str
+) -> None:
+    server.serve("/index", atom([]))
+    run = project.crawl(
+        server.url("/index"), settings={"FEED_STORE_EMPTY": 1}, output=None, args=("-o", name)
+    )
+    assert run.exit_code == 0
+    assert (project.folder / name).read_text() == content
+
+
+def test_what_a_run_replaces_does_not_stay_if_nothing_has_changed(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", atom([E("1")]))
+    path = project.folder / "out.jsonl"
+    for lines in (1, 0):
+        run = project.crawl(server.url("/index"), output=None, args=("-O", "out.jsonl"))
+        assert (run.exit_code, len(path.read_text().splitlines())) == (0, lines)
+
+
+def test_file_that_a_run_appends_to_stays_if_nothing_has_changed(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", atom([E("1")]))
+    path = project.folder / "out.jsonl"
+    project.crawl(server.url("/index"), output=None, args=("-o", "out.jsonl"))
+    before = path.stat()
+    project.crawl(server.url("/index"), output=None, args=("-o", "out.jsonl"))
+    assert path.stat() == before
+
+
+def test_nothing_is_left_in_the_temporary_folder_or_beside_a_file(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/index", atom([E("1")]))
+    temporary = project.folder / "temporary"
+    temporary.mkdir()
+    project.crawl(server.url("/index"), args=("-o", "second.csv"), TMPDIR=str(temporary))
+    for command in ("export", "report"):
+        assert project.scrapy(command, "-o", f"{command}.jsonl", TMPDIR=str(temporary)).returncode == 0
+    assert not list(temporary.iterdir())
+    assert [path.name for path in project.folder.glob(".*")] == [".scrapy"]
+
+
+def test_reader_of_a_pipe_sees_its_end_if_nothing_has_changed(server: FeedServer, project: Project) -> None:
+    server.serve("/index", atom([]))
+    pipe = project.folder / "pipe.jsonl"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:  # noqa: S607
+        project.crawl(server.url("/index"), output=None, args=("-o", "pipe.jsonl"))
+        try:
+            assert reader.communicate(timeout=30)[0] == ""
+        finally:
+            reader.kill()
 
 
 def test_fields_are_in_order_in_the_csv_header(server: FeedServer, project: Project) -> None:

@@ -2,82 +2,32 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
-import pty
 import re
-import struct
 import subprocess
 import sys
-import termios
 import threading
 from typing import TYPE_CHECKING
 
-import pyte
 import pytest
 
 from fhcrawl import settings as ours
 from fhcrawl.reporting.advice import FAILURES
 from tests.feeds import E, atom
 from tests.projects import USER_AGENT
+from tests.terminal import WIDTH, Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tests.projects import Project
     from tests.server import FeedServer
 
-WIDTH, HEIGHT = 100, 50
 # How a terminal is told to erase a line, and all that it is told.
 ERASE = re.compile(r"\r?\x1b\[2K")
 TOLD = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 RECORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[[\w.]+\] (INFO|WARNING|ERROR): ")
-
-
-class Terminal:
-    """A terminal of its own for a process, and what is on its screen."""
-
-    def __init__(self, command: list[str], width: int = WIDTH, **kwargs: object) -> None:
-        self.screen = pyte.Screen(width, HEIGHT)
-        self._stream = pyte.ByteStream(self.screen)
-        self.raw = b""
-        self._outer, inner = pty.openpty()
-        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, width, 0, 0))
-        self.process = subprocess.Popen(command, stdin=inner, stdout=inner, stderr=inner, **kwargs)  # type: ignore[call-overload]
-        os.close(inner)
-
-    @property
-    def lines(self) -> list[str]:
-        """What a person sees."""
-        return [line.rstrip() for line in self.screen.display]
-
-    def read(self) -> bool:
-        """See what is new; False at the end."""
-        try:
-            piece = os.read(self._outer, 65536)
-        except OSError as error:
-            if error.errno != errno.EIO:
-                raise
-            return False
-        self.raw += piece
-        self._stream.feed(piece)
-        return bool(piece)
-
-    def until(self, is_seen: Callable[[list[str]], bool]) -> list[str]:
-        """What is seen as soon as something is."""
-        while not is_seen(self.lines):
-            assert self.read(), self.lines
-        return self.lines
-
-    def wait(self, code: int = 0) -> list[str]:
-        """What is seen at the end."""
-        while self.read():
-            pass
-        os.close(self._outer)
-        assert self.process.wait(60) == code
-        return self.lines
 
 
 class Held:

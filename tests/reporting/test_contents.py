@@ -143,21 +143,16 @@ def reason(kind: ReasonKind, number: int = 1) -> Reason:
 
 
 def test_feed_that_could_never_be_read_is_unreachable() -> None:
-    never_read = replace(stored("http://x/", Verdict.UNKNOWN, []), kind=None, crawled=None)
-    for reasons, status in [
-        ([reason(ReasonKind.HTTP_404)], "unreachable"),
-        ([reason(ReasonKind.KNOWN)], "unknown"),
-        ([], "unknown"),
-    ]:
-        assert contents.section(replace(never_read, reasons=reasons), details()).status == status
-    was_read = stored("http://x/", Verdict.INCOMPLETE, [reason(ReasonKind.HTTP_404)])
-    assert contents.section(was_read, details()).status == "incomplete"
+    reasons = [reason(ReasonKind.UNREACHABLE), reason(ReasonKind.HTTP_404)]
+    never_read = replace(stored("http://x/", Verdict.UNKNOWN, reasons), kind=None, crawled=None)
+    section = contents.section(never_read, details())
+    assert (section.status, section.gaps) == ("unreachable", reasons[1:])
 
 
 def test_worst_feeds_come_first() -> None:
     gap = [reason(ReasonKind.HTTP_404)]
     feeds = [
-        replace(stored("http://x/0", Verdict.UNKNOWN, gap), kind=None),
+        stored("http://x/0", Verdict.UNKNOWN, [reason(ReasonKind.UNREACHABLE), *gap]),
         stored("http://x/1", Verdict.INCOMPLETE, gap),
         stored("http://x/4", Verdict.LOSSY, [reason(ReasonKind.PAGED)]),
         stored("http://x/3", Verdict.UNKNOWN, gap),

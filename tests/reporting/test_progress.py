@@ -95,6 +95,15 @@ def test_document_that_is_not_whole_is_a_problem_and_not_read() -> None:
     assert (progress.problems, progress.total.documents) == (1, 0)
 
 
+def test_document_that_is_broken_behind_its_entries_is_a_problem_and_read() -> None:
+    progress = Progress(1)
+    ask(progress, "a", "a", Role.SUBSCRIPTION)
+    broken = DocumentFailure(State.INVALID, ReasonKind.NOT_WELL_FORMED, "is cut off")
+    batch = CommitBatch(counts=Counter({"fhcrawl/entry/new": 3}))
+    progress.commit(result("a", "a", Role.SUBSCRIPTION, broken), batch, 0)
+    assert (progress.problems, progress.of("a")) == (1, Counts(1, 3))
+
+
 def test_walk_has_come_back_to_the_oldest_document() -> None:
     progress = Progress(1)
     ask(progress, "a", "end")

@@ -43,7 +43,8 @@ FAULTS = {
         "is not a feed: it is an HTML page",
     ),
     "not XML": (Answer(b"Moved, sorry"), "invalid", "not-xml", "is not a feed: it is not XML"),
-    "other XML": (Answer(b"<opml/>"), "invalid", "not-a-feed", "it is XML whose root element is <opml>"),
+    "other XML": (Answer(b"<map/>"), "invalid", "not-a-feed", "it is XML whose root element is <map>"),
+    "OPML": (Answer(b"<opml/>"), "invalid", "opml", "is not a feed: it is a list in OPML"),
     "cut off": (
         Answer(CUT, cut=len(CUT) - 300),
         "invalid",
@@ -119,6 +120,22 @@ def test_archive_that_cannot_be_had_is_a_gap_until_it_heals(
     assert sorted(server.asked()) == ["/a0", "/a1", "/index", "/other"]
     assert set(run.changes) == {"0", "1", "2"} - set(kept)
     assert run.stats["fhcrawl/feed/complete"] == 2
+
+
+def test_file_that_is_not_there_gets_its_own_advice(project: Project) -> None:
+    feed = (project.folder / "none.atom").as_uri()
+    run = project.crawl(feed)
+    assert run.exit_code == 1
+    assert f"WARNING: {feed} is not there" in run.warnings()
+    assert f"  {feed} is not there\n    What to do: check its path" in run.log
+    assert project.verdict() == ("unknown", ["no-file"])
+
+
+def test_list_of_feeds_gets_the_argument_for_lists(server: FeedServer, project: Project) -> None:
+    server.serve("/list", '<opml version="2.0"><body><outline xmlUrl="http://example.org/"/></body></opml>')
+    run = project.crawl(server.url("/list"))
+    assert run.exit_code == 1
+    assert "a list in OPML\n    What to do: give it as a list, saved as a file: -a feeds=FILE" in run.log
 
 
 def test_subscription_document_that_cannot_be_had_is_a_gap(server: FeedServer, project: Project) -> None:

@@ -100,6 +100,28 @@ class TestStartingPoints:
         assert server.asked() == ["/index"]
         assert project.verdict() == ("complete", [])
 
+    @pytest.mark.parametrize("at_once", [False, True], ids=["of an earlier run", "of this run"])
+    def test_page_whose_feed_is_known_is_not_stored_too(
+        self, server: FeedServer, project: Project, at_once: bool
+    ) -> None:
+        page = '<html><head><link rel="alternate" type="application/atom+xml" href="/feed"></head></html>'
+        server.serve("/", page, content_type="text/html")
+        server.serve("/feed", atom([E("1")]))
+        runs = (
+            [(server.url("/"), server.url("/feed"))]
+            if at_once
+            else [(server.url("/feed"),), (server.url("/"),)]
+        )
+        exported = [item for feeds in runs for item in project.crawl(*feeds).items]
+        assert [item["feed"] for item in exported] == [server.url("/feed")]
+        page_itself, feed = sorted(project.feeds(), key=lambda feed: str(feed["feed"]))
+        assert (page_itself["entries"], feed["entries"]) == (0, 1)
+        [reason] = page_itself["reasons"]
+        assert reason["kind"] == "known-feed"
+        assert reason["detail"].endswith(f"its feed is in the store: {server.url('/feed')}")
+        server.serve("/feed", atom([E("2"), E("1")]))
+        assert project.crawl(server.url("/feed")).changes == {"2": "new"}
+
     def test_html_page_without_a_feed_is_a_gap(self, server: FeedServer, project: Project) -> None:
         server.serve("/", "<html><head><title>x</title></head></html>", content_type="text/html")
         run = project.crawl(server.url("/"))

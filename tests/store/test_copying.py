@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fhcrawl.store import Store
 from tests.databases import new_database
 from tests.feeds import E, atom
 
@@ -88,7 +89,7 @@ def test_store_without_feeds_is_not_copied(project: Project) -> None:
 @pytest.mark.usefixtures("crawled")
 def test_copy_that_fails_leaves_nothing(project: Project) -> None:
     with new_database() as there:
-        assert project.scrapy("feeds", "--json", "-s", f"FHCRAWL_STORE_URL={there.url}").returncode == 0
+        Store.open(there.url).close()
         there.refuse("changes", "NEW.id = '3'", "the disk is full")
         done = project.scrapy("copystore", there.url)
         assert done.returncode == 2

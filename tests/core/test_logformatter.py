@@ -1,0 +1,44 @@
+"""What is logged in other words than Scrapy's."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from tests.feeds import E, atom
+from tests.server import Answer
+
+if TYPE_CHECKING:
+    from tests.projects import Project, Run
+    from tests.server import FeedServer
+
+ONCE = {"RETRY_TIMES": 0}
+
+
+def about_robots(run: Run) -> list[str]:
+    """The log's lines about robots.txt, without time and logger."""
+    return [line.partition("] ")[2] for line in run.log.splitlines() if "/robots.txt" in line]
+
+
+def test_host_that_cannot_be_reached_is_said_once_and_warned_of_with_its_documents(project: Project) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        root = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    run = project.crawl(f"{root}/one", f"{root}/two", settings=ONCE)
+    refuses = "is on a host that refuses the connection"
+    assert about_robots(run) == [f"INFO: {root}/robots.txt {refuses}; no URL counts as forbidden"]
+    assert [warning for warning in run.warnings() if "Error downloading" in warning] == []
+    for feed in ("one", "two"):
+        assert f"WARNING: {root}/{feed} {refuses}" in run.warnings()
+    assert "Traceback" not in run.log
+
+
+def test_robots_txt_that_cannot_be_fetched_is_warned_of(server: FeedServer, project: Project) -> None:
+    server.answers["/robots.txt"] = Answer(reset=True)
+    server.serve("/index", atom([E("1")]))
+    run = project.crawl(server.url("/index"), settings=ONCE)
+    assert run.changes == {"1": "new"}
+    [line] = about_robots(run)
+    assert line.startswith(f"WARNING: {server.url('/robots.txt')} cannot be fetched (")
+    assert line.endswith("); no URL counts as forbidden")
+    assert "Traceback" not in run.log

@@ -1,0 +1,65 @@
+"""A terminal for a process."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import termios
+from typing import TYPE_CHECKING
+
+import pyte
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WIDTH, HEIGHT = 100, 50
+
+
+class Terminal:
+    """A terminal of its own for a process, and what is on its screen."""
+
+    def __init__(
+        self, command: list[str], width: int = WIDTH, height: int = HEIGHT, **kwargs: object
+    ) -> None:
+        self.screen = pyte.Screen(width, height)
+        self._stream = pyte.ByteStream(self.screen)
+        self.raw = b""
+        self._outer, inner = pty.openpty()
+        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        self.process = subprocess.Popen(command, stdin=inner, stdout=inner, stderr=inner, **kwargs)  # type: ignore[call-overload]
+        os.close(inner)
+
+    @property
+    def lines(self) -> list[str]:
+        """What a person sees."""
+        return [line.rstrip() for line in self.screen.display]
+
+    def read(self) -> bool:
+        """See what is new; False at the end."""
+        try:
+            piece = os.read(self._outer, 65536)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return False
+        self.raw += piece
+        self._stream.feed(piece)
+        return bool(piece)
+
+    def until(self, is_seen: Callable[[list[str]], bool]) -> list[str]:
+        """What is seen as soon as something is."""
+        while not is_seen(self.lines):
+            assert self.read(), self.lines
+        return self.lines
+
+    def wait(self, code: int = 0) -> list[str]:
+        """What is seen at the end."""
+        while self.read():
+            pass
+        os.close(self._outer)
+        assert self.process.wait(60) == code
+        return self.lines
