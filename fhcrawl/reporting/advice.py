@@ -26,6 +26,11 @@ FAILURES = {
         "The export was not written (see the log); the next run of these feeds exports it."
     ),
 }
+EXPORTED = "feedexport/success_count/"
+NOT_EXPORTED = (
+    "Nothing has changed since the last export, so -o has nothing to write. `fhcrawl export -o FILE` writes "
+    "whole histories."
+)
 
 
 def failures(stats: Iterable[str]) -> list[str]:
@@ -44,10 +49,11 @@ def with_kind_of_advice(reasons: list[Reason]) -> Iterator[tuple[Reason, ReasonK
     """
     is_unreachable = any(reason.kind is ReasonKind.UNREACHABLE for reason in reasons)
     not_found = [reason for reason in reasons if is_unreachable and reason.kind.advice in {MISSING, NO_FEED}]
+    is_said = bool(not_found) or any(reason.kind is ReasonKind.KNOWN_FEED for reason in reasons)
     for reason in reasons:
         if reason in not_found:
             yield reason, ReasonKind.UNREACHABLE
-        elif not not_found or reason.kind is not ReasonKind.UNREACHABLE:
+        elif not is_said or reason.kind is not ReasonKind.UNREACHABLE:
             yield reason, reason.kind
 
 

@@ -33,4 +33,6 @@ def test_advice_where_no_feed_was_found_is_that_on_unreachable_feeds() -> None:
     assert list(with_kind_of_advice([unreachable, missing])) == [(missing, ReasonKind.UNREACHABLE)]
     both = [(unreachable, ReasonKind.UNREACHABLE), (password, ReasonKind.HTTP_401)]
     assert list(with_kind_of_advice([unreachable, password])) == both
+    known = Reason(ReasonKind.KNOWN_FEED, "http://example.org/a", "", "")
+    assert list(with_kind_of_advice([unreachable, known])) == [(known, ReasonKind.KNOWN_FEED)]
     assert list(with_kind_of_advice([missing])) == [(missing, ReasonKind.HTTP_404)]
