@@ -194,10 +194,10 @@ def be_quiet(settings: Settings) -> None:
 
 
 def _is_for_users(record: logging.LogRecord) -> bool:
-    """Return whether a record is an error, or Scrapy's answer to Ctrl-C."""
-    return record.levelno >= logging.ERROR or (
-        record.name == "scrapy.crawler" and str(record.msg).startswith("Received")
-    )
+    """Return whether a record is an error, is marked for users, or is Scrapy's answer to Ctrl-C."""
+    if record.levelno >= logging.ERROR or vars(record).get("is_for_users"):
+        return True
+    return record.name == "scrapy.crawler" and str(record.msg).startswith("Received")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,10 @@ NOT_NEWEST = (
 ODD = "tell its publisher; the next run looks again"
 OLDER = "look for an older snapshot or for the feed's archives; what lies between is not there"
 OURS = "look in the log for the error and mend it; the next run reads it again"
+PLAIN = (
+    "run it often: what it shows from now on is kept; if WordPress makes it, FHCRAWL_WORDPRESS_ENABLED=1 "
+    "asks for its older pages"
+)
 REFUSED = "ask its publisher for access"
 UNREAD = "look in a browser whether a feed is there; if not, correct its address, or `unsubscribe` from it"
 SUBSCRIPTIONS = "give it as a list, saved as a file: fhcrawl crawl --feeds FILE"
@@ -107,7 +111,7 @@ class ReasonKind(str, Enum):
     NOT_A_SNAPSHOT = "not-a-snapshot", "leave out the snapshot, or name the snapshot's index"
     BEGINS_LATER = "begins-later", OLDER
     PAGED = "paged", "run it often: a paged feed cannot promise more", Retry.NEVER, False
-    NO_HISTORY = "no-history", "run it often: what it shows from now on is kept", Retry.NEVER, False
+    NO_HISTORY = "no-history", PLAIN, Retry.NEVER, False
     OTHER = "other", "the next run asks again"
 
     def __new__(cls, value: str, advice: str = "", retry: Retry = Retry.LATER, is_gap: bool = True) -> Self:

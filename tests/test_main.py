@@ -122,6 +122,17 @@ def test_what_is_missing_is_printed_each_time(anywhere: Anywhere, server: FeedSe
 
 
 @pytest.mark.full_lane(STARTS)
+def test_captures_of_other_feeds_are_told_without_the_log(anywhere: Anywhere, server: FeedServer) -> None:
+    server.serve("/feed", atom([E("1")]))
+    captures = anywhere.folder / "captures"
+    kept = anywhere.run("crawl", server.url("/feed"), "-s", f"FHCRAWL_WARC={captures}/%(time)s.warc.gz")
+    assert kept.returncode == 0, kept.stderr
+    server.serve("/other", atom([E("1")]))
+    done = anywhere.run("crawl", server.url("/other"), "--warc", str(captures))
+    assert "fhcrawl: No capture of these feeds is in the WARC files\n" in done.stderr
+
+
+@pytest.mark.full_lane(STARTS)
 def test_nothing_is_printed_when_nothing_is_due(anywhere: Anywhere, server: FeedServer) -> None:
     server.serve("/feed", atom([E("1")]))
     assert anywhere.run("subscribe", server.url("/feed")).returncode == 0

@@ -6,10 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from fhcrawl.reasons import MISSING, NO_FEED, ReasonKind
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fhcrawl.reasons import ReasonKind
+    from fhcrawl.logical_feed import Reason
 
 T = TypeVar("T")
 
@@ -24,6 +26,11 @@ FAILURES = {
         "The export was not written (see the log); the next run of these feeds exports it."
     ),
 }
+EXPORTED = "feedexport/success_count/"
+NOT_EXPORTED = (
+    "Nothing has changed since the last export, so -o has nothing to write. `fhcrawl export -o FILE` writes "
+    "whole histories."
+)
 
 
 def failures(stats: Iterable[str]) -> list[str]:
@@ -33,6 +40,21 @@ def failures(stats: Iterable[str]) -> list[str]:
     """
     names = list(stats)
     return [said for begin, said in FAILURES.items() if any(name.startswith(begin) for name in names)]
+
+
+def with_kind_of_advice(reasons: list[Reason]) -> Iterator[tuple[Reason, ReasonKind]]:
+    """Yield the reasons of a feed, each with the kind whose advice applies to it.
+
+    Where no feed was ever found, the advice is that on unreachable feeds, below what was found instead.
+    """
+    is_unreachable = any(reason.kind is ReasonKind.UNREACHABLE for reason in reasons)
+    not_found = [reason for reason in reasons if is_unreachable and reason.kind.advice in {MISSING, NO_FEED}]
+    is_said = bool(not_found) or any(reason.kind is ReasonKind.KNOWN_FEED for reason in reasons)
+    for reason in reasons:
+        if reason in not_found:
+            yield reason, ReasonKind.UNREACHABLE
+        elif not is_said or reason.kind is not ReasonKind.UNREACHABLE:
+            yield reason, reason.kind
 
 
 @dataclass(frozen=True, slots=True)

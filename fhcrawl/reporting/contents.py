@@ -14,7 +14,7 @@ from fhcrawl.logical_feed import WORDS, Kind, Role, Verdict
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import plot
-from fhcrawl.reporting.advice import ByAdvice
+from fhcrawl.reporting.advice import ByAdvice, with_kind_of_advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -170,8 +170,8 @@ class Overview:
         self.entries += feed.entries
         self.documents += feed.documents.get(State.PROCESSED.value, 0)
         self.months.update(section.details.months)
-        for reason in feed.reasons:
-            self.to_do.add(reason.kind, Problem(section.anchor, section.name, reason))
+        for reason, kind in with_kind_of_advice(feed.reasons):
+            self.to_do.add(kind, Problem(section.anchor, section.name, reason))
         if feed.crawled:
             self.read_first = min(self.read_first or feed.crawled, feed.crawled)
             self.read_last = max(self.read_last or feed.crawled, feed.crawled)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fhcrawl.logical_feed import WORDS, in_words
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.reporting.advice import with_kind_of_advice
 from fhcrawl.reporting.progress import MOST_FEEDS, Counts
 from fhcrawl.reporting.table import BOLD, OF_RUN, OF_STORE, RED, Look, Row, table
 from fhcrawl.utils.text import escaped, printable
@@ -105,15 +106,15 @@ class Summary:
         )
         is_plain = [reason.kind for reason in reasons] == [ReasonKind.NO_HISTORY]
         self._add(row, is_plain and self._of_run)
-        for reason in reasons:
+        for reason, advised in with_kind_of_advice(reasons):
             since = "" if self._of_run else f", since {reason.since[:DAY]}"
-            self._note(reason.kind, reason.url, reason.detail, since)
+            self._note(reason.kind, reason.url, reason.detail, since, advised.advice)
 
     def add_unknown(self, url: str, verdict: Verdict, kind: ReasonKind, detail: str) -> None:
         """Add a feed that failed and is not in the store."""
         shown = self._shown(url)
         self._add(Row(shown, "", "-", 0, None, 0, None, None, False, verdict.value), is_plain=False)
-        self._note(kind, url, detail)
+        self._note(kind, url, detail, "", kind.advice)
 
     def _add(self, row: Row, is_plain: bool) -> None:
         self.verdicts[row.verdict] += 1
@@ -128,8 +129,8 @@ class Summary:
         else:
             self._rows.append(row)
 
-    def _note(self, kind: ReasonKind, url: str, detail: str, since: str = "") -> None:
-        problems = self._problems.setdefault(kind.advice, Problems())
+    def _note(self, kind: ReasonKind, url: str, detail: str, since: str, advice: str) -> None:
+        problems = self._problems.setdefault(advice, Problems())
         self._has_gaps = self._has_gaps or kind.is_gap
         detail = printable(detail)
         if kind in COUNTED:

@@ -306,7 +306,10 @@ class HistorySpider(Spider):
         except StoreError as error:
             extension.fail(error)
             return []
-        return [request for feed in self.feeds for request in self._next_capture(feed)]
+        first = [request for feed in self.feeds for request in self._next_capture(feed)]
+        if self.feeds and not first:
+            logger.warning("No capture of these feeds is in the WARC files", extra={"is_for_users": True})
+        return first
 
     def closed(self, reason: str) -> None:
         """Close the index of the WARC files."""

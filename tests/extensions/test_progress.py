@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fhcrawl import settings as ours
-from fhcrawl.reporting.advice import FAILURES
+from fhcrawl.reporting.advice import FAILURES, NOT_EXPORTED
 from tests.feeds import E, atom
 from tests.projects import USER_AGENT
 from tests.terminal import WIDTH, Terminal
@@ -150,6 +150,13 @@ def test_export_that_was_not_written_has_the_last_word(server: FeedServer, proje
     run = project.scrapy(*command(project, [server.url("/one")])[3:])
     assert run.returncode == 1
     assert run.stderr.splitlines()[-1].endswith(f"ERROR: {failure}")
+
+
+def test_terminal_says_why_there_is_no_export(server: FeedServer, project: Project) -> None:
+    server.serve("/one", atom([E("1")], head="<fh:complete/>"))
+    first, again = (watch(project, [server.url("/one")]).wait() for _ in range(2))
+    assert NOT_EXPORTED not in " ".join(" ".join(first).split())
+    assert " ".join(" ".join(again).split()).endswith(f"1 feed: 1 complete {NOT_EXPORTED}")
 
 
 def test_problems_are_seen_when_the_log_is_a_file(held: Held, project: Project) -> None:

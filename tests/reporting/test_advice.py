@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from fhcrawl.logical_feed import Reason
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.reporting.advice import FAILURES, Advised, ByAdvice, failures
+from fhcrawl.reporting.advice import FAILURES, Advised, ByAdvice, failures, with_kind_of_advice
 
 
 def test_whatever_makes_the_exit_code_1_is_said_in_a_sentence() -> None:
@@ -22,3 +23,16 @@ def test_each_advice_is_said_once_and_the_first_of_its_problems_are_kept() -> No
         # What cannot be helped comes last.
         Advised(ReasonKind.PAGED.advice, False, ["a"], 0),
     ]
+
+
+def test_advice_where_no_feed_was_found_is_that_on_unreachable_feeds() -> None:
+    unreachable, missing, password = (
+        Reason(ReasonKind(kind), "http://example.org/a", "", "")
+        for kind in ("unreachable", "http-404", "http-401")
+    )
+    assert list(with_kind_of_advice([unreachable, missing])) == [(missing, ReasonKind.UNREACHABLE)]
+    both = [(unreachable, ReasonKind.UNREACHABLE), (password, ReasonKind.HTTP_401)]
+    assert list(with_kind_of_advice([unreachable, password])) == both
+    known = Reason(ReasonKind.KNOWN_FEED, "http://example.org/a", "", "")
+    assert list(with_kind_of_advice([unreachable, known])) == [(known, ReasonKind.KNOWN_FEED)]
+    assert list(with_kind_of_advice([missing])) == [(missing, ReasonKind.HTTP_404)]

@@ -87,6 +87,17 @@ def test_old_captures_complete_a_feed_and_leave_its_verdict(
     assert read(project, feed).items == []
 
 
+def test_files_without_a_capture_of_the_feed_are_told(
+    server: FeedServer, project: Project, archive: Archive
+) -> None:
+    archive.add(server.url("/other"), "2009-01-01T00:00:00Z", atom([E("other")]))
+    server.serve("/feed", atom([E("1")]))
+    said = "WARNING: No capture of these feeds is in the WARC files"
+    assert said in read(project, server.url("/feed")).log
+    archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("0")]))
+    assert said not in read(project, server.url("/feed")).log
+
+
 def test_feed_that_is_gone_is_read_from_an_archive(
     server: FeedServer, project: Project, archive: Archive
 ) -> None:
@@ -342,7 +353,7 @@ def test_link_in_a_feed_leads_to_no_warc_file(server: FeedServer, project: Proje
     ("args", "sentence"),
     [
         (("-a", "warc=none.warc.gz"), "there is no none.warc.gz"),
-        (("-a", "warc=."), "-a warc names no file"),
+        (("-a", "warc=."), "--warc names no file"),
     ],
 )
 def test_files_that_are_not_there_get_a_sentence(
@@ -362,7 +373,7 @@ def test_file_that_is_no_warc_file_is_refused_before_the_first_request(
     (project.folder / "feed.json").write_text("{}")
     run = project.crawl(server.url("/feed"), args=("-a", "warc=old.warc.gz feed.json"))
     assert run.exit_code == 2
-    assert "-a warc: feed.json is no WARC or ARC file; write the path of one" in run.log
+    assert "--warc: feed.json is no WARC or ARC file; write the path of one" in run.log
     assert "Traceback" not in run.log
     assert server.asked() == []
     # In a folder, files are told by their names.
