@@ -70,7 +70,7 @@ def subscription(known: Subscription, walk: WalkContext) -> Request:
     """Return the request for a subscription document, conditional unless the user's options have changed."""
     if known.body_digest is not None and not responses.is_read_like(known.body_digest, walk):
         known = known.anew()
-    older = known.behind
+    older = known.older_document
     last_reading = LastReading(
         is_new=known.crawled is None,
         body_digest=known.body_digest,

@@ -58,7 +58,7 @@ class Documents(Repository):
         """Return the first part after another one that is not processed; None if all are."""
         with self._database.lookup() as connection:
             row = rows.find_document(connection, self._session.find_id(connection, feed), key)
-            return None if row is None else lists.unread_behind(connection, row)
+            return None if row is None else lists.unread_older(connection, row)
 
     def find_referrer(self, feed: str, key: str) -> str | None:
         """Return the URL of a document that links to another one of the feed; None if none is known."""

@@ -47,7 +47,7 @@ class VerdictRecord(NamedTuple):
 class Document(NamedTuple):
     """A document of a feed.
 
-    :param behind: id of the older document, which its link names
+    :param older_id: id of the older document, which its link names
     :param walk, step: its position in the chain
     :param updated: its own update time
     :param reason: kind of the reason why it is not processed; `detail` describes it for people
@@ -56,7 +56,7 @@ class Document(NamedTuple):
     """
 
     id: int
-    behind: int | None
+    older_id: int | None
     url: str
     role: str
     state: str
@@ -251,7 +251,7 @@ def _time() -> ColumnElement[Any]:
 
 
 def _documents(connection: Connection, feed_id: int) -> dict[int, Document]:
-    columns = (documents.c["behind_id" if name == "behind" else name] for name in Document._fields)
+    columns = (documents.c["behind_id" if name == "older_id" else name] for name in Document._fields)
     found = connection.execute(select(*columns).where(documents.c.feed_id == feed_id))
     return {row[0]: Document(*row) for row in found}
 
@@ -266,4 +266,4 @@ def _chain(known: dict[int, Document], start: int | None) -> Iterator[Document]:
     while start in known and start not in seen:
         seen.add(start)
         yield known[start]
-        start = known[start].behind
+        start = known[start].older_id

@@ -30,12 +30,12 @@ def part_rows(feed_id: int, result: DocumentResult) -> Iterator[dict[str, object
     """Yield the rows of the documents that a list names, the last one first: each refers to its successor."""
     parts, start = result.parts or [], result.fetch.position
     same = rows.known_document_row(feed_id, result.fetch, "", "", Role.PART)
-    behind: str | None = None
+    older_key: str | None = None
     for number in range(len(parts), 0, -1):
         key, url = parts[number - 1]
         place = {"walk": start.walk, "step": start.step - number}
-        yield {**same, "key": key, "url": url, **place, "b_feed_id": feed_id, "b_behind_key": behind}
-        behind = key
+        yield {**same, "key": key, "url": url, **place, "b_feed_id": feed_id, "b_behind_key": older_key}
+        older_key = key
 
 
 def unlisted(connection: Connection, feed_id: int, parts: list[ListedDocument]) -> list[int]:
@@ -72,10 +72,10 @@ def unread(connection: Connection, row: Row[Any] | None) -> DocumentRef | None:
     return ChainEnd.of(connection.execute(statements.CHAIN_ENDS, {"start": row.id}).first()).step
 
 
-def unread_behind(connection: Connection, row: Row[Any]) -> DocumentRef | None:
+def unread_older(connection: Connection, row: Row[Any]) -> DocumentRef | None:
     """Return the unread document after another one, as `unread` does; None if there is none."""
-    behind = select(documents).where(documents.c.id == row.behind_id)
-    return unread(connection, connection.execute(behind).first())
+    older = select(documents).where(documents.c.id == row.behind_id)
+    return unread(connection, connection.execute(older).first())
 
 
 def snapshot(connection: Connection, index: Row[Any]) -> StoredSnapshot:
@@ -84,7 +84,7 @@ def snapshot(connection: Connection, index: Row[Any]) -> StoredSnapshot:
     :param index: the row of the snapshot's index
     """
     is_read = index.state == State.PROCESSED.value
-    return StoredSnapshot(index.key, is_read, index.updated, unread_behind(connection, index))
+    return StoredSnapshot(index.key, is_read, index.updated, unread_older(connection, index))
 
 
 def forget_others(connection: Connection, feed_id: int, result: DocumentResult) -> None:
@@ -138,6 +138,6 @@ def _earlier(feed_id: int, prefix: str) -> ColumnElement[bool]:
     """Return the condition that an entry is of a snapshot with another prefix."""
     is_snapshots = func.substr(entries.c.id, 1, len(NAMESPACE)) == NAMESPACE
     begins_otherwise = func.substr(entries.c.id, 1, len(prefix)) != prefix
-    behind = func.substr(entries.c.id, len(prefix) + 1)
-    is_other = begins_otherwise | behind.not_like("%:%") | behind.like("%:%:%")
+    rest = func.substr(entries.c.id, len(prefix) + 1)
+    is_other = begins_otherwise | rest.not_like("%:%") | rest.like("%:%:%")
     return (entries.c.feed_id == feed_id) & is_snapshots & is_other

@@ -104,7 +104,7 @@ class Subscription:
     :param location: URL of the subscription document
     :param walk: number of the walk that begins
     :param run: number of the crawl that the walk is part of
-    :param behind: the older document that the subscription document linked to when it was last read
+    :param older_document: the older document that the subscription document linked to when it was last read
     :param validated_url: URL whose response had etag and last_modified; None if there were none
     :param body_digest: digest of that document's bytes and of the way it was read; None if it is to be
         read again even if it is unchanged
@@ -117,7 +117,7 @@ class Subscription:
     location: str
     walk: int
     run: int
-    behind: DocumentRef | None = None
+    older_document: DocumentRef | None = None
     etag: str | None = None
     last_modified: str | None = None
     validated_url: str | None = None

@@ -179,7 +179,7 @@ def _subscriptions(
     indexes = {row.feed_id: row for row in connection.execute(INDEXES, {"numbers": [r.id for r in rows]})}
     read = _numbered(connection, (row.subscription_id for row in rows))
     read = {number: row for number, row in read.items() if row.state == State.PROCESSED.value}
-    behind = _numbered(connection, (row.behind_id for row in read.values()))
+    older = _numbered(connection, (row.behind_id for row in read.values()))
     for row in rows:
         index = indexes.get(row.id)
         snapshot = None if index is None else lists.snapshot(connection, index)
@@ -188,7 +188,7 @@ def _subscriptions(
         if document is None:
             yield row.id, Subscription(*known, crawled=row.crawled, snapshot=snapshot, special=row.special)
             continue
-        step = lists.unread(connection, behind.get(document.behind_id))
+        step = lists.unread(connection, older.get(document.behind_id))
         validators = row.etag, row.last_modified, row.validated_url, row.body_digest
         subscription = Subscription(*known, step, *validators, row.crawled, snapshot, row.special)
         # Even if it is unchanged, its archives may have moved: it is read without conditions.

@@ -29,7 +29,7 @@ def test_chain_goes_from_the_subscription_document_to_the_gap(server: FeedServer
         ("/1", "archive", "missing"),
     ]
     assert found.chain[1].lost_entries == 1
-    assert (found.chain[2].reason, found.chain[2].behind) == ("http-404", None)
+    assert (found.chain[2].reason, found.chain[2].older_id) == ("http-404", None)
     assert found.months == {"2003-12": 3, "2004-02": 1}
     assert (found.first, found.last) == ("2003-12-01T01:00:00Z", "2004-02-01T00:00:00Z")
     assert found.recent == ["2004-02-01T00:00:00Z", "2003-12-13T18:30:02Z", "2003-12-01T01:00:00Z"]
