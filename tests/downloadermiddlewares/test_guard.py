@@ -177,8 +177,9 @@ def test_start_url_is_not_redirected_to_a_private_address(
         location = f"http://{host}:{trap.port}/secret"
         server.serve(f"/{number}", "", status=302, headers={"Location": location})
     feeds = [server.url(f"/{number}") for number in range(3)]
+    project.scrapy("subscribe", *feeds)  # or the store would forget them
     project.crawl(*feeds, settings=STUB, **names({"private.test": [["127.0.0.1"]]}))
-    assert reasons(project) == {str(number): ["private-address"] for number in range(3)}
+    assert reasons(project) == {str(number): ["unreachable", "private-address"] for number in range(3)}
     assert trap.caught() == []
 
 
@@ -268,10 +269,11 @@ def test_https_does_not_fall_back_to_http(project: Project, server: FeedServer, 
         feeds = [*map(secure.url, ("/link", "/redirect", "/elsewhere")), server.url("/behind")]
         expected = {
             "link": ["downgrade"],
-            "redirect": ["downgrade"],
+            "redirect": ["unreachable", "downgrade"],
             "elsewhere": [],
             "behind": ["downgrade"],
         }
+        project.scrapy("subscribe", *feeds)  # or the store would forget the one that is never read
         run = project.crawl(*feeds, settings=settings)
         assert reasons(project) == expected
         assert "may not be fetched: it is http: on a host that was reached with https:" in run.log
