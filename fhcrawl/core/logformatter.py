@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from pprint import pformat
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 from scrapy import logformatter, signals
+from scrapy.settings import overridden_settings
 from scrapy.utils.log import get_scrapy_root_handler
 
+from fhcrawl import settings as ours
 from fhcrawl.crawling.failures import loss_of_error
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.text import PrintableFormatter
@@ -17,9 +20,11 @@ from fhcrawl.utils.text import PrintableFormatter
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.logformatter import LogFormatterResult
+    from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
 
+CRAWLS = "scrapy.crawler"
 ROBOTSTXT = "scrapy.downloadermiddlewares.robotstxt"
 UNREACHABLE = (ReasonKind.NO_HOST, ReasonKind.CONNECTION_REFUSED)
 
@@ -46,6 +51,22 @@ def reword_robots_error(record: logging.LogRecord) -> bool:
     return True
 
 
+def leave_out_own_settings(settings: BaseSettings) -> None:
+    """Leave fhcrawl's own settings out of Scrapy's next record of settings that differ from its defaults."""
+    crawls = logging.getLogger(CRAWLS)
+
+    def leave_out(record: logging.LogRecord) -> bool:
+        if str(record.msg).startswith("Overridden settings"):
+            crawls.removeFilter(leave_out)
+            others = {
+                name: value for name, value in overridden_settings(settings) if vars(ours).get(name) != value
+            }
+            record.msg, record.args = "Settings that differ from fhcrawl's: %s", (pformat(others),)
+        return True
+
+    crawls.addFilter(leave_out)
+
+
 class LogFormatter(logformatter.LogFormatter):
     """Formats no record for an entry while LOG_LEVEL is above DEBUG.
 
@@ -61,6 +82,7 @@ class LogFormatter(logformatter.LogFormatter):
         # Scrapy may replace its handler until the spider is opened.
         crawler.signals.connect(write_only_what_is_printable, signal=signals.spider_opened)
         logging.getLogger(ROBOTSTXT).addFilter(reword_robots_error)
+        leave_out_own_settings(crawler.settings)
         level = crawler.settings["LOG_LEVEL"]
         return cls(level if isinstance(level, int) else logging.getLevelName(str(level).upper()))
 
