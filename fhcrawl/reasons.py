@@ -147,6 +147,7 @@ OURSELVES = frozenset(
         ReasonKind.LIMIT,
         ReasonKind.DISK_FULL,
         ReasonKind.IGNORED,
+        ReasonKind.READER_DIED,
         ReasonKind.PIPELINE_ERROR,
         ReasonKind.STORE_ERROR,
         ReasonKind.ERROR,
