@@ -9,8 +9,9 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from scrapy.settings import Settings
 
-from fhcrawl.__main__ import COMMANDS, build_parser, load_commands, read_settings
+from fhcrawl.__main__ import COMMANDS, build_parser, load_commands
 from fhcrawl.store import Store
 from tests.feeds import E, atom
 from tests.projects import ROOT, USER_AGENT, read_export
@@ -25,13 +26,20 @@ if TYPE_CHECKING:
 STARTS = "starts the command, in a folder that is no project's"
 
 
+def defaults() -> Settings:
+    """fhcrawl's settings. (Those of a project would be in the environment of the other tests, too.)"""
+    settings = Settings()
+    settings.setmodule("fhcrawl.settings")
+    return settings
+
+
 @pytest.fixture
 def parser() -> argparse.ArgumentParser:
-    return build_parser(load_commands(read_settings()))
+    return build_parser(load_commands(defaults()))
 
 
 def examples() -> list[str]:
-    return [line for command in load_commands(read_settings()).values() for line in command.examples]
+    return [line for command in load_commands(defaults()).values() for line in command.examples]
 
 
 @pytest.mark.parametrize("example", examples())

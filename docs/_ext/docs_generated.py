@@ -11,7 +11,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy.settings import default_settings
+from scrapy.settings import Settings, default_settings
 
 from fhcrawl import __main__, items, settings
 from fhcrawl.reasons import ReasonKind, Retry
@@ -30,9 +30,16 @@ GLOBAL = "Global Options"
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
     """Return the argument parser of each command."""
-    parser = __main__.build_parser(__main__.load_commands(__main__.read_settings()))
+    parser = __main__.build_parser(__main__.load_commands(_settings()))
     [commands] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     return dict(commands.choices)
+
+
+def _settings() -> Settings:
+    """Return fhcrawl's settings, without a project's."""
+    found = Settings()
+    found.setmodule(settings)
+    return found
 
 
 def page(name: str) -> str:

@@ -127,15 +127,18 @@ def test_file_that_is_not_there_gets_its_own_advice(project: Project) -> None:
     run = project.crawl(feed)
     assert run.exit_code == 1
     assert f"WARNING: {feed} is not there" in run.warnings()
-    assert f"  {feed} is not there\n    What to do: check its path" in run.log
-    assert project.verdict() == ("unknown", ["no-file"])
+    assert f"  {feed} is not there\n  What to do: check its path" in run.log
+    assert project.feeds() == []
 
 
 def test_list_of_feeds_gets_the_argument_for_lists(server: FeedServer, project: Project) -> None:
     server.serve("/list", '<opml version="2.0"><body><outline xmlUrl="http://example.org/"/></body></opml>')
     run = project.crawl(server.url("/list"))
     assert run.exit_code == 1
-    assert "a list in OPML\n    What to do: give it as a list, saved as a file: -a feeds=FILE" in run.log
+    assert (
+        "a list in OPML\n  What to do: give it as a list, saved as a file: fhcrawl crawl --feeds FILE"
+        in run.log
+    )
 
 
 def test_subscription_document_that_cannot_be_had_is_a_gap(server: FeedServer, project: Project) -> None:

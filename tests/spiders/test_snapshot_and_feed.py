@@ -250,7 +250,7 @@ class TestFolder:
     def test_folder_that_is_not_there_is_a_reason(self, project: Project, tmp_path: Path) -> None:
         run = project.crawl((tmp_path / "nowhere").as_uri() + "/")
         assert run.exit_code == 1
-        assert "cannot be fetched (" in run.log
+        assert "nowhere/ is not there" in run.log
         assert project.feeds() == []
 
     def test_list_of_uris_from_the_net_is_no_feed(self, server: FeedServer, project: Project) -> None:
