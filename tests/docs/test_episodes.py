@@ -46,7 +46,7 @@ def test_a_signal_ends_the_download_after_the_files_in_progress(server: FeedServ
         try:
             assert begun.wait(60)
             spider.send_signal(signal.SIGTERM)
-            assert spider.wait(100) == 0
+            assert spider.wait(60) == 0
         finally:
             spider.kill()
     assert 0 < len(list((home / "episodes").iterdir())) < EPISODES
