@@ -37,7 +37,10 @@ PLAIN = (
     "asks for its older pages"
 )
 REFUSED = "ask its publisher for access"
-UNREAD = "look in a browser whether a feed is there; if not, correct its address, or `unsubscribe` from it"
+UNREAD = (
+    "look in a browser whether a feed is there; if not, correct its address, "
+    "and `unsubscribe` from the wrong one if it is subscribed"
+)
 SUBSCRIPTIONS = "give it as a list, saved as a file: fhcrawl crawl --feeds FILE"
 
 

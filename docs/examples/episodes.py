@@ -30,15 +30,22 @@ class EpisodesSpider(Spider):
         "DOWNLOAD_WARNSIZE": 0,
         "DOWNLOAD_DELAY": 1,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        "CONCURRENT_ITEMS": 1,  # so that Ctrl-C waits for a few files only
         "ROBOTSTXT_OBEY": True,
         "LOG_LEVEL": "WARNING",
     }
 
-    async def start(self):
-        """Read the export of a crawl, a line at a time."""
-        with Path(self.entries).open(encoding="utf-8") as file:
-            for line in file:
-                entry = json.loads(line)
-                if entry["change"] != "deleted" and entry["enclosures"]:
-                    urls = [enclosure["url"] for enclosure in entry["enclosures"]]
-                    yield {**entry, "file_urls": urls}
+    def __init__(self, entries, **arguments):
+        """Begin with the export of a crawl, a file of this machine."""
+        super().__init__(**arguments)
+        self.start_urls = [Path(entries).absolute().as_uri()]
+
+    def parse(self, response):
+        """Yield the entries with enclosures, until the spider is stopped."""
+        for line in response.body.splitlines():
+            if not self.crawler.crawling:
+                return
+            entry = json.loads(line)
+            if entry["change"] != "deleted" and entry["enclosures"]:
+                urls = [enclosure["url"] for enclosure in entry["enclosures"]]
+                yield {**entry, "file_urls": urls}

@@ -39,7 +39,8 @@ DEEP_KEY = re.compile(r"""(?:\.[ \t]*(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*){100}"
 EXAMPLE = "https://example.org/index.atom"
 NOTHING_SUBSCRIBED = (
     "No feed to crawl: write fhcrawl crawl https://example.org/index.atom, --feeds subscriptions.txt, "
-    "or subscribe to one: fhcrawl subscribe https://example.org/index.atom"
+    "or subscribe to one: fhcrawl subscribe https://example.org/index.atom; "
+    "if you did, you did it in another store: fhcrawl --help says which one is used here"
 )
 TOML_EXAMPLE = '[[feed]]\nurl = "https://example.org/index.atom"\nreversed = true'
 

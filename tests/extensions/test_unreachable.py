@@ -40,6 +40,8 @@ def test_subscribed_feed_that_could_never_be_read_is_unreachable(
         assert f"{feed['feed']}: unreachable, entries: 0; {feed['feed']} has never been read; " in run.log
     assert "3 feeds: 3 unreachable" in run.log
     assert "What to do: look in a browser whether a feed is there" in run.log
+    # Most are not subscribed: to them, `unsubscribe` would answer with an error.
+    assert "`unsubscribe` from the wrong one if it is subscribed" in run.log
     assert "3 feeds: 3 unreachable" in project.scrapy("feeds").stdout
     # In the view of gaps, the cause counts alone.
     assert len(project.database.rows("SELECT kind FROM gaps")) == 3
