@@ -295,7 +295,7 @@ def test_redis_that_dies_on_the_way_loses_nothing(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (("-a", "warc=../old.warc"), "-a warc= is for one process"),
+        (("-a", "warc=../old.warc"), "--warc is for one process"),
         (("-s", "CONCURRENT_REQUESTS_PER_DOMAIN=2"), "in a cluster, each host gets one at a time"),
         (("-s", "FHCRAWL_STORE_URL=sqlite:///a.sqlite"), "is no PostgreSQL database"),
     ],
