@@ -244,7 +244,7 @@ def test_very_large_document_waits_for_the_process(server: FeedServer, project: 
     project.scrapy("subscribe", server.url("/0"))
     run = project.crawl(server.url("/0"), PYTHONPATH=path)
     assert run.exit_code == 1
-    assert project.verdict() == ("unknown", ["unreachable", "reader-died"])
+    assert project.verdict() == ("unknown", ["reader-died"])
 
 
 def test_large_document_that_is_what_it_was_is_not_read_again(server: FeedServer, project: Project) -> None:
@@ -282,4 +282,4 @@ def test_large_document_of_any_success_is_read_beside_the_crawl(server: FeedServ
     server.answers["/0"].status = 203
     project.scrapy("subscribe", feed)
     project.crawl(feed, PYTHONPATH=path)
-    assert project.verdict() == ("unknown", ["unreachable", "reader-died"])
+    assert project.verdict() == ("unknown", ["reader-died"])
