@@ -11,6 +11,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,15 +20,20 @@ from urllib.parse import urlsplit
 
 from scrapy.statscollectors import StatsCollector
 
+from tests import fork_server
 from tests.databases import Database, new_database, on_postgresql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+
+    from tests.fork_server import ForkedProcess
+
+    Process = subprocess.Popen[bytes] | ForkedProcess
 
     NewProject = Callable[[Path], AbstractContextManager["Project"]]
 
-ROOT = Path(__file__).parent.parent
+ROOT = fork_server.ROOT
 STATS_FILE = "TEST_STATS_FILE"
 PEAK = "test/peak_memory"
 GARBAGE = "test/is_garbage_collected"
@@ -127,26 +133,32 @@ class Project:
 
     def scrapy(self, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run `scrapy`."""
-        return subprocess.run(
-            self.command(*args),
-            cwd=self.folder,
-            env=self.environment(**environment),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
+            with self._start(args, environment, stdout.fileno(), stderr.fileno()) as process:
+                try:
+                    code = process.wait(120)
+                except BaseException:
+                    process.kill()
+                    raise
+            stdout.seek(0)
+            stderr.seek(0)
+            return subprocess.CompletedProcess(process.args, code, stdout.read(), stderr.read())
 
-    def start(
-        self, *args: str, stderr: IO[bytes] | int = subprocess.DEVNULL, **environment: str
-    ) -> subprocess.Popen[bytes]:
+    def start(self, *args: str, stderr: IO[bytes] | None = None, **environment: str) -> Process:
         """Start `scrapy`, to be killed."""
+        with Path(os.devnull).open("wb") as nothing:
+            written = nothing if stderr is None else stderr
+            return self._start(args, environment, nothing.fileno(), written.fileno())
+
+    def _start(
+        self, args: Sequence[str], environment: Mapping[str, str], stdout: int, stderr: int
+    ) -> Process:
+        env = self.environment(**environment)
+        if fork_server.can_fork(env):
+            return fork_server.running().start(args, self.folder, env, (stdout, stderr))
+        command, nothing = self.command(*args), subprocess.DEVNULL
         return subprocess.Popen(
-            self.command(*args),
-            cwd=self.folder,
-            env=self.environment(**environment),
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
+            command, cwd=self.folder, env=env, stdin=nothing, stdout=stdout, stderr=stderr
         )
 
     def crawl(

@@ -6,6 +6,7 @@ that nobody who kills it from outside hits what is between them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -13,10 +14,14 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
 from sqlalchemy import Connection, Engine, event
 
+from fhcrawl.core import checks
+from fhcrawl.extensions import release
 from fhcrawl.store.opening import BEGINS, IMMEDIATE
 from fhcrawl.store.pipeline import Pipeline
+from tests.spooling import in_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +39,27 @@ class Moment(NamedTuple):
 
     what: str
     number: int
+
+
+# What a process is changed by until it ends.
+_FOR_GOOD = contextlib.ExitStack()
+
+
+def prepare(piece: int, looks: float, moment: list[Any] | None) -> None:
+    """Change this process for a run.
+
+    :param piece: documents come in pieces of so many entries; 0: whole
+    :param looks: seconds between looks for feeds that are done, with which FHCRAWL_EXPORT_SECONDS may be a
+        part of a second; 0: as ever
+    :param moment: it is killed right before that
+    """
+    _FOR_GOOD.enter_context(in_pieces(piece or None))
+    if looks:
+        changed = _FOR_GOOD.enter_context(pytest.MonkeyPatch.context())
+        changed.setattr(release, "LOOKS_AGAIN_SECONDS", looks)
+        changed.delitem(checks.OUR_NUMBERS, "FHCRAWL_EXPORT_SECONDS")
+    if moment is not None:
+        die_before(Moment(*moment))
 
 
 def die_before(moment: Moment) -> None:

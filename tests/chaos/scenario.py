@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import signal
+import subprocess
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.store import Store
+from tests import fork_server
 from tests.chaos.crash_points import COMMIT, COMMIT_AFTER_RENAME, RENAME, Moment
 from tests.chaos.documents import Style
-from tests.chaos.fork_server import LOOKS, PIECE, Forge
 from tests.chaos.oracle import (
     BrokenPromise,
     Reader,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fhcrawl.store import Feed
-    from tests.chaos.fork_server import Forged
+    from tests.fork_server import ForkedProcess
     from tests.projects import Project
 
 ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
@@ -68,13 +70,15 @@ class World:
     def __init__(self, seed: int, project: Project) -> None:
         self.seed = seed
         self.folder = project.folder
+        self.environment = project.environment()
         self.rng = seeded(seed)
         self.database = project.database
         self.hosts = Hosts()
-        piece = seeded(f"{seed} pieces").choice((0, 0, 1, 3))
+        # Documents come in pieces of so many entries; 0: whole.
+        self.piece = seeded(f"{seed} pieces").choice((0, 0, 1, 3))
         self.early = seeded(f"{seed} early")
-        self.looks = self.early.choice(("", "0.01", "0.01"))
-        self.forge = Forge({**project.deployment, PIECE: str(piece), LOOKS: self.looks})
+        # Seconds between looks for feeds that are done; 0: as ever.
+        self.looks = self.early.choice((0, 0.01, 0.01))
         self.reader = Reader()
         self.appends = self.rng.random() < 0.3
         self.number = 0
@@ -85,7 +89,7 @@ class World:
 
         :raises BrokenPromise: if something does not hold that must hold
         """
-        with self.hosts, self.forge:
+        with self.hosts:
             self._populate()
             for _ in range(self.rng.randint(2, 4)):
                 self._change_meanwhile()
@@ -157,21 +161,22 @@ class World:
         self.number += 1
         self.hosts.lines.append(f"-- run {self.number}: {drawn}")
         log, began = self.folder / f"run{self.number}.log", time.monotonic()
-        crawl = self.forge.start(self._arguments(drawn), self.folder, log, drawn.moment)
+        crawl = self._start(self._arguments(drawn), log, drawn.moment)
         self.hosts.begin(drawn.plan, drawn.kill, crawl.kill)
         try:
             self._wait(crawl, drawn)
         finally:
             self.hosts.end()
-            crawl.close()
+            crawl.kill()
+            crawl.wait()
         took = f"{time.monotonic() - began:.1f} s, {self.hosts.requests} requests"
-        self.hosts.lines.append(f"-- ended with {crawl.code} after {took}")
+        self.hosts.lines.append(f"-- ended with {crawl.returncode} after {took}")
         said = log.read_text(errors="replace")
         demand("Traceback" not in said, "no traceback", log)
-        is_killed = crawl.code == -signal.SIGKILL
+        is_killed = crawl.returncode == -signal.SIGKILL
         # The servers' faults may have hit every feed.
         expected = int("No feed could be read" in said)
-        demand(is_killed or crawl.code == expected, "a run ends well", crawl.code, log)
+        demand(is_killed or crawl.returncode == expected, "a run ends well", crawl.returncode, log)
         self._check_claims(None if is_killed else said)
         return is_killed
 
@@ -184,10 +189,16 @@ class World:
         given = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
         return ["crawl", "history", "-a", f"feed={feeds}", *output, *given]
 
-    def _wait(self, crawl: Forged, drawn: Round) -> None:
-        end = time.monotonic() + RUN_SECONDS
-        while crawl.wait(1) is None:
-            demand(time.monotonic() < end, "a run ends", drawn)
+    def _start(self, args: list[str], log: Path, moment: Moment | None = None) -> ForkedProcess:
+        before = [("tests.chaos.crash_points:prepare", [self.piece, self.looks, moment])]
+        with log.open("wb") as file:
+            outputs = (file.fileno(), file.fileno())
+            return fork_server.running().start(args, self.folder, self.environment, outputs, before)
+
+    def _wait(self, crawl: ForkedProcess, drawn: Round) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            crawl.wait(RUN_SECONDS)
+        demand(crawl.poll() is not None, "a run ends", drawn)
 
     # -- what must hold ---------------------------------------------------------------------------
 
@@ -217,10 +228,8 @@ class World:
     def _check_whole(self) -> None:
         self._take_exports()
         log = self.folder / "export.log"
-        export = self.forge.start(["export", "-o", "whole.jsonl"], self.folder, log)
-        while export.wait(RUN_SECONDS) is None:
-            export.kill()
-        demand(export.code == 0, "scrapy export", log)
+        export = self._start(["export", "-o", "whole.jsonl"], log)
+        demand(export.wait(RUN_SECONDS) == 0, "scrapy export", log)
         exported = read_export(self.folder / "whole.jsonl")
         feeds, _entries = self._state()
         for publisher in self.hosts.publishers.values():

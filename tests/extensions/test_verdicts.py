@@ -11,9 +11,7 @@ import pytest
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
-    import subprocess
-
-    from tests.projects import Project
+    from tests.projects import Process, Project
     from tests.server import FeedServer
 
 
@@ -121,7 +119,7 @@ def test_run_that_could_read_no_feed_fails(server: FeedServer, project: Project)
 
 
 def test_run_that_the_user_has_ended_is_no_failure(server: FeedServer, project: Project) -> None:
-    begun: list[subprocess.Popen[bytes]] = []
+    begun: list[Process] = []
 
     def end(path: str) -> None:
         if path == "/slow":

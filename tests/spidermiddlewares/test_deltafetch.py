@@ -19,10 +19,8 @@ from tests.pipelines import faulty
 from tests.projects import read_export
 
 if TYPE_CHECKING:
-    import subprocess
-
     from tests.databases import Database
-    from tests.projects import Project
+    from tests.projects import Process, Project
     from tests.server import FeedServer
 
 
@@ -271,7 +269,7 @@ def test_run_after_a_kill_fetches_only_what_is_missing(server: FeedServer, proje
     assert project.verdict() == ("complete", [])
 
 
-def until_asked(server: FeedServer, times: int, process: subprocess.Popen[bytes]) -> None:
+def until_asked(server: FeedServer, times: int, process: Process) -> None:
     """Until the server has been asked so often, or the process has ended."""
     reached = threading.Event()
     requests = itertools.count(1)

@@ -154,6 +154,21 @@ def test_walk_of_pages_that_nothing_interrupts_ends_where_nothing_is_new(databas
     assert asked == [5, 1, 2, 1]
 
 
+def test_page_that_another_page_begins_to_link_to_is_read_after_a_kill(database: Database) -> None:
+    def served(*documents: tuple[list[str], int | None]) -> dict[str, str | int]:
+        return {
+            url(number): atom([E(name) for name in ids], links={} if older is None else {"next": url(older)})
+            for number, (ids, older) in enumerate(documents)
+        }
+
+    Engine(database.url, served((["a"], 1), (["b"], 2), (["c"], 3), (["d"], None))).crawl(INDEX)
+    # Killed when page 1, with a new entry, is stored; page 2 is skipped now.
+    moved = served((["f", "a"], 1), (["e", "b"], 3), (["c"], 3), (["new", "c", "d"], None))
+    Engine(database.url, moved, life=4).crawl(INDEX)
+    Engine(database.url, moved).crawl(INDEX)
+    assert "new" in stored(database)[0]
+
+
 def test_page_without_entries_hides_no_news_behind_it(database: Database) -> None:
     for newest, last in (["2", "1"], ["b", "a"]), (["5", "4"], ["3", "2"]):
         documents: dict[str, str | int] = {

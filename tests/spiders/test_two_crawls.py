@@ -16,10 +16,9 @@ from tests.feeds import E, atom
 from tests.projects import read_export
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Iterator
 
-    from tests.projects import Project
+    from tests.projects import Process, Project
     from tests.server import FeedServer
 
 WAIT = 90
@@ -37,14 +36,14 @@ class Held:
         self._waits, self._go = threading.Event(), threading.Event()
         self._project = project
         server.on_request = self._hold
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
 
     def _hold(self, path: str) -> None:
         if path == "/a1" and not self._go.is_set():
             self._waits.set()
             self._go.wait(WAIT)
 
-    def start(self, *args: str) -> subprocess.Popen[bytes]:
+    def start(self, *args: str) -> Process:
         with (self._project.folder / "held.log").open("wb") as log:
             self.process = self._project.start(
                 "crawl", "history", "-a", f"feed={self.feed}", "-o", "held.jsonl", *args, stderr=log
