@@ -24,6 +24,11 @@ class Entry:
     Times are ISO 8601 in UTC ending in `Z`. `id` is None if the entry has none. `original` is the element or
     the JSON object of the entry, in UTF-8; None if it is not kept. `digest` is the result of
     `logical_feed.digest`, once that has been computed.
+
+    :param title_type, summary_type: like `content_type`; None if the format does not say
+    :param base: base URL of the content (or of the summary, if there is no content); None if it is the
+        document's URL
+    :param language: language of the content (or of the summary, or of the entry)
     """
 
     id: str | None = None
@@ -38,6 +43,10 @@ class Entry:
     content_type: str | None = None
     enclosures: list[Enclosure] = field(default_factory=list)
     operation: str | None = None
+    title_type: str | None = None
+    summary_type: str | None = None
+    base: str | None = None
+    language: str | None = None
     original: bytes | None = None
     digest: str | None = None
 
