@@ -6,6 +6,8 @@ from copy import deepcopy
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from fhcrawl.documents.model import DETAILS
+
 if TYPE_CHECKING:
     from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.documents import Enclosure
@@ -66,7 +68,7 @@ class EntryItem:
 
 
 # The fields that exports have only if they are chosen.
-OPTIONAL_FIELDS = ["title_type", "summary_type", "base", "language"]
+OPTIONAL_FIELDS = [*DETAILS]
 ALL_FIELDS = [f.name for f in fields(EntryItem)]
 FIELDS = [name for name in ALL_FIELDS if name not in OPTIONAL_FIELDS]
 

@@ -104,7 +104,7 @@ def _item(pending: PendingDocument, result: DocumentResult, version: Version, en
         title_type=entry.title_type,
         summary_type=entry.summary_type,
         base=entry.base or result.fetch.url,
-        language=entry.language,
+        language=entry.language or None,
     )
     is_whole = version.original is entry.original
     item.version = version if is_whole else version._replace(original=entry.original)

@@ -17,6 +17,10 @@ class Enclosure(TypedDict):
     length: int | None
 
 
+# Fields of an entry that do not count as its content.
+DETAILS = ("title_type", "summary_type", "base", "language")
+
+
 @dataclass(slots=True)
 class Entry:
     """An entry of one document. Strings are unchanged, and never ''.
@@ -27,8 +31,9 @@ class Entry:
 
     :param title_type, summary_type: like `content_type`; None if the format does not say
     :param base: base URL of the content (or of the summary, if there is no content); None if it is the
-        document's URL
-    :param language: language of the content (or of the summary, or of the entry)
+        document's URL, or too long
+    :param language: language of the content (or of the summary, if there is no content); '' if the document
+        says that it is unknown
     """
 
     id: str | None = None

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from fhcrawl.documents import head, modules
-from fhcrawl.documents.entry_batches import change_entries
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.modules import enclosure, person
@@ -50,13 +48,10 @@ def read_feed(parsed: Parsed, url: str, vocabulary: Vocabulary) -> FeedDocument:
     )
     # RFC 4287, 4.2.1, and Atom 0.3, atom:author: the feed's authors apply to an entry that has no authors,
     # not even in its source.
-    if authors := modules.shared(persons(children.get(f"{vocabulary.namespace}author", ()))):
-        change_entries(entries, partial(_give_authors, authors))
+    authors = modules.shared(persons(children.get(f"{vocabulary.namespace}author", ())))
+    # RFC 4287, 2: xml:lang applies to the descendants of the element.
+    modules.inherit(entries, authors, elements.language_of(feed))
     return head.read(parsed, children, base, vocabulary, entries, problems)
-
-
-def _give_authors(authors: list[str], entry: Entry) -> None:
-    entry.authors = entry.authors or list(authors)
 
 
 def read_entry(
@@ -65,6 +60,7 @@ def read_entry(
     """Read an entry element; its faults are added to `problems`."""
     base = elements.base_of(element, base)
     entry = Entry()
+    elements.note_context(entry, element, base)
     again = modules.fill(entry, element, base, vocabulary.fields)
     # RFC 4287, 4.2.1: the authors of atom:source apply to an entry without authors.
     if not entry.authors and (source := elements.first(element, f"{ATOM}source")) is not None:
@@ -84,6 +80,12 @@ def read_entry(
 def persons(authors: Iterable[_Element]) -> list[str]:
     """Return the names of authors."""
     return [name for author in authors if (name := person(author))]
+
+
+def _title(entry: Entry, element: _Element, base: str) -> None:
+    if entry.title is None and (title := elements.line(element)):
+        # XHTML loses its markup.
+        entry.title, entry.title_type = title, _type(element).replace("xhtml", "text")
 
 
 def _id(entry: Entry, element: _Element, base: str) -> None:
@@ -119,13 +121,19 @@ def _category(entry: Entry, element: _Element, base: str) -> None:
 
 
 def _summary(entry: Entry, element: _Element, base: str) -> None:
-    entry.summary = _text_construct(element)
+    entry.summary, entry.summary_type = _text_construct(element)
+    if entry.content is None:
+        elements.note_context(entry, element, base)
 
 
-def _text_construct(element: _Element) -> str | None:
-    if element.get("type") == "xhtml":
-        return _xhtml(element)
-    return elements.text(element)
+def _text_construct(element: _Element) -> tuple[str | None, str | None]:
+    kind = _type(element)
+    text = _xhtml(element) if kind == "xhtml" else elements.text(element)
+    return text, None if text is None else kind
+
+
+def _type(element: _Element) -> str:
+    return (element.get("type") or "").strip() or "text"
 
 
 # RFC 4287, 3.1.1.3: "The XHTML div element itself MUST NOT be considered part of the content."
@@ -136,7 +144,7 @@ def _xhtml(element: _Element) -> str | None:
 
 # RFC 4287, 4.1.3.3: how atom:content is processed.
 def _content(entry: Entry, element: _Element, base: str) -> None:
-    media_type = (element.get("type") or "").strip() or "text"
+    media_type = _type(element)
     source = (element.get("src") or "").strip()
     if source:
         url = elements.target(element, source, base)
@@ -150,13 +158,17 @@ def _content(entry: Entry, element: _Element, base: str) -> None:
         entry.content = elements.markup(element)
     else:
         entry.content = elements.text(element)
-    entry.content_type = media_type if entry.content is not None else None
+    if entry.content is None:
+        entry.content_type = None
+        return
+    entry.content_type = media_type
+    elements.note_context(entry, element, base)
 
 
 FIELDS: dict[str, FieldReader] = {
     **modules.MEDIA_FIELDS,
     f"{ATOM}id": _id,
-    f"{ATOM}title": modules.title,
+    f"{ATOM}title": _title,
     f"{ATOM}link": _link,
     f"{ATOM}published": modules.published,
     f"{ATOM}updated": _updated,

@@ -32,7 +32,9 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
 
 
 def _title(entry: Entry, element: _Element, base: str) -> None:
-    entry.title = entry.title or _line(element)
+    if entry.title is None and (title := _line(element)):
+        kind = _kind(element)
+        entry.title, entry.title_type = title, "text" if len(element) or kind == "xhtml" else kind
 
 
 def _line(element: _Element) -> str | None:
@@ -43,12 +45,14 @@ def _line(element: _Element) -> str | None:
 
 
 def _summary(entry: Entry, element: _Element, base: str) -> None:
-    entry.summary = entry.summary or _construct(element)[0]
+    if entry.summary is None:
+        entry.summary, entry.summary_type = _construct(element)
 
 
 def _content(entry: Entry, element: _Element, base: str) -> None:
     if entry.content is None:
         entry.content, entry.content_type = _construct(element)
+        elements.note_context(entry, element, base)
 
 
 def _mode(element: _Element) -> str:
@@ -58,19 +62,26 @@ def _mode(element: _Element) -> str:
 # Atom 0.3, Content constructs: they have a media type, text/plain by default, and a mode: xml (the default),
 # escaped or base64. Feeds without a mode escape their markup nevertheless.
 def _construct(element: _Element) -> tuple[str | None, str | None]:
-    media_type = (element.get("type") or "").strip().lower() or "text/plain"
-    kind = SHORT_TYPES.get(media_type, media_type)
-    mode = _mode(element)
+    kind, mode = _kind(element), _mode(element)
     text: str | None
     if mode == "base64":
         decoded = _decoded(element)
         encoded = "".join((elements.text(element) or "").split())
-        text, kind = (encoded, f"{media_type};base64") if decoded is None else (decoded, kind)
+        text, kind = (encoded, f"{_media_type(element)};base64") if decoded is None else (decoded, kind)
     elif kind != "text" and (len(element) or mode == "xml"):
         text = elements.markup(element)
     else:
         text = elements.text(element)
     return (text, kind) if text and not text.isspace() else (None, None)
+
+
+def _media_type(element: _Element) -> str:
+    return (element.get("type") or "").strip().lower() or "text/plain"
+
+
+def _kind(element: _Element) -> str:
+    media_type = _media_type(element)
+    return SHORT_TYPES.get(media_type, media_type)
 
 
 def _decoded(element: _Element) -> str | None:

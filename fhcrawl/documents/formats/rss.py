@@ -75,8 +75,20 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
         read_item(item, around, vocabulary, problems, number)
         for number, (item, around) in enumerate(items, 1)
     )
+    modules.inherit(entries, [], _language(channel, root, children))
     parsed = parsed._replace(fault=fault)
     return head.read(parsed, children, base, vocabulary, entries, problems, beside)
+
+
+# RFC 4287, 2, has xml:lang; RSS 2.0 the channel's language; RSS 1.0 Dublin Core's.
+def _language(channel: _Element, root: _Element, children: Head) -> str | None:
+    for element in (channel, root):
+        if (own := elements.language_of(element)) is not None:
+            return own
+    namespace = channel.tag.removesuffix("channel")
+    tags = (f"{namespace}language", *(f"{dc}language" for dc in modules.DC))
+    found = next(filter(None, (elements.line_of(children, tag) for tag in tags)), None)
+    return found if found and len(found) <= elements.LONGEST_LANGUAGE else None
 
 
 def _items_elsewhere(
@@ -127,6 +139,7 @@ def read_item(
     """Read an item; its faults are added to `problems`."""
     base = elements.base_of(element, base)
     entry = Entry()
+    elements.note_context(entry, element, base)
     again = modules.fill(entry, element, base, vocabulary.fields)
     # RSS 1.0, 5.5: rdf:about identifies the item, and should be the same as its link.
     if entry.id is None and (about := _about(element)):
@@ -174,7 +187,11 @@ def _link(entry: Entry, element: _Element, base: str) -> None:
 
 
 def _description(entry: Entry, element: _Element, base: str) -> None:
-    entry.summary = elements.text(element) or entry.summary
+    if summary := elements.text(element):
+        # RSS 2.0: "entity-encoded HTML is allowed".
+        entry.summary, entry.summary_type = summary, "html"
+        if entry.content is None:
+            elements.note_context(entry, element, base)
 
 
 def _category(entry: Entry, element: _Element, base: str) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
+    from fhcrawl.documents.model import Entry
+
     Head = dict[str, list[_Element]]  # the children of a head section, by tag
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -180,6 +182,27 @@ def inherited(element: _Element) -> tuple[str, str]:
         base = base_of(around, base)
         language = around.get(XML_LANG, language)
     return base if len(base) <= LONGEST_BASE else "", language if len(language) <= LONGEST_LANGUAGE else ""
+
+
+def note_context(entry: Entry, element: _Element, base: str) -> None:
+    """Set the base URL and the language of an entry to those of an element of it.
+
+    :param base: base URL around the element
+    """
+    names = element.keys()
+    if XML_BASE in names:
+        base = base_of(element, base)
+    entry.base = base if base and len(base) <= LONGEST_BASE else None
+    if XML_LANG in names:
+        entry.language = language_of(element)
+    elif entry.language is not None and (around := element.getparent()) is not None:
+        entry.language = language_of(around)
+
+
+def language_of(element: _Element) -> str | None:
+    """Return the xml:lang of an element; '' if that is empty, None if it has none, or too long a one."""
+    value = element.get(XML_LANG) if has_attribute(element, XML_LANG) else None
+    return value.strip() if value is not None and len(value) <= LONGEST_LANGUAGE else None
 
 
 def resolve(reference: str, base: str) -> str:
