@@ -111,6 +111,7 @@ def said(document: FeedDocument) -> dict[str, Any]:
     fields = asdict(document)
     if fields["update_schedule"] is None:
         del fields["update_schedule"]
+    del fields["head"]
     if not fields["other_links"]:
         del fields["other_links"]
     for entry in fields["entries"]:

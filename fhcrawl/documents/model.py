@@ -62,8 +62,8 @@ class Problem:
 
     :param kind: `no-id`, `no-title`, `unreadable-date`, `entry-lost` (it is not read); of a
         tombstone `no-ref`; of an event `no-operation`, `backwards`; of the document `repaired`, `disagrees`
-        (with the newer page), `backwards`, `unresolved-entities`; of an exceeded limit `too-deep`,
-        `too-long`, `too-many`
+        (with the newer page), `backwards`, `unresolved-entities`, `head-cut`; of an exceeded limit
+        `too-deep`, `too-long`, `too-many`
     :param entry: the id, title or position of the entry; '' for the document
     :param detail: a sentence
     """
@@ -71,6 +71,17 @@ class Problem:
     kind: str
     entry: str
     detail: str
+
+
+class HeadSource(NamedTuple):
+    """The head section of a document as it came.
+
+    :param original: the document's XML or JSON without its entries
+    :param digest: of the original without its update times
+    """
+
+    original: str
+    digest: str
 
 
 class Tombstone(NamedTuple):
@@ -125,6 +136,7 @@ class FeedDocument:
     :param update_schedule: when the feed changes; None if the document does not declare it
     :param other_links: the URLs that contradict `links`, by relations that a walk follows; '' for a link
         without a URL
+    :param head: the head section as it came; None if it is not kept, or if the format has none
     """
 
     format: str
@@ -140,3 +152,4 @@ class FeedDocument:
     incremental: bool = False
     update_schedule: UpdateSchedule | None = None
     other_links: dict[str, list[str]] = field(default_factory=dict)
+    head: HeadSource | None = None
