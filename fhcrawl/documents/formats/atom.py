@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.documents import head, modules
 from fhcrawl.documents.head import Vocabulary
+from fhcrawl.documents.identifiers import EXPORT, OWN_ID, identifier
 from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.modules import enclosure, person
 from fhcrawl.documents.xml import elements
@@ -28,7 +29,7 @@ AUTHOR = f"{ATOM}author"
 PLAIN = ("text", "html")
 # Marks elements that `fhcrawl export` adds only because RFC 4287 requires them; its value names the source of
 # the content.
-PLACEHOLDER = "{urn:x-fhcrawl:export}stands-in"
+PLACEHOLDER = f"{EXPORT}stands-in"
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
@@ -48,7 +49,8 @@ def read_feed(parsed: Parsed, url: str, vocabulary: Vocabulary) -> FeedDocument:
     )
     # RFC 4287, 4.2.1, and Atom 0.3, atom:author: the feed's authors apply to an entry that has no authors,
     # not even in its source.
-    authors = modules.shared(persons(children.get(f"{vocabulary.namespace}author", ())))
+    given = children.get(f"{vocabulary.namespace}author", ())
+    authors = modules.shared(persons(one for one in given if not elements.has_attribute(one, PLACEHOLDER)))
     # RFC 4287, 2: xml:lang applies to the descendants of the element.
     modules.inherit(entries, authors, elements.language_of(feed))
     return head.read(parsed, children, base, vocabulary, entries, problems)
@@ -90,7 +92,8 @@ def _title(entry: Entry, element: _Element, base: str) -> None:
 
 def _id(entry: Entry, element: _Element, base: str) -> None:
     if entry.id is None:
-        entry.id = elements.identifier(element)
+        has_own = elements.has_attribute(element, OWN_ID)
+        entry.id = identifier(element.get(OWN_ID)) if has_own else elements.identifier(element)
 
 
 def _link(entry: Entry, element: _Element, base: str) -> None:

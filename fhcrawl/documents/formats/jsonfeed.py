@@ -68,7 +68,7 @@ def read(
 def _entries(
     found: Json, url: str, keep_originals: bool, bounds: Bounds, problems: list[Problem]
 ) -> Iterator[Entry]:
-    authors, language = shared(_authors(found.members)), _language(found.members)
+    authors, language = shared(author_names(found.members)), _language(found.members)
     for number, given in enumerate(found.items or (), 1):
         if given is LONG:
             problems.append(limits.too_long(number, bounds))
@@ -107,7 +107,7 @@ def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Pr
         published=utc(_string(item, "date_published") or ""),
         updated=utc(_string(item, "date_modified") or ""),
         # JSON Feed 1.1, authors: an item without them has the feed's.
-        authors=_authors(item) or list(feed_authors),
+        authors=author_names(item) or list(feed_authors),
         categories=_tags(item),
         summary=summary,
         content=content,
@@ -140,7 +140,8 @@ def _content(item: Object) -> tuple[str | None, str | None]:
 
 
 # JSON Feed 1.0 has `author`; 1.1 has `authors`, which takes precedence.
-def _authors(holder: Object) -> list[str]:
+def author_names(holder: Object) -> list[str]:
+    """Return the names, else the URLs, of the authors of a feed or an item."""
     objects = [author for author in _list(holder, "authors") if isinstance(author, dict)]
     if not objects and isinstance(holder.get("author"), dict):
         objects = [holder["author"]]

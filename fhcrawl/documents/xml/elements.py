@@ -135,6 +135,12 @@ def line_of(head: Head, tag: str) -> str | None:
     return line(head[tag][0]) if tag in head else None
 
 
+def line_in(element: _Element, tag: str) -> str | None:
+    """Return the stripped text of the first child of an element with a tag."""
+    child = first(element, tag)
+    return None if child is None else line(child)
+
+
 def markup(element: _Element) -> str | None:
     """Return the content of an element as serialised markup; None if it is empty.
 
