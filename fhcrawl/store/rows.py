@@ -378,13 +378,14 @@ def exported_fields(row: Sequence[Any]) -> dict[str, Any]:
 def whole_fields(row: Row[Any]) -> dict[str, Any]:
     """Return the fields of an entry, with the optional ones, for a row of `WHOLE_ENTRIES`."""
     fields = exported_fields(row[: len(ENTRIES_COLUMNS)])
-    found = _known_details(row.details, row.original)
-    return fields | found | {"base": found["base"] or fields["document"]}
+    document = fields["document"]
+    found = _known_details(row.details, row.original, document)
+    return fields | found | {"base": found["base"] or document}
 
 
 # An older fhcrawl has not stored them.
-def _known_details(details: str | None, original: str | None) -> dict[str, Any]:
+def _known_details(details: str | None, original: str | None, document: str) -> dict[str, Any]:
     if details is not None:
         return {**dict.fromkeys(model.DETAILS), **json.loads(details)}
-    entry = None if original is None else originals.read_entry(original)
+    entry = None if original is None else originals.read_entry(original, document)
     return {name: getattr(entry, name, None) or None for name in model.DETAILS}
