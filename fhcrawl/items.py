@@ -40,8 +40,8 @@ class EntryItem:
         for entries whose changes are all exported
     :param title_type: `text` or `html`; null if the feed does not say, as in RSS
     :param summary_type: the same of `summary`, or `xhtml`, or a media type
-    :param base: URL against which relative references in `content` (or in `summary`, if there is no content)
-        are resolved: the `xml:base` in effect, else `document`
+    :param base: URL against which relative references in `content` (or in `summary`, without content) are
+        resolved: the `xml:base` in effect, else `document`
     :param language: language of the text: the `xml:lang` in effect, else the language of the feed
     """
 

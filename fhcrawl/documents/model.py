@@ -30,10 +30,10 @@ class Entry:
     `logical_feed.digest`, once that has been computed.
 
     :param title_type, summary_type: like `content_type`; None if the format does not say
-    :param base: base URL of the content (or of the summary, if there is no content); None if it is the
-        document's URL, or too long
-    :param language: language of the content (or of the summary, if there is no content); '' if the document
-        says that it is unknown
+    :param base: base URL of the content, or of the entry if it has none; None if it is the document's URL, or
+        too long
+    :param language: language of the content, or of the entry if it has none; '' if the document says that it
+        is unknown
     """
 
     id: str | None = None

@@ -60,9 +60,8 @@ def read_entry(
     element: _Element, base: str, vocabulary: Vocabulary, problems: list[Problem], number: int
 ) -> Entry:
     """Read an entry element; its faults are added to `problems`."""
-    base = elements.base_of(element, base)
     entry = Entry()
-    elements.note_context(entry, element, base)
+    base = elements.note_context(entry, element, base)
     again = modules.fill(entry, element, base, vocabulary.fields)
     # RFC 4287, 4.2.1: the authors of atom:source apply to an entry without authors.
     if not entry.authors and (source := elements.first(element, f"{ATOM}source")) is not None:
@@ -125,8 +124,6 @@ def _category(entry: Entry, element: _Element, base: str) -> None:
 
 def _summary(entry: Entry, element: _Element, base: str) -> None:
     entry.summary, entry.summary_type = _text_construct(element)
-    if entry.content is None:
-        elements.note_context(entry, element, base)
 
 
 def _text_construct(element: _Element) -> tuple[str | None, str | None]:

@@ -137,9 +137,8 @@ def read_item(
     element: _Element, base: str, vocabulary: Vocabulary, problems: list[Problem], number: int
 ) -> Entry:
     """Read an item; its faults are added to `problems`."""
-    base = elements.base_of(element, base)
     entry = Entry()
-    elements.note_context(entry, element, base)
+    base = elements.note_context(entry, element, base)
     again = modules.fill(entry, element, base, vocabulary.fields)
     # RSS 1.0, 5.5: rdf:about identifies the item, and should be the same as its link.
     if entry.id is None and (about := _about(element)):
@@ -190,8 +189,6 @@ def _description(entry: Entry, element: _Element, base: str) -> None:
     if summary := elements.text(element):
         # RSS 2.0: "entity-encoded HTML is allowed".
         entry.summary, entry.summary_type = summary, "html"
-        if entry.content is None:
-            elements.note_context(entry, element, base)
 
 
 def _category(entry: Entry, element: _Element, base: str) -> None:

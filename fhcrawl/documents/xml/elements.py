@@ -190,19 +190,20 @@ def inherited(element: _Element) -> tuple[str, str]:
     return base if len(base) <= LONGEST_BASE else "", language if len(language) <= LONGEST_LANGUAGE else ""
 
 
-def note_context(entry: Entry, element: _Element, base: str) -> None:
-    """Set the base URL and the language of an entry to those of an element of it.
+def note_context(entry: Entry, element: _Element, base: str) -> str:
+    """Set the base URL and the language of an entry to those of its element, or of its content's.
 
     :param base: base URL around the element
+    :return: base URL inside the element
     """
     names = element.keys()
     if XML_BASE in names:
         base = base_of(element, base)
-    entry.base = base if base and len(base) <= LONGEST_BASE else None
+    if len(base) <= LONGEST_BASE:
+        entry.base = base or None
     if XML_LANG in names:
         entry.language = language_of(element)
-    elif entry.language is not None and (around := element.getparent()) is not None:
-        entry.language = language_of(around)
+    return base
 
 
 def language_of(element: _Element) -> str | None:
