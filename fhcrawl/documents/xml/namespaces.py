@@ -38,12 +38,11 @@ OTHERS = (
 SCHEME = re.compile("https?://", re.IGNORECASE)
 
 
-def spelling(uri: str) -> str:
-    """Return a URI without what differs between the spellings of a namespace."""
+def _spelling(uri: str) -> str:
     return SCHEME.sub("", uri.strip(), count=1).rstrip("/#").lower()
 
 
-CANONICAL = {spelling(uri): uri for uri in (*KNOWN.values(), *OTHERS)}
+CANONICAL = {_spelling(uri): uri for uri in (*KNOWN.values(), *OTHERS)}
 
 
 # Namespaces in XML 1.0, 2.3: "The two IRIs are treated as strings, and they are identical if and only if the
@@ -54,4 +53,4 @@ def canonical(uri: str) -> str:
 
     :param uri: as the document has it; returned unchanged if it is unknown
     """
-    return CANONICAL.get(spelling(uri), uri)
+    return CANONICAL.get(_spelling(uri), uri)
