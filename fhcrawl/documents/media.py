@@ -33,19 +33,18 @@ def finish(entry: Entry, children: Iterable[_Element], base: str) -> None:
     if not media:
         return
     # Media RSS, media:group: it holds media:content elements, the same content in different forms.
-    inside = list(_children(media, GROUP))
-    contents = [placed for placed in (*media, *inside) if placed[0].tag == CONTENT]
+    grouped = [(placed, list(_children(placed)) if placed[0].tag == GROUP else []) for placed in media]
+    contents = [each for placed, inside in grouped for each in (placed, *inside) if each[0].tag == CONTENT]
     _add_enclosures(entry, contents)
     # What is said of one file among several is not said of the entry.
-    around = [*media, *inside, *(_children(contents, CONTENT) if len(contents) == 1 else ())]
-    _fill_fields(entry, around)
+    of_file = _children(contents[0]) if len(contents) == 1 else ()
+    _fill_fields(entry, [*media, *(each for _, inside in grouped for each in inside), *of_file])
 
 
-def _children(outer: Iterable[Placed], tag: str) -> Iterator[Placed]:
-    for element, base in outer:
-        if element.tag == tag and len(element):
-            inside = elements.base_of(element, base)
-            yield from ((child, inside) for child in element)
+def _children(outer: Placed) -> Iterator[Placed]:
+    element, base = outer
+    inside = elements.base_of(element, base)
+    yield from ((child, inside) for child in element)
 
 
 def _add_enclosures(entry: Entry, contents: Iterable[Placed]) -> None:

@@ -171,7 +171,8 @@ def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> 
     """
     for child in children:
         if child.tag in tags and len(child):
-            detail = f"the markup in its {elements.local_name(child)} is not escaped; it is read as HTML"
+            label = "content:encoded" if child.tag == ENCODED else elements.local_name(child)
+            detail = f"the markup in its {label} is not escaped; it is read as HTML"
             yield Problem("nonstandard", name, detail)
 
 

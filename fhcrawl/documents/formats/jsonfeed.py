@@ -11,7 +11,7 @@ from fhcrawl.documents import limits
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.identifiers import NO_CHARACTERS, identifier
-from fhcrawl.documents.json_text import LONG
+from fhcrawl.documents.json_text import LONG, Number
 from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem
 from fhcrawl.documents.modules import enclosure, shared
 from fhcrawl.documents.xml import elements
@@ -152,13 +152,17 @@ def _content(item: Object) -> tuple[str | None, str | None]:
 
 # JSON Feed 1.0 has `author`; 1.1 has `authors`, which takes precedence.
 def _authors(holder: Object, name: str, problems: list[Problem]) -> list[str]:
-    given = [author for author in _list(holder, "authors") if isinstance(author, (dict, str))]
-    if not given and isinstance(holder.get("author"), (dict, str)):
+    given = [author for author in _list(holder, "authors") if _is_author(author)]
+    if not given and _is_author(holder.get("author")):
         given = [holder["author"]]
     if any(isinstance(author, str) for author in given):
         problems.append(Problem("nonstandard", name, "its author is a string; it is read as a name"))
     authors = [{"name": author} if isinstance(author, str) else author for author in given]
     return [line for author in authors if (line := _line(author, "name") or _line(author, "url"))]
+
+
+def _is_author(value: Any) -> bool:
+    return isinstance(value, (dict, str)) and not isinstance(value, Number)
 
 
 def _tags(item: Object) -> list[str]:

@@ -150,22 +150,26 @@ def read_item(
 
 def _finish(entry: Entry, children: list[_Element], base: str, vocabulary: Vocabulary) -> None:
     """Fill the fields that RSS's own elements have left empty; the identity of an item comes from these."""
-    by_tag: Head = {}
+    own, is_identified = (entry.title, entry.published, entry.summary), bool(entry.id or entry.link)
+    substitutes: Head = {}
     for child in children:
         if child.tag in vocabulary.substitutes:
-            by_tag.setdefault(child.tag, []).append(child)
-    own, enclosures = (entry.title, entry.published, entry.summary), entry.enclosures
-    is_identified = bool(entry.id or entry.link)
-    entry.enclosures = []
-    for tag, read_child in vocabulary.substitutes.items() if by_tag else ():
-        for child in by_tag.get(tag, ()):
-            read_child(entry, child, base)
-    known = {enclosure["url"] for enclosure in enclosures} if entry.enclosures else set()
-    entry.enclosures = [*enclosures, *(each for each in entry.enclosures if each["url"] not in known)]
+            substitutes.setdefault(child.tag, []).append(child)
+    if substitutes:
+        _substitute(entry, substitutes, base, vocabulary)
     modules.finish(entry, children)
     media.finish(entry, children, base)
     if not is_identified:
-        entry.id = _other_id(entry, own, by_tag)
+        entry.id = _other_id(entry, own, substitutes)
+
+
+def _substitute(entry: Entry, substitutes: Head, base: str, vocabulary: Vocabulary) -> None:
+    enclosures, entry.enclosures = entry.enclosures, []
+    for tag, read_child in vocabulary.substitutes.items():
+        for child in substitutes.get(tag, ()):
+            read_child(entry, child, base)
+    known = {enclosure["url"] for enclosure in enclosures}
+    entry.enclosures = [*enclosures, *(each for each in entry.enclosures if each["url"] not in known)]
 
 
 # Identity: an item whose own elements identify it keeps that id, whatever else is read of it.
