@@ -105,18 +105,21 @@ def _head(head: Head) -> list[_Element]:
 
 DATES_CREATED = {tag for tag, (purpose, _label) in modules.DATES.items() if purpose == "published"}
 DATES_UPDATED = {tag for tag, (purpose, _label) in modules.DATES.items() if purpose == "updated"}
-CREATORS = {f"{namespace}creator" for namespace in (*modules.DC, modules.DCTERMS)}
-SUBJECTS = {f"{namespace}subject" for namespace in (*modules.DC, modules.DCTERMS)}
+DUBLIN_CORE = (*modules.DC, modules.DCTERMS)
+CREATORS = {f"{namespace}creator" for namespace in DUBLIN_CORE}
+SUBJECTS = {f"{namespace}subject" for namespace in DUBLIN_CORE}
 CONTENTS = {modules.ENCODED, CONTENT}
+TITLES = {f"{namespace}title" for namespace in (ATOM, *DUBLIN_CORE)}
+SUMMARIES = {f"{ATOM}summary", *(f"{namespace}description" for namespace in DUBLIN_CORE)}
 TAGS: dict[str, set[str]] = {
     "id": {"guid"},
-    "title": {"title"},
+    "title": {"title", *TITLES},
     "link": {"link"},
     "published": {"pubDate", *DATES_CREATED},
     "updated": DATES_UPDATED,
     "authors": {"author", f"{ATOM}author", *CREATORS},
-    "categories": {"category", *SUBJECTS},
-    "summary": {"description"},
+    "categories": {"category", f"{ATOM}category", *SUBJECTS},
+    "summary": {"description", f"{modules.DCTERMS}abstract", *SUMMARIES},
     "content": CONTENTS,
     "content_type": CONTENTS,
     "enclosures": {"enclosure"},

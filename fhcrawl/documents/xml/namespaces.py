@@ -60,6 +60,8 @@ START_TAG = re.compile(
 NO_TAG = (b"<!", b"<?")
 BEFORE_ROOT = re.compile(rb"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 ATOM_ROOT = re.compile(rb"""<feed(?=[\s>])(?P<attributes>(?:[^<>"'/]+|"[^"<]*"|'[^'<]*')*)>""")
+USUAL_ROOT = b"<feed xmlns="
+LONGEST_PROLOG = 8192  # octets before the root
 DEFAULT_NAMESPACE = re.compile(rb"\sxmlns\s*=")
 OLD_VERSION = re.compile(rb"""\sversion\s*=\s*["']0\.""")
 ATOM_ENTRY = re.compile(rb"<entry[\s>]")
@@ -104,18 +106,18 @@ def canonicalise(body: bytes, declarations: Iterable[bytes] | None = None) -> Ca
     :param declarations: all matches of DECLARATION in it, if they are known
     """
     found = set(DECLARATION.findall(body) if declarations is None else declarations)
+    supplied = _with_atom_root(body)
+    if supplied is None and not any(map(_other_spelling, found)):
+        return Canonical(body)
     renamed: dict[str, str] = {}
-    if any(map(_other_spelling, found)):
-        body = START_TAG.sub(partial(_with_canonical, renamed), body)
+    body = START_TAG.sub(partial(_with_canonical, renamed), supplied or body)
     others = [
         f"{written} is read as {meant}" for written, meant in renamed.items() if written not in ACCEPTED
     ]
     said = [f"the namespace {other}" for other in others[:MOST_NAMED]]
-    supplied = _with_atom_root(body)
     if supplied is not None:
         said.append("its root has no namespace and is read as Atom's")
-    problems = (Problem("repaired", "", "; ".join(said)),) if said else ()
-    return Canonical(body if supplied is None else supplied, problems)
+    return Canonical(body, (Problem("repaired", "", "; ".join(said)),) if said else ())
 
 
 @lru_cache(maxsize=256)
@@ -145,6 +147,9 @@ def _rename(renamed: dict[str, str], declaration: re.Match[bytes]) -> bytes:
 # anything.
 def _with_atom_root(body: bytes) -> bytes | None:
     """Return the document with Atom's namespace on its root; None if that is not an Atom feed without one."""
+    first = body.find(b"<feed", 0, LONGEST_PROLOG)
+    if first < 0 or body.startswith(USUAL_ROOT, first):
+        return None
     start = 0
     while before := BEFORE_ROOT.match(body, start):
         start = before.end()
