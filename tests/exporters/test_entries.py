@@ -234,7 +234,7 @@ def test_entities_of_an_original_are_not_expanded(tmp_path: Path) -> None:
 
 
 FIXTURES = Path(__file__).parent.parent / "data" / "documents"
-READ_FROM_OTHERS = ["rss-substitutes.rss", "rss-media-fields.rss", "rss-unescaped.rss", "rss-namespaces.rss"]
+READ_FROM_OTHERS = ["rss-substitutes.rss", "rss-only-media.rss", "rss-unescaped.rss", "rss-namespaces.rss"]
 
 
 @pytest.mark.parametrize("kind", ["atom", "rss"])
