@@ -91,7 +91,7 @@ def braced(prefix: str) -> str:
 
 
 class Canonical(NamedTuple):
-    """A document whose known namespaces have their canonical URIs, and a problem if it had others."""
+    """A document whose known namespaces have their canonical URIs, and a problem for each other one."""
 
     body: bytes
     problems: tuple[Problem, ...] = ()
@@ -111,13 +111,10 @@ def canonicalise(body: bytes, declarations: Iterable[bytes] | None = None) -> Ca
         return Canonical(body)
     renamed: dict[str, str] = {}
     body = START_TAG.sub(partial(_with_canonical, renamed), supplied or body)
-    others = [
-        f"{written} is read as {meant}" for written, meant in renamed.items() if written not in ACCEPTED
-    ]
-    said = [f"the namespace {other}" for other in others[:MOST_NAMED]]
-    if supplied is not None:
-        said.append("its root has no namespace and is read as Atom's")
-    return Canonical(body, (Problem("repaired", "", "; ".join(said)),) if said else ())
+    said = [] if supplied is None else ["its root has no namespace and is read as Atom's"]
+    others = [(written, meant) for written, meant in renamed.items() if written not in ACCEPTED]
+    said += [f"its namespace {written} is read as {meant}" for written, meant in others[:MOST_NAMED]]
+    return Canonical(body, tuple(Problem("repaired", "", detail) for detail in said))
 
 
 @lru_cache(maxsize=256)
