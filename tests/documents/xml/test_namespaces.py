@@ -90,3 +90,10 @@ def test_feed_that_needs_other_namespaces_deletes_nothing() -> None:
     document = read(body.encode(), URL)
     assert document.complete
     assert [problem.kind for problem in document.problems] == ["repaired"]
+
+
+@pytest.mark.parametrize("padding", [0, parsing.LARGE])
+def test_namespaces_are_known_in_documents_of_any_size(padding: int) -> None:
+    item = f"<item><guid>a</guid><description>{'t' * padding}</description><dc:creator>c</dc:creator></item>"
+    body = f'<rss xmlns:dc="https://purl.org/dc/elements/1.1/"><channel>{item}</channel></rss>'
+    assert [entry.authors for entry in read(body.encode(), URL).entries] == [["c"]]
