@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 
 # XML 1.0, 2.3: S; RFC 8259, 2 has the same. Other white space may be part of an id.
@@ -19,3 +21,11 @@ def identifier(value: str | None) -> str | None:
     if value is None or value.isspace():
         return None
     return NO_CHARACTERS.sub(lambda match: f"\ufffd{{{ord(match[0]):04X}}}", value.strip(WHITE_SPACE)) or None
+
+
+def digest(title: str | None, published: str | None, summary: str | None) -> str | None:
+    """Return an id for an entry without an id and a link; None without a title and a summary."""
+    if not (title or summary):
+        return None
+    parts = (title, published, summary)
+    return f"urn:sha256:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}"

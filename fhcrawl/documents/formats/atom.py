@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import head, modules
+from fhcrawl.documents import head, media, modules
 from fhcrawl.documents.entry_batches import change_entries
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.model import Entry, Problem
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
 AUTHOR = f"{ATOM}author"
-PLAIN = ("text", "html")
+CONTENT, SUMMARY = f"{ATOM}content", f"{ATOM}summary"
+PLAIN = ("text", "html", "text/html")
 # Marks elements that `fhcrawl export` adds only because RFC 4287 requires them; its value names the source of
 # the content.
 PLACEHOLDER = "{urn:x-fhcrawl:export}stands-in"
@@ -76,7 +77,8 @@ def read_entry(
     if entry.title is None and element.find(f"{vocabulary.namespace}title") is None:
         problems.append(Problem("no-title", name, "it has no atom:title"))
     if again:
-        modules.finish_media(entry, again, base)
+        media.finish(entry, again, base)
+        problems.extend(modules.unescaped(again, vocabulary.escaped, name))
         problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
     return entry
 
@@ -118,14 +120,12 @@ def _category(entry: Entry, element: _Element, base: str) -> None:
         entry.categories.append(term)
 
 
-def _summary(entry: Entry, element: _Element, base: str) -> None:
-    entry.summary = _text_construct(element)
-
-
-def _text_construct(element: _Element) -> str | None:
+def _summary(entry: Entry, element: _Element, base: str) -> bool:
     if element.get("type") == "xhtml":
-        return _xhtml(element)
-    return elements.text(element)
+        entry.summary = _xhtml(element)
+        return False
+    entry.summary = elements.html(element)
+    return len(element) > 0
 
 
 # RFC 4287, 3.1.1.3: "The XHTML div element itself MUST NOT be considered part of the content."
@@ -135,15 +135,17 @@ def _xhtml(element: _Element) -> str | None:
 
 
 # RFC 4287, 4.1.3.3: how atom:content is processed.
-def _content(entry: Entry, element: _Element, base: str) -> None:
+def _content(entry: Entry, element: _Element, base: str) -> bool:
     media_type = (element.get("type") or "").strip() or "text"
     source = (element.get("src") or "").strip()
     if source:
         url = elements.target(element, source, base)
         entry.enclosures.append(enclosure(url, element.get("type"), None))
-        return
-    if media_type in PLAIN:
-        entry.content = elements.text(element)
+        return False
+    is_unescaped = media_type in PLAIN and len(element) > 0
+    if is_unescaped:
+        entry.content = elements.html(element)
+        media_type = "html" if media_type == "text" else media_type
     elif media_type == "xhtml":
         entry.content = _xhtml(element)
     elif media_type.lower().endswith(("+xml", "/xml")):
@@ -151,10 +153,11 @@ def _content(entry: Entry, element: _Element, base: str) -> None:
     else:
         entry.content = elements.text(element)
     entry.content_type = media_type if entry.content is not None else None
+    return is_unescaped
 
 
 FIELDS: dict[str, FieldReader] = {
-    **modules.MEDIA_FIELDS,
+    **media.FIELDS,
     f"{ATOM}id": _id,
     f"{ATOM}title": modules.title,
     f"{ATOM}link": _link,
@@ -162,8 +165,10 @@ FIELDS: dict[str, FieldReader] = {
     f"{ATOM}updated": _updated,
     AUTHOR: author,
     f"{ATOM}category": _category,
-    f"{ATOM}summary": _summary,
-    f"{ATOM}content": _content,
+    SUMMARY: _summary,
+    CONTENT: _content,
 }
-VOCABULARY = Vocabulary("atom", ATOM, ENTRY, FIELDS, modules.DATES, (f"{ATOM}updated",))
+VOCABULARY = Vocabulary(
+    "atom", ATOM, ENTRY, FIELDS, modules.DATES, (f"{ATOM}updated",), escaped=frozenset({SUMMARY, CONTENT})
+)
 FORMAT = XmlFormat(read, (Place(ENTRY, (ROOT,), is_streamed=True),))
