@@ -90,7 +90,7 @@ def read(original: str, url: str) -> FeedMetadata:
     read_format = _read_atom if namespace in ATOM_NAMESPACES else _read_rss
     found = read_format(head, namespace, base)
     found.image = found.image or _reference(
-        _each(head, *(f"{ns}image" for ns in modules.ITUNES)), "href", base
+        _each(head, *(f"{ns}image" for ns in (modules.ITUNES,))), "href", base
     )
     found.language = _language(section, root, head, namespace)
     found.owner = _owner(head)
@@ -184,7 +184,7 @@ def _read_rss(head: elements.Head, namespace: str, base: str) -> FeedMetadata:
     )
     # RSS 2.0 has entity-encoded HTML in descriptions; iTunes has plain text.
     described = _line(head, f"{namespace}description")
-    summary = _line(head, *(f"{itunes}summary" for itunes in modules.ITUNES))
+    summary = _line(head, *(f"{itunes}summary" for itunes in (modules.ITUNES,)))
     return FeedMetadata(
         id=_line(head, f"{ATOM}id"),
         title=_text(_line(head, f"{namespace}title")),
@@ -205,7 +205,7 @@ def _read_rss(head: elements.Head, namespace: str, base: str) -> FeedMetadata:
 
 def _rss_authors(head: elements.Head, namespace: str, creators: tuple[str, ...]) -> list[Person]:
     """Return the authors of a channel, by the first of the vocabularies that it has."""
-    itunes = tuple(f"{one}author" for one in modules.ITUNES)
+    itunes = tuple(f"{one}author" for one in (modules.ITUNES,))
     authors = [person for one in _each(head, f"{ATOM}author") if any(person := _person(one))]
     if authors:
         return authors
@@ -230,7 +230,7 @@ def _language(section: _Element, root: _Element, head: elements.Head, namespace:
 
 
 def _owner(head: elements.Head) -> Person | None:
-    for owner in _each(head, *(f"{itunes}owner" for itunes in modules.ITUNES)):
+    for owner in _each(head, *(f"{itunes}owner" for itunes in (modules.ITUNES,))):
         if any(person := _person(owner)):
             return person
     return None
@@ -238,7 +238,7 @@ def _owner(head: elements.Head) -> Person | None:
 
 def _itunes_categories(head: elements.Head) -> Iterator[str]:
     """Yield the categories of iTunes, each followed by its subcategories."""
-    for itunes in modules.ITUNES:
+    for itunes in (modules.ITUNES,):
         for category in head.get(f"{itunes}category", ()):
             for one in category.iter(f"{itunes}category"):
                 if text := (one.get("text") or "").strip():
@@ -263,5 +263,5 @@ def _read_json(feed: dict[str, Any], url: str) -> FeedMetadata:
         language=line("language"),
         image=reference("icon"),
         icon=reference("favicon"),
-        authors=[Person(name) for name in jsonfeed.author_names(feed)],
+        authors=[Person(name) for name in jsonfeed.author_names(feed, "", [])],
     )
