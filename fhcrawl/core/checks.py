@@ -8,7 +8,7 @@ from fhcrawl import settings as defaults
 from fhcrawl.crawling.subscriptions import is_number
 from fhcrawl.documents.limits import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.items import FIELDS
+from fhcrawl.items import ALL_FIELDS
 from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.utils.text import printable
 
@@ -74,10 +74,10 @@ def check_settings(settings: BaseSettings) -> None:
 
 
 def check_added_fields(settings: BaseSettings) -> None:
-    """:raises ArgumentError: if FHCRAWL_ADDED_FIELDS names a field twice, or one that every entry has"""
+    """:raises ArgumentError: if FHCRAWL_ADDED_FIELDS names a field twice, or one that entries have anyway"""
     names = settings.getlist("FHCRAWL_ADDED_FIELDS")
     for name in names:
-        if name in FIELDS or names.count(name) > 1:
+        if name in ALL_FIELDS or names.count(name) > 1:
             raise ArgumentError(
                 f"FHCRAWL_ADDED_FIELDS has {printable(str(name))!r}: write each name once, and none that "
                 f"entries have anyway"

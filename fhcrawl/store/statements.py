@@ -70,7 +70,7 @@ ORDER = (
     "order_step",
     "order_position",
 )
-ORIGINAL = "original"
+ORIGINAL, DETAILS = "original", "details"
 # The latest time to take into account; see `Order.counted`.
 LATEST = bindparam("latest", type_=Text())
 
@@ -140,7 +140,9 @@ ENTRIES = select(
 ).join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
 
 ENTRIES_COLUMNS = [str(name) for name in ENTRIES.selected_columns.keys()]  # noqa: SIM118 - a collection of columns
-VERSIONS = ENTRIES.add_columns(entries.c.original, counted_order(entries)[0].label("time"))
+# With what the optional fields are computed from.
+WHOLE_ENTRIES = ENTRIES.add_columns(entries.c.details, entries.c.original)
+VERSIONS = WHOLE_ENTRIES.add_columns(counted_order(entries)[0].label("time"))
 
 
 ENTRY = select(entries).where(
@@ -165,6 +167,7 @@ CONFIRM_ENTRY = (
         {
             **{name: bindparam(name) for name in (*TIMES, *ORDER)},
             ORIGINAL: func.coalesce(Utf8(bindparam(ORIGINAL, type_=LargeBinary())), entries.c.original),
+            DETAILS: bindparam(DETAILS),
         }
     )
 )
