@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy.settings import SETTINGS_PRIORITIES
-
 from fhcrawl import settings as defaults
 from fhcrawl.crawling.subscriptions import is_number
 from fhcrawl.documents.limits import PARSER_DEPTH, PARSER_TEXT
@@ -91,14 +89,12 @@ def check_added_fields(settings: BaseSettings) -> None:
 
 
 def check_mistyped(settings: BaseSettings) -> None:
-    """Check the names of FHCRAWL_ settings on the command line; settings modules may have others.
+    """Check the names of settings that begin with FHCRAWL_, wherever they are set.
 
     :raises ArgumentError: if fhcrawl has no such setting
     """
     for name in settings:
-        if not name.startswith(PREFIX) or name in OURS:
-            continue
-        if settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]:
+        if name.startswith(PREFIX) and name not in OURS:
             raise ArgumentError(f"There is no setting {printable(name)}: {_instead_of(name)}")
 
 

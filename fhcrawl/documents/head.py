@@ -34,6 +34,9 @@ class Vocabulary(NamedTuple):
     :param line: reads an element that holds one line
     :param has_entries_anywhere: whether entries are read in any element of the document: foreign markup has
         a namespace, so an RSS item without one is an entry anywhere
+    :param escaped: tags of an entry's children with escaped markup
+    :param substitutes: the readers of children that count where no other child has filled their field, in
+        order of precedence
     """
 
     format: str
@@ -45,6 +48,8 @@ class Vocabulary(NamedTuple):
     link: str = history.LINK
     line: Callable[[_Element], str | None] = elements.line
     has_entries_anywhere: bool = False
+    escaped: frozenset[str] = frozenset()
+    substitutes: dict[str, FieldReader] = {}  # noqa: RUF012 - a plain value, which nobody changes
 
 
 def read(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from urllib.parse import quote
 
@@ -37,3 +39,11 @@ def identifier(value: str | None) -> str | None:
 def iri_of(value: str) -> str:
     """Return an id that is an IRI; for another one, a URN that holds it."""
     return value if IRI.fullmatch(value) else URN + quote(value, safe="", errors="surrogatepass")
+
+
+def digest(title: str | None, published: str | None, summary: str | None) -> str | None:
+    """Return an id for an entry without an id and a link; None without a title and a summary."""
+    if not (title or summary):
+        return None
+    parts = (title, published, summary)
+    return f"urn:sha256:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}"

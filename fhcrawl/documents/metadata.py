@@ -89,9 +89,7 @@ def read(original: str, url: str) -> FeedMetadata:
     base = elements.base_inside(section, url)
     read_format = _read_atom if namespace in ATOM_NAMESPACES else _read_rss
     found = read_format(head, namespace, base)
-    found.image = found.image or _reference(
-        _each(head, *(f"{ns}image" for ns in modules.ITUNES)), "href", base
-    )
+    found.image = found.image or _reference(_each(head, f"{modules.ITUNES}image"), "href", base)
     found.language = _language(section, root, head, namespace)
     found.owner = _owner(head)
     found.categories = list(dict.fromkeys([*found.categories, *_itunes_categories(head)]))
@@ -184,7 +182,7 @@ def _read_rss(head: elements.Head, namespace: str, base: str) -> FeedMetadata:
     )
     # RSS 2.0 has entity-encoded HTML in descriptions; iTunes has plain text.
     described = _line(head, f"{namespace}description")
-    summary = _line(head, *(f"{itunes}summary" for itunes in modules.ITUNES))
+    summary = _line(head, f"{modules.ITUNES}summary")
     return FeedMetadata(
         id=_line(head, f"{ATOM}id"),
         title=_text(_line(head, f"{namespace}title")),
@@ -205,11 +203,10 @@ def _read_rss(head: elements.Head, namespace: str, base: str) -> FeedMetadata:
 
 def _rss_authors(head: elements.Head, namespace: str, creators: tuple[str, ...]) -> list[Person]:
     """Return the authors of a channel, by the first of the vocabularies that it has."""
-    itunes = tuple(f"{one}author" for one in modules.ITUNES)
     authors = [person for one in _each(head, f"{ATOM}author") if any(person := _person(one))]
     if authors:
         return authors
-    for tags in (itunes, creators, (f"{namespace}managingEditor",)):
+    for tags in ((f"{modules.ITUNES}author",), creators, (f"{namespace}managingEditor",)):
         if lines := [line for one in _each(head, *tags) if (line := elements.line(one))]:
             return list(map(person_of, dict.fromkeys(lines)))
     return []
@@ -230,7 +227,7 @@ def _language(section: _Element, root: _Element, head: elements.Head, namespace:
 
 
 def _owner(head: elements.Head) -> Person | None:
-    for owner in _each(head, *(f"{itunes}owner" for itunes in modules.ITUNES)):
+    for owner in _each(head, f"{modules.ITUNES}owner"):
         if any(person := _person(owner)):
             return person
     return None
@@ -238,11 +235,11 @@ def _owner(head: elements.Head) -> Person | None:
 
 def _itunes_categories(head: elements.Head) -> Iterator[str]:
     """Yield the categories of iTunes, each followed by its subcategories."""
-    for itunes in modules.ITUNES:
-        for category in head.get(f"{itunes}category", ()):
-            for one in category.iter(f"{itunes}category"):
-                if text := (one.get("text") or "").strip():
-                    yield text
+    tag = f"{modules.ITUNES}category"
+    for category in head.get(tag, ()):
+        for one in category.iter(tag):
+            if text := (one.get("text") or "").strip():
+                yield text
 
 
 # -- JSON Feed --------------------------------------------------------------------------------------
@@ -263,5 +260,5 @@ def _read_json(feed: dict[str, Any], url: str) -> FeedMetadata:
         language=line("language"),
         image=reference("icon"),
         icon=reference("favicon"),
-        authors=[Person(name) for name in jsonfeed.author_names(feed)],
+        authors=[Person(name) for name in jsonfeed.author_names(feed, "", [])],
     )

@@ -1,7 +1,7 @@
-"""Reads extensions of entries: Dublin Core, Media RSS, iTunes, RSS 1.0's content module, Atom in RSS.
+"""Reads extensions of entries: Dublin Core, iTunes, RSS 1.0's content module.
 
-A function of `FIELDS` reads one child of an entry into it. If it returns True, `finish` gets that child after
-all others have been read.
+A function of `FIELDS` reads one child of an entry into it. If it returns True, the format's reader gets that
+child again after all others have been read.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from fhcrawl.documents.entry_batches import change_entries
 from fhcrawl.documents.model import Enclosure, Problem
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM
+from fhcrawl.documents.xml.namespaces import braced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from lxml.etree import _Element
 
@@ -25,16 +26,8 @@ if TYPE_CHECKING:
     FieldReader = Callable[[Entry, _Element, str], bool | None]
 
 NAME = f"{ATOM}name"
-CONTENT = "{http://purl.org/rss/1.0/modules/content/}"
-DC = ("{http://purl.org/dc/elements/1.1/}", "{http://purl.org/dc/elements/1.0/}")
-DCTERMS = "{http://purl.org/dc/terms/}"
-# Media RSS: the namespace ends in a slash, which some feeds omit.
-MEDIA = ("{http://search.yahoo.com/mrss/}", "{http://search.yahoo.com/mrss}")
-ITUNES = (
-    "{http://www.itunes.com/dtds/podcast-1.0.dtd}",
-    "{http://www.itunes.com/DTDs/Podcast-1.0.dtd}",
-    "{http://www.itunes.com/DTDs/PodCast-1.0.dtd}",
-)
+CONTENT, DCTERMS, ITUNES = map(braced, ("content", "dcterms", "itunes"))
+DC = (braced("dc"), braced("dc10"))
 LONGEST_LENGTH = 19  # digits
 # Maximum of a feed's authors that its entries without authors get: each adds to the size of every entry.
 MOST_SHARED_AUTHORS = 100
@@ -42,7 +35,7 @@ LONGEST_SHARED_AUTHORS = 2000  # characters
 
 
 def fill(entry: Entry, element: _Element, base: str, fields: dict[str, FieldReader]) -> list[_Element]:
-    """Read the children of an entry's element; return those that `finish` has to process."""
+    """Read the children of an entry's element; return those that have to be processed after all others."""
     again: list[_Element] = []
     for child in element:
         read = fields.get(child.tag)
@@ -125,30 +118,30 @@ def title(entry: Entry, element: _Element, base: str) -> None:
     entry.title = entry.title or elements.line(element)
 
 
-def _summary(entry: Entry, element: _Element, base: str) -> None:
-    if entry.summary is None and (summary := elements.text(element)):
-        entry.summary, entry.summary_type = summary, "text"
+def summary(entry: Entry, element: _Element, base: str) -> None:
+    """Read a summary of plain text, unless the entry has one."""
+    if entry.summary is None and (text := elements.text(element)):
+        entry.summary, entry.summary_type = text, "text"
 
 
 # RSS 1.0's content module: the content of the item, as escaped markup.
-def _encoded(entry: Entry, element: _Element, base: str) -> None:
-    entry.content = elements.text(element)
+def _encoded(entry: Entry, element: _Element, base: str) -> bool:
+    entry.content = elements.html(element)
     entry.content_type = "html" if entry.content is not None else None
     elements.note_context(entry, element, base)
+    return len(element) > 0
 
 
-def _later(entry: Entry, element: _Element, base: str) -> bool:
+def later(entry: Entry, element: _Element, base: str) -> bool:
+    """Leave a child for later: it counts only where no other element has filled its field."""
     return True
 
 
-MEDIA_CONTENTS = tuple(f"{media}content" for media in MEDIA)
-MEDIA_FIELDS: dict[str, FieldReader] = {
-    media + name: _later for media in MEDIA for name in ("content", "group")
-}
+ENCODED = f"{CONTENT}encoded"
 # itunes:keywords are search terms of one directory, not categories of the entry.
 FIELDS: dict[str, FieldReader] = {
-    f"{CONTENT}encoded": _encoded,
-    f"{ATOM}author": _later,
+    ENCODED: _encoded,
+    f"{ATOM}author": later,
     f"{ATOM}updated": updated,
     f"{DCTERMS}modified": updated,
     f"{DCTERMS}issued": published,
@@ -158,10 +151,9 @@ FIELDS: dict[str, FieldReader] = {
     f"{DCTERMS}subject": subject,
     **{dc + name: fill for dc in DC for name, fill in (("date", published), ("creator", author))},
     **{f"{dc}subject": subject for dc in DC},
-    **{f"{itunes}author": _later for itunes in ITUNES},
-    **{f"{itunes}title": title for itunes in ITUNES},
-    **{f"{itunes}summary": _summary for itunes in ITUNES},
-    **MEDIA_FIELDS,
+    f"{ITUNES}author": later,
+    f"{ITUNES}title": title,
+    f"{ITUNES}summary": summary,
 }
 # The field that each date fills, and its name in problems.
 DATES = {
@@ -175,40 +167,29 @@ DATES = {
 }
 OTHER_AUTHORS: dict[str, Callable[[_Element], str | None]] = {
     f"{ATOM}author": person,
-    **{f"{itunes}author": elements.line for itunes in ITUNES},
+    f"{ITUNES}author": elements.line,
 }
 
 
-def finish(entry: Entry, children: Iterable[_Element], base: str) -> None:
-    """Complete an RSS item with the children for which a FieldReader returned True."""
+def finish(entry: Entry, children: Iterable[_Element]) -> None:
+    """Complete the authors and categories of an RSS item."""
     others = (OTHER_AUTHORS[child.tag](child) for child in children if child.tag in OTHER_AUTHORS)
     # Publishers give the same values in RSS's own elements and in Dublin Core's.
     entry.authors = list(dict.fromkeys(entry.authors or filter(None, others)))
     entry.categories = list(dict.fromkeys(entry.categories))
-    finish_media(entry, children, base)
 
 
-def finish_media(entry: Entry, children: Iterable[_Element], base: str) -> None:
-    """Add an entry's media to its enclosures, each URL once."""
-    media = [child for child in children if child.tag in MEDIA_FIELDS]
-    known = {enclosure["url"] for enclosure in entry.enclosures} if media else set()
-    for content, around in _media_contents(media, base):
-        # Media RSS, media:content: url is the file's own URL; media with a player only have none.
-        reference = (content.get("url") or "").strip()
-        url = elements.target(content, reference, around)
-        if reference and url not in known:
-            known.add(url)
-            entry.enclosures.append(enclosure(url, content.get("type"), content.get("fileSize")))
+def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> Iterator[Problem]:
+    """Yield a problem for each element that should hold escaped markup, and has child elements.
 
-
-# Media RSS, media:group: it holds media:content elements, the same content in different forms.
-def _media_contents(media: Iterable[_Element], base: str) -> Iterator[tuple[_Element, str]]:
-    for element in media:
-        if elements.local_name(element) == "content":
-            yield element, base
-        else:
-            inside = elements.base_of(element, base)
-            yield from ((content, inside) for content in element.iterchildren(*MEDIA_CONTENTS))
+    :param tags: tags of such elements
+    :param name: name of the entry in problems
+    """
+    for child in children:
+        if child.tag in tags and len(child):
+            label = "content:encoded" if child.tag == ENCODED else elements.local_name(child)
+            detail = f"the markup in its {label} is not escaped; it is read as HTML"
+            yield Problem("nonstandard", name, detail)
 
 
 def unreadable_dates(

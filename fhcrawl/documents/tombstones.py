@@ -8,6 +8,7 @@ from fhcrawl.documents import limits
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.identifiers import OWN_ID, identifier
 from fhcrawl.documents.model import Problem, Tombstone
+from fhcrawl.documents.xml.namespaces import braced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.limits import Bounds
 
-DELETED_ENTRY = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
+DELETED_ENTRY = f"{braced('at')}deleted-entry"
 
 
 # RFC 6721, 3: an at:deleted-entry must have a ref and a when; the links inside it are not the feed's.

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import UpdateSchedule
 from fhcrawl.documents.xml import elements
+from fhcrawl.documents.xml.namespaces import braced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fhcrawl.documents.xml.elements import Head
 
-SY = "{http://purl.org/rss/1.0/modules/syndication/}"
+SY = braced("sy")
 PERIOD, FREQUENCY, BASE = f"{SY}updatePeriod", f"{SY}updateFrequency", f"{SY}updateBase"
 HOUR = 60 * 60
 DAY = 24 * HOUR

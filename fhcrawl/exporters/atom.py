@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 # RFC 4287, 3.3, with RFC 3339, 5.6.
 DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
-# Formats without a type of text (RSS) do not declare markup in titles and summaries.
-MARKUP = re.compile(r"<[A-Za-z/!][^<>]*>|&(?:#\d+|#x[0-9A-Fa-f]+|\w+);", re.ASCII)
 UNKNOWN_TIME = "1970-01-01T00:00:00Z"
 _BEGIN, _END = f'<atom:content xmlns:atom="{ATOM[1:-1]}" xmlns=""', "</atom:content>"
 
@@ -103,12 +101,13 @@ def _put_date(entry: _Element, name: str, value: str | None) -> None:
         entry.append(leaf(tag, value))
 
 
+# Formats without a type of text (RSS) do not declare markup in titles and summaries.
 def text(tag: str, value: str, kind: str | None = None) -> _Element:
     """Return a text construct (RFC 4287, 3.1).
 
     :param kind: type of the value; None if it is not known
     """
-    return leaf(tag, value, type="html" if kind != "text" and MARKUP.search(value) else "text")
+    return leaf(tag, value, type="html" if kind != "text" and elements.MARKUP.search(value) else "text")
 
 
 # The store's markup declares the namespaces that it uses, except XHTML's, which is declared here. It is put

@@ -16,7 +16,7 @@ from lxml import etree
 from fhcrawl.documents import modules
 from fhcrawl.documents.formats.atom03 import OLD
 from fhcrawl.documents.identifiers import NO_CHARACTERS
-from fhcrawl.documents.xml import elements
+from fhcrawl.documents.xml import elements, namespaces
 from fhcrawl.documents.xml.elements import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, XML_BASE
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _parsed(original: str | None) -> _Element | None:
     if original is None or not original.startswith("<"):
         return None
     try:
-        return etree.fromstring(original, PARSER)
+        return etree.fromstring(namespaces.canonicalise(original.encode()).body, PARSER)
     except etree.XMLSyntaxError:
         return None
 

@@ -35,7 +35,7 @@ LEFT_OUT = NATIVE | {FH, EXPORT, DELETED_ENTRY.partition("}")[0] + "}", ""}
 # They name the feed's place, or times of the document.
 LEFT_OUT_TAGS = frozenset(
     [
-        *(f"{itunes}new-feed-url" for itunes in modules.ITUNES),
+        f"{modules.ITUNES}new-feed-url",
         *(f"{dc}date" for dc in modules.DC),
         *(f"{dcterms}{name}" for dcterms in (modules.DCTERMS,) for name in ("date", "modified")),
     ]

@@ -13,8 +13,7 @@ from lxml import etree
 from fhcrawl.documents import modules
 from fhcrawl.documents.dates import CANONICAL
 from fhcrawl.documents.formats import rss
-from fhcrawl.documents.formats.atom import PLACEHOLDER
-from fhcrawl.documents.formats.rss import ATOM_CONTENT
+from fhcrawl.documents.formats.atom import CONTENT, PLACEHOLDER
 from fhcrawl.documents.identifiers import EXPORT
 from fhcrawl.documents.metadata import FeedMetadata
 from fhcrawl.documents.xml import elements
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from fhcrawl.exporters.heads import FeedHead
 
 DC = modules.DC[0]
-ENCODED = f"{modules.CONTENT}encoded"
 ITEMS = frozenset(f"{namespace}item" for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES))
 PREFIXES: dict[str, str] = {"dc": DC[1:-1], "content": modules.CONTENT[1:-1], "atom": ATOM[1:-1]}
 
@@ -88,7 +86,7 @@ def _published(time: str) -> _Element:
 
 
 def _content(text: str, content_type: str) -> _Element:
-    return _prefixed(ENCODED, text) if content_type == "html" else atom.content(text, content_type)
+    return _prefixed(modules.ENCODED, text) if content_type == "html" else atom.content(text, content_type)
 
 
 def _prefixed(tag: str, text: str) -> _Element:
@@ -166,18 +164,21 @@ ONCE = (
 
 DATES_CREATED = {tag for tag, (purpose, _label) in modules.DATES.items() if purpose == "published"}
 DATES_UPDATED = {tag for tag, (purpose, _label) in modules.DATES.items() if purpose == "updated"}
-CREATORS = {f"{namespace}creator" for namespace in (*modules.DC, modules.DCTERMS)}
-SUBJECTS = {f"{namespace}subject" for namespace in (*modules.DC, modules.DCTERMS)}
-CONTENTS = {ENCODED, ATOM_CONTENT}
+DUBLIN_CORE = (*modules.DC, modules.DCTERMS)
+CREATORS = {f"{namespace}creator" for namespace in DUBLIN_CORE}
+SUBJECTS = {f"{namespace}subject" for namespace in DUBLIN_CORE}
+CONTENTS = {modules.ENCODED, CONTENT}
+TITLES = {f"{namespace}title" for namespace in (ATOM, *DUBLIN_CORE)}
+SUMMARIES = {f"{ATOM}summary", *(f"{namespace}description" for namespace in DUBLIN_CORE)}
 TAGS: dict[str, set[str]] = {
     "id": {"guid"},
-    "title": {"title"},
+    "title": {"title", *TITLES},
     "link": {"link"},
     "published": {"pubDate", *DATES_CREATED},
     "updated": DATES_UPDATED,
     "authors": {"author", f"{ATOM}author", *CREATORS},
-    "categories": {"category", *SUBJECTS},
-    "summary": {"description"},
+    "categories": {"category", f"{ATOM}category", *SUBJECTS},
+    "summary": {"description", f"{modules.DCTERMS}abstract", *SUMMARIES},
     "content": CONTENTS,
     "content_type": CONTENTS,
     "enclosures": {"enclosure"},

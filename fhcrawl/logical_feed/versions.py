@@ -7,7 +7,7 @@ import json
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.documents import extensions
+from fhcrawl.documents import extensions, identifiers
 from fhcrawl.logical_feed.ordering import Order, order
 
 if TYPE_CHECKING:
@@ -169,10 +169,7 @@ def identity(entry: Entry, document: FeedDocument) -> str | None:
     # RSS 2.0: the guid is optional, and so is everything else but a title or a description.
     if entry.link is not None:
         return entry.link
-    parts = (entry.title, entry.published, entry.summary)
-    if not (entry.title or entry.summary):
-        return None
-    return f"urn:sha256:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}"
+    return identifiers.digest(entry.title, entry.published, entry.summary)
 
 
 def decide(version: Version, winner: Winner | None) -> Outcome:

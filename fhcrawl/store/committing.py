@@ -130,6 +130,9 @@ class Commit:
             self._write_head()
         if self._fetch.role is Role.INDEX and self._fetch.special is not None:
             self._update_feed({"special": self._fetch.special})
+        if self._fetch.role is Role.CAPTURE and self._result.title is not None:
+            named = {"b_feed_id": self._feed_id, "b_title": self._result.title}
+            self._connection.execute(statements.NAME_UNREAD_FEED, named)
         self._write_news(has_news)
 
     def _write_head(self) -> None:

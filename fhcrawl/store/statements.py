@@ -212,6 +212,12 @@ def update_feed(names: tuple[str, ...], is_subscription: bool) -> Update:
     return feeds.update().where(feeds.c.id == bindparam("b_feed_id")).values(changed)
 
 
+# Until the subscription document is read, a feed has the title of a capture.
+NAME_UNREAD_FEED = (
+    feeds.update()
+    .where(feeds.c.id == bindparam("b_feed_id"), feeds.c.kind.is_(None), feeds.c.title.is_(None))
+    .values(title=bindparam("b_title"))
+)
 # RFC 9111, 4.3.4: a 304 response updates the stored header fields; those that it lacks stay.
 CONFIRM_FEED = (
     feeds.update()

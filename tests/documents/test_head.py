@@ -53,7 +53,8 @@ def test_entry_that_is_not_read_is_said_to_be_lost(document: str) -> None:
 
 @pytest.mark.parametrize("around", ["content", "x"])
 def test_entry_in_another_element_is_foreign_markup(around: str) -> None:
-    inside = f"<entry><id>a</id><title>t</title><{around}>{ENTRY.format('')}</{around}></entry>"
+    other = f"<{around} type='application/xml'>{ENTRY.format('')}</{around}>"
+    inside = f"<entry><id>a</id><title>t</title>{other}</entry>"
     assert not read(f'<feed xmlns="{ATOM}">{inside}</feed>'.encode(), LOCATION).problems
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import unescape
 
 import feedparser
@@ -17,10 +18,8 @@ from fhcrawl.exporters import documents, entries
 from fhcrawl.exporters.documents import Head
 from fhcrawl.exporters.feeds import XML_FORMATS
 from fhcrawl.items import FIELDS
+from fhcrawl.logical_feed.versions import identity
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ATOM = "http://www.w3.org/2005/Atom"
 GEORSS = "{http://www.georss.org/georss}point"
@@ -291,3 +290,28 @@ def test_entities_of_an_original_are_not_expanded(tmp_path: Path) -> None:
     assert original.startswith("<")
     body = document(entries.element(stored("json")[0], original, XML_FORMATS["atom"].entry), "atom")
     assert b"hidden" not in body
+
+
+FIXTURES = Path(__file__).parent.parent / "data" / "documents"
+READ_FROM_OTHERS = ["rss-substitutes.rss", "rss-only-media.rss", "rss-unescaped.rss", "rss-namespaces.rss"]
+
+
+@pytest.mark.parametrize("kind", ["atom", "rss"])
+@pytest.mark.parametrize("name", [*READ_FROM_OTHERS, "atom-unescaped.atom", "atom-media.atom"])
+def test_fields_that_other_vocabularies_fill_are_read_again(name: str, kind: str) -> None:
+    form = XML_FORMATS[kind].entry
+    document = read((FIXTURES / name).read_bytes(), PAGE, keep_originals=True)
+    for entry in document.entries:
+        fields = {each: getattr(entry, each, None) for each in FIELDS}
+        fields |= {"id": identity(entry, document), "feed": PAGE, "document": PAGE}
+        element = entries.element(fields, (entry.original or b"").decode(), form)
+        assert not entries.differences(element, fields, form)
+
+
+def test_original_with_another_spelling_of_a_namespace_is_used() -> None:
+    original = (
+        '<entry xmlns="https://www.w3.org/2005/Atom"><id>1</id><title>t</title><rights>r</rights></entry>'
+    )
+    fields, _original = stored("atom", title="t", updated=None, link=None)
+    element = entries.element(fields, original, XML_FORMATS["atom"].entry)
+    assert element.findtext(f"{{{ATOM}}}rights") == "r"

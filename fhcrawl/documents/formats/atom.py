@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import head, modules
+from fhcrawl.documents import head, media, modules
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.identifiers import EXPORT, OWN_ID, identifier
 from fhcrawl.documents.model import Entry, Problem
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
 AUTHOR = f"{ATOM}author"
-PLAIN = ("text", "html")
+CONTENT, SUMMARY = f"{ATOM}content", f"{ATOM}summary"
+PLAIN = ("text", "html", "text/html")
 # Marks elements that `fhcrawl export` adds only because RFC 4287 requires them; its value names the source of
 # the content.
 PLACEHOLDER = f"{EXPORT}stands-in"
@@ -73,7 +74,8 @@ def read_entry(
     if entry.title is None and element.find(f"{vocabulary.namespace}title") is None:
         problems.append(Problem("no-title", name, "it has no atom:title"))
     if again:
-        modules.finish_media(entry, again, base)
+        media.finish(entry, again, base)
+        problems.extend(modules.unescaped(again, vocabulary.escaped, name))
         problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
     return entry
 
@@ -122,14 +124,11 @@ def _category(entry: Entry, element: _Element, base: str) -> None:
         entry.categories.append(term)
 
 
-def _summary(entry: Entry, element: _Element, base: str) -> None:
-    entry.summary, entry.summary_type = _text_construct(element)
-
-
-def _text_construct(element: _Element) -> tuple[str | None, str | None]:
+def _summary(entry: Entry, element: _Element, base: str) -> bool:
     kind = _type(element)
-    text = _xhtml(element) if kind == "xhtml" else elements.text(element)
-    return text, None if text is None else kind
+    entry.summary = _xhtml(element) if kind == "xhtml" else elements.html(element)
+    entry.summary_type = None if entry.summary is None else kind
+    return kind != "xhtml" and len(element) > 0
 
 
 def _type(element: _Element) -> str:
@@ -143,30 +142,31 @@ def _xhtml(element: _Element) -> str | None:
 
 
 # RFC 4287, 4.1.3.3: how atom:content is processed.
-def _content(entry: Entry, element: _Element, base: str) -> None:
+def _content(entry: Entry, element: _Element, base: str) -> bool:
     media_type = _type(element)
     source = (element.get("src") or "").strip()
     if source:
         url = elements.target(element, source, base)
         entry.enclosures.append(enclosure(url, element.get("type"), None))
-        return
-    if media_type in PLAIN:
-        entry.content = elements.text(element)
+        return False
+    is_unescaped = media_type in PLAIN and len(element) > 0
+    if is_unescaped:
+        entry.content = elements.html(element)
+        media_type = "html" if media_type == "text" else media_type
     elif media_type == "xhtml":
         entry.content = _xhtml(element)
     elif media_type.lower().endswith(("+xml", "/xml")):
         entry.content = elements.markup(element)
     else:
         entry.content = elements.text(element)
-    if entry.content is None:
-        entry.content_type = None
-        return
-    entry.content_type = media_type
-    elements.note_context(entry, element, base)
+    entry.content_type = media_type if entry.content is not None else None
+    if entry.content is not None:
+        elements.note_context(entry, element, base)
+    return is_unescaped
 
 
 FIELDS: dict[str, FieldReader] = {
-    **modules.MEDIA_FIELDS,
+    **media.FIELDS,
     f"{ATOM}id": _id,
     f"{ATOM}title": _title,
     f"{ATOM}link": _link,
@@ -174,8 +174,10 @@ FIELDS: dict[str, FieldReader] = {
     f"{ATOM}updated": _updated,
     AUTHOR: author,
     f"{ATOM}category": _category,
-    f"{ATOM}summary": _summary,
-    f"{ATOM}content": _content,
+    SUMMARY: _summary,
+    CONTENT: _content,
 }
-VOCABULARY = Vocabulary("atom", ATOM, ENTRY, FIELDS, modules.DATES, (f"{ATOM}updated",))
+VOCABULARY = Vocabulary(
+    "atom", ATOM, ENTRY, FIELDS, modules.DATES, (f"{ATOM}updated",), escaped=frozenset({SUMMARY, CONTENT})
+)
 FORMAT = XmlFormat(read, (Place(ENTRY, (ROOT,), is_streamed=True),))

@@ -7,7 +7,7 @@ import binascii
 import re
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import modules
+from fhcrawl.documents import media, modules
 from fhcrawl.documents.formats import atom
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.xml import elements
@@ -44,15 +44,22 @@ def _line(element: _Element) -> str | None:
     return decoded.strip() or None if decoded is not None else None
 
 
-def _summary(entry: Entry, element: _Element, base: str) -> None:
+def _summary(entry: Entry, element: _Element, base: str) -> bool:
     if entry.summary is None:
         entry.summary, entry.summary_type = _construct(element)
+    return _is_unescaped(element)
 
 
-def _content(entry: Entry, element: _Element, base: str) -> None:
+def _content(entry: Entry, element: _Element, base: str) -> bool:
     if entry.content is None:
         entry.content, entry.content_type = _construct(element)
         elements.note_context(entry, element, base)
+    return _is_unescaped(element)
+
+
+# Atom 0.3, Content constructs: inline markup has the mode xml and a media type of markup.
+def _is_unescaped(element: _Element) -> bool:
+    return len(element) > 0 and _kind(element) == "text" and _mode(element) != "base64"
 
 
 def _mode(element: _Element) -> str:
@@ -68,6 +75,8 @@ def _construct(element: _Element) -> tuple[str | None, str | None]:
         decoded = _decoded(element)
         encoded = "".join((elements.text(element) or "").split())
         text, kind = (encoded, f"{_media_type(element)};base64") if decoded is None else (decoded, kind)
+    elif _is_unescaped(element):
+        text, kind = elements.html(element), "html"
     elif kind != "text" and (len(element) or mode == "xml"):
         text = elements.markup(element)
     else:
@@ -94,7 +103,7 @@ def _decoded(element: _Element) -> str | None:
 
 
 FIELDS: dict[str, FieldReader] = {
-    **modules.MEDIA_FIELDS,
+    **media.FIELDS,
     **{f"{dc}subject": modules.subject for dc in modules.DC},
     f"{OLD}id": atom.FIELDS[f"{ATOM}id"],
     f"{OLD}title": _title,
@@ -112,5 +121,15 @@ DATES = {
     f"{OLD}created": ("published", "atom:created"),
     f"{OLD}modified": ("updated", "atom:modified"),
 }
-VOCABULARY = Vocabulary("atom", OLD, f"{OLD}entry", FIELDS, DATES, (f"{OLD}modified",), f"{OLD}link", _line)
+VOCABULARY = Vocabulary(
+    "atom",
+    OLD,
+    f"{OLD}entry",
+    FIELDS,
+    DATES,
+    (f"{OLD}modified",),
+    f"{OLD}link",
+    _line,
+    escaped=frozenset({f"{OLD}summary", f"{OLD}content"}),
+)
 FORMAT = XmlFormat(read, (Place(VOCABULARY.entry, (f"{OLD}feed",)),))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.documents import limits
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.identifiers import NO_CHARACTERS, identifier
-from fhcrawl.documents.json_text import LONG
+from fhcrawl.documents.json_text import LONG, Number
 from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem
 from fhcrawl.documents.modules import enclosure, shared
 from fhcrawl.documents.xml import elements
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 START = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\x00]*\{")
 VERSION = re.compile(r"https?://(?:www\.)?jsonfeed\.org/version/", re.IGNORECASE)
+# JSON Feed's versions without their URL, and members of its items that tell them from other JSON.
+BARE_VERSIONS = frozenset({"1", "1.0", "1.1"})
+CONTENTS = frozenset({"content_html", "content_text"})
 LINKS = {"feed_url": "self", "home_page_url": "alternate", "next_url": "next"}
 
 
@@ -43,11 +47,14 @@ def read(
     :raises NotAFeedError: `not-json` if an item is malformed
     """
     # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
+    problems: list[Problem] = []
     if not VERSION.match(_string(found.members, "version") or ""):
-        return None
+        found, is_feed = _with_bare_version(found)
+        if not is_feed:
+            return None
+        problems.append(Problem("nonstandard", "", "its version is not a URL; it is read as JSON Feed"))
     feed = found.members
     links = _links(feed, url)
-    problems: list[Problem] = []
     if found.lost:
         detail = f"it has items more than once, and only the last of them are read: {found.lost} are not"
         problems.append(Problem("entry-lost", "", detail))
@@ -65,10 +72,21 @@ def read(
     )
 
 
+def _with_bare_version(found: Json) -> tuple[Json, bool]:
+    """Return the document, and whether it is a JSON Feed whose version is not a URL, by its first item."""
+    if _string(found.members, "version") not in BARE_VERSIONS or found.items is None:
+        return found, False
+    items = iter(found.items)
+    first = next(items, None)
+    is_feed = isinstance(first, dict) and "id" in first and not CONTENTS.isdisjoint(first)
+    return found._replace(items=chain([first], items)), is_feed
+
+
 def _entries(
     found: Json, url: str, keep_originals: bool, bounds: Bounds, problems: list[Problem]
 ) -> Iterator[Entry]:
-    authors, language = shared(author_names(found.members)), _language(found.members)
+    authors = shared(author_names(found.members, "", problems))
+    language = _language(found.members)
     for number, given in enumerate(found.items or (), 1):
         if given is LONG:
             problems.append(limits.too_long(number, bounds))
@@ -106,8 +124,6 @@ def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Pr
         link=elements.resolve(link, url) if link else None,
         published=utc(_string(item, "date_published") or ""),
         updated=utc(_string(item, "date_modified") or ""),
-        # JSON Feed 1.1, authors: an item without them has the feed's.
-        authors=author_names(item) or list(feed_authors),
         categories=_tags(item),
         summary=summary,
         content=content,
@@ -118,12 +134,14 @@ def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Pr
         summary_type="text" if summary else None,
         language=_language(item),
     )
-    _check(entry, item, problems, number)
+    name = entry.id or entry.link or entry.title or f"item {number}"
+    # JSON Feed 1.1, authors: an item without them has the feed's.
+    entry.authors = author_names(item, name, problems) or list(feed_authors)
+    _check(entry, item, problems, name)
     return entry
 
 
-def _check(entry: Entry, item: Object, problems: list[Problem], number: int) -> None:
-    name = entry.id or entry.link or entry.title or f"item {number}"
+def _check(entry: Entry, item: Object, problems: list[Problem], name: str) -> None:
     # JSON Feed 1.1: an item without an id must be discarded.
     if entry.id is None:
         problems.append(Problem("no-id", name, "it has no id"))
@@ -140,12 +158,19 @@ def _content(item: Object) -> tuple[str | None, str | None]:
 
 
 # JSON Feed 1.0 has `author`; 1.1 has `authors`, which takes precedence.
-def author_names(holder: Object) -> list[str]:
+def author_names(holder: Object, name: str, problems: list[Problem]) -> list[str]:
     """Return the names, else the URLs, of the authors of a feed or an item."""
-    objects = [author for author in _list(holder, "authors") if isinstance(author, dict)]
-    if not objects and isinstance(holder.get("author"), dict):
-        objects = [holder["author"]]
-    return [name for author in objects if (name := _line(author, "name") or _line(author, "url"))]
+    given = [author for author in _list(holder, "authors") if _is_author(author)]
+    if not given and _is_author(holder.get("author")):
+        given = [holder["author"]]
+    if any(isinstance(author, str) for author in given):
+        problems.append(Problem("nonstandard", name, "its author is a string; it is read as a name"))
+    authors = [{"name": author} if isinstance(author, str) else author for author in given]
+    return [line for author in authors if (line := _line(author, "name") or _line(author, "url"))]
+
+
+def _is_author(value: Any) -> bool:
+    return isinstance(value, (dict, str)) and not isinstance(value, Number)
 
 
 def _tags(item: Object) -> list[str]:

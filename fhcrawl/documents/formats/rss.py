@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from fhcrawl.documents import head, misplaced, modules
+from fhcrawl.documents import head, identifiers, media, misplaced, modules
 from fhcrawl.documents.formats import atom
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.identifiers import identifier
@@ -15,6 +15,7 @@ from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM
 from fhcrawl.documents.xml.layout import Place, XmlFormat
+from fhcrawl.documents.xml.namespaces import braced
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
@@ -28,10 +29,9 @@ if TYPE_CHECKING:
     from fhcrawl.documents.xml.elements import Head
     from fhcrawl.documents.xml.parsed import Parsed
 
-RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
+RDF = braced("rdf")
 RDF_ROOT = f"{RDF}RDF"
 ABOUT = f"{RDF}about"
-ATOM_CONTENT = f"{ATOM}content"
 # Maximum number of parents of items besides the channel and the root: each takes a search of its ancestors.
 MOST_PLACES = 1000
 
@@ -146,9 +146,11 @@ def read_item(
     if entry.link is None and entry.id:
         entry.link = _permalink(entry.id, element, again)
     if again:
-        modules.finish(entry, again, base)
+        _finish(entry, again, base, vocabulary)
         name = entry.id or entry.link or entry.title or f"item {number}"
         problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
+        problems.extend(modules.unescaped(again, vocabulary.escaped, name))
+        problems.extend(_attribute_links(again, vocabulary, name))
         problems.extend(misplaced.in_entry(again, vocabulary.entry, name))
     # RSS 2.0: "All elements of an item are optional, however at least one of title or description
     # must be present."
@@ -156,6 +158,39 @@ def read_item(
         problem = Problem("no-id", f"item {number}", "it has no guid, no link, no title and no description")
         problems.append(problem)
     return entry
+
+
+def _finish(entry: Entry, children: list[_Element], base: str, vocabulary: Vocabulary) -> None:
+    """Fill the fields that RSS's own elements have left empty; the identity of an item comes from these."""
+    own, is_identified = (entry.title, entry.published, entry.summary), bool(entry.id or entry.link)
+    substitutes: Head = {}
+    for child in children:
+        if child.tag in vocabulary.substitutes:
+            substitutes.setdefault(child.tag, []).append(child)
+    if substitutes:
+        _substitute(entry, substitutes, base, vocabulary)
+    modules.finish(entry, children)
+    media.finish(entry, children, base)
+    if not is_identified:
+        entry.id = _other_id(entry, own, substitutes)
+
+
+def _substitute(entry: Entry, substitutes: Head, base: str, vocabulary: Vocabulary) -> None:
+    enclosures, entry.enclosures = entry.enclosures, []
+    for tag, read_child in vocabulary.substitutes.items():
+        for child in substitutes.get(tag, ()):
+            read_child(entry, child, base)
+    known = {enclosure["url"] for enclosure in enclosures}
+    entry.enclosures = [*enclosures, *(each for each in entry.enclosures if each["url"] not in known)]
+
+
+# Identity: an item whose own elements identify it keeps that id, whatever else is read of it.
+def _other_id(entry: Entry, own: tuple[str | None, str | None, str | None], others: Head) -> str | None:
+    if digest := identifiers.digest(*own):
+        is_same = entry.link is None and own == (entry.title, entry.published, entry.summary)
+        return None if is_same else digest
+    found = (elements.identifier(each) for tag in IDENTIFIERS for each in others.get(tag, ()))
+    return next(filter(None, found), None)
 
 
 def _about(element: _Element) -> str | None:
@@ -179,15 +214,29 @@ def _title(entry: Entry, element: _Element, base: str) -> None:
     entry.title = elements.line(element) or entry.title
 
 
-def _link(entry: Entry, element: _Element, base: str) -> None:
+def _link(entry: Entry, element: _Element, base: str) -> bool:
     # The link is the id of an item without a guid.
     if entry.link is None and (link := elements.identifier(element)):
         entry.link = elements.target(element, link, base)
+    return entry.link is None and element.get("href") is not None
 
 
-def _description(entry: Entry, element: _Element, base: str) -> None:
+def _attribute_links(children: Iterable[_Element], vocabulary: Vocabulary, name: str) -> Iterator[Problem]:
+    """Yield a problem for each link that is an attribute, as in Atom."""
+    if any(child.tag == f"{vocabulary.namespace}link" for child in children):
+        yield Problem("nonstandard", name, "its link is an attribute, href; it is read as in Atom")
+
+
+# RSS 2.0: "entity-encoded HTML is allowed".
+def _description(entry: Entry, element: _Element, base: str) -> bool:
     if summary := elements.text(element):
-        # RSS 2.0: "entity-encoded HTML is allowed".
+        entry.summary, entry.summary_type = summary, "html"
+    return len(element) > 0
+
+
+# The text alone identifies the item, if nothing else does.
+def _unescaped_description(entry: Entry, element: _Element, base: str) -> None:
+    if elements.text(element) in (None, entry.summary) and (summary := elements.html(element)):
         entry.summary, entry.summary_type = summary, "html"
 
 
@@ -207,9 +256,17 @@ def _enclosure(entry: Entry, element: _Element, base: str) -> None:
 
 
 # RSS has no element for content that is not HTML. content:encoded takes precedence, in any order.
-def _atom_content(entry: Entry, element: _Element, base: str) -> None:
-    if entry.content is None:
-        atom.FIELDS[ATOM_CONTENT](entry, element, base)
+def _atom_content(entry: Entry, element: _Element, base: str) -> bool:
+    return entry.content is None and bool(atom.FIELDS[atom.CONTENT](entry, element, base))
+
+
+def _atom_summary(entry: Entry, element: _Element, base: str) -> None:
+    if entry.summary is None:
+        atom.FIELDS[atom.SUMMARY](entry, element, base)
+
+
+def _none(entry: Entry, element: _Element, base: str) -> None:
+    """Read nothing: `_other_id` does."""
 
 
 FIELDS: dict[str, FieldReader] = {
@@ -223,6 +280,20 @@ FIELDS: dict[str, FieldReader] = {
     "category": _category,
     "enclosure": _enclosure,
 }
+# Identifiers of items whose own elements do not identify them.
+IDENTIFIERS = (f"{ATOM}id", *(f"{dc}identifier" for dc in (*modules.DC, modules.DCTERMS)))
+# In order of precedence. RSS 1.0, 6.1: its modules are used for what its own elements do not have.
+SUBSTITUTES: dict[str, FieldReader] = {
+    f"{ATOM}title": modules.title,
+    **{f"{dc}title": modules.title for dc in (*modules.DC, modules.DCTERMS)},
+    atom.SUMMARY: _atom_summary,
+    **{f"{dc}description": modules.summary for dc in (*modules.DC, modules.DCTERMS)},
+    f"{modules.DCTERMS}abstract": modules.summary,
+    f"{ATOM}published": modules.published,
+    f"{ATOM}link": atom.FIELDS[f"{ATOM}link"],
+    f"{ATOM}category": atom.FIELDS[f"{ATOM}category"],
+    **dict.fromkeys(IDENTIFIERS, _none),
+}
 # RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if
 # present"; draft-nottingham-atompub-feed-history-08 said pubDate, which other feeds have. RSS 1.0 has
 # neither, but Dublin Core's date.
@@ -234,7 +305,9 @@ VOCABULARIES = {
         {
             **{namespace + name: fill for name, fill in FIELDS.items()},
             **modules.FIELDS,
-            ATOM_CONTENT: _atom_content,
+            **media.FIELDS,
+            **dict.fromkeys(SUBSTITUTES, modules.later),
+            atom.CONTENT: _atom_content,
         },
         {f"{namespace}pubDate": ("published", "pubDate"), **modules.DATES},
         (
@@ -243,6 +316,12 @@ VOCABULARIES = {
             *(f"{dc}date" for dc in modules.DC),
         ),
         has_entries_anywhere=True,
+        escaped=frozenset({f"{namespace}description", modules.ENCODED, atom.CONTENT}),
+        substitutes={
+            f"{namespace}description": _unescaped_description,
+            f"{namespace}link": atom.FIELDS[f"{ATOM}link"],
+            **SUBSTITUTES,
+        },
     )
     for namespace in (*elements.RSS_NAMESPACES, *elements.RDF_NAMESPACES)
 }

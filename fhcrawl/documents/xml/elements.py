@@ -13,6 +13,7 @@ from lxml import etree
 
 from fhcrawl.documents import identifiers
 from fhcrawl.documents.head_links import HeadLinks
+from fhcrawl.documents.xml import namespaces
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
@@ -25,26 +26,10 @@ if TYPE_CHECKING:
 
     Head = dict[str, list[_Element]]  # the children of a head section, by tag
 
-ATOM = "{http://www.w3.org/2005/Atom}"
-OLD_ATOM = "{http://purl.org/atom/ns#}"  # Atom 0.3
-FH = "{http://purl.org/syndication/history/1.0}"
-XHTML = "{http://www.w3.org/1999/xhtml}"
-# RSS 0.91, 0.92 and 2.0 have no namespace; some feeds use one of these.
-RSS_NAMESPACES = (
-    "",
-    "{http://backend.userland.com/rss2}",
-    "{http://backend.userland.com/RSS2}",
-    "{http://backend.userland.com/rss}",
-    "{http://backend.userland.com/rss091}",
-    "{http://backend.userland.com/rss092}",
-    "{http://blogs.law.harvard.edu/tech/rss}",
-)
+ATOM, OLD_ATOM, FH, XHTML = map(namespaces.braced, ("atom", "atom03", "fh", "xhtml"))
+RSS_NAMESPACES = ("", *(f"{{{uri}}}" for uri in namespaces.RSS))
 # RSS 1.0, and the two namespaces of RSS 0.90.
-RDF_NAMESPACES = (
-    "{http://purl.org/rss/1.0/}",
-    "{http://my.netscape.com/rdf/simple/0.9/}",
-    "{http://channel.netscape.com/rdf/simple/0.9/}",
-)
+RDF_NAMESPACES = (namespaces.braced("rss10"), *(f"{{{uri}}}" for uri in namespaces.RSS_090))
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
@@ -70,6 +55,15 @@ LONGEST_URL = 10_000
 # Segments of the path of a base URL: the time to resolve a reference grows with their number.
 MOST_SEGMENTS = 100
 LONGEST_LANGUAGE = 100
+# Tags, and references to characters: a text with one of them is markup.
+MARKUP = re.compile(r"<[A-Za-z/!][^<>]*>|&(?:#\d+|#x[0-9A-Fa-f]+|\w+);", re.ASCII)
+# HTML, 13.1.2: void elements have no end tag, and others need one.
+VOID = frozenset(
+    {
+        *("area", "base", "br", "col", "embed", "hr", "img"),
+        *("input", "link", "meta", "param", "source", "track", "wbr"),
+    }
+)
 
 
 # When lxml moves an element out of a tree, it searches a growing list of namespaces. Elements without a
@@ -139,6 +133,32 @@ def line_in(element: _Element, tag: str) -> str | None:
     """Return the stripped text of the first child of an element with a tag."""
     child = first(element, tag)
     return None if child is None else line(child)
+
+
+# RSS 2.0, description: it is "entity-encoded HTML"; RFC 4287, 3.1.1.2: "Any markup within MUST be escaped".
+# Publishers leave it unescaped, or only some of it. HTML would read <a/> as a start tag.
+def html(element: _Element) -> str | None:
+    """Return the text of an element that holds escaped markup; child elements are serialised.
+
+    Those in XHTML's namespace, or in the one that has no prefix around them, lose it.
+    """
+    if not len(element):
+        return text(element)
+    own = {XHTML, f"{{{element.nsmap.get(None, '')}}}"}
+    for descendant in element.iterdescendants("*"):
+        name = local_name(descendant)
+        if ":" not in name and descendant.tag[: -len(name)] in own:
+            descendant.tag = name
+        if not len(descendant) and not descendant.text and name.lower() not in VOID:
+            descendant.text = ""
+    parts = (with_own_namespaces(child) + _escaped(child.tail) for child in element)
+    inner = _escaped(element.text) + "".join(parts)
+    return inner if not inner.isspace() else None
+
+
+def _escaped(piece: str | None) -> str:
+    """Return a text as HTML; one that is markup already is returned unchanged."""
+    return (piece or "") if MARKUP.search(piece or "") else escape(piece or "")
 
 
 def markup(element: _Element) -> str | None:

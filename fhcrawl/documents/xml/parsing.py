@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from fhcrawl.documents import limits
-from fhcrawl.documents.xml import encoding, entities, parsers
+from fhcrawl.documents.xml import encoding, entities, namespaces, parsers
 from fhcrawl.documents.xml.elements import first, has_document_type, local_name, remove
 from fhcrawl.documents.xml.encoding import Text
 from fhcrawl.documents.xml.parsed import MOST_DECLARED, Parsed, repair_problems
@@ -33,7 +33,6 @@ HTML_PARTS = frozenset({"html", "head", "body", "HTML", "HEAD", "BODY"})
 MANY_NAMESPACES = 256
 MOST_NAMESPACES = 64
 SMALL = 8192  # bytes; a smaller document needs no check
-NAMESPACE = re.compile(rb"""xmlns(?::[^\s=<>:"']+)?\s*=\s*(?:"[^"<]*|'[^'<]*)""")
 LONGEST_NAMESPACE = 500
 TAG_AND_TEXT = re.compile(rb"<[^<!?][^<]*xmlns:[^<]*")
 VALUE_OR_END = re.compile(rb"""'[^'<]*'|"[^"<]*"|>""")
@@ -58,17 +57,21 @@ def parse(body: bytes, charset: str | None, bounds: Bounds, layout: Layout) -> P
     source = encoding.source(body, charset)
     if not source.body:
         raise NotAFeedError(ReasonKind.EMPTY, "it is empty")
-    is_crowded = _check_namespaces(source.body)
+    declared = namespaces.DECLARATION.findall(source.body)
+    is_crowded = _check_namespaces(source.body, declared)
     _check_attributes(source.body)
     _check_all_attributes(source.body, bounds)
-    parsed = _parsed(source, body, charset, layout)
+    parsed = _parsed(source, body, charset, layout, declared)
     # A document type declaration can declare namespaces of elements too.
     return parsed._replace(is_crowded=True) if is_crowded or has_document_type(parsed.root) else parsed
 
 
-def _parsed(source: encoding.Source, body: bytes, charset: str | None, layout: Layout) -> Parsed:
+def _parsed(
+    source: encoding.Source, body: bytes, charset: str | None, layout: Layout, declared: list[bytes]
+) -> Parsed:
     resolved, unresolved = entities.resolve(source.body)
-    problems = (*repair_problems([source.repair]), *unresolved)
+    resolved, renamed = namespaces.canonicalise(resolved, declared)
+    problems = (*repair_problems([source.repair]), *unresolved, *renamed)
     try:
         return Parsed(parsers.parse_strict(resolved), None, problems)
     except etree.XMLSyntaxError as error:
@@ -93,9 +96,11 @@ def begin_stream(body: bytes, charset: str | None, bounds: Bounds, layout: Layou
     :raises NotAFeedError: now or while entries are taken, if too many elements are in memory at once
     """
     source = encoding.source(body, charset)
-    is_crowded = _check_namespaces(source.body)
+    declared = namespaces.DECLARATION.findall(source.body)
+    is_crowded = _check_namespaces(source.body, declared)
     _check_attributes(source.body)
-    piece = source.body[: parsers.PIECE]
+    document, renamed = namespaces.canonicalise(source.body, declared)
+    piece = document[: parsers.PIECE]
     # Entities are resolved in the whole document only: see entities.py.
     if b"<!DOCTYPE" in piece:
         return None
@@ -106,14 +111,19 @@ def begin_stream(body: bytes, charset: str | None, bounds: Bounds, layout: Layou
     if entry is None or not _is_in_place(entry, layout) or has_document_type(entry):
         return None
     root = entry.getroottree().getroot()
-    streamed = _stream_entries(parser, source.body, entry, bounds)
-    return Parsed(root, None, repair_problems([source.repair]), streamed, is_crowded=is_crowded)
+    streamed = _stream_entries(parser, document, entry, bounds)
+    problems = (*repair_problems([source.repair]), *renamed)
+    return Parsed(root, None, problems, streamed, is_crowded=is_crowded)
 
 
 # For each element that is copied, libxml2 searches all namespaces in scope.
-def _check_namespaces(body: bytes) -> bool:
-    """Return whether there are so many namespaces that each entry has to be checked."""
-    declared = NAMESPACE.findall(body) if len(body) > SMALL else []
+def _check_namespaces(body: bytes, declared: list[bytes]) -> bool:
+    """Return whether there are so many namespaces that each entry has to be checked.
+
+    :param declared: all their declarations
+    """
+    if len(body) <= SMALL:
+        return False
     if max(map(len, declared), default=0) > LONGEST_NAMESPACE:
         raise NotAFeedError(ReasonKind.TOO_LARGE, "the name of a namespace in it is too long")
     # Namespaces without a prefix in scope are limited by the levels of elements.

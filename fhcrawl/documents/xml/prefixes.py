@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from fhcrawl.documents.xml.elements import RDF_NAMESPACES, RSS_NAMESPACES
-from fhcrawl.documents.xml.namespaces import KNOWN, _spelling
+from fhcrawl.documents.xml.namespaces import KNOWN, spelling
 
 REMEMBERED = 1000
 
@@ -66,13 +66,13 @@ OTHERS: dict[str, tuple[str, ...]] = {
 
 
 PREFIXES = {
-    **{_spelling(namespace[1:-1]): RSS for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES)},
-    **{_spelling(uri): prefix for prefix, uris in OTHERS.items() for uri in uris},
-    **{_spelling(uri): SAME.get(name, name) for name, uri in KNOWN.items()},
+    **{spelling(namespace[1:-1]): RSS for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES)},
+    **{spelling(uri): prefix for prefix, uris in OTHERS.items() for uri in uris},
+    **{spelling(uri): SAME.get(name, name) for name, uri in KNOWN.items()},
 }
 
 
 @lru_cache(REMEMBERED)
 def prefix_of(uri: str) -> str | None:
     """Return the prefix of a namespace, in any spelling (see `namespaces.canonical`); None if unknown."""
-    return PREFIXES.get(_spelling(uri))
+    return PREFIXES.get(spelling(uri))

@@ -10,7 +10,7 @@ from lxml import etree
 
 from fhcrawl.documents import limits
 from fhcrawl.documents.model import Problem
-from fhcrawl.documents.xml import entities, parsers, repair
+from fhcrawl.documents.xml import entities, namespaces, parsers, repair
 from fhcrawl.documents.xml.elements import remove
 from fhcrawl.documents.xml.parsed import Parsed, repair_problems
 
@@ -33,15 +33,17 @@ def recover(text: Text, broken: Parsed | None, layout: Layout) -> Parsed | None:
     """
     again, repairs = repair.repair(text.text)
     body, unresolved = entities.resolve(again.encode())
+    body, renamed = namespaces.canonicalise(body)
     again = body.decode()
-    problems = (*repair_problems([text.repair, *repairs]), *unresolved)
+    others = (*unresolved, *renamed)
+    problems = (*repair_problems([text.repair, *repairs]), *others)
     parser = parsers.new()
     try:
         return Parsed(etree.fromstring(body, parser), None, problems)
     except etree.XMLSyntaxError as error:
         if _is_of_namespaces(parser) and not repair.declares_entities(again):
             repairs.append("names that are no qualified names are kept")
-            problems = (*repair_problems([text.repair, *repairs]), *unresolved)
+            problems = (*repair_problems([text.repair, *repairs]), *others)
             return Parsed(etree.fromstring(body, parsers.new(recover=True)), None, problems)
         root = whole_elements(body, layout)
         fault = error.msg or "it is not well-formed"

@@ -10,6 +10,8 @@ import sys
 from html.entities import html5
 from typing import TYPE_CHECKING, NamedTuple
 
+from fhcrawl.documents.xml import namespaces
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -52,20 +54,8 @@ RESERVED_PREFIXES = frozenset({"xml", "xmlns"})
 # Maximum number of undeclared prefixes to declare on the root.
 MOST_UNKNOWN = 64
 UNKNOWN_NAMESPACE = "urn:fhcrawl:undeclared-prefix:"
-# The usual namespaces of prefixes; not of fh, because fh:complete deletes entries.
-NAMESPACES = {
-    "atom": "http://www.w3.org/2005/Atom",
-    "content": "http://purl.org/rss/1.0/modules/content/",
-    "dc": "http://purl.org/dc/elements/1.1/",
-    "dcterms": "http://purl.org/dc/terms/",
-    "itunes": "http://www.itunes.com/dtds/podcast-1.0.dtd",
-    "media": "http://search.yahoo.com/mrss/",
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "slash": "http://purl.org/rss/1.0/modules/slash/",
-    "sy": "http://purl.org/rss/1.0/modules/syndication/",
-    "thr": "http://purl.org/syndication/thread/1.0",
-    "wfw": "http://wellformedweb.org/CommentAPI/",
-}
+# Namespaces of undeclared prefixes; not of fh and at, whose elements delete entries.
+NAMESPACES = {prefix: uri for prefix, uri in namespaces.KNOWN.items() if prefix not in {"fh", "at"}}
 
 
 class Repaired(NamedTuple):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fhcrawl.documents import Entry, FeedDocument, json_text
+from fhcrawl.exceptions import NotAFeedError
 from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed.json"
@@ -113,7 +114,8 @@ def test_content_is_html_before_text(
         ({"author": {"name": "F"}}, {}, ["F"]),
         ({"author": {"name": "F"}, "authors": [{"name": "G"}]}, {}, ["G"]),
         ({"authors": [{"name": "F"}]}, {"author": {"url": "http://example.org/"}}, ["http://example.org/"]),
-        ({"author": "F"}, {"author": ["I"]}, []),
+        ({"author": "F"}, {"author": ["I"]}, ["F"]),
+        ({"author": "F"}, {"authors": ["I", {"name": "J"}, 1]}, ["I", "J"]),
     ],
 )
 def test_authors_are_the_items_or_else_the_feeds(
@@ -185,3 +187,13 @@ def test_items_that_others_replace_are_said_to_be_lost(
     document = read(f'{{"version": "{VERSION}", {members}}}{" " * size}'.encode(), LOCATION)
     assert [entry.id for entry in document.entries] == ids
     assert [problem.kind for problem in document.problems] == problems
+
+
+@pytest.mark.parametrize("version", ["1", "1.0", "1.1"])
+def test_version_without_its_url_needs_an_item(version: str) -> None:
+    document = read_json(version=version, items=[{"id": "1", "content_html": "a"}, {"id": "2"}])
+    assert [entry.id for entry in document.entries] == ["1", "2"]
+    assert [problem.kind for problem in document.problems] == ["nonstandard"]
+    for items in ([], [{"id": "1"}], [{"content_html": "a"}], ["1"]):
+        with pytest.raises(NotAFeedError):
+            read_json(version=version, items=items)

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from fhcrawl.documents.xml import elements, namespaces
+from fhcrawl.documents.xml import elements, namespaces, parsing
 from fhcrawl.documents.xml.namespaces import canonical
+from tests.feeds import read
+
+URL = "http://feeds.example/"
 
 CONTENT = "http://purl.org/rss/1.0/modules/content/"
 
@@ -33,9 +36,64 @@ def test_unknown_namespace_stays_as_it_is(uri: str) -> None:
 
 
 def test_canonical_uris_have_different_spellings() -> None:
-    assert len(namespaces.CANONICAL) == len(namespaces.KNOWN) + len(namespaces.OTHERS)
+    uris = {*namespaces.KNOWN.values(), *namespaces.RSS, *namespaces.RSS_090}
+    assert set(namespaces.CANONICAL.values()) == uris
 
 
 @pytest.mark.parametrize("uri", [elements.ATOM, elements.OLD_ATOM, elements.FH, elements.XHTML])
 def test_namespaces_of_the_readers_are_canonical(uri: str) -> None:
     assert uri[1:-1] in namespaces.KNOWN.values()
+
+
+def kinds(body: str) -> tuple[list[str | None], list[str]]:
+    document = read(body.encode(), URL)
+    return [entry.id for entry in document.entries], [problem.kind for problem in document.problems]
+
+
+@pytest.mark.parametrize("padding", [0, parsing.LARGE])
+@pytest.mark.parametrize("end", ["</feed>", "<oops></feed>", ""])
+@pytest.mark.parametrize(
+    "root", ["<feed>", '<feed xmlns="https://www.w3.org/2005/Atom">', "<feed lang='en' >"]
+)
+def test_atom_root_in_another_spelling_or_without_a_namespace_is_read(
+    root: str, end: str, padding: int
+) -> None:
+    entry = f"<entry><id>a</id><title>{'t' * padding}</title></entry><entry><id>b</id><title/></entry>"
+    assert kinds(f'<?xml version="1.0"?>\n<!-- <feed> -->\n{root}{entry}{end}') == (["a", "b"], ["repaired"])
+
+
+def test_root_of_atom_03_gets_its_own_namespace() -> None:
+    body = '<feed version="0.3"><entry><id>a</id><title/><issued>2003-01-01</issued></entry></feed>'
+    (entry,) = read(body.encode(), URL).entries
+    assert (entry.id, entry.published) == ("a", "2003-01-01T00:00:00Z")
+
+
+def test_namespaces_in_text_are_text() -> None:
+    said = '<a xmlns="https://www.w3.org/2005/Atom">'
+    item = f"<item><guid>a</guid><title><![CDATA[{said}]]></title></item>"
+    body = f"<rss><channel><!-- {said} -->{item}</channel></rss>"
+    document = read(body.encode(), URL)
+    assert ([entry.title for entry in document.entries], document.problems) == ([said], [])
+
+
+@pytest.mark.parametrize(
+    "uri", ["http://search.yahoo.com/mrss", "http://www.itunes.com/DTDs/Podcast-1.0.dtd"]
+)
+def test_spellings_of_their_authors_are_no_fault(uri: str) -> None:
+    body = f'<rss xmlns:m="{uri}"><channel><item><guid>a</guid><m:title>t</m:title></item></channel></rss>'
+    document = read(body.encode(), URL)
+    assert ([entry.title for entry in document.entries], document.problems) == (["t"], [])
+
+
+def test_feed_that_needs_other_namespaces_deletes_nothing() -> None:
+    body = '<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="https://purl.org/syndication/history/1.0"><fh:complete/></feed>'
+    document = read(body.encode(), URL)
+    assert document.complete
+    assert [problem.kind for problem in document.problems] == ["repaired"]
+
+
+@pytest.mark.parametrize("padding", [0, parsing.LARGE])
+def test_namespaces_are_known_in_documents_of_any_size(padding: int) -> None:
+    item = f"<item><guid>a</guid><description>{'t' * padding}</description><dc:creator>c</dc:creator></item>"
+    body = f'<rss xmlns:dc="https://purl.org/dc/elements/1.1/"><channel>{item}</channel></rss>'
+    assert [entry.authors for entry in read(body.encode(), URL).entries] == [["c"]]
