@@ -1,4 +1,4 @@
-"""Recovers XML that is not well-formed: repairs it, leaves out malformed entries, or cuts it at the fault."""
+"""Recovers XML that is not well-formed: repairs it and its entries, leaves entries out, or cuts it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lxml import etree
 
 from fhcrawl.documents import limits
 from fhcrawl.documents.model import Problem
-from fhcrawl.documents.xml import entities, parsers, repair
+from fhcrawl.documents.xml import entities, parsers, repair, soup
 from fhcrawl.documents.xml.elements import remove
 from fhcrawl.documents.xml.parsed import Parsed, repair_problems
 
@@ -31,9 +31,8 @@ def recover(text: Text, broken: Parsed | None, layout: Layout) -> Parsed | None:
     :param broken: the part of the unrepaired document up to its fault; None if there is none
     :return: None if nothing can be recovered
     """
-    again, repairs = repair.repair(text.text)
-    body, unresolved = entities.resolve(again.encode())
-    again = body.decode()
+    again, repairs, unresolved = _repaired(text.text)
+    body = again.encode()
     problems = (*repair_problems([text.repair, *repairs]), *unresolved)
     parser = parsers.new()
     try:
@@ -45,15 +44,27 @@ def recover(text: Text, broken: Parsed | None, layout: Layout) -> Parsed | None:
             return Parsed(etree.fromstring(body, parsers.new(recover=True)), None, problems)
         root = whole_elements(body, layout)
         fault = error.msg or "it is not well-formed"
-    if whole := _without_broken_entries(again, problems, layout):
+    if whole := _with_mended_entries(again, problems, layout):
         return whole
     if root is None or (broken is not None and not _says_more(root, problems, broken)):
         return broken
     return Parsed(root, fault, problems)
 
 
-def _without_broken_entries(text: str, problems: tuple[Problem, ...], layout: Layout) -> Parsed | None:
-    """Leave out the entries that are not well-formed by themselves; return None if that does not help."""
+def _repaired(text: str) -> tuple[str, list[str], tuple[Problem, ...]]:
+    """Return a text without entities and with repairs, descriptions of these, and problems of entities."""
+    again, repairs = repair.repair(text)
+    body, unresolved, done = entities.resolve(again.encode(), is_lenient=True)
+    resolved = body.decode()
+    if resolved == again:
+        return again, repairs, unresolved
+    # The texts of entities may need repairs too.
+    again, more = repair.repair(resolved)
+    return again, list(dict.fromkeys([*repairs, *filter(None, [done]), *more])), unresolved
+
+
+def _with_mended_entries(text: str, problems: tuple[Problem, ...], layout: Layout) -> Parsed | None:
+    """Balance the tags of each malformed entry, or leave it out; return None if that does not help."""
     parts = repair.entries(text, layout)
     if parts is None:
         return None
@@ -61,23 +72,26 @@ def _without_broken_entries(text: str, problems: tuple[Problem, ...], layout: La
         start = _start_tag(parsers.parse_strict(parts.head.encode()))
         if len(start) * len(parts.entries) > MOST_PARSED_AGAIN * len(text):
             return None
-        faults = {
-            number: fault
-            for number, entry in enumerate(parts.entries)
-            if (fault := _fault(f"{start}{entry}</_>")) is not None
-        }
-        root = parsers.parse_strict(repair.without(text, parts.spans, faults.__contains__).encode())
+        mended: dict[int, str] = {}
+        found: list[Problem] = []
+        for number, entry in enumerate(parts.entries):
+            if (fault := _fault(start, entry)) is not None:
+                mended[number], problem = _mended(start, entry, fault, f"entry {number + 1}")
+                found.append(problem)
+        root = parsers.parse_strict(repair.replaced(text, parts.spans, mended).encode())
     except etree.XMLSyntaxError:
         return None
-    lost = [
-        Problem(
-            limits.kind_of_fault(fault, "entry-lost"),
-            f"entry {number + 1}",
-            f"it is not well-formed and is left out: {fault}",
-        )
-        for number, fault in faults.items()
-    ]
-    return Parsed(root, None, (*problems, *lost))
+    return Parsed(root, None, (*problems, *found))
+
+
+def _mended(start: str, entry: str, fault: str, name: str) -> tuple[str, Problem]:
+    """Return the entry with balanced tags, '' if it stays malformed; and the problem."""
+    text = soup.balanced(entry)
+    if (remaining := _fault(start, text)) is None:
+        detail = f"it is not well-formed; its tags are balanced as in HTML: {fault}"
+        return text, Problem("repaired", name, detail)
+    detail = f"it is not well-formed and is left out: {remaining}"
+    return "", Problem(limits.kind_of_fault(remaining, "entry-lost"), name, detail)
 
 
 def _start_tag(root: _Element) -> str:
@@ -89,10 +103,10 @@ def _start_tag(root: _Element) -> str:
     return f"<_{''.join(attributes)}>"
 
 
-def _fault(text: str) -> str | None:
+def _fault(start: str, entry: str) -> str | None:
     """Return the fault of an entry, without its position, which is not the position in the document."""
     try:
-        parsers.parse_strict(text.encode())
+        parsers.parse_strict(f"{start}{entry}</_>".encode())
     except etree.XMLSyntaxError as error:
         return (error.msg or "it ends early").partition(", line ")[0]
     return None
