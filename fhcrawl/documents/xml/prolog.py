@@ -32,8 +32,8 @@ def without_junk(body: bytes) -> bytes | None:
     before = start[: document.start()]
     if not {tag.lower() for tag in TAG.findall(before)} <= OF_MESSAGES:
         return None
-    declarations = [*DECLARATION.finditer(before)][-1:]
-    begin = declarations[0].start() if declarations else 0
-    if not body[:begin].strip(SPACE) and not INSTRUCTION.sub(b"", before[begin:]).strip(SPACE):
+    declaration = next(reversed([*DECLARATION.finditer(before)]), None)
+    begin, end = declaration.span() if declaration else (0, 0)
+    if not body[:begin].strip(SPACE) and not INSTRUCTION.sub(b"", before[end:]).strip(SPACE):
         return None
-    return b"".join([*(match[0] for match in declarations), body[document.start() :]])
+    return body[begin:end] + body[document.start() :]

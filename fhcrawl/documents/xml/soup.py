@@ -88,12 +88,13 @@ def balanced(entry: str) -> str:
 
     :param entry: from its start tag to its end tag, with the references and characters already repaired
     """
-    start, end = entry.index(">") + 1, entry.rindex("<")
+    tag = TOKEN.match(entry)
+    start, end = tag.end() if tag else 0, entry.rindex("<")
     last_ends = {
         match["name"].lower(): match.start() for match in TOKEN.finditer(entry, start, end) if match["end"]
     }
     elements = Elements(last_ends)
-    parts = [entry[:start]]
+    parts = [f"<{tag['name']}{_attributes(tag['rest'])}>" if tag else ""]
     position = start
     for match in TOKEN.finditer(entry, start, end):
         parts += entry[position : match.start()], _token(match, elements)
