@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
 AUTHOR = f"{ATOM}author"
-PLAIN = ("text", "html")
 # Marks elements that `fhcrawl export` adds only because RFC 4287 requires them; its value names the source of
 # the content.
 PLACEHOLDER = "{urn:x-fhcrawl:export}stands-in"
@@ -76,8 +76,10 @@ def read_entry(
     if entry.title is None and element.find(f"{vocabulary.namespace}title") is None:
         problems.append(Problem("no-title", name, "it has no atom:title"))
     if again:
+        modules.substitute(entry, again, base)
         modules.finish_media(entry, again, base)
-        problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
+        problems.extend(modules.date_problems(entry, name, again, vocabulary.dates))
+    modules.without_repetition(entry)
     return entry
 
 
@@ -119,7 +121,7 @@ def _category(entry: Entry, element: _Element, base: str) -> None:
 
 
 def _summary(entry: Entry, element: _Element, base: str) -> None:
-    entry.summary = _text_construct(element)
+    entry.summary = entry.summary or _text_construct(element)
 
 
 def _text_construct(element: _Element) -> str | None:
@@ -142,15 +144,29 @@ def _content(entry: Entry, element: _Element, base: str) -> None:
         url = elements.target(element, source, base)
         entry.enclosures.append(enclosure(url, element.get("type"), None))
         return
-    if media_type in PLAIN:
-        entry.content = elements.text(element)
-    elif media_type == "xhtml":
-        entry.content = _xhtml(element)
-    elif media_type.lower().endswith(("+xml", "/xml")):
-        entry.content = elements.markup(element)
+    if entry.content is not None:
+        return
+    kind = media_type.lower()
+    if media_type == "xhtml":
+        content = _xhtml(element)
+    elif kind.endswith(("+xml", "/xml")):
+        content = elements.markup(element)
     else:
-        entry.content = elements.text(element)
-    entry.content_type = media_type if entry.content is not None else None
+        content = elements.text(element)
+        if content and "/" in kind and not kind.startswith("text/"):
+            content, media_type = _binary(content, media_type)
+    entry.content, entry.content_type = content, media_type if content is not None else None
+
+
+# RFC 4287, 4.1.3.3, 6: "For all other values of "type" [...], the content of atom:content MUST be a valid
+# Base64 encoding"; text that is none is taken as it is.
+def _binary(content: str, media_type: str) -> tuple[str, str]:
+    encoded = "".join(content.split())
+    try:
+        base64.b64decode(encoded, validate=True)
+    except ValueError:
+        return content, media_type
+    return encoded, f"{media_type};base64"
 
 
 FIELDS: dict[str, FieldReader] = {

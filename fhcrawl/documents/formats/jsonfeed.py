@@ -12,7 +12,7 @@ from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.identifiers import NO_CHARACTERS, identifier
 from fhcrawl.documents.json_text import LONG
 from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem
-from fhcrawl.documents.modules import enclosure, shared
+from fhcrawl.documents.modules import date_problem, enclosure, shared
 from fhcrawl.documents.xml import elements
 
 if TYPE_CHECKING:
@@ -122,8 +122,8 @@ def _check(entry: Entry, item: Object, problems: list[Problem], number: int) -> 
     if entry.id is None:
         problems.append(Problem("no-id", name, "it has no id"))
     for key, time in (("date_published", entry.published), ("date_modified", entry.updated)):
-        if time is None and item.get(key) is not None:
-            problems.append(Problem("unreadable-date", name, f"its {key} is not a date: {item[key]!r}"))
+        if item.get(key) is not None:
+            problems.extend(date_problem(name, key, item[key], time))
 
 
 def _content(item: Object) -> tuple[str | None, str | None]:
@@ -138,11 +138,13 @@ def _authors(holder: Object) -> list[str]:
     objects = [author for author in _list(holder, "authors") if isinstance(author, dict)]
     if not objects and isinstance(holder.get("author"), dict):
         objects = [holder["author"]]
-    return [name for author in objects if (name := _line(author, "name") or _line(author, "url"))]
+    names = (_line(author, "name") or _line(author, "url") for author in objects)
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def _tags(item: Object) -> list[str]:
-    return [term for tag in _list(item, "tags") if isinstance(tag, str) and (term := _clean(tag).strip())]
+    tags = (_clean(tag).strip() for tag in _list(item, "tags") if isinstance(tag, str))
+    return list(dict.fromkeys(filter(None, tags)))
 
 
 def _enclosures(item: Object, url: str) -> list[Enclosure]:

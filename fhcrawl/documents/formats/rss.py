@@ -134,16 +134,25 @@ def read_item(
     if entry.link is None and entry.id:
         entry.link = _permalink(entry.id, element, again)
     if again:
+        _read_atom_content(entry, again, base)
         modules.finish(entry, again, base)
         name = entry.id or entry.link or entry.title or f"item {number}"
-        problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
+        problems.extend(modules.date_problems(entry, name, again, vocabulary.dates))
         problems.extend(misplaced.in_entry(again, vocabulary.entry, name))
+    modules.without_repetition(entry)
     # RSS 2.0: "All elements of an item are optional, however at least one of title or description
     # must be present."
     if not (entry.id or entry.link or entry.title or entry.summary):
         problem = Problem("no-id", f"item {number}", "it has no guid, no link, no title and no description")
         problems.append(problem)
     return entry
+
+
+# RSS has no element for content that is not HTML. content:encoded takes precedence, in any order.
+def _read_atom_content(entry: Entry, children: Iterable[_Element], base: str) -> None:
+    for child in children:
+        if child.tag == ATOM_CONTENT and entry.content is None:
+            atom.FIELDS[ATOM_CONTENT](entry, child, base)
 
 
 def _about(element: _Element) -> str | None:
@@ -159,12 +168,10 @@ def _permalink(id_: str, element: _Element, again: list[_Element]) -> str | None
 
 # RSS 2.0: isPermaLink is true by default.
 def _guid(entry: Entry, element: _Element, base: str) -> bool:
-    entry.id = entry.id or elements.identifier(element)
+    if entry.id is not None:
+        return False
+    entry.id = elements.identifier(element)
     return entry.link is None and (element.get("isPermaLink") or "true").strip().lower() == "true"
-
-
-def _title(entry: Entry, element: _Element, base: str) -> None:
-    entry.title = elements.line(element) or entry.title
 
 
 def _link(entry: Entry, element: _Element, base: str) -> None:
@@ -173,40 +180,21 @@ def _link(entry: Entry, element: _Element, base: str) -> None:
         entry.link = elements.target(element, link, base)
 
 
-def _description(entry: Entry, element: _Element, base: str) -> None:
-    entry.summary = elements.text(element) or entry.summary
-
-
-def _category(entry: Entry, element: _Element, base: str) -> None:
-    if term := elements.line(element):
-        entry.categories.append(term)
-
-
-def _item(entry: Entry, element: _Element, base: str) -> bool:
-    return True
-
-
 def _enclosure(entry: Entry, element: _Element, base: str) -> None:
     if reference := (element.get("url") or "").strip():
         url = elements.target(element, reference, base)
         entry.enclosures.append(modules.enclosure(url, element.get("type"), element.get("length")))
 
 
-# RSS has no element for content that is not HTML. content:encoded takes precedence, in any order.
-def _atom_content(entry: Entry, element: _Element, base: str) -> None:
-    if entry.content is None:
-        atom.FIELDS[ATOM_CONTENT](entry, element, base)
-
-
 FIELDS: dict[str, FieldReader] = {
-    "item": _item,
+    "item": modules.later,
     "guid": _guid,
-    "title": _title,
+    "title": modules.title,
     "link": _link,
-    "description": _description,
-    "pubDate": modules.own_published,
+    "description": modules.summary,
+    "pubDate": modules.published,
     "author": modules.author,
-    "category": _category,
+    "category": modules.subject,
     "enclosure": _enclosure,
 }
 # RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if
@@ -220,7 +208,7 @@ VOCABULARIES = {
         {
             **{namespace + name: fill for name, fill in FIELDS.items()},
             **modules.FIELDS,
-            ATOM_CONTENT: _atom_content,
+            ATOM_CONTENT: modules.later,
         },
         {f"{namespace}pubDate": ("published", "pubDate"), **modules.DATES},
         (
