@@ -6,16 +6,17 @@ import re
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
-ENGLISH = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
-# Of each language, the months in order: their names, in the cases of dates, then abbreviations. Languages that
-# share a name give it the same number: Croatian has listopad for October, and is left out.
+ENGLISH = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+# Of each language, the months in order: names in the cases of dates, then abbreviations. A name means the
+# same month in all of them; Croatian is left out, where listopad is October.
 MONTHS_OF_LANGUAGES = {
     "Czech": "leden ledna led|únor února úno|březen března bře|duben dubna dub|květen května kvě"
     "|červen června čvn|červenec července čvc|srpen srpna srp|září zář|říjen října říj"
     "|listopad listopadu|prosinec prosince pro",
     "Danish and Norwegian": "januar|februar|marts mars|april|maj mai|juni|juli|august|september|oktober okt"
     "|november|december desember des",
-    "Dutch": "januari|februari|maart mrt|april|mei|juni|juli|augustus|september|oktober okt|november|december",
+    "Dutch": "januari|februari|maart mrt|april|mei|juni|juli|augustus|september|oktober okt"
+    "|november|december",
     "Finnish": "tammikuuta tammikuu tammi|helmikuuta helmikuu helmi|maaliskuuta maaliskuu maalis"
     "|huhtikuuta huhtikuu huhti|toukokuuta toukokuu touko|kesäkuuta kesäkuu kesä|heinäkuuta heinäkuu heinä"
     "|elokuuta elokuu elo|syyskuuta syyskuu syys|lokakuuta lokakuu loka|marraskuuta marraskuu marras"
@@ -58,7 +59,13 @@ MONTHS = {
     for name in names.split()
 }
 # Words of the same languages around the parts of a date: of, at, o'clock, year.
-WORDS = frozenset("de del d en den the of à a às as las la los um uhr om uur alle ore kl o g r roku г года в у".split())
+WORDS = frozenset(
+    (
+        *("de", "del", "d", "en", "den", "the", "of", "à", "a", "às", "as", "las"),
+        *("la", "los", "um", "uhr", "om", "uur", "alle", "ore", "kl", "o", "g", "r"),
+        *("roku", "г", "года", "в", "у"),
+    )
+)
 WORD = re.compile(r"(?P<word>[^\W\d_]+)\.?")
 HOURS = re.compile(r"\b(\d{1,2})\s?h\s?(\d\d)\b", re.IGNORECASE)
 ORDINAL = re.compile(r"\b1(?:er|ère|º|°|o)(?=\s)", re.IGNORECASE)

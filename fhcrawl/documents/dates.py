@@ -53,7 +53,8 @@ ZONES = {
     }.items()
     for name in names.split()
 }
-SPECIFIED = frozenset("UT UTC GMT Z EST EDT CST CDT MST MDT PST PDT".split())  # RFC 5322, 4.3; RFC 3339, 4
+# RFC 5322, 4.3; RFC 3339, 4.
+SPECIFIED = frozenset({"UT", "UTC", "GMT", "Z", "EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT"})
 
 # A weekday, in any language, is skipped: the date suffices.
 WEEKDAY = re.compile(r"(?:[^\W\d_]+(?:[ -][^\W\d_]+)?)?\.?\s*,|[^\W\d_]+(?:-[^\W\d_]+)?\.?(?=\s)")

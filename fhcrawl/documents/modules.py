@@ -3,8 +3,8 @@
 A function of `FIELDS` reads one child of an entry into it. If it returns True, `finish` gets that child after
 all others have been read.
 
-Where a child that stands for one value is repeated, the first one that has a value counts, in all formats; for
-dates, the first one that can be read. Authors and categories are lists: all count, each value once. The
+Where a child that stands for one value is repeated, the first one that has a value counts, in all formats;
+for dates, the first one that can be read. Authors and categories are lists: all count, each value once. The
 format's own elements take precedence over those of `SUBSTITUTES`, in any order.
 """
 

@@ -21,8 +21,8 @@ OF_MESSAGES = frozenset(
 def without_junk(body: bytes) -> bytes | None:
     """Return a malformed document with nothing but the last XML declaration before it.
 
-    Return None if there is nothing but comments and instructions behind that declaration, if no feed begins in
-    the first LONGEST_JUNK octets, or if what comes before it is no message.
+    Return None if there are only comments and instructions behind that declaration, if no feed begins in the
+    first LONGEST_JUNK octets, or if what comes before it is no message.
     """
     # A comment may have the text of anything: it is blanked, so that positions stay the same.
     start = COMMENT.sub(lambda match: b" " * len(match[0]), body[:LONGEST_JUNK])

@@ -83,12 +83,7 @@ def repair(text: str) -> Repaired:
     if allowed != text:
         text = allowed
         repairs["characters that XML forbids are dropped"] = None
-    if (declaration := DECLARATION.match(text)) and not SOUND_DECLARATION.match(text):
-        text = text[declaration.end() :]
-        repairs["an XML declaration that is none is dropped"] = None
-    if match := LOWER_DOCTYPE.match(text, position := _before_doctype(text)):
-        text = f"{text[:position]}<!DOCTYPE{text[match.end() :]}"
-        repairs["a document type declaration in lower case is read"] = None
+    text = _with_sound_declarations(text, repairs)
     doctype = _doctype(text)
     declared = PREDEFINED.union(DECLARED_ENTITY.findall(doctype))
     # XML 1.0, 4.1: with an external DTD that is not read, "Entity Declared" is no constraint of
@@ -110,6 +105,16 @@ def repair(text: str) -> Repaired:
     if prefixes:
         repairs[f"namespaces of undeclared prefixes are supplied ({', '.join(prefixes)})"] = None
     return Repaired(text, list(repairs))
+
+
+def _with_sound_declarations(text: str, repairs: dict[str, None]) -> str:
+    if (declaration := DECLARATION.match(text)) and not SOUND_DECLARATION.match(text):
+        text = text[declaration.end() :]
+        repairs["an XML declaration that is none is dropped"] = None
+    if doctype := LOWER_DOCTYPE.match(text, position := _before_doctype(text)):
+        text = f"{text[:position]}<!DOCTYPE{text[doctype.end() :]}"
+        repairs["a document type declaration in lower case is read"] = None
+    return text
 
 
 # Ids that differ only in forbidden characters must stay different. A CDATA section has no references.

@@ -16,14 +16,20 @@ TOKEN = re.compile(
 )
 ATTRIBUTE = re.compile(rf"({NAME})(?:\s*=\s*(\"[^\"<]*\"|'[^'<]*'|[^\s\"'<>]+))?", re.ASCII)
 # HTML, 13.1.2: void elements have no end tag.
-VOID = frozenset("area base br col embed hr img input meta param source track wbr".split())
+VOID = frozenset(
+    (
+        *("area", "base", "br", "col", "embed", "hr", "img"),
+        *("input", "meta", "param", "source", "track", "wbr"),
+    )
+)
 # The children of entries, in lower case: an earlier one without an end tag ends before them. Extensions have
 # a prefix, unlike HTML's elements.
 FIELDS = frozenset(
     (
-        "title link description guid pubdate author category comments enclosure source "
-        "id updated published summary content rights contributor issued modified created"
-    ).split()
+        *("title", "link", "description", "guid", "pubdate", "author", "category", "comments"),
+        *("enclosure", "source", "id", "updated", "published", "summary", "content", "rights"),
+        *("contributor", "issued", "modified", "created"),
+    )
 )
 
 
@@ -60,7 +66,7 @@ class Elements:
         return f"{ended}<{tag.name}{tag.attributes}>"
 
     def end(self, key: str) -> str:
-        """Return the markup for an end tag: it ends the elements inside too; '' if there is no such element."""
+        """Return the end tags of the innermost element of a name and of those in it; '' if there is none."""
         if not self._number[key]:
             return ""
         ended = [self._pop()]

@@ -186,7 +186,6 @@ def test_texts_of_a_malformed_document_type_are_bounded() -> None:
         read_atom(f"{ENTRY}&a8;", doctype=f"<!DOCTYPE feed [<!ENTITY a0 'aaaaaaaaaa'>{lines}<!ELEMENT ->]>")
 
 
-
 # libxml2 frees what it has read of such an entity; whoever still holds an element of it holds freed memory,
 # of which lxml complains on stderr at best. It may also crash, therefore another process.
 @pytest.mark.parametrize("entity", ["<i>", "<entry><id>x</id></entry><i>", "<i></b>"])

@@ -248,7 +248,7 @@ def test_entry_that_stays_malformed_loses_itself(title: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["<b>", "</b>", "<b></i>", "<b ", "<b a='", '<b a="1"', "<title>", "<x:y>", "<b a=1 ", "<", "<!--"]
+    "piece", ["<b>", "</b>", "<b></i>", "<b ", "<b a='", '<b a="1"', "<title>", "<x:y>", "<b a=1 ", "<"]
 )
 def test_balancing_takes_time_in_proportion(piece: str) -> None:
     body = f'<feed xmlns="{ATOM}"><entry><b>{piece * (200_000 // len(piece))}</entry></feed>'.encode()
@@ -376,7 +376,12 @@ def test_start_of_a_malformed_document_is_no_junk() -> None:
 
 @pytest.mark.parametrize(
     ("start", "kind"),
-    [("<html><body><p>", "html"), ("<!DOCTYPE html><html>", "html"), ("<opml><x>", "opml"), ("<x>", "not-a-feed")],
+    [
+        ("<html><body><p>", "html"),
+        ("<!DOCTYPE html><html>", "html"),
+        ("<opml><x>", "opml"),
+        ("<x>", "not-a-feed"),
+    ],
 )
 def test_feed_inside_another_document_is_not_read(start: str, kind: str) -> None:
     with pytest.raises(NotAFeedError) as caught:
