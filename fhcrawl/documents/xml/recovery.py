@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LONGEST_PROLOG = 65_536
 # How many times the size of the document may be parsed to find its malformed entries.
 MOST_PARSED_AGAIN = 20
+# Tags and other markup in all entries of a document that are balanced: each takes some microseconds.
+MOST_BALANCED = 200_000
 
 
 def recover(text: Text, broken: Parsed | None, layout: Layout) -> Parsed | None:
@@ -74,9 +76,12 @@ def _with_mended_entries(text: str, problems: tuple[Problem, ...], layout: Layou
             return None
         mended: dict[int, str] = {}
         found: list[Problem] = []
+        left = MOST_BALANCED
         for number, entry in enumerate(parts.entries):
             if (fault := _fault(start, entry)) is not None:
-                mended[number], problem = _mended(start, entry, fault, f"entry {number + 1}")
+                left -= entry.count("<")
+                balanced = soup.balanced(entry) if left >= 0 else entry
+                mended[number], problem = _mended(start, balanced, fault, f"entry {number + 1}")
                 found.append(problem)
         root = parsers.parse_strict(repair.replaced(text, parts.spans, mended).encode())
     except etree.XMLSyntaxError:
@@ -84,12 +89,11 @@ def _with_mended_entries(text: str, problems: tuple[Problem, ...], layout: Layou
     return Parsed(root, None, (*problems, *found))
 
 
-def _mended(start: str, entry: str, fault: str, name: str) -> tuple[str, Problem]:
-    """Return the entry with balanced tags, '' if it stays malformed; and the problem."""
-    text = soup.balanced(entry)
-    if (remaining := _fault(start, text)) is None:
+def _mended(start: str, balanced: str, fault: str, name: str) -> tuple[str, Problem]:
+    """Return an entry with balanced tags, '' if it stays malformed; and the problem."""
+    if (remaining := _fault(start, balanced)) is None:
         detail = f"it is not well-formed; its tags are balanced as in HTML: {fault}"
-        return text, Problem("repaired", name, detail)
+        return balanced, Problem("repaired", name, detail)
     detail = f"it is not well-formed and is left out: {remaining}"
     return "", Problem(limits.kind_of_fault(remaining, "entry-lost"), name, detail)
 

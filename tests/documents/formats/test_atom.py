@@ -206,12 +206,12 @@ def test_base64_is_marked_in_the_content_type(
 
 
 def test_first_child_that_has_a_value_counts() -> None:
-    entry = read_entry(
-        "<id/><id>1</id><id>2</id><title/><title>a</title><title>b</title><summary/><summary>c</summary>"
+    (entry,) = read_atom(
+        "<entry><id/><id>1</id><id>2</id><title/><title>a</title><title>b</title><summary/><summary>c</summary>"
         "<summary>d</summary><content> </content><content type='html'>e</content><content>f</content>"
         "<published>soon</published><published>2003-12-13</published><published>2004-12-13</published>"
-        "<updated>soon</updated><updated>2003-12-14</updated><updated>2004-12-14</updated>"
-    )
+        "<updated>soon</updated><updated>2003-12-14</updated><updated>2004-12-14</updated></entry>"
+    ).entries
     assert (entry.id, entry.title, entry.summary, entry.content) == ("1", "a", "c", "e")
     assert (entry.content_type, entry.published) == ("html", "2003-12-13T00:00:00Z")
     assert entry.updated == "2003-12-14T00:00:00Z"

@@ -251,10 +251,15 @@ def test_entry_that_stays_malformed_loses_itself(title: str, kind: str) -> None:
     "piece", ["<b>", "</b>", "<b></i>", "<b ", "<b a='", '<b a="1"', "<title>", "<x:y>", "<b a=1 ", "<"]
 )
 def test_balancing_takes_time_in_proportion(piece: str) -> None:
-    body = f'<feed xmlns="{ATOM}"><entry><b>{piece * (200_000 // len(piece))}</entry></feed>'.encode()
+    body = f'<feed xmlns="{ATOM}"><entry><b>{piece * (100_000 // len(piece))}</entry></feed>'.encode()
     begin = time.perf_counter()
     read(body, LOCATION)
     assert time.perf_counter() - begin < 5
+
+
+def test_entry_with_too_many_tags_to_balance_loses_itself() -> None:
+    document = between("</b>" * 200_000)
+    assert (ids(document), kinds(document)) == (["urn:1", "urn:3"], [("entry-lost", "entry 2")])
 
 
 SOUP = st.lists(
