@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
 AUTHOR = f"{ATOM}author"
+PLAIN = ("text", "html")
 # Marks elements that `fhcrawl export` adds only because RFC 4287 requires them; its value names the source of
 # the content.
 PLACEHOLDER = "{urn:x-fhcrawl:export}stands-in"
@@ -146,21 +147,23 @@ def _content(entry: Entry, element: _Element, base: str) -> None:
         return
     if entry.content is not None:
         return
-    kind = media_type.lower()
-    if media_type == "xhtml":
+    content: str | None
+    if media_type in PLAIN:
+        content = elements.text(element)
+    elif media_type == "xhtml":
         content = _xhtml(element)
-    elif kind.endswith(("+xml", "/xml")):
+    elif media_type.lower().endswith(("+xml", "/xml")):
         content = elements.markup(element)
     else:
-        content = elements.text(element)
-        if content and "/" in kind and not kind.startswith("text/"):
-            content, media_type = _binary(content, media_type)
+        content, media_type = _other_content(elements.text(element), media_type)
     entry.content, entry.content_type = content, media_type if content is not None else None
 
 
 # RFC 4287, 4.1.3.3, 6: "For all other values of "type" [...], the content of atom:content MUST be a valid
 # Base64 encoding"; text that is none is taken as it is.
-def _binary(content: str, media_type: str) -> tuple[str, str]:
+def _other_content(content: str | None, media_type: str) -> tuple[str | None, str]:
+    if content is None or "/" not in media_type or media_type.lower().startswith("text/"):
+        return content, media_type
     encoded = "".join(content.split())
     try:
         base64.b64decode(encoded, validate=True)
