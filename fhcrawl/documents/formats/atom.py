@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
 AUTHOR = f"{ATOM}author"
 CONTENT, SUMMARY = f"{ATOM}content", f"{ATOM}summary"
+TYPES = ("text", "html", "xhtml")
 PLAIN = ("text", "html", "text/html")
 # Marks elements that `fhcrawl export` adds only because RFC 4287 requires them; its value names the source of
 # the content.
@@ -77,9 +79,11 @@ def read_entry(
     if entry.title is None and element.find(f"{vocabulary.namespace}title") is None:
         problems.append(Problem("no-title", name, "it has no atom:title"))
     if again:
+        modules.substitute(entry, again, base)
         media.finish(entry, again, base)
         problems.extend(modules.unescaped(again, vocabulary.escaped, name))
-        problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
+        problems.extend(modules.date_problems(entry, name, again, vocabulary.dates))
+    modules.without_repetition(entry)
     return entry
 
 
@@ -109,19 +113,17 @@ def _updated(entry: Entry, element: _Element, base: str) -> bool:
     return not elements.has_attribute(element, PLACEHOLDER) and modules.updated(entry, element, base)
 
 
-def author(entry: Entry, element: _Element, base: str) -> None:
-    """Add an author."""
-    if name := person(element):
-        entry.authors.append(name)
-
-
-def _category(entry: Entry, element: _Element, base: str) -> None:
-    if term := (element.get("term") or "").strip():
-        entry.categories.append(term)
+# RFC 4287, 3.1.1: the type is "text", "html" or "xhtml". Publishers write it in another case, as those of
+# media (RFC 2045, 5.1).
+def _type(element: _Element) -> str:
+    given = (element.get("type") or "").strip() or "text"
+    return kind if (kind := given.lower()) in TYPES else given
 
 
 def _summary(entry: Entry, element: _Element, base: str) -> bool:
-    if element.get("type") == "xhtml":
+    if entry.summary is not None:
+        return False
+    if _type(element) == "xhtml":
         entry.summary = _xhtml(element)
         return False
     entry.summary = elements.html(element)
@@ -131,29 +133,45 @@ def _summary(entry: Entry, element: _Element, base: str) -> bool:
 # RFC 4287, 3.1.1.3: "The XHTML div element itself MUST NOT be considered part of the content."
 def _xhtml(element: _Element) -> str | None:
     div = element.find(f"{XHTML}div")
-    return elements.markup(element if div is None else div)
+    return elements.markup(element if div is None else div, ATOM)
 
 
 # RFC 4287, 4.1.3.3: how atom:content is processed.
 def _content(entry: Entry, element: _Element, base: str) -> bool:
-    media_type = (element.get("type") or "").strip() or "text"
+    media_type = _type(element)
     source = (element.get("src") or "").strip()
     if source:
         url = elements.target(element, source, base)
         entry.enclosures.append(enclosure(url, element.get("type"), None))
         return False
-    is_unescaped = media_type in PLAIN and len(element) > 0
+    if entry.content is not None:
+        return False
+    kind = media_type.lower()
+    is_unescaped = kind in PLAIN and len(element) > 0
     if is_unescaped:
-        entry.content = elements.html(element)
+        content = elements.html(element)
         media_type = "html" if media_type == "text" else media_type
     elif media_type == "xhtml":
-        entry.content = _xhtml(element)
-    elif media_type.lower().endswith(("+xml", "/xml")):
-        entry.content = elements.markup(element)
+        content = _xhtml(element)
+    elif kind.endswith(("+xml", "/xml")):
+        content = elements.markup(element)
     else:
-        entry.content = elements.text(element)
-    entry.content_type = media_type if entry.content is not None else None
+        content = elements.text(element)
+        if content and "/" in kind and not kind.startswith("text/"):
+            content, media_type = _binary(content, media_type)
+    entry.content, entry.content_type = content, media_type if content is not None else None
     return is_unescaped
+
+
+# RFC 4287, 4.1.3.3, 6: "For all other values of "type" [...], the content of atom:content MUST be a valid
+# Base64 encoding"; text that is none is taken as it is.
+def _binary(content: str, media_type: str) -> tuple[str, str]:
+    encoded = "".join(content.split())
+    try:
+        base64.b64decode(encoded, validate=True)
+    except ValueError:
+        return content, media_type
+    return encoded, f"{media_type};base64"
 
 
 FIELDS: dict[str, FieldReader] = {
@@ -163,8 +181,8 @@ FIELDS: dict[str, FieldReader] = {
     f"{ATOM}link": _link,
     f"{ATOM}published": modules.published,
     f"{ATOM}updated": _updated,
-    AUTHOR: author,
-    f"{ATOM}category": _category,
+    AUTHOR: modules.author,
+    f"{ATOM}category": modules.subject,
     SUMMARY: _summary,
     CONTENT: _content,
 }

@@ -99,8 +99,8 @@ FIELDS: dict[str, FieldReader] = {
     f"{OLD}title": _title,
     f"{OLD}link": atom.FIELDS[f"{ATOM}link"],
     # Atom 0.3: atom:issued is when the entry was published, atom:created when it was created.
-    f"{OLD}issued": modules.own_published,
-    f"{OLD}created": modules.published,
+    f"{OLD}issued": modules.published,
+    f"{OLD}created": modules.later,
     f"{OLD}modified": modules.updated,
     f"{OLD}author": atom.author,
     f"{OLD}summary": _summary,

@@ -136,10 +136,11 @@ def read_item(
     if again:
         _finish(entry, again, base, vocabulary)
         name = entry.id or entry.link or entry.title or f"item {number}"
-        problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
+        problems.extend(modules.date_problems(entry, name, again, vocabulary.dates))
         problems.extend(modules.unescaped(again, vocabulary.escaped, name))
         problems.extend(_attribute_links(again, vocabulary, name))
         problems.extend(misplaced.in_entry(again, vocabulary.entry, name))
+    modules.without_repetition(entry)
     # RSS 2.0: "All elements of an item are optional, however at least one of title or description
     # must be present."
     if not (entry.id or entry.link or entry.title or entry.summary):
@@ -150,6 +151,7 @@ def read_item(
 
 def _finish(entry: Entry, children: list[_Element], base: str, vocabulary: Vocabulary) -> None:
     """Fill the fields that RSS's own elements have left empty; the identity of an item comes from these."""
+    modules.substitute(entry, children, base)
     own, is_identified = (entry.title, entry.published, entry.summary), bool(entry.id or entry.link)
     substitutes: Head = {}
     for child in children:
@@ -194,12 +196,10 @@ def _permalink(id_: str, element: _Element, again: list[_Element]) -> str | None
 
 # RSS 2.0: isPermaLink is true by default.
 def _guid(entry: Entry, element: _Element, base: str) -> bool:
-    entry.id = entry.id or elements.identifier(element)
+    if entry.id is not None:
+        return False
+    entry.id = elements.identifier(element)
     return entry.link is None and (element.get("isPermaLink") or "true").strip().lower() == "true"
-
-
-def _title(entry: Entry, element: _Element, base: str) -> None:
-    entry.title = elements.line(element) or entry.title
 
 
 def _link(entry: Entry, element: _Element, base: str) -> bool:
@@ -216,7 +216,7 @@ def _attribute_links(children: Iterable[_Element], vocabulary: Vocabulary, name:
 
 
 def _description(entry: Entry, element: _Element, base: str) -> bool:
-    entry.summary = elements.text(element) or entry.summary
+    modules.summary(entry, element, base)
     return len(element) > 0
 
 
@@ -226,29 +226,10 @@ def _unescaped_description(entry: Entry, element: _Element, base: str) -> None:
         entry.summary = elements.html(element) or entry.summary
 
 
-def _category(entry: Entry, element: _Element, base: str) -> None:
-    if term := elements.line(element):
-        entry.categories.append(term)
-
-
-def _item(entry: Entry, element: _Element, base: str) -> bool:
-    return True
-
-
 def _enclosure(entry: Entry, element: _Element, base: str) -> None:
     if reference := (element.get("url") or "").strip():
         url = elements.target(element, reference, base)
         entry.enclosures.append(modules.enclosure(url, element.get("type"), element.get("length")))
-
-
-# RSS has no element for content that is not HTML. content:encoded takes precedence, in any order.
-def _atom_content(entry: Entry, element: _Element, base: str) -> bool:
-    return entry.content is None and bool(atom.FIELDS[atom.CONTENT](entry, element, base))
-
-
-def _atom_summary(entry: Entry, element: _Element, base: str) -> None:
-    if entry.summary is None:
-        atom.FIELDS[atom.SUMMARY](entry, element, base)
 
 
 def _none(entry: Entry, element: _Element, base: str) -> None:
@@ -256,14 +237,14 @@ def _none(entry: Entry, element: _Element, base: str) -> None:
 
 
 FIELDS: dict[str, FieldReader] = {
-    "item": _item,
+    "item": modules.later,
     "guid": _guid,
-    "title": _title,
+    "title": modules.title,
     "link": _link,
     "description": _description,
-    "pubDate": modules.own_published,
+    "pubDate": modules.published,
     "author": modules.author,
-    "category": _category,
+    "category": modules.subject,
     "enclosure": _enclosure,
 }
 # Identifiers of items whose own elements do not identify them.
@@ -272,9 +253,11 @@ IDENTIFIERS = (f"{ATOM}id", *(f"{dc}identifier" for dc in (*modules.DC, modules.
 SUBSTITUTES: dict[str, FieldReader] = {
     f"{ATOM}title": modules.title,
     **{f"{dc}title": modules.title for dc in (*modules.DC, modules.DCTERMS)},
-    atom.SUMMARY: _atom_summary,
+    atom.SUMMARY: atom.FIELDS[atom.SUMMARY],
     **{f"{dc}description": modules.summary for dc in (*modules.DC, modules.DCTERMS)},
     f"{modules.DCTERMS}abstract": modules.summary,
+    # RSS has no element for content that is not HTML.
+    atom.CONTENT: atom.FIELDS[atom.CONTENT],
     f"{ATOM}published": modules.published,
     f"{ATOM}link": atom.FIELDS[f"{ATOM}link"],
     f"{ATOM}category": atom.FIELDS[f"{ATOM}category"],
@@ -293,7 +276,6 @@ VOCABULARIES = {
             **modules.FIELDS,
             **media.FIELDS,
             **dict.fromkeys(SUBSTITUTES, modules.later),
-            atom.CONTENT: _atom_content,
         },
         {f"{namespace}pubDate": ("published", "pubDate"), **modules.DATES},
         (
