@@ -55,6 +55,9 @@ def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure
 
 def person(author: _Element) -> str | None:
     """Return the name of a Person construct (RFC 4287, 3.2; Atom 0.3, 3.2), else its e-mail or its URI."""
+    # Publishers write RSS's author, which is a text, in Atom, and Atom's, which is a person, in RSS.
+    if not len(author):
+        return elements.line(author)
     # Nearly every author has only a name.
     if len(author) == 1 and author[0].tag == NAME:
         return elements.line(author[0])
@@ -66,7 +69,7 @@ def person(author: _Element) -> str | None:
 
 def shared(authors: list[str]) -> list[str]:
     """Return the first authors of a feed, for its entries; none if their names are too long."""
-    first = authors[:MOST_SHARED_AUTHORS]
+    first = list(dict.fromkeys(authors))[:MOST_SHARED_AUTHORS]
     return first if sum(map(len, first)) <= LONGEST_SHARED_AUTHORS else []
 
 
@@ -89,13 +92,15 @@ def updated(entry: Entry, element: _Element, base: str) -> bool:
 
 def author(entry: Entry, element: _Element, base: str) -> None:
     """Add an author."""
-    if name := elements.line(element):
+    if name := person(element):
         entry.authors.append(name)
 
 
+# RFC 4287, 4.2.2.1: its category has a term. RSS 2.0, <category>: the text is the category. Publishers write
+# either in both.
 def subject(entry: Entry, element: _Element, base: str) -> None:
     """Add a category."""
-    if term := elements.line(element):
+    if term := (element.get("term") or "").strip() or elements.line(element):
         entry.categories.append(term)
 
 

@@ -146,26 +146,28 @@ def _content(entry: Entry, element: _Element, base: str) -> bool:
         return False
     if entry.content is not None:
         return False
-    kind = media_type.lower()
-    is_unescaped = kind in PLAIN and len(element) > 0
+    content: str | None
+    is_unescaped = len(element) > 0 and media_type.lower() in PLAIN
     if is_unescaped:
         content = elements.html(element)
         media_type = "html" if media_type == "text" else media_type
+    elif media_type in PLAIN:
+        content = elements.text(element)
     elif media_type == "xhtml":
         content = _xhtml(element)
-    elif kind.endswith(("+xml", "/xml")):
+    elif media_type.lower().endswith(("+xml", "/xml")):
         content = elements.markup(element)
     else:
-        content = elements.text(element)
-        if content and "/" in kind and not kind.startswith("text/"):
-            content, media_type = _binary(content, media_type)
+        content, media_type = _other_content(elements.text(element), media_type)
     entry.content, entry.content_type = content, media_type if content is not None else None
     return is_unescaped
 
 
 # RFC 4287, 4.1.3.3, 6: "For all other values of "type" [...], the content of atom:content MUST be a valid
 # Base64 encoding"; text that is none is taken as it is.
-def _binary(content: str, media_type: str) -> tuple[str, str]:
+def _other_content(content: str | None, media_type: str) -> tuple[str | None, str]:
+    if content is None or "/" not in media_type or media_type.lower().startswith("text/"):
+        return content, media_type
     encoded = "".join(content.split())
     try:
         base64.b64decode(encoded, validate=True)

@@ -77,7 +77,7 @@ def _construct(element: _Element) -> tuple[str | None, str | None]:
     elif _is_unescaped(element):
         text, kind = elements.html(element), "html"
     elif kind != "text" and (len(element) or mode == "xml"):
-        text = elements.markup(element)
+        text = elements.markup(element, *((OLD,) if kind in SHORT_TYPES.values() else ()))
     else:
         text = elements.text(element)
     return (text, kind) if text and not text.isspace() else (None, None)
@@ -102,7 +102,7 @@ FIELDS: dict[str, FieldReader] = {
     f"{OLD}issued": modules.published,
     f"{OLD}created": modules.later,
     f"{OLD}modified": modules.updated,
-    f"{OLD}author": atom.author,
+    f"{OLD}author": modules.author,
     f"{OLD}summary": _summary,
     f"{OLD}content": _content,
 }

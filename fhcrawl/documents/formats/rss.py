@@ -129,10 +129,10 @@ def read_item(
     entry = Entry()
     again = modules.fill(entry, element, base, vocabulary.fields)
     # RSS 1.0, 5.5: rdf:about identifies the item, and should be the same as its link.
-    if entry.id is None and (about := _about(element)):
-        entry.id = about
-    if entry.link is None and entry.id:
-        entry.link = _permalink(entry.id, element, again)
+    if entry.id is None or entry.link is None:
+        about = _about(element)
+        entry.link = entry.link or _permalink(entry.id, about, again)
+        entry.id = entry.id or about
     if again:
         _finish(entry, again, base, vocabulary)
         name = entry.id or entry.link or entry.title or f"item {number}"
@@ -187,11 +187,10 @@ def _about(element: _Element) -> str | None:
     return identifier(element.get(ABOUT)) if elements.has_attribute(element, ABOUT) else None
 
 
-def _permalink(id_: str, element: _Element, again: list[_Element]) -> str | None:
-    is_link = any(elements.local_name(child) == "guid" for child in again) or elements.has_attribute(
-        element, ABOUT
-    )
-    return id_ if is_link and id_.startswith(("http://", "https://")) else None
+def _permalink(guid: str | None, about: str | None, again: list[_Element]) -> str | None:
+    is_link = any(elements.local_name(child) == "guid" for child in again)
+    urls = (guid if is_link else None, about)
+    return next((url for url in urls if url and url.startswith(elements.ABSOLUTE)), None)
 
 
 # RSS 2.0: isPermaLink is true by default.
@@ -199,7 +198,8 @@ def _guid(entry: Entry, element: _Element, base: str) -> bool:
     if entry.id is not None:
         return False
     entry.id = elements.identifier(element)
-    return entry.link is None and (element.get("isPermaLink") or "true").strip().lower() == "true"
+    is_permalink = (element.get("isPermaLink") or "true").strip().lower() == "true"
+    return entry.id is not None and entry.link is None and is_permalink
 
 
 def _link(entry: Entry, element: _Element, base: str) -> bool:

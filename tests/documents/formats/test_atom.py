@@ -221,3 +221,39 @@ def test_repeated_author_and_category_are_one() -> None:
     authors = "".join(f"<author><name>{name}</name></author>" for name in "aba")
     entry = read_entry(authors + "".join(f"<category term='{term}'/>" for term in "xyx"))
     assert (entry.authors, entry.categories) == (["a", "b"], ["x", "y"])
+
+
+def test_author_may_be_a_text_as_in_rss() -> None:
+    assert read_entry("<author> A &lt;a@example.org&gt; </author>").authors == ["A <a@example.org>"]
+    assert read_atom("<author>A</author><entry/>").entries[0].authors == ["A"]
+
+
+def test_author_of_the_feed_is_given_once() -> None:
+    author = "<author><name>A</name></author>"
+    assert read_atom(f"{author}{author}<entry/>").entries[0].authors == ["A"]
+
+
+def test_category_may_be_a_text_as_in_rss() -> None:
+    assert read_entry("<category> a </category><category term='b'/>").categories == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "content", "content_type"),
+    [
+        ("XHTML", "<b>a</b>", "xhtml"),
+        (" xhtml ", "<b>a</b>", "xhtml"),
+        ("HTML", "<div><b>a</b></div>", "html"),
+        ("Text/HTML", "<div><b>a</b></div>", "Text/HTML"),
+    ],
+)
+def test_type_may_be_in_another_case(type_: str, content: str, content_type: str) -> None:
+    inside = '<div xmlns="http://www.w3.org/1999/xhtml"><b>a</b></div>'
+    entry = read_entry(
+        f'<content type="{type_}">{inside}</content><summary type="{type_}">{inside}</summary>'
+    )
+    assert (entry.content, entry.content_type) == (content, content_type)
+    assert entry.summary in (content, "<div><b>a</b></div>")
+
+
+def test_xhtml_without_its_namespace_gets_no_other_one() -> None:
+    assert read_entry('<content type="xhtml"><p>a<br/></p></content>').content == "<p>a<br/></p>"
