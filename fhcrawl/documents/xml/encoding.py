@@ -154,6 +154,11 @@ def _detect_wide(body: bytes) -> tuple[str, int] | None:
     return None
 
 
+def is_wide(body: bytes) -> bool:
+    """Return whether a document is in an encoding of two or four bytes per character."""
+    return _detect_wide(body) is not None
+
+
 def _decode_strict(body: bytes, encoding: str) -> str | None:
     # A truncated character at the end is no evidence against the encoding.
     try:

@@ -84,8 +84,8 @@ def _parsed(
             raise NotAFeedError(ReasonKind.HTML, "it is an HTML page") from error
         fault = error.msg or "it is not well-formed"
         broken = None if root is None else Parsed(root, fault, problems)
-        if (cleaned := prolog.without_junk(body)) is not None:
-            return _without_junk(cleaned, charset, layout)
+        if (cleaned := _without_junk(source, body, charset, layout)) is not None:
+            return cleaned
         text = Text(source.body.decode(), source.repair) if source.decoded else encoding.text(body, charset)
         parsed = recover(text, broken, layout)
         if parsed is None:
@@ -93,7 +93,14 @@ def _parsed(
         return parsed
 
 
-def _without_junk(cleaned: bytes, charset: str | None, layout: Layout) -> Parsed:
+def _without_junk(source: encoding.Source, body: bytes, charset: str | None, layout: Layout) -> Parsed | None:
+    # XML 1.0, 4.3.3: in UTF-16, a byte order mark takes the place of a declaration.
+    is_wide = encoding.is_wide(body)
+    cleaned = prolog.without_junk(source.body if is_wide else body)
+    if cleaned is None:
+        return None
+    if is_wide:
+        cleaned, charset = prolog.DECLARATION.sub(b"", cleaned, count=1), None
     parsed = _parsed(encoding.source(cleaned, charset), cleaned, charset, layout)
     problems = repair_problems(["what is written before the document is dropped"])
     return parsed._replace(problems=(*problems, *parsed.problems))

@@ -280,3 +280,13 @@ def test_any_title_is_read_from_utf_8_and_utf_16(title: str) -> None:
         read_as(feed(title).encode(codec)).title for codec in ("utf-8", "utf-8-sig", "utf-16", "utf-16-be")
     }
     assert titles == {title.strip() or None}
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("declared", ["utf-16", "windows-1252"])
+def test_comment_before_the_declaration_is_dropped_in_utf_16_too(codec: str, declared: str) -> None:
+    text = (
+        f'<!-- a --><?xml version="1.0" encoding="{declared}"?><rss><channel><title>é</title></channel></rss>'
+    )
+    document = read(text.encode(codec), "http://feeds.example/", "application/xml; charset=windows-1252")
+    assert (document.title, document.fault) == ("é", None)

@@ -208,7 +208,7 @@ def item(inside: str) -> Entry:
     body = f"<rss><channel><item><guid>0</guid></item><item>{inside}</item></channel></rss>"
     document = read(body.encode(), LOCATION)
     assert (len(document.entries), document.fault) == (2, None)
-    assert kinds(document) == [("repaired", "entry 2")]
+    assert ("repaired", "entry 2") in kinds(document)
     return document.entries[1]
 
 
