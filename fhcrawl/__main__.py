@@ -16,7 +16,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, Settings
 from scrapy.utils.project import get_project_settings, inside_project
 
 from fhcrawl import __version__
-from fhcrawl.core.addons import is_missing
+from fhcrawl.core.addons import add_environment, is_missing
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.utils.datadir import data_dir, user_data_dir
 from fhcrawl.utils.text import PrintableFormatter, printable
@@ -43,7 +43,7 @@ DESCRIPTION = "Crawl the whole history of web feeds, and know whether it is whol
 # Commands that say where the store is.
 WRITING = {"crawl", "subscribe"}
 EPILOG = """\
-The store is in {place}.
+The store is in {place}
 
 Begin with:
   fhcrawl demo
@@ -94,6 +94,7 @@ def read_settings() -> Settings:
         try:
             settings = get_project_settings()
             if not is_missing(settings):
+                add_environment(settings)
                 return settings
         except Exception as error:  # code of the project's
             cause = printable(" ".join(f"{type(error).__name__}: {error}".split()))
@@ -103,6 +104,7 @@ def read_settings() -> Settings:
             ) from error
     settings = Settings()
     settings.setmodule("fhcrawl.settings", priority="project")
+    add_environment(settings)
     if not settings["FHCRAWL_DATA_DIR"]:
         settings.set("FHCRAWL_DATA_DIR", str(user_data_dir()), priority="project")
     return settings

@@ -6,6 +6,8 @@ from copy import deepcopy
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from fhcrawl.documents.model import DETAILS
+
 if TYPE_CHECKING:
     from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.documents import Enclosure
@@ -36,6 +38,11 @@ class EntryItem:
     :param document_updated: update time of that document
     :param change: `new`, `updated` or `deleted` since the last export; null in `fhcrawl export`
         for entries whose changes are all exported
+    :param title_type: `text` or `html`; null if the feed does not say, as in RSS
+    :param summary_type: the same of `summary`, or `xhtml`, or a media type
+    :param base: URL against which relative references in `content` (or in `summary`, without content) are
+        resolved: the `xml:base` in effect, else `document`
+    :param language: language of the text: the `xml:lang` in effect, else the language of the feed
     """
 
     feed: str
@@ -54,9 +61,16 @@ class EntryItem:
     document: str
     document_updated: str | None
     change: str | None = None
+    title_type: str | None = None
+    summary_type: str | None = None
+    base: str | None = None
+    language: str | None = None
 
 
-FIELDS = [f.name for f in fields(EntryItem)]
+# The fields that exports have only if they are chosen.
+OPTIONAL_FIELDS = [*DETAILS]
+ALL_FIELDS = [f.name for f in fields(EntryItem)]
+FIELDS = [name for name in ALL_FIELDS if name not in OPTIONAL_FIELDS]
 
 
 class EntryVersion(EntryItem):
@@ -72,12 +86,12 @@ class EntryVersion(EntryItem):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> EntryItem:
         """Return an EntryItem with a copy of the fields."""
-        copied = EntryItem(**{name: deepcopy(getattr(self, name), memo) for name in FIELDS})
+        copied = EntryItem(**{name: deepcopy(getattr(self, name), memo) for name in ALL_FIELDS})
         vars(copied).update(deepcopy(added_fields(self), memo))
         return copied
 
 
-KNOWN = frozenset({*FIELDS, *EntryVersion.__annotations__})
+KNOWN = frozenset({*ALL_FIELDS, *EntryVersion.__annotations__})
 
 
 def added_fields(item: EntryItem) -> dict[str, Any]:

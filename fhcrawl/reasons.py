@@ -37,6 +37,10 @@ PLAIN = (
     "asks for its older pages"
 )
 REFUSED = "ask its publisher for access"
+ONLY_CAPTURES = (
+    "nothing, if its publisher is gone: its entries are from captures, and stay; "
+    "else, the next run asks again"
+)
 UNREAD = (
     "look in a browser whether a feed is there; if not, correct its address, "
     "and `unsubscribe` from the wrong one if it is subscribed"
@@ -66,6 +70,7 @@ class ReasonKind(str, Enum):
     is_gap: bool
 
     UNREACHABLE = "unreachable", UNREAD, Retry.NEVER, False
+    ONLY_CAPTURES = "only-captures", ONLY_CAPTURES, Retry.NEVER, False
     HTTP_401 = "http-401", "it wants a password: set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN"
     HTTP_403 = "http-403", REFUSED
     HTTP_404 = "http-404", MISSING
@@ -143,6 +148,8 @@ class ReasonKind(str, Enum):
         return cls(f"http-{status}")
 
 
+# The subscription document of the feed could never be read.
+NEVER_READ = frozenset({ReasonKind.UNREACHABLE, ReasonKind.ONLY_CAPTURES})
 # The publisher is not the cause: the document was not requested, or not stored.
 OURSELVES = frozenset(
     {
@@ -154,5 +161,16 @@ OURSELVES = frozenset(
         ReasonKind.PIPELINE_ERROR,
         ReasonKind.STORE_ERROR,
         ReasonKind.ERROR,
+    }
+)
+# The address of a feed that could never be read is right: the server has said so.
+ADDRESS_IS_RIGHT = frozenset(
+    {
+        ReasonKind.HTTP_401,
+        ReasonKind.HTTP_403,
+        ReasonKind.HTTP_429,
+        ReasonKind.HTTP_451,
+        ReasonKind.ROBOTS_TXT,
+        ReasonKind.KNOWN_FEED,
     }
 )

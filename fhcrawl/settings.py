@@ -6,8 +6,6 @@ Scrapy's default, and says why fhcrawl has another one.
 
 from __future__ import annotations
 
-import os
-
 from fhcrawl import __version__, items
 
 BOT_NAME = "fhcrawl"
@@ -20,16 +18,17 @@ ADDONS = {"fhcrawl.Addon": 0}
 
 # Absolute path of the data directory. Without it: `.scrapy` in the folder of the project, and outside of
 # projects the user's data folder (`~/.local/share/fhcrawl` on Linux). The environment variable of the same
-# name works too.
-FHCRAWL_DATA_DIR = os.environ.get("FHCRAWL_DATA_DIR")
+# name has precedence over a settings module.
+FHCRAWL_DATA_DIR: str | None = None
 # SQLAlchemy URL of the store. Without it: the SQLite file `fhcrawl.sqlite` in the data directory. The
-# environment variable of the same name works too: put a URL with a password there, because the list of
-# processes shows the command line.
-FHCRAWL_STORE_URL = os.environ.get("FHCRAWL_STORE_URL")
+# environment variable of the same name has precedence over a settings module. Put a URL with a password
+# there, because the list of processes shows the command line.
+FHCRAWL_STORE_URL: str | None = None
 # Whether the store keeps the original XML (or JSON) of each entry, with the elements that fhcrawl has no
 # field for. Exported feeds contain them. It doubles the size of the store.
 FHCRAWL_KEEP_XML_ENABLED = True
-# Whether the store keeps earlier versions of entries, each content once. `fhcrawl history` shows them.
+# Whether the store keeps earlier versions of entries, each content once, and earlier head sections of feeds.
+# `fhcrawl history` shows the versions of an entry.
 FHCRAWL_KEEP_VERSIONS_ENABLED = False
 # Seconds without a sign of life after which other crawls can take over the feeds of a crawl: 3 to 86400.
 FHCRAWL_LEASE_SECONDS = 300

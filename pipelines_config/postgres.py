@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fhcrawl import settings
 from fhcrawl.settings import *  # noqa: F403
 
 # What the URL leaves open is libpq's: PGHOST, PGUSER, ~/.pgpass and so on.
-FHCRAWL_STORE_URL = settings.FHCRAWL_STORE_URL or "postgresql:///fhcrawl"
+FHCRAWL_STORE_URL = "postgresql:///fhcrawl"

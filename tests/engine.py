@@ -61,7 +61,7 @@ class Engine:
     ) -> None:
         settings = Settings()
         settings.setmodule("fhcrawl.settings")
-        settings.set("FHCRAWL_STORE_URL", store_url)
+        settings.set("FHCRAWL_STORE_URL", store_url, "cmdline")
         extensions = settings.getdict("EXTENSIONS").items()
         settings.set("EXTENSIONS", {n: order for n, order in extensions if n.endswith(EXTENSIONS)})
         settings.set("EXTENSIONS_BASE", {})

@@ -173,10 +173,19 @@ def _reason(comment: str) -> str:
 
 
 def fields() -> str:
-    """Describe the fields of an entry: the docstring of its class."""
+    """Describe the fields that every export has of an entry: the docstring of its class."""
+    return _described_fields(items.FIELDS)
+
+
+def optional_fields() -> str:
+    """Describe the fields that exports have if they are chosen."""
+    return _described_fields(items.OPTIONAL_FIELDS)
+
+
+def _described_fields(names: list[str]) -> str:
     text = cleandoc(items.EntryItem.__doc__ or "")
     found = re.findall(r":param (\w+): (.+?)(?=\n:|\Z)", text, re.DOTALL)
-    rows = [f"| `{name}` | {' '.join(text.split())} |" for name, text in found]
+    rows = [f"| `{name}` | {' '.join(text.split())} |" for name, text in found if name in names]
     return "\n".join(["| Field | What it holds |", "|---|---|", *rows])
 
 
@@ -197,6 +206,7 @@ GENERATORS: dict[str, Callable[..., str]] = {
     "settings": ours,
     "scrapy_settings": scrapys,
     "fields": fields,
+    "optional_fields": optional_fields,
 }
 
 

@@ -25,7 +25,7 @@ class Command(command.Command):
     )
     examples = (
         "fhcrawl copystore postgresql:///fhcrawl",
-        "SCRAPY_PROJECT=postgres fhcrawl copystore sqlite:///copy.sqlite",
+        "FHCRAWL_STORE_URL=postgresql:///fhcrawl fhcrawl copystore sqlite:///copy.sqlite",
     )
     operand = ("URL", "the other database, a URL of SQLAlchemy's")
 

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import sys
 from contextlib import closing
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
     from fhcrawl.reporting.table import Look
     from fhcrawl.store import Feed, Store
+    from fhcrawl.store.heads import StoredHead
 
 
+FEEDS_AT_ONCE = 200
 NO_FEEDS = "No feeds yet in {}: fhcrawl crawl https://example.org/index.atom -o entries.jsonl"
 
 NO_SUCH_FEED = "No feed has the verdict {}"
@@ -88,7 +91,7 @@ class Command(command.Command):
                 place = printable(store.place)
                 none = NO_SUCH_FEED.format(opts.verdict) if opts.verdict else NO_FEEDS.format(place)
                 look = Look.of(sys.stdout, opts.wide)
-                for line in as_json(feeds) if opts.json else as_table(feeds, look, none):
+                for line in as_json(feeds, store) if opts.json else as_table(feeds, look, none):
                     print(line)
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
@@ -119,15 +122,37 @@ def _chosen(feeds: Iterable[Feed], word: str | None, verdicts: set[Verdict]) -> 
             yield feed
 
 
-def as_json(feeds: Iterable[Feed]) -> Iterator[str]:
-    """Yield the lines of a JSON list with an object for each feed."""
+def as_json(feeds: Iterable[Feed], store: Store) -> Iterator[str]:
+    """Yield the lines of a JSON list with an object for each feed: what the store says, and its metadata."""
     from fhcrawl.utils.text import json_escaped
 
-    separator = "["
-    for feed in feeds:
-        yield separator + json_escaped(json.dumps(dataclasses.asdict(feed), ensure_ascii=False))
-        separator = ","
+    separator, left = "[", iter(feeds)
+    while some := list(islice(left, FEEDS_AT_ONCE)):
+        heads = store.feeds.read_heads([feed.feed for feed in some])
+        for feed in some:
+            said = {**dataclasses.asdict(feed), **_metadata(heads.get(feed.feed))}
+            yield separator + json_escaped(json.dumps(said, ensure_ascii=False))
+            separator = ","
     yield "[]" if separator == "[" else "]"
+
+
+def _metadata(head: StoredHead | None) -> dict[str, object]:
+    """Return the metadata of a feed, as its head section says it."""
+    from fhcrawl.documents import metadata
+
+    known = metadata.FeedMetadata() if head is None else metadata.read(head.original, head.document)
+    owner = known.owner and {"name": known.owner.name, "email": known.owner.email}
+    return {
+        "description": known.description and known.description.value,
+        "link": known.link,
+        "language": known.language,
+        "image": known.image,
+        "authors": [one.name or one.email or one.uri for one in known.authors],
+        "owner": owner,
+        "categories": known.categories,
+        "copyright": known.copyright,
+        "generator": known.generator,
+    }
 
 
 def as_table(feeds: Iterable[Feed], look: Look, none: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`fhcrawl unsubscribe`: removes feeds from those that are crawled without arguments."""
+"""`fhcrawl unsubscribe`: removes feeds from those that are crawled without arguments, or from the store."""
 
 from __future__ import annotations
 
@@ -14,26 +14,43 @@ from fhcrawl.exceptions import FhcrawlError
 if TYPE_CHECKING:
     import argparse
 
+    from fhcrawl.store import Store
+
 STAYS = "is no longer subscribed; its entries stay in the store"
+FORGOTTEN = "is forgotten: nothing was ever read of it"
+DELETED = "is deleted from the store: {:,} {}"
 
 
 class Command(command.Command):
-    """Removes subscriptions from the store."""
+    """Removes subscriptions from the store; with --delete, also all that is stored of the feeds."""
 
-    usage = "URL …"
+    usage = "[--delete] URL …"
     summary = "Unsubscribe from feeds; their entries stay in the store"
     description = (
         "Let 'fhcrawl crawl' without URLs leave feeds out. What is stored of them stays, and "
         "'fhcrawl export' writes it. A feed of which nothing was ever read is forgotten, also if "
         "it was not subscribed."
     )
-    examples = ("fhcrawl unsubscribe https://example.org/index.atom",)
+    examples = (
+        "fhcrawl unsubscribe https://example.org/index.atom",
+        "fhcrawl unsubscribe --delete https://example.org/index.atom",
+    )
     operand = ("URL", "a feed")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Unsubscribe from the feeds; from none of them if one is not subscribed.
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the option."""
+        super().add_options(parser)
+        parser.add_argument(
+            "--delete",
+            action="store_true",
+            help="delete all that is stored of the feeds too, subscribed or not: entries, documents, and "
+            "changes that were not exported yet. WARC files stay",
+        )
 
-        :raises UsageError: if there are no arguments, one is not subscribed, or the store cannot be used
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Unsubscribe from the feeds; from none of them if one cannot be removed.
+
+        :raises UsageError: if there are no arguments, one cannot be removed, or the store cannot be used
         """
         from fhcrawl.extensions.store import store_url
         from fhcrawl.store import Store
@@ -41,12 +58,22 @@ class Command(command.Command):
 
         if not args or self.settings is None:
             raise UsageError("write fhcrawl unsubscribe https://example.org/index.atom", print_help=False)
+        urls = [*dict.fromkeys(map(typed, args))]
         try:
             with closing(Store.open(store_url(self.settings))) as store:
-                forgotten = store.subscriptions.remove([*map(typed, args)])
+                removed = _delete(store, urls) if opts.delete else _unsubscribe(store, urls)
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
         with printing():
-            for url, is_forgotten in forgotten.items():
-                what = "is forgotten: nothing was ever read of it" if is_forgotten else STAYS
+            for url, what in removed.items():
                 print(f"{printable(url)} {what}")
+
+
+def _unsubscribe(store: Store, urls: list[str]) -> dict[str, str]:
+    forgotten = store.subscriptions.remove(urls)
+    return {url: FORGOTTEN if is_forgotten else STAYS for url, is_forgotten in forgotten.items()}
+
+
+def _delete(store: Store, urls: list[str]) -> dict[str, str]:
+    counts = store.subscriptions.delete(urls)
+    return {url: DELETED.format(count, "entry" if count == 1 else "entries") for url, count in counts.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import BaseSettings, default_settings
@@ -20,6 +21,8 @@ PRIORITY = "addon"
 PREFIX = "FHCRAWL_"
 PACKAGE = "fhcrawl."
 EXPORTED = "FEED_EXPORT_FIELDS"
+# The settings that environment variables of the same name set, instead of a settings module.
+ENVIRONMENT = ("FHCRAWL_DATA_DIR", "FHCRAWL_STORE_URL")
 # The settings that name a project and its modules, and those that are read before add-ons change them.
 OF_A_PROJECT = frozenset(
     {"ADDONS", "BOT_NAME", "COMMANDS_MODULE", "NEWSPIDER_MODULE", "SPIDER_MODULES"},
@@ -96,6 +99,7 @@ class Addon:
 
 def add_settings(settings: BaseSettings) -> None:
     """Add the settings of `fhcrawl.settings`, except those that a project or a user has set."""
+    add_environment(settings)
     for name, value in OURS.items():
         if name in MERGED:
             _merge(settings, name, value)
@@ -104,6 +108,13 @@ def add_settings(settings: BaseSettings) -> None:
     if settings[EXPORTED] == ours.FEED_EXPORT_FIELDS:
         fields = [*ours.FEED_EXPORT_FIELDS, *settings.getlist("FHCRAWL_ADDED_FIELDS")]
         settings.set(EXPORTED, fields, settings.getpriority(EXPORTED) or PRIORITY)
+
+
+def add_environment(settings: BaseSettings) -> None:
+    """Add the settings of environment variables, except those that the spider or the command line sets."""
+    for name in ENVIRONMENT:
+        if value := os.environ.get(name):
+            settings.set(name, value, "project")
 
 
 def is_missing(settings: BaseSettings) -> bool:

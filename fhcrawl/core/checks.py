@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy.settings import SETTINGS_PRIORITIES
-
 from fhcrawl import settings as defaults
 from fhcrawl.crawling.subscriptions import is_number
 from fhcrawl.documents.limits import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.items import FIELDS
+from fhcrawl.items import ALL_FIELDS
 from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.utils.text import printable
 
@@ -76,10 +74,10 @@ def check_settings(settings: BaseSettings) -> None:
 
 
 def check_added_fields(settings: BaseSettings) -> None:
-    """:raises ArgumentError: if FHCRAWL_ADDED_FIELDS names a field twice, or one that every entry has"""
+    """:raises ArgumentError: if FHCRAWL_ADDED_FIELDS names a field twice, or one that entries have anyway"""
     names = settings.getlist("FHCRAWL_ADDED_FIELDS")
     for name in names:
-        if name in FIELDS or names.count(name) > 1:
+        if name in ALL_FIELDS or names.count(name) > 1:
             raise ArgumentError(
                 f"FHCRAWL_ADDED_FIELDS has {printable(str(name))!r}: write each name once, and none that "
                 f"entries have anyway"
@@ -87,14 +85,12 @@ def check_added_fields(settings: BaseSettings) -> None:
 
 
 def check_mistyped(settings: BaseSettings) -> None:
-    """Check the names of FHCRAWL_ settings on the command line; settings modules may have others.
+    """Check the names of settings that begin with FHCRAWL_, wherever they are set.
 
     :raises ArgumentError: if fhcrawl has no such setting
     """
     for name in settings:
-        if not name.startswith(PREFIX) or name in OURS:
-            continue
-        if settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]:
+        if name.startswith(PREFIX) and name not in OURS:
             raise ArgumentError(f"There is no setting {printable(name)}: {_instead_of(name)}")
 
 

@@ -39,6 +39,7 @@ class Job(NamedTuple):
     last_modified: str | None
     keep_originals: bool
     most: Bounds
+    keep_head: bool = False
 
 
 def read(job: Job) -> FeedDocument | DocumentList:

@@ -248,7 +248,7 @@ def bounds_of(settings: BaseSettings) -> Bounds:
     return Bounds(*(number or none for number, none in zip(given, limits.NONE, strict=True)))
 
 
-def job(response: Response, keep_originals: bool, most: Bounds) -> Job:
+def job(request: Request, response: Response, keep_originals: bool, most: Bounds) -> Job:
     """Return the job of parsing a response.
 
     :param keep_originals: keep the XML or JSON of each entry
@@ -262,6 +262,7 @@ def job(response: Response, keep_originals: bool, most: Bounds) -> Job:
         header(response, "Last-Modified"),
         keep_originals,
         most,
+        keep_head=context_of(request).role is Role.SUBSCRIPTION,
     )
 
 

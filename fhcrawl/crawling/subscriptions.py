@@ -113,6 +113,19 @@ def from_arguments(
     return listed
 
 
+def with_subscribed(given: Listed, subscribed: dict[str, dict[str, Any]]) -> Listed:
+    """Return feeds with the options of their subscriptions, where they have none but a snapshot.
+
+    :param subscribed: the options of subscriptions, as plain values
+    """
+    return {
+        url: replace(FeedOptions(**subscribed[url]), **options.plain())
+        if url in subscribed and options == FeedOptions(snapshot=options.snapshot)
+        else options
+        for url, options in given.items()
+    }
+
+
 def _add_snapshot(listed: Listed, snapshot: str) -> None:
     if len(listed) > 1:
         raise ArgumentError(

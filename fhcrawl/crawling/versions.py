@@ -29,7 +29,7 @@ def versions_of(fetch: Fetch, document: FeedDocument, since: str) -> tuple[list[
     versions: list[Version | None] = []
     inherited = 0
     for position, entry in enumerate(document.entries):
-        inherited += _inherited(entry)
+        inherited += _inherited(entry, fetch.url)
         entry_id = logical_feed.identity(entry, document)
         if entry_id is None or (since and logical_feed.is_before(entry.updated, since)):
             versions.append(None)
@@ -41,10 +41,14 @@ def versions_of(fetch: Fetch, document: FeedDocument, since: str) -> tuple[list[
 
 
 # A link of a few octets may be resolved against a base of 2,000, and each entry may take the feed's authors.
-def _inherited(entry: Entry) -> int:
-    """Return how many characters are in fields that an entry can take from other parts of its document."""
+def _inherited(entry: Entry, url: str) -> int:
+    """Return how many characters are in fields that an entry can take from other parts of its document.
+
+    :param url: URL of the document
+    """
     enclosures = sum(len(enclosure["url"]) for enclosure in entry.enclosures) if entry.enclosures else 0
-    return len(entry.link or "") + sum(map(len, entry.authors)) + enclosures
+    base = 0 if entry.base is None or entry.base == url else len(entry.base)
+    return base + len(entry.link or "") + sum(map(len, entry.authors)) + enclosures
 
 
 def deletions_of(fetch: Fetch, document: FeedDocument) -> list[Version]:
@@ -101,6 +105,10 @@ def _item(pending: PendingDocument, result: DocumentResult, version: Version, en
         entry.operation,
         result.fetch.url,
         result.updated,
+        title_type=entry.title_type,
+        summary_type=entry.summary_type,
+        base=entry.base or result.fetch.url,
+        language=entry.language or None,
     )
     is_whole = version.original is entry.original
     item.version = version if is_whole else version._replace(original=entry.original)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from fhcrawl.documents.detection import read
 from fhcrawl.documents.limits import Bounds
 from fhcrawl.documents.lists import DocumentList, ListedDocument, as_feed
-from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem, Tombstone, UpdateSchedule
+from fhcrawl.documents.model import (
+    Enclosure,
+    Entry,
+    FeedDocument,
+    HeadSource,
+    Problem,
+    Tombstone,
+    UpdateSchedule,
+)
 
 __all__ = [
     "Bounds",
@@ -13,6 +21,7 @@ __all__ = [
     "Enclosure",
     "Entry",
     "FeedDocument",
+    "HeadSource",
     "ListedDocument",
     "Problem",
     "Tombstone",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml.etree import XMLSyntaxError
 
-from fhcrawl.documents import json_text, limits, link_header, lists
+from fhcrawl.documents import head_source, json_text, limits, link_header, lists
 from fhcrawl.documents.formats import JSON_FORMATS, XML_FORMATS, jsonfeed, multipart
 from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.limits import Bounds
@@ -57,6 +57,7 @@ class _Options(NamedTuple):
     octets: int
     keep_originals: bool
     bounds: Bounds
+    keep_head: bool
     entry_sink: EntrySink
 
     def within(self, entries: Iterable[Entry], beyond: list[Problem]) -> Sequence[Entry]:
@@ -72,6 +73,7 @@ def read(
     last_modified: str | None = None,
     keep_originals: bool = False,
     bounds: Bounds = Bounds(),  # noqa: B008 - a plain, immutable value
+    keep_head: bool = False,
     entry_sink: EntrySink = list,
 ) -> FeedDocument | DocumentList:
     """Read a feed document, or a list of documents.
@@ -84,13 +86,14 @@ def read(
     :param last_modified: the Last-Modified header: the update time of a multipart page
     :param keep_originals: keep the XML or JSON of each entry; entities of multipart have it in their fields
     :param bounds: limits of the document; the rest is left out, with a problem of `limits.KINDS`
+    :param keep_head: keep the head section as it came; multipart has none
     :param entry_sink: takes the entries while they are read, and returns them as a sequence
     :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or of no feed format;
         if it has too many elements or values, or is a list of too many documents
     """
     if lists.is_folder(url, content_type):
         return lists.read_folder(body, bounds)
-    options = _Options(url, len(body), keep_originals, bounds, entry_sink)
+    options = _Options(url, len(body), keep_originals, bounds, keep_head, entry_sink)
     if multipart.is_multipart(content_type):
         document = multipart.read(body, url, content_type, links, last_modified, bounds.entries)
         document.entries = options._replace(entry_sink=list).within(document.entries, document.problems)
@@ -110,6 +113,8 @@ def _read_json(body: bytes, options: _Options) -> FeedDocument | DocumentList:
         document = read_format(found, options.url, options.keep_originals, options.bounds, sink)
         if document is not None:
             document.problems += beyond
+            if options.keep_head:
+                document.head = head_source.from_json(found.members, document.problems)
             return document
     listed = lists.read_index(found, options.url, options.bounds)
     if listed is None:
@@ -137,7 +142,12 @@ def _read_parsed(parsed: Parsed, options: _Options) -> FeedDocument:
         return options.within(entries if originals is None else _with_originals(entries, originals), beyond)
 
     parsed = parsed._replace(
-        originals=originals, bounds=options.bounds, beyond=left_out, entry_sink=sink, layout=LAYOUT
+        originals=originals,
+        bounds=options.bounds,
+        beyond=left_out,
+        entry_sink=sink,
+        layout=LAYOUT,
+        keeps_head=options.keep_head,
     )
     document = _reader_of(parsed.root)(parsed, options.url)
     document.problems[:0] = [*parsed.problems, *left_out]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.documents import history, misplaced, tombstones, update_schedule
+from fhcrawl.documents import head_source, history, misplaced, tombstones, update_schedule
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import FeedDocument
 from fhcrawl.documents.tombstones import DELETED_ENTRY
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.model import Entry, Problem
+    from fhcrawl.documents.model import Entry, HeadSource, Problem
     from fhcrawl.documents.modules import FieldReader
     from fhcrawl.documents.xml.elements import Head
     from fhcrawl.documents.xml.parsed import Parsed
@@ -75,7 +75,7 @@ def read(
     links = history.read(head, base, vocabulary.link)
     titles = map(vocabulary.line, head.get(f"{namespace}title", ()))
     deleted = [*head.get(DELETED_ENTRY, ()), *(beside or {}).get(DELETED_ENTRY, ())]
-    return FeedDocument(
+    document = FeedDocument(
         format=vocabulary.format,
         title=next(filter(None, titles), None),
         updated=_update_time(head, vocabulary.update_times),
@@ -90,6 +90,18 @@ def read(
         incremental=links.incremental,
         update_schedule=update_schedule.read(head, namespace),
     )
+    if parsed.keeps_head:
+        document.head = _source(parsed, vocabulary, problems)
+    return document
+
+
+def _source(parsed: Parsed, vocabulary: Vocabulary, problems: list[Problem]) -> HeadSource | None:
+    """Return the head section as it came; the elements of the document are changed by this."""
+    channel = elements.first(parsed.root, f"{vocabulary.namespace}channel")
+    section = parsed.root if channel is None else channel
+    # RSS 1.0, 5.3.5: the channel's items are a table of contents.
+    tags = (*parsed.layout.entries, vocabulary.entry, f"{vocabulary.namespace}items")
+    return head_source.from_xml(parsed.root, section, tags, vocabulary.update_times, problems)
 
 
 # RFC 4287, 6.3: foreign markup is no error. But an entry of another format is not meant as foreign markup.

@@ -5,7 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from urllib.parse import quote
 
+# The namespace of what `fhcrawl export` adds to documents.
+EXPORT = "{urn:x-fhcrawl:export}"
+# Attribute of an id, or of a reference to one: the id itself, which is no IRI.
+OWN_ID = f"{EXPORT}id"
+URN = "urn:x-fhcrawl:id:"
+# RFC 3987, 2.2: IRI = scheme ":" ihier-part …; RFC 9110, 4.2: http(s) has an authority.
+IRI = re.compile(
+    r"(?!https?:(?!//[^/?#]))[a-z][a-z0-9+.-]*:"
+    r"(?:[^\x00-\x20\x7f-\xa0<>\"{}|\\^`%\u2028\u2029\ufff0-\uffff]|%[0-9a-f]{2})+",
+    re.ASCII | re.IGNORECASE,
+)
 # XML 1.0, 2.3: S; RFC 8259, 2 has the same. Other white space may be part of an id.
 WHITE_SPACE = " \t\r\n"
 # Characters that XML 1.0, 2.2, databases and UTF-8 do not allow.
@@ -21,6 +33,12 @@ def identifier(value: str | None) -> str | None:
     if value is None or value.isspace():
         return None
     return NO_CHARACTERS.sub(lambda match: f"\ufffd{{{ord(match[0]):04X}}}", value.strip(WHITE_SPACE)) or None
+
+
+# RFC 4287, 4.2.6: "Its content MUST be an IRI". Feed readers resolve what is none against xml:base.
+def iri_of(value: str) -> str:
+    """Return an id that is an IRI; for another one, a URN that holds it."""
+    return value if IRI.fullmatch(value) else URN + quote(value, safe="", errors="surrogatepass")
 
 
 def digest(title: str | None, published: str | None, summary: str | None) -> str | None:

@@ -17,6 +17,10 @@ class Enclosure(TypedDict):
     length: int | None
 
 
+# Fields of an entry that do not count as its content.
+DETAILS = ("title_type", "summary_type", "base", "language")
+
+
 @dataclass(slots=True)
 class Entry:
     """An entry of one document. Strings are unchanged, and never ''.
@@ -24,6 +28,12 @@ class Entry:
     Times are ISO 8601 in UTC ending in `Z`. `id` is None if the entry has none. `original` is the element or
     the JSON object of the entry, in UTF-8; None if it is not kept. `digest` is the result of
     `logical_feed.digest`, once that has been computed.
+
+    :param title_type, summary_type: like `content_type`; None if the format does not say
+    :param base: base URL of the content, or of the entry if it has none; None if it is the document's URL, or
+        too long
+    :param language: language of the content, or of the entry if it has none; '' if the document says that it
+        is unknown
     """
 
     id: str | None = None
@@ -38,6 +48,10 @@ class Entry:
     content_type: str | None = None
     enclosures: list[Enclosure] = field(default_factory=list)
     operation: str | None = None
+    title_type: str | None = None
+    summary_type: str | None = None
+    base: str | None = None
+    language: str | None = None
     original: bytes | None = None
     digest: str | None = None
 
@@ -49,8 +63,8 @@ class Problem:
     :param kind: `no-id`, `no-title`, `unreadable-date`, `interpreted-date` (no specification defines all of
         it), `nonstandard` (it is read otherwise than the format says), `repaired` (its markup), `entry-lost`
         (it is not read); of a tombstone `no-ref`; of an event `no-operation`, `backwards`; of the document
-        `repaired`, `disagrees` (with the newer page), `backwards`, `unresolved-entities`; of an exceeded
-        limit `too-deep`, `too-long`, `too-many`
+        `repaired`, `disagrees` (with the newer page), `backwards`, `unresolved-entities`, `head-cut`; of an
+        exceeded limit `too-deep`, `too-long`, `too-many`
     :param entry: the id, title or position of the entry; '' for the document
     :param detail: a sentence
     """
@@ -58,6 +72,17 @@ class Problem:
     kind: str
     entry: str
     detail: str
+
+
+class HeadSource(NamedTuple):
+    """The head section of a document as it came.
+
+    :param original: the document's XML or JSON without its entries
+    :param digest: of the original without its update times
+    """
+
+    original: str
+    digest: str
 
 
 class Tombstone(NamedTuple):
@@ -112,6 +137,7 @@ class FeedDocument:
     :param update_schedule: when the feed changes; None if the document does not declare it
     :param other_links: the URLs that contradict `links`, by relations that a walk follows; '' for a link
         without a URL
+    :param head: the head section as it came; None if it is not kept, or if the format has none
     """
 
     format: str
@@ -127,3 +153,4 @@ class FeedDocument:
     incremental: bool = False
     update_schedule: UpdateSchedule | None = None
     other_links: dict[str, list[str]] = field(default_factory=dict)
+    head: HeadSource | None = None

@@ -10,16 +10,18 @@ format's own elements take precedence over those of `SUBSTITUTES`, in any order.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.documents import dates
+from fhcrawl.documents.entry_batches import change_entries
 from fhcrawl.documents.model import Enclosure, Problem
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM
 from fhcrawl.documents.xml.namespaces import braced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from lxml.etree import _Element
 
@@ -73,6 +75,18 @@ def shared(authors: list[str]) -> list[str]:
     return first if sum(map(len, first)) <= LONGEST_SHARED_AUTHORS else []
 
 
+def inherit(entries: Sequence[Entry], authors: list[str], language: str | None) -> None:
+    """Give the authors and the language of a feed to its entries without their own."""
+    if authors or language:
+        change_entries(entries, partial(_inherit, authors, language))
+
+
+def _inherit(authors: list[str], language: str | None, entry: Entry) -> None:
+    entry.authors = entry.authors or list(authors)
+    if entry.language is None:
+        entry.language = language
+
+
 def published(entry: Entry, element: _Element, base: str) -> bool:
     """Read a time of publication, unless the entry has one."""
     if entry.published is not None:
@@ -110,14 +124,16 @@ def title(entry: Entry, element: _Element, base: str) -> None:
 
 
 def summary(entry: Entry, element: _Element, base: str) -> None:
-    """Read a summary, unless the entry has one."""
-    entry.summary = entry.summary or elements.text(element)
+    """Read a summary of plain text, unless the entry has one."""
+    if entry.summary is None and (text := elements.text(element)):
+        entry.summary, entry.summary_type = text, "text"
 
 
 # RSS 1.0's content module: the content of the item, as escaped markup.
 def _encoded(entry: Entry, element: _Element, base: str) -> bool:
     if entry.content is None and (content := elements.html(element)) is not None:
         entry.content, entry.content_type = content, "html"
+        elements.note_context(entry, element, base)
     return len(element) > 0
 
 

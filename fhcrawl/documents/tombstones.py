@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.documents import limits
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.identifiers import identifier
+from fhcrawl.documents.identifiers import OWN_ID, identifier
 from fhcrawl.documents.model import Problem, Tombstone
 from fhcrawl.documents.xml.namespaces import braced
 
@@ -28,7 +28,7 @@ def read(elements: Iterable[_Element], problems: list[Problem], bounds: Bounds) 
         if number > bounds.entries:
             problems.append(limits.too_many(bounds))
             break
-        ref = identifier(element.get("ref"))
+        ref = identifier(ref_of(element))
         if ref is None:
             problems.append(Problem("no-ref", f"deleted entry {number}", "its at:deleted-entry has no ref"))
             continue
@@ -38,3 +38,8 @@ def read(elements: Iterable[_Element], problems: list[Problem], bounds: Bounds) 
             problems.append(Problem("unreadable-date", ref, detail))
         found.append(Tombstone(ref, when))
     return found
+
+
+def ref_of(element: _Element) -> str | None:
+    """Return the id that an at:deleted-entry names."""
+    return element.get(OWN_ID) or element.get("ref")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
+from fhcrawl.documents import tombstones
 from fhcrawl.documents.formats.atom import PLACEHOLDER
 from fhcrawl.documents.snapshot import NAMESPACE
 from fhcrawl.documents.tombstones import DELETED_ENTRY
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.exporters.documents import DocumentFormat
+    from fhcrawl.exporters.heads import FeedHead
     from fhcrawl.exporters.selection import Selection
     from fhcrawl.store.rows import StoredVersion
 
@@ -50,6 +52,7 @@ class Target(NamedTuple):
     :param feed: URL of the feed
     :param since: the update time of documents whose entries have none, ISO 8601 in UTC
     :param size: number of entries in an archive
+    :param source: the head section of the feed; None if it is not known
     """
 
     folder: Path
@@ -59,6 +62,7 @@ class Target(NamedTuple):
     title: str | None
     since: str
     size: int
+    source: FeedHead | None = None
 
     def name(self, number: int | None) -> str:
         """Return the file name of an archive, or of the subscription document (None)."""
@@ -174,7 +178,7 @@ class ArchiveSet:
 
     def _known(self, child: _Element, updated: str) -> tuple[str, Known]:
         if child.tag == DELETED_ENTRY:
-            return child.get("ref", ""), Known(b"", comparable(child.get("when")))
+            return tombstones.ref_of(child) or "", Known(b"", comparable(child.get("when")))
         entry = self._target.form.entry.read(_copy(child))
         return entry.id or "", Known(self._mark(child), comparable(entry.updated) or updated)
 
@@ -184,7 +188,8 @@ class ArchiveSet:
         own = _copy(element)
         # xml:base and placeholders depend on the document of the entry, which may differ between crawls.
         own.attrib.pop(XML_BASE, "")
-        for child in [child for child in own if child.get(PLACEHOLDER) is not None]:
+        # The id is a field.
+        for child in [c for c in own if c.get(PLACEHOLDER) is not None or c.tag == f"{ATOM}id"]:
             own.remove(child)
         digest = hashlib.blake2b(digest_size=16)
         digest.update(json.dumps([getattr(entry, name) for name in READ_AGAIN]).encode())
@@ -206,7 +211,9 @@ class ArchiveSet:
         return head
 
     def _check(self, path: Path, head: _Element, number: int | None) -> None:
-        named = head.find(self._target.form.named)
+        named = head.find(documents.FEED)
+        if named is None:
+            named = head.find(self._target.form.named)
         links = elements.head_links(head.iterchildren(f"{ATOM}link"), "").first
         expected = self._links(number)
         if (
@@ -301,7 +308,7 @@ class ArchiveSet:
     def _tombstone(self, entry_id: str, version_time: str, known: Known | None) -> Event:
         time = max(version_time, self._latest, known.time if known else "")
         when = f"{time}Z" if time else self._target.since
-        return Event(documents.tombstone(entry_id, when), version_time)
+        return Event(documents.tombstone(entry_id, when, self._target.form), version_time)
 
     def _write_archive(self, events: list[Event]) -> None:
         number = self._number + 1
@@ -326,6 +333,7 @@ class ArchiveSet:
             f"{latest}Z",
             tuple(self._links(number)),
             alone if number is None else ("archive",),
+            self._target.source,
         )
         with delivery.replacing(self._target.path(number)) as file:
             written = (*gaps, *(event.element for event in reversed(events)))

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents.formats import atom as atom_reader
+from fhcrawl.documents.identifiers import EXPORT, OWN_ID
 from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml.elements import ATOM, FH
 from fhcrawl.exporters.entries import cleaned, leaf
@@ -18,13 +18,18 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.exporters.entries import EntryFormat
+    from fhcrawl.exporters.heads import FeedHead
 
 TOMBSTONES = DELETED_ENTRY[1:].partition("}")[0]
 PREFIXES: dict[str, str] = {
+    # Otherwise, lxml's incremental writer gives this namespace another prefix.
+    "xml": "http://www.w3.org/XML/1998/namespace",
     "fh": FH[1:-1],
     "at": TOMBSTONES,
-    "fx": atom_reader.PLACEHOLDER[1:].partition("}")[0],
+    "fx": EXPORT[1:-1],
 }
+# The element that contains `Head.feed`.
+FEED = f"{EXPORT}feed"
 
 
 class Head(NamedTuple):
@@ -34,6 +39,7 @@ class Head(NamedTuple):
     :param updated: the document's update time, ISO 8601 in UTC
     :param links: pairs of relation and URL
     :param marks: names of empty elements of RFC 5005: `archive`, `complete`
+    :param source: the head section of the feed, whose metadata the document has; None if it is not known
     """
 
     feed: str
@@ -41,6 +47,12 @@ class Head(NamedTuple):
     updated: str
     links: tuple[tuple[str, str], ...] = ()
     marks: tuple[str, ...] = ()
+    source: FeedHead | None = None
+
+    @property
+    def name(self) -> str:
+        """The title, or the URL of a feed without one."""
+        return str(cleaned(self.title or self.feed))
 
 
 class DocumentFormat(NamedTuple):
@@ -49,7 +61,8 @@ class DocumentFormat(NamedTuple):
     :param suffix: suffix of files, and name of the format in `fhcrawl export`
     :param around: the elements that enclose entries, outermost first: tags and attributes
     :param head: returns the elements of a head section
-    :param named: tag of the element that contains `Head.feed`
+    :param root: returns the attributes of the root, besides those of `around`
+    :param named: tag of the element that contains `Head.feed` in documents without `FEED`
     """
 
     suffix: str
@@ -57,6 +70,7 @@ class DocumentFormat(NamedTuple):
     around: tuple[tuple[str, dict[str, str]], ...]
     nsmap: dict[str, str]
     head: Callable[[Head], list[_Element]]
+    root: Callable[[Head], dict[str, str]]
     named: str
 
 
@@ -66,7 +80,7 @@ def write(file: IO[bytes], form: DocumentFormat, head: Head, entries: Iterable[_
     with xml_file(file) as output:
         output.write_declaration()
         (root, attributes), *inner = form.around
-        with output.element(root, attributes, nsmap=form.nsmap):
+        with output.element(root, {**attributes, **form.root(head)}, nsmap=form.nsmap):
             if inner:
                 with output.element(inner[0][0]):
                     count = _write_inside(output, form.head(head), entries)
@@ -122,13 +136,17 @@ def _write_line(output: etree._IncrementalFileWriter, each: _Element) -> None:
 
 
 # RFC 6721, 3: at:deleted-entry has the id of the deleted entry and the time of its deletion.
-def tombstone(entry_id: str, when: str) -> _Element:
+def tombstone(entry_id: str, when: str, form: DocumentFormat) -> _Element:
     """Return the at:deleted-entry of an entry.
 
     :param when: ISO 8601 in UTC
     """
-    deleted = etree.Element(DELETED_ENTRY, nsmap={"at": TOMBSTONES})
-    deleted.set("ref", cleaned(entry_id))
+    deleted = etree.Element(DELETED_ENTRY, nsmap={"at": TOMBSTONES, "fx": EXPORT[1:-1]})
+    own = cleaned(entry_id)
+    ref = form.entry.identifier(own)
+    deleted.set("ref", ref)
+    if ref != own:
+        deleted.set(OWN_ID, own)
     deleted.set("when", when)
     return deleted
 
@@ -139,6 +157,8 @@ def link(rel: str, href: str) -> _Element:
 
 
 def extensions(head: Head) -> list[_Element]:
-    """Return the links and RFC 5005's elements of a head section."""
+    """Return the links and RFC 5005's elements of a head section, and the URL of the feed."""
+    named = etree.Element(FEED, nsmap={"fx": EXPORT[1:-1]})
+    named.text = cleaned(head.feed)
     marks = [etree.Element(f"{FH}{name}", nsmap={"fh": FH[1:-1]}) for name in head.marks]
-    return [*(link(rel, href) for rel, href in head.links), *marks]
+    return [named, *(link(rel, href) for rel, href in head.links), *marks]

@@ -66,6 +66,7 @@ class EntryFormat(NamedTuple):
     :param reads: the tags of the children that `read` reads
     :param adopt: returns an original as an entry of this format; None if it is of another format
     :param complete: adds the elements that the format requires, and converts dates to its form
+    :param identifier: returns an id as the format requires it
     """
 
     tag: str
@@ -76,6 +77,7 @@ class EntryFormat(NamedTuple):
     reads: Container[str]
     adopt: Callable[[_Element], _Element | None]
     complete: Callable[[_Element, Fields], None]
+    identifier: Callable[[str], str] = str
 
     def build(self, name: str, fields: Fields) -> list[_Element]:
         """Return the elements of a field, given all fields."""

@@ -6,6 +6,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 from fhcrawl.exporters import archives, atom, documents, entries, gaps, opml, rss
 from fhcrawl.exporters.documents import Head
+from fhcrawl.exporters.heads import FeedHead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +43,7 @@ OTHER_FORMATS = {
 def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Wanted) -> int:
     """Write a complete feed (RFC 5005, 2), newest entry first; return the number of entry elements."""
     since, latest = store.feeds.read_times(feed.feed)
-    head = Head(feed.feed, feed.title, latest or since, marks=("complete",))
+    head = Head(feed.feed, feed.title, latest or since, marks=("complete",), source=_source(store, feed))
     return documents.write(file, form, head, _elements(store, feed, form, wanted, latest or since))
 
 
@@ -56,7 +57,7 @@ def write_archives(
     :raises ExportError: if there are other documents in the folder
     """
     since, _latest = store.feeds.read_times(feed.feed)
-    target = archives.Target(folder, base, form, feed.feed, feed.title, since, size)
+    target = archives.Target(folder, base, form, feed.feed, feed.title, since, size, _source(store, feed))
     return archives.write(
         target,
         lambda: store.entries.read_versions(feed.feed),
@@ -64,6 +65,11 @@ def write_archives(
         _gaps(feed, form) if wanted.gaps else [],
         wanted.tombstones,
     )
+
+
+def _source(store: Store, feed: Feed) -> FeedHead | None:
+    found = store.feeds.read_heads([feed.feed]).get(feed.feed)
+    return None if found is None else FeedHead(found.original, found.document)
 
 
 def _gaps(feed: Feed, form: DocumentFormat) -> list[_Element]:
@@ -79,6 +85,6 @@ def _elements(
         if version.is_deleted:
             if wanted.tombstones:
                 when = f"{version.time}Z" if version.time else otherwise
-                yield documents.tombstone(version.fields["id"], when)
+                yield documents.tombstone(version.fields["id"], when, form)
         elif wanted.chosen(version.fields):
             yield entries.element(version.fields, version.original, form.entry)

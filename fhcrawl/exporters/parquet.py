@@ -37,7 +37,9 @@ class ParquetItemExporter(exporters.BaseItemExporter):
         try:
             import pyarrow  # noqa: F401
         except ImportError as error:
-            raise NotConfigured("Parquet needs pyarrow: pip install 'fhcrawl[parquet]'") from error
+            raise NotConfigured(
+                "Parquet needs pyarrow: write pip install '.[parquet]' in the folder of fhcrawl's source"
+            ) from error
         if file.seekable() and file.tell():
             raise NotConfigured("Nothing can be appended to a Parquet file: write -O in place of -o")
         self._file = file

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from datetime import datetime, timezone
 from email.utils import format_datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lxml import etree
@@ -12,20 +13,24 @@ from lxml import etree
 from fhcrawl.documents import modules
 from fhcrawl.documents.dates import CANONICAL
 from fhcrawl.documents.formats import rss
-from fhcrawl.documents.formats.atom import CONTENT
+from fhcrawl.documents.formats.atom import CONTENT, PLACEHOLDER
+from fhcrawl.documents.identifiers import EXPORT
+from fhcrawl.documents.metadata import FeedMetadata
+from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, local_name
 from fhcrawl.exporters import atom, documents
 from fhcrawl.exporters.documents import DocumentFormat, extensions
 from fhcrawl.exporters.entries import EntryFormat, cleaned, leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from lxml.etree import _Element
 
     from fhcrawl.documents import Entry
     from fhcrawl.exporters.documents import Head
     from fhcrawl.exporters.entries import Fields
+    from fhcrawl.exporters.heads import FeedHead
 
 DC = modules.DC[0]
 ITEMS = frozenset(f"{namespace}item" for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES))
@@ -93,14 +98,68 @@ def _prefixed(tag: str, text: str) -> _Element:
 # RSS 2.0: a channel has a title, a link and a description. lastBuildDate has no fractions; atom:updated may.
 def _head(head: Head) -> list[_Element]:
     built = mail_time(f"{head.updated[:19]}Z")
+    known = FeedMetadata() if head.source is None else head.source.metadata
     return [
-        leaf("title", cleaned(head.title)),
-        leaf("link", cleaned(head.feed)),
-        leaf("description"),
+        _required("title", known.title and known.title.value, head.name),
+        _required("link", known.link, head.feed),
+        _required("description", known.description and known.description.value, head.name),
         *([leaf("lastBuildDate", built)] if built else []),
         leaf(f"{ATOM}updated", head.updated),
+        *(() if head.source is None else _metadata(head, head.source)),
         *extensions(head),
     ]
+
+
+def _required(name: str, value: str | None, otherwise: str) -> _Element:
+    element = etree.Element(name, nsmap={"fx": EXPORT[1:-1]})
+    element.text = cleaned(value or otherwise)
+    if not value:
+        element.set(PLACEHOLDER, "title" if name != "link" else "feed-url")
+    return element
+
+
+def _metadata(head: Head, source: FeedHead) -> Iterator[_Element]:
+    """Yield the elements of the channel besides those that are required."""
+    known = source.metadata
+    if known.image:
+        yield _image(known.image, known.link or head.feed, head.name)
+    if source.is_rss:
+        yield from _own_elements(source)
+    else:
+        lines = ("language", known.language), ("copyright", known.copyright), ("generator", known.generator)
+        yield from (leaf(name, cleaned(value)) for name, value in lines if value)
+        yield from (leaf("category", cleaned(term)) for term in known.categories)
+        yield from (atom.person(one) for one in known.authors)
+    for name in ("id", "icon", "contributor", *(("author",) if source.is_rss else ())):
+        yield from source.atom(name)
+    yield from (link for link in source.links() if "alternate" not in elements.relations(link))
+    yield from source.foreign()
+
+
+def _image(url: str, link: str, title: str) -> _Element:
+    image = leaf("image")
+    image.extend(
+        leaf(name, cleaned(value)) for name, value in (("url", url), ("title", title), ("link", link))
+    )
+    return image
+
+
+def _own_elements(source: FeedHead) -> Iterator[_Element]:
+    """Yield the elements of a channel of RSS, as they came; each once, but for categories."""
+    for name in ONCE:
+        yield from islice((each for each in source.own(name) if elements.text(each)), 1)
+    yield from (each for each in source.own("category") if elements.text(each))
+
+
+def _root(head: Head) -> dict[str, str]:
+    return {}
+
+
+# RSS 2.0: the optional elements of a channel; those that name the document or its times are left out.
+ONCE = (
+    *("language", "copyright", "managingEditor", "webMaster", "generator", "docs", "ttl", "rating"),
+    *("textInput", "skipHours", "skipDays"),
+)
 
 
 DATES_CREATED = {tag for tag, (purpose, _label) in modules.DATES.items() if purpose == "published"}
@@ -150,5 +209,6 @@ FORMAT = DocumentFormat(
     (("rss", {"version": "2.0"}), ("channel", {})),
     {**PREFIXES, **documents.PREFIXES},
     _head,
+    _root,
     "link",
 )

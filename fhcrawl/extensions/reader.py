@@ -98,7 +98,7 @@ class ReaderExtension:
         known = None if context is None else context.body_digest
         if known is not None and responses.is_unchanged(response, known):
             return None
-        job = responses.job(response, self._keeps_originals, self._most)
+        job = responses.job(request, response, self._keeps_originals, self._most)
         downloaded = self._downloaded.get(response.url)
         # Reuse also a task that failed because the process died.
         if downloaded is not None and downloaded[0] == job:
@@ -141,7 +141,8 @@ class ReaderExtension:
         """
         if response in self._begun:
             return self._begun[response].result()
-        return _read_here(responses.job(response, self._keeps_originals, self._most))
+        request = responses.request_of(response)
+        return _read_here(responses.job(request, response, self._keeps_originals, self._most))
 
     def forget(self, response: Response) -> None:
         """Forget a response, whether it was parsed or not."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from fhcrawl.documents import HeadSource
     from fhcrawl.documents.lists import ListedDocument
     from fhcrawl.logical_feed import ChainPosition, Link, Role, Version, Winner
     from fhcrawl.reasons import ReasonKind
@@ -93,6 +94,7 @@ class DocumentResult:
     :param replaces: prefix of the ids of a snapshot's entities; once all its parts are processed, they
         replace the entries of earlier snapshots
     :param present: the ids in a complete feed's document; None for other documents
+    :param head: the head section of a subscription document; None if it has none
     :param counts: additions to the crawl's stats, apart from the entries' outcomes, on commit
     """
 
@@ -114,6 +116,7 @@ class DocumentResult:
     parts: list[ListedDocument] | None = None
     replaces: str | None = None
     present: frozenset[str] | None = None
+    head: HeadSource | None = None
     counts: Counter[str] = field(default_factory=Counter)
 
     def failed(self, failure: DocumentFailure) -> Self:

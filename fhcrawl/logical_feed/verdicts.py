@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from fhcrawl.logical_feed.chain import Kind
-from fhcrawl.reasons import OURSELVES, ReasonKind
+from fhcrawl.reasons import NEVER_READ, OURSELVES, ReasonKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,22 +41,30 @@ class Verdict(str, Enum):
 WORDS = ("unreachable", "incomplete", "lossy", "unknown", "complete")
 SAYS_NOTHING = "says nothing of entries older than those it shows"
 HAS_MOVED = "leads to another document: the publisher may have moved its archives while they were walked"
-NEVER_READ = "has never been read"
+NO_DOCUMENT = {
+    ReasonKind.UNREACHABLE: "has never been read",
+    ReasonKind.ONLY_CAPTURES: "has never been read itself; its entries are from captures",
+}
 IS_PAGED = "is a paged feed, whose pages change while they are read (RFC 5005, 3)"
 
 
-def verdict(feed: str, kind: Kind | None, since: str, gaps: Iterable[Reason]) -> tuple[Verdict, list[Reason]]:
+def verdict(
+    feed: str, kind: Kind | None, since: str, gaps: Iterable[Reason], has_entries: bool = False
+) -> tuple[Verdict, list[Reason]]:
     """Return the verdict on a feed, and the reasons why it is not `complete`.
 
     :param kind: kind of the last subscription document; None if none has been read yet
     :param since: when that document was read, or else when the feed was first crawled; ISO 8601 in UTC
     :param gaps: reasons for missing documents and entries that the feed refers to
+    :param has_entries: whether the store has entries of the feed; without a subscription document, they are
+        from captures
     """
     reasons = list(gaps)
     if kind is None:
         if all(reason.kind in OURSELVES for reason in reasons):
             return Verdict.UNKNOWN, reasons
-        return Verdict.UNKNOWN, [Reason(ReasonKind.UNREACHABLE, feed, NEVER_READ, since), *reasons]
+        why = ReasonKind.ONLY_CAPTURES if has_entries else ReasonKind.UNREACHABLE
+        return Verdict.UNKNOWN, [Reason(why, feed, NO_DOCUMENT[why], since), *reasons]
     if kind is Kind.SINGLE:
         return Verdict.UNKNOWN, [*reasons, Reason(ReasonKind.NO_HISTORY, feed, SAYS_NOTHING, since)]
     if kind is Kind.PAGED:
@@ -67,7 +75,7 @@ def verdict(feed: str, kind: Kind | None, since: str, gaps: Iterable[Reason]) ->
 
 def is_unreachable(reasons: Iterable[Reason]) -> bool:
     """Return whether the reasons of a verdict say that the feed could never be read."""
-    return any(reason.kind is ReasonKind.UNREACHABLE for reason in reasons)
+    return any(reason.kind in NEVER_READ for reason in reasons)
 
 
 def in_words(verdict: Verdict, reasons: Iterable[Reason]) -> str:

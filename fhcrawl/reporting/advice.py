@@ -6,12 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from fhcrawl.reasons import MISSING, NO_FEED, ReasonKind
+from fhcrawl.reasons import ADDRESS_IS_RIGHT, MISSING, NEVER_READ, NO_FEED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fhcrawl.logical_feed import Reason
+    from fhcrawl.reasons import ReasonKind
 
 T = TypeVar("T")
 
@@ -45,15 +46,16 @@ def failures(stats: Iterable[str]) -> list[str]:
 def with_kind_of_advice(reasons: list[Reason]) -> Iterator[tuple[Reason, ReasonKind]]:
     """Yield the reasons of a feed, each with the kind whose advice applies to it.
 
-    Where no feed was ever found, the advice is that on unreachable feeds, below what was found instead.
+    Where no feed was ever found, the advice is that on unreachable feeds, below what was found instead. If
+    the address is right, it is that on the server's answer alone.
     """
-    is_unreachable = any(reason.kind is ReasonKind.UNREACHABLE for reason in reasons)
-    not_found = [reason for reason in reasons if is_unreachable and reason.kind.advice in {MISSING, NO_FEED}]
-    is_said = bool(not_found) or any(reason.kind is ReasonKind.KNOWN_FEED for reason in reasons)
+    unread = next((reason.kind for reason in reasons if reason.kind in NEVER_READ), None)
+    not_found = [reason for reason in reasons if unread and reason.kind.advice in {MISSING, NO_FEED}]
+    is_said = bool(not_found) or any(reason.kind in ADDRESS_IS_RIGHT for reason in reasons)
     for reason in reasons:
-        if reason in not_found:
-            yield reason, ReasonKind.UNREACHABLE
-        elif not is_said or reason.kind is not ReasonKind.UNREACHABLE:
+        if unread and reason in not_found:
+            yield reason, unread
+        elif not is_said or reason.kind not in NEVER_READ:
             yield reason, reason.kind
 
 

@@ -25,7 +25,7 @@ MOST_REASONS = 20
 # At the end of a crawl, more plain feeds than these are one line together.
 MOST_PLAIN = 3
 # The verdict in the table says as much: feeds with these reasons are counted. They come after the others.
-COUNTED = (ReasonKind.UNREACHABLE, ReasonKind.PAGED, ReasonKind.NO_HISTORY)
+COUNTED = (ReasonKind.UNREACHABLE, ReasonKind.ONLY_CAPTURES, ReasonKind.PAGED, ReasonKind.NO_HISTORY)
 ORDER = ["", *(kind.advice for kind in COUNTED)]
 DAY = len("2003-12-13")
 TO_DO = "What to do:"

@@ -125,10 +125,11 @@ class HistorySpider(Spider):
         if not self._given:
             subscribed = store.subscriptions.read(due_at)
             return {url: FeedOptions(**options) for url, options in subscribed.items()}
+        given = subscriptions.with_subscribed(self._given, store.subscriptions.read_options(self._given))
         if due_at is None:
-            return self._given
-        due = store.subscriptions.find_due(self._given)
-        return {url: options for url, options in self._given.items() if (due.get(url) or "") <= due_at}
+            return given
+        due = store.subscriptions.find_due(given)
+        return {url: options for url, options in given.items() if (due.get(url) or "") <= due_at}
 
     def _why_idle(self) -> str:
         if not self.only_due:

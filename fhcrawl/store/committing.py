@@ -31,12 +31,14 @@ class StoredState(NamedTuple):
     :param whole: the newest versions of all entries of the feed, by id, if the document is a complete feed's
     :param unlisted: ids of documents that an earlier version of the list named, and this one does not
     :param ends_earlier: a page has lost its link to the older one, and is to be read again
+    :param head: digest of the feed's head, if it is in memory
     """
 
     feed_id: int
     whole: dict[str, Winner]
     unlisted: list[int]
     ends_earlier: bool = False
+    head: str | None = None
 
     @staticmethod
     def matters(result: DocumentResult) -> bool:
@@ -88,7 +90,7 @@ class Commit:
         self._keeps_versions = keeps_versions
         self._connection = connection
         self._upserts = upserts
-        self._feed_id, whole, self._unlisted, ends_earlier = before
+        self._feed_id, whole, self._unlisted, ends_earlier, self._known_head = before
         self._unless_lost = ENDS_EARLIER if ends_earlier else None
         self._fetch, self._result, self._batch = result.fetch, result, batch
         self._stored = {**whole, **batch.stored}
@@ -125,9 +127,28 @@ class Commit:
     def _write_feed(self, has_news: bool) -> None:
         if self._fetch.role is Role.SUBSCRIPTION:
             self._write_subscription(self._subscription_row())
+            self._write_head()
         if self._fetch.role is Role.INDEX and self._fetch.special is not None:
             self._update_feed({"special": self._fetch.special})
+        if self._fetch.role is Role.CAPTURE and self._result.title is not None:
+            named = {"b_feed_id": self._feed_id, "b_title": self._result.title}
+            self._connection.execute(statements.NAME_UNREAD_FEED, named)
         self._write_news(has_news)
+
+    def _write_head(self) -> None:
+        """Write the head of the subscription document, if it is new.
+
+        One that is incomplete, say because it is cut off, does not replace another one.
+        """
+        head, fetch = self._result.head, self._fetch
+        if head is None or head.digest == self._known_head:
+            return
+        if self._result.failure is not None:
+            self._upserts.head.write_first(self._connection, self._feed_id, head, fetch.url, fetch.fetched)
+            return
+        self._upserts.head.write(
+            self._connection, self._feed_id, head, fetch.url, fetch.fetched, self._keeps_versions
+        )
 
     def _write_news(self, has_news: bool) -> None:
         if has_news and self._fetch.role in (Role.SUBSCRIPTION, Role.PART):

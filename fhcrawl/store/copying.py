@@ -16,18 +16,22 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 500
 
 
-def copy(source: Connection, target: Connection) -> dict[str, int]:
+def copy(source: Connection, target: Connection, place: str) -> dict[str, int]:
     """Copy every row; return the number of rows by table.
 
     :param source: in a transaction that sees one state of the store
+    :param place: URL of the source, without passwords
     :raises StoreError: if the source has no feeds, or the target has some
     """
     if not _has_feeds(source):
-        raise StoreError("There are no feeds to copy: FHCRAWL_STORE_URL is the store to copy from")
+        raise StoreError(
+            f"There are no feeds to copy in {place}: name the store to copy from in FHCRAWL_STORE_URL, or go "
+            "to another folder; a folder with a scrapy.cfg, as that of fhcrawl's source, has its own store"
+        )
     # This locks the row that every crawl updates when it begins.
     target.execute(schema.store.update().values(runs=source.scalar(select(schema.store.c.runs))))
     if _has_feeds(target):
-        raise StoreError("The store to copy to has feeds: name an empty one")
+        raise StoreError("The store to copy to has feeds: name a new file, or an empty database")
     tables = [table for table in schema.metadata.sorted_tables if table is not schema.store]
     return {table.name: _copy_table(source, target, table) for table in tables}
 

@@ -45,6 +45,7 @@ class Database:
         """
         parsed = opening.parsed(url)
         place = opening.shown(opening.parsed(shown_as or url))
+        opening.make_file(parsed)
         try:
             database = cls(opening.engine(parsed), place)
             database._prepare()

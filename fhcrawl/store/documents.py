@@ -168,6 +168,8 @@ class Documents(Repository):
         answer: T | Exception
         try:
             before = self._before(result, batch, is_piece)
+            if result.head is not None and not is_piece:
+                before = before._replace(head=self._session.take_head(before.feed_id))
             leases = self._session.require_leases()
 
             def commit(check: Callable[[Connection, int], None], connection: Connection) -> T:

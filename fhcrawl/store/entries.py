@@ -46,12 +46,16 @@ class Entries(Repository):
                 found |= rows.winners(self._winners_among.execute(connection, feed_id, some), latest)
         return found
 
-    def read(self, urls: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
-        """Yield the live entries of some feeds, or of all: feed by feed, oldest first."""
+    def read(self, urls: Iterable[str] = (), has_details: bool = False) -> Iterator[dict[str, Any]]:
+        """Yield the live entries of some feeds, or of all: feed by feed, oldest first.
+
+        :param has_details: with their optional fields
+        """
         chosen = list(urls)
         of_feeds = statements.is_one_of(chosen) if chosen else true()
         with self._database.snapshot() as connection:
-            yield from stream_entries(connection, (entries.c.digest != "") & of_feeds, only_changed=False)
+            is_live = entries.c.digest != ""
+            yield from stream_entries(connection, is_live & of_feeds, has_details=has_details)
 
     def read_versions(self, feed: str, newest_first: bool = False) -> Iterator[StoredVersion]:
         """Yield the newest version of each entry of a feed, including deletions, oldest first."""
@@ -75,14 +79,19 @@ class Entries(Repository):
         return [rows.kept_version(row, number == 0) for number, row in enumerate([*current, *before])]
 
 
-def stream_entries(connection: Connection, where: Any, only_changed: bool) -> Iterator[dict[str, Any]]:
+def stream_entries(
+    connection: Connection, where: Any, only_changed: bool = False, has_details: bool = False
+) -> Iterator[dict[str, Any]]:
     """Yield the fields of entries, feed by feed, oldest first.
 
     :param only_changed: leave out entries without a change since they were exported
+    :param has_details: with their optional fields
     """
     statement = (
-        statements.ENTRIES.join(changes, statements.CHANGE_OF_ENTRY, isouter=not only_changed)
+        (statements.WHOLE_ENTRIES if has_details else statements.ENTRIES)
+        .join(changes, statements.CHANGE_OF_ENTRY, isouter=not only_changed)
         .where(where)
         .order_by(entries.c.feed_id, *counted_order(entries), entries.c.id)
     )
-    return map(rows.exported_fields, stream(connection, statement.params(latest=latest_time(now()))))
+    fields_of = rows.whole_fields if has_details else rows.exported_fields
+    return map(fields_of, stream(connection, statement.params(latest=latest_time(now()))))

@@ -39,10 +39,14 @@ class Exports(Repository):
             connection.execute(changes.update().where(mine).values(delivery=number))
         return number
 
-    def read_changes(self, number: int) -> Iterator[dict[str, Any]]:
-        """Yield the entries changed in a delivery, feed by feed, oldest first."""
+    def read_changes(self, number: int, has_details: bool = False) -> Iterator[dict[str, Any]]:
+        """Yield the entries changed in a delivery, feed by feed, oldest first.
+
+        :param has_details: with their optional fields
+        """
         with self._database.snapshot() as connection:
-            yield from stream_entries(connection, changes.c.delivery == number, only_changed=True)
+            is_part = changes.c.delivery == number
+            yield from stream_entries(connection, is_part, only_changed=True, has_details=has_details)
 
     def note_files(self, number: int, files: list[list[Any]]) -> None:
         """Store that a delivery's changes are written to temporary files, which are not renamed yet.

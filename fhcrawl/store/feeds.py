@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, func, select, true
 from fhcrawl.logical_feed import Kind, Role, is_unreachable
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.results import State
-from fhcrawl.store import subscriptions, verdicts
+from fhcrawl.store import heads, subscriptions, verdicts
 from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import documents, entries, feeds
 from fhcrawl.store.session import Repository
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed import Reason, Verdict
     from fhcrawl.logical_feed.polling import Limits
+    from fhcrawl.store.heads import StoredHead
     from fhcrawl.store.rows import Feed
 
 TO_THE_MONTH = len("2003-12")
@@ -137,6 +138,16 @@ class Feeds(Repository):
         with self._database.snapshot() as connection:
             kind = connection.scalar(select(feeds.c.kind).where(is_of(feed)))
         return None if kind is None else Kind(kind)
+
+    def read_heads(self, urls: list[str]) -> dict[str, StoredHead]:
+        """Return the current heads of some feeds, by URL; feeds that have none are missing."""
+        with self._database.snapshot() as connection:
+            return heads.read_current(connection, urls)
+
+    def read_kept_heads(self, feed: str) -> list[StoredHead]:
+        """Return the current head of a feed, then its earlier ones, newest first."""
+        with self._database.snapshot() as connection:
+            return heads.read_all(connection, self._session.find_id(connection, feed))
 
     def read_times(self, feed: str) -> tuple[str, str]:
         """Return when a feed was first crawled, and the newest time of its entries; '' for none.

@@ -66,6 +66,16 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
     # 10: the fields that pipelines add to entries. The view of gaps is without `unreachable`.
     ("ALTER TABLE entries ADD COLUMN added TEXT", "ALTER TABLE versions ADD COLUMN added TEXT"),
+    # 11: optional fields of entries; the heads of feeds, for which each subscription document is read again.
+    (
+        "ALTER TABLE entries ADD COLUMN details TEXT",
+        "ALTER TABLE versions ADD COLUMN details TEXT",
+        "CREATE TABLE heads (feed_id INTEGER NOT NULL REFERENCES feeds (id), original TEXT NOT NULL,"
+        " digest TEXT NOT NULL, document TEXT NOT NULL, since TEXT NOT NULL, until TEXT)",
+        "CREATE INDEX heads_by_feed ON heads (feed_id)",
+        "CREATE UNIQUE INDEX heads_current ON heads (feed_id) WHERE until IS NULL",
+        "UPDATE feeds SET etag = NULL, last_modified = NULL, validated_url = NULL, body_digest = NULL",
+    ),
 )
 VERSION = 1 + len(STEPS)
 # An arbitrary number for the lock of the processes that prepare one store at the same time.

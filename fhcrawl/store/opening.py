@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,7 @@ ADVICE = {
     "malformed": "bring back a copy of it, or remove it and crawl anew",
     "unable to open": "make its folder, or set FHCRAWL_STORE_URL to another place",
 }
-NO_DRIVER = "write pip install 'fhcrawl[postgres]'"
+NO_DRIVER = "write pip install '.[postgres]' in the folder of fhcrawl's source"
 OTHER_ADVICE = "mend it, or set FHCRAWL_STORE_URL to another place"
 POSTGRESQL_DRIVER = "postgresql+psycopg"
 # PostgreSQL 14 and later, unless built without lz4: it compresses long texts in a fraction of the time.
@@ -149,6 +150,16 @@ def file_of(url: str | URL) -> Path | None:
     if found.get_backend_name() != "sqlite" or found.database in (None, "", ":memory:"):
         return None
     return Path(str(found.database).removeprefix("file:")).absolute()
+
+
+# A store has the headers of private feeds. SQLite gives the files beside it (-wal, -shm) the same mode.
+def make_file(url: URL) -> None:
+    """Create the file of a SQLite database, readable for its owner only, if there is none."""
+    path = file_of(url)
+    if path is None or str(url.database).startswith("file:"):
+        return
+    with contextlib.suppress(OSError):  # it exists, or SQLite says why it cannot be created
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def is_not_made(url: str | URL) -> bool:

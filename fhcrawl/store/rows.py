@@ -7,12 +7,21 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fhcrawl.documents import model, originals
 from fhcrawl.logical_feed import ChainPosition, Role, Winner, captured, in_words
 from fhcrawl.logical_feed.batches import ADDED
 from fhcrawl.logical_feed.ordering import Order
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store.statements import CONTENT, ENTRIES_COLUMNS, FIND_DOCUMENT, ORDER, ORIGINAL, TIMES
+from fhcrawl.store.statements import (
+    CONTENT,
+    DETAILS,
+    ENTRIES_COLUMNS,
+    FIND_DOCUMENT,
+    ORDER,
+    ORIGINAL,
+    TIMES,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -195,7 +204,7 @@ class StoredVersion(NamedTuple):
     @classmethod
     def of(cls, row: Row[Any]) -> StoredVersion:
         """Return the version of a row of `VERSIONS`."""
-        fields = exported_fields(row[: len(ENTRIES_COLUMNS)])
+        fields = whole_fields(row)
         return cls(fields, row.original, row.time, not row.digest)
 
 
@@ -307,6 +316,7 @@ def entry_row(feed_id: int, version: Version, fields: dict[str, Any]) -> tuple[o
         *version.stored_order,
         version.original,
         fields.get(ADDED),
+        _details(fields),
     )
 
 
@@ -329,7 +339,25 @@ def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[st
         **{name: fields[name] for name in TIMES},
         **dict(zip(ORDER, version.stored_order, strict=True)),
         ORIGINAL: version.original,
+        DETAILS: _details(fields),
     }
+
+
+def _details(fields: dict[str, Any]) -> str:
+    """Return an entry's optional fields as JSON, without those that have no value or their default."""
+    base = fields.get("base")
+    return _details_to_json(
+        fields.get("title_type"),
+        fields.get("summary_type"),
+        None if base == fields["document"] else base,
+        fields.get("language"),
+    )
+
+
+@lru_cache(LISTS_REMEMBERED)
+def _details_to_json(*values: str | None) -> str:
+    found = zip(model.DETAILS, values, strict=True)
+    return _encode({name: value for name, value in found if value is not None})
 
 
 def exported_fields(row: Sequence[Any]) -> dict[str, Any]:
@@ -345,3 +373,19 @@ def exported_fields(row: Sequence[Any]) -> dict[str, Any]:
     else:
         fields["change"] = "updated" if exported else "new"
     return fields | json.loads(added) if added else fields
+
+
+def whole_fields(row: Row[Any]) -> dict[str, Any]:
+    """Return the fields of an entry, with the optional ones, for a row of `WHOLE_ENTRIES`."""
+    fields = exported_fields(row[: len(ENTRIES_COLUMNS)])
+    document = fields["document"]
+    found = _known_details(row.details, row.original, document)
+    return fields | found | {"base": found["base"] or document}
+
+
+# An older fhcrawl has not stored them.
+def _known_details(details: str | None, original: str | None, document: str) -> dict[str, Any]:
+    if details is not None:
+        return {**dict.fromkeys(model.DETAILS), **json.loads(details)}
+    entry = None if original is None else originals.read_entry(original, document)
+    return {name: getattr(entry, name, None) or None for name in model.DETAILS}

@@ -177,6 +177,7 @@ entries = Table(
     Column("order_position", Integer, nullable=False),
     Column("original", Text, comment="the entry's own XML or JSON; NULL if it is not kept"),
     Column("added", Text, comment="fields that pipelines have added: a JSON object; NULL for none"),
+    Column("details", Text, comment="optional fields: a JSON object; NULL if an older fhcrawl has read it"),
     UniqueConstraint("feed_id", "id").ddl_if(SQLITE),
 )
 
@@ -187,6 +188,19 @@ versions = Table(
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
     *(Column(c.name, c.type, nullable=c.nullable) for c in entries.c if c.name != "feed_id"),
     UniqueConstraint("feed_id", "id", "digest").ddl_if(SQLITE),
+)
+
+# The head sections of subscription documents: the current one of each feed, and the earlier ones with
+# FHCRAWL_KEEP_VERSIONS_ENABLED.
+heads = Table(
+    "heads",
+    metadata,
+    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column("original", Text, nullable=False, comment="XML or JSON without the entries"),
+    Column("digest", Text, nullable=False, comment="of the original without its update times"),
+    Column("document", Text, nullable=False, comment="URL of the document that it came from"),
+    Column("since", Text, nullable=False, comment="when it was first read"),
+    Column("until", Text, comment="when another one replaced it; NULL: it is the current one"),
 )
 
 changes = Table(
@@ -221,6 +235,9 @@ captures = Table(
 )
 
 Index("feeds_by_run", feeds.c.run)
+Index("heads_by_feed", heads.c.feed_id)
+_is_current = heads.c.until.is_(None)
+Index("heads_current", heads.c.feed_id, unique=True, sqlite_where=_is_current, postgresql_where=_is_current)
 Index("captures_by_digest", captures.c.digest)
 
 # The unique indexes that are UNIQUE constraints in SQLite.

@@ -31,6 +31,7 @@ class Session:
         self.database = database
         self.leases: Leases | None = None
         self._feed_ids: dict[str, int] = {}
+        self._heads: dict[int, str] = {}
 
     # Built at first use: they take longer than a lookup, as in commands that only read.
     @cached_property
@@ -69,6 +70,16 @@ class Session:
         if len(self._feed_ids) + len(feed_ids) > FEEDS_REMEMBERED:
             self._feed_ids.clear()
         self._feed_ids |= feed_ids
+
+    def remember_heads(self, digests: dict[int, str]) -> None:
+        """Keep the digests of feeds' heads in memory, by feed id."""
+        if len(self._heads) + len(digests) > FEEDS_REMEMBERED:
+            self._heads.clear()
+        self._heads |= digests
+
+    def take_head(self, feed_id: int) -> str | None:
+        """Return the digest of a feed's head if it is in memory, once: another one may replace it."""
+        return self._heads.pop(feed_id, None)
 
 
 class Repository:

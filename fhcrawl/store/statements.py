@@ -70,7 +70,7 @@ ORDER = (
     "order_step",
     "order_position",
 )
-ORIGINAL = "original"
+ORIGINAL, DETAILS = "original", "details"
 # The latest time to take into account; see `Order.counted`.
 LATEST = bindparam("latest", type_=Text())
 
@@ -140,7 +140,9 @@ ENTRIES = select(
 ).join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
 
 ENTRIES_COLUMNS = [str(name) for name in ENTRIES.selected_columns.keys()]  # noqa: SIM118 - a collection of columns
-VERSIONS = ENTRIES.add_columns(entries.c.original, counted_order(entries)[0].label("time"))
+# With what the optional fields are computed from.
+WHOLE_ENTRIES = ENTRIES.add_columns(entries.c.details, entries.c.original)
+VERSIONS = WHOLE_ENTRIES.add_columns(counted_order(entries)[0].label("time"))
 
 
 ENTRY = select(entries).where(
@@ -165,6 +167,7 @@ CONFIRM_ENTRY = (
         {
             **{name: bindparam(name) for name in (*TIMES, *ORDER)},
             ORIGINAL: func.coalesce(Utf8(bindparam(ORIGINAL, type_=LargeBinary())), entries.c.original),
+            DETAILS: bindparam(DETAILS),
         }
     )
 )
@@ -206,6 +209,12 @@ def update_feed(names: tuple[str, ...], is_subscription: bool) -> Update:
     return feeds.update().where(feeds.c.id == bindparam("b_feed_id")).values(changed)
 
 
+# Until the subscription document is read, a feed has the title of a capture.
+NAME_UNREAD_FEED = (
+    feeds.update()
+    .where(feeds.c.id == bindparam("b_feed_id"), feeds.c.kind.is_(None), feeds.c.title.is_(None))
+    .values(title=bindparam("b_title"))
+)
 # RFC 9111, 4.3.4: a 304 response updates the stored header fields; those that it lacks stay.
 CONFIRM_FEED = (
     feeds.update()

@@ -101,7 +101,7 @@ class Store:
         :raises StoreError: if this store has no feeds, or the target has some
         """
         with self._database.still() as connection, target._database.transaction() as other:
-            return copying.copy(connection, other)
+            return copying.copy(connection, other, self.place)
 
     # -- runs -------------------------------------------------------------------------------------
 

@@ -13,8 +13,8 @@ from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.polling import Poll, interval
 from fhcrawl.logical_feed.polling import next_due as due_of
 from fhcrawl.logical_feed.results import State
-from fhcrawl.store import leases, statements
-from fhcrawl.store.schema import documents, entries, feeds
+from fhcrawl.store import heads, leases, statements
+from fhcrawl.store.schema import changes, documents, entries, feeds, versions
 from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import is_of, is_one_of
 from fhcrawl.utils.clock import now as time_now
@@ -56,6 +56,15 @@ class Subscriptions(Repository):
         with self._database.transaction() as connection:
             return {url: _remove(connection, url) for url in urls}
 
+    def delete(self, urls: Iterable[str]) -> dict[str, int]:
+        """Delete feeds with all that is stored of them, in one transaction.
+
+        :return: for each, the number of its live entries
+        :raises StoreError: if a crawl has one of them, or the store does not know it; then nothing changes
+        """
+        with self._database.transaction() as connection:
+            return {url: _delete_stored(connection, url) for url in urls}
+
     def read(self, due_at: str | None = None) -> dict[str, dict[str, Any]]:
         """Return the options of the subscribed feeds; those that have been due longest first.
 
@@ -68,6 +77,17 @@ class Subscriptions(Repository):
         with self._database.snapshot() as connection:
             rows = connection.execute(statement.order_by(due.is_not(None), due, feeds.c.id))
             return {url: json.loads(options) if options else {} for url, options in rows}
+
+    def read_options(self, urls: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Return the options of those feeds that are subscribed with options."""
+        found: dict[str, dict[str, Any]] = {}
+        with self._database.snapshot() as connection:
+            for some in statements.some_at_once(list(urls)):
+                of_feeds = select(feeds.c.url, feeds.c.options).where(
+                    is_one_of(some), feeds.c.options.is_not(None)
+                )
+                found |= {url: json.loads(options) for url, options in connection.execute(of_feeds)}
+        return found
 
     def exist(self) -> bool:
         """Return whether any feed is subscribed."""
@@ -117,6 +137,22 @@ def _remove(connection: Connection, feed: str) -> bool:
     return False
 
 
+def _delete_stored(connection: Connection, feed: str) -> int:
+    """Delete a feed; return the number of its live entries.
+
+    :raises StoreError: if a crawl has it, or the store does not know it
+    """
+    row = connection.execute(select(feeds).where(is_of(feed)).with_for_update()).first()
+    if row is None:
+        raise StoreError(f"{feed} is not in the store; `fhcrawl feeds` shows what is")
+    if not _is_free(connection, row):
+        raise StoreError(f"A crawl is at work on {feed}: delete it when that has ended")
+    live = select(func.count()).where(entries.c.feed_id == row.id, entries.c.digest != "")
+    count: int = connection.scalar(live) or 0
+    _delete(connection, [row.id])
+    return count
+
+
 def forget_unread(connection: Connection, rows: Iterable[Row[Any]]) -> None:
     """Delete feeds of which neither a document nor an entry was ever read, unless they are subscribed.
 
@@ -129,13 +165,17 @@ def forget_unread(connection: Connection, rows: Iterable[Row[Any]]) -> None:
 
 
 def _delete(connection: Connection, feed_ids: list[int]) -> None:
-    connection.execute(documents.delete().where(documents.c.feed_id.in_(feed_ids)))
+    heads.forget(connection, feed_ids)
+    for table in (changes, versions, entries, documents):
+        connection.execute(table.delete().where(table.c.feed_id.in_(feed_ids)))
     connection.execute(feeds.delete().where(feeds.c.id.in_(feed_ids)))
 
 
 def _is_free(connection: Connection, row: Row[Any]) -> bool:
-    """Return whether no crawl has the feed."""
-    return row.released is not None or leases.is_over(connection, row.run)
+    """Return whether no crawl has the feed, nor exports what has changed in it."""
+    if leases.is_over(connection, row.run):
+        return True
+    return connection.execute(leases.RELEASED, {"released": [row.id]}).first() is not None
 
 
 def _is_empty(connection: Connection, feed_id: int) -> bool:

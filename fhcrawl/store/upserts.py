@@ -10,6 +10,7 @@ from sqlalchemy import ARRAY, Integer, LargeBinary, Select, Text, bindparam, cas
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store.compiled import ArrayInsert, CompiledStatement
+from fhcrawl.store.heads import HeadUpserts
 from fhcrawl.store.schema import (
     POSTGRESQL,
     Keyed,
@@ -66,6 +67,7 @@ class Upserts:
         self.version = rows(kept, dialect, versions.columns.keys())
         of_feed = entries.c.feed_id == bindparam("b_feed_id", type_=Integer())
         self.superseded = self._copied(among(select(entries).where(of_feed), "b_ids", dialect))
+        self.head = HeadUpserts(dialect)
         self.capture = self._overwrite(insert(captures), captures.c.url)
 
     def superseded_where(self, condition: ColumnElement[bool]) -> Any:

@@ -112,8 +112,8 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
             *_left(row, left.get(row.id)),
         ]
         kind = _kind(row, leading.get(row.id))
-        reached, reasons = verdict(row.url, kind, row.crawled or row.since, gaps)
         count, oldest, newest = live.get(row.id, (0, None, None))
+        reached, reasons = verdict(row.url, kind, row.crawled or row.since, gaps, has_entries=count > 0)
         yield Feed(
             row.url,
             row.title,

@@ -10,7 +10,7 @@ from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.results import State
-from fhcrawl.store import lists
+from fhcrawl.store import heads, lists
 from fhcrawl.store.leases import IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.rows import UNREAD, Subscription
 from fhcrawl.store.schema import documents, entries, feeds
@@ -97,7 +97,7 @@ class Walks(Repository):
         # Sorted, so that two crawls that begin with the same feeds do not deadlock.
         new = [{"url": url, "location": url, "walk": 0, "run": NO_RUN, "since": now} for url in sorted(urls)]
         leases = self._session.require_leases()
-        given = select(feeds).where(is_one_of(urls)).order_by(feeds.c.id).with_for_update()
+        given = select(feeds, heads.DIGEST).where(is_one_of(urls)).order_by(feeds.c.id).with_for_update()
         with self._database.transaction() as connection:
             connection.execute(self._session.upserts.feed, new)
             rows = connection.execute(given).all()
@@ -106,6 +106,7 @@ class Walks(Repository):
             ours = [row for row in rows if refusals[row.id] is None]
             known = _begin(connection, ours, run, now)
         self._session.remember_ids({row.url: row.id for row in rows})
+        self._session.remember_heads({row.id: row.head_digest for row in ours if row.head_digest})
         return {row.url: refusals[row.id] or known[row.id] for row in rows}
 
     def read(self, feed: str) -> Subscription:

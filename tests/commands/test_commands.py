@@ -35,13 +35,21 @@ def crawled(server: FeedServer, project: Project) -> FeedServer:
     return server
 
 
+# What the feeds above do not say.
+NOTHING: dict[str, object] = {
+    **dict.fromkeys(("description", "link", "language", "image", "owner", "copyright", "generator")),
+    "authors": [],
+    "categories": [],
+}
+
+
 def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
     one, two = project.feeds()
     since = two["reasons"][0].pop("since")
     assert since >= two.pop("crawled")
     assert one.pop("crawled").endswith("Z")
     assert two.pop("due") >= one.pop("due") > since
-    assert one == {
+    assert one == NOTHING | {
         "feed": crawled.url("/one"),
         "title": "One\x85feed",
         "kind": "archived",
@@ -53,7 +61,7 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
         "oldest": "2001-01-01T00:00:00Z",
         "newest": "2003-12-13T18:30:02Z",
     }
-    assert two == {
+    assert two == NOTHING | {
         "feed": crawled.url("/two"),
         "title": "Example Feed",
         "kind": "archived",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tests.server import FeedServer
 
 FILE = '<enclosure url="http://example.org/1.mp3" length="9999999999999999999" type="audio/mpeg"/>'
+OURS = "{urn:x-fhcrawl:export}"
 BUCKET = 'FEED_STORAGES={"bucket": "tests.extensions.test_other_places.Bucket"}'
 
 
@@ -105,17 +106,17 @@ def test_opml_has_verdicts_and_is_a_list_of_feeds(crawled: FeedServer, project: 
     assert project.scrapy("export", "-o", "feeds.opml").stdout == "2 feeds in feeds.opml\n"
     path = project.folder / "feeds.opml"
     one, two = etree.parse(path).getroot().iter("outline")
-    assert dict(one.items())["fhVerdict"] == "complete"
+    assert dict(one.items())[f"{OURS}verdict"] == "complete"
     assert dict(two.items()) == {
         "type": "rss",
         "text": "Example",
         "title": "Example",
         "xmlUrl": crawled.url("/two"),
-        "fhVerdict": "incomplete",
-        "fhKind": "archived",
-        "fhReasons": f"{crawled.url('/gone')} is not there (404)",
-        "fhEntries": "1",
-        "fhCrawled": two.get("fhCrawled"),
+        f"{OURS}verdict": "incomplete",
+        f"{OURS}kind": "archived",
+        f"{OURS}reasons": f"{crawled.url('/gone')} is not there (404)",
+        f"{OURS}entries": "1",
+        f"{OURS}crawled": two.get(f"{OURS}crawled"),
     }
     assert [url for url, _options in subscriptions.from_file(path)] == [
         crawled.url("/one"),

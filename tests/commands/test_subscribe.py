@@ -89,6 +89,37 @@ def test_unsubscribed_feed_stays_in_the_store(server: FeedServer, project: Proje
     assert "fhcrawl subscribe https://example.org/index.atom" in run.log
 
 
+def test_deleted_feed_leaves_nothing_but_the_other_feeds(server: FeedServer, project: Project) -> None:
+    server.serve("/a", atom([E("2"), E("1")]))
+    server.serve("/b", atom([E("1")]))
+    project.scrapy("subscribe", server.url("/a"))
+    project.crawl(server.url("/a"), server.url("/b"), output=None)
+    wrong = project.scrapy("unsubscribe", "--delete", server.url("/a"), server.url("/c"))
+    assert (wrong.returncode, f"{server.url('/c')} is not in the store" in wrong.stderr) == (2, True)
+    done = project.scrapy("unsubscribe", "--delete", server.url("/a"))
+    assert done.stdout == f"{server.url('/a')} is deleted from the store: 2 entries\n"
+    assert [feed["feed"] for feed in project.feeds()] == [server.url("/b")]
+    assert set(project.logical_feed()) == {"1"}
+    # All of it is new.
+    assert set(project.crawl(server.url("/a")).changes) == {"1", "2"}
+
+
+def test_url_of_a_subscribed_feed_has_the_options_of_the_subscription(
+    server: FeedServer, project: Project
+) -> None:
+    server.serve("/a", atom([E("3")], links={"next-archive": server.url("/a2")}))
+    server.serve("/a2", atom([E("2")]))
+    options = 'reversed = true\nheaders = {X-Key = "secret"}\n'
+    (project.folder / "list.toml").write_text(f'[[feed]]\nurl = "{server.url("/a")}"\n{options}')
+    (project.folder / "own.toml").write_text(f'[[feed]]\nurl = "{server.url("/a")}"\nlimit = 5\n')
+    project.scrapy("subscribe", "list.toml")
+    assert set(project.crawl(server.url("/a")).changes) == {"2", "3"}
+    assert [headers.get("X-Key") for headers in server.headers][-2:] == ["secret"] * 2
+    # A list with options of its own.
+    project.crawl(args=("-a", "feeds=own.toml"))
+    assert server.headers[-1].get("X-Key") is None
+
+
 def test_mistyped_feed_can_be_forgotten(server: FeedServer, project: Project) -> None:
     server.serve("/a", atom([E("1")], head="<fh:complete/>"))
     server.serve("/empty", atom([], head="<fh:complete/>"))

@@ -63,6 +63,20 @@ def test_crawls_of_the_spider_and_of_subclasses_get_all_settings(spider: type[Sp
     assert {n for n in wanted if settings.get(n) != wanted[n]} - bases == named
 
 
+def test_environment_wins_over_the_project_and_the_command_line_over_both(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    project = {"FHCRAWL_DATA_DIR": "/project", "FHCRAWL_STORE_URL": "sqlite:////project"}
+    monkeypatch.setenv("FHCRAWL_DATA_DIR", "/environment")
+    monkeypatch.setenv("FHCRAWL_STORE_URL", "")
+    assert crawl_settings(HistorySpider, **project)["FHCRAWL_DATA_DIR"] == "/environment"
+    assert crawl_settings(HistorySpider, **project)["FHCRAWL_STORE_URL"] == "sqlite:////project"
+    for priority in ("spider", "cmdline"):
+        settings = Settings({"FHCRAWL_DATA_DIR": "/given"}, priority)
+        add_settings(settings)
+        assert settings["FHCRAWL_DATA_DIR"] == "/given"
+
+
 def test_other_crawls_get_none() -> None:
     assert plain(crawl_settings(PlainSpider)) == plain(Settings())
 

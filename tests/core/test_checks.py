@@ -7,11 +7,12 @@ from fhcrawl.core.checks import check_mistyped, check_settings
 from fhcrawl.exceptions import ArgumentError
 
 
-def test_settings_of_a_users_module_may_be_called_as_ours() -> None:
-    own = {"FHCRAWL_OWN": 1}
-    check_mistyped(Settings(own, "project"))
-    with pytest.raises(ArgumentError, match="FHCRAWL_OWN"):
-        check_mistyped(Settings(own, "cmdline"))
+@pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
+def test_mistyped_setting_is_refused_wherever_it_is_set(priority: str) -> None:
+    message = "There is no setting FHCRAWL_MAX_PAGE: write FHCRAWL_MAX_PAGES"
+    with pytest.raises(ArgumentError, match=message):
+        check_mistyped(Settings({"FHCRAWL_MAX_PAGE": 3}, priority))
+    check_mistyped(Settings({"FHCRAWL_MAX_PAGES": 3, "OWN_MAX_PAGE": 3}, priority))
 
 
 @pytest.mark.parametrize(("seconds", "is_allowed"), [(2, False), (3, True), (86400, True), (86401, False)])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.crawling.subscriptions import EXAMPLE, FeedOptions, from_arguments
+from fhcrawl.crawling.subscriptions import EXAMPLE, FeedOptions, from_arguments, with_subscribed
 from fhcrawl.exceptions import ArgumentError
 
 if TYPE_CHECKING:
@@ -245,3 +245,14 @@ class TestSnapshot:
         listed.write_text(f'[[feed]]\nurl = "{A}"\nsnapshot = 1\n')
         with pytest.raises(ArgumentError, match="snapshot: 1 is no URL"):
             from_arguments(None, str(listed))
+
+
+def test_feeds_without_options_have_those_of_their_subscriptions() -> None:
+    subscribed = {"http://x/a": {"reversed": True, "snapshot": "http://x/s"}}
+    stored = FeedOptions(reversed=True, snapshot="http://x/s")
+    given = {"http://x/a": FeedOptions(), "http://x/b": FeedOptions()}
+    assert with_subscribed(given, subscribed) == {"http://x/a": stored, "http://x/b": FeedOptions()}
+    snapshot = with_subscribed({"http://x/a": FeedOptions(snapshot="http://x/t")}, subscribed)
+    assert snapshot == {"http://x/a": FeedOptions(reversed=True, snapshot="http://x/t")}
+    own = {"http://x/a": FeedOptions(limit=0)}
+    assert with_subscribed(own, subscribed) == own

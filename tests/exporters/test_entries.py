@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import unescape
@@ -201,6 +202,64 @@ def test_content_of_every_type_without_an_original(kind: str, content_type: str,
     body = document(entries.element(fields, None, XML_FORMATS[kind].entry), kind)
     [entry] = read(body, PAGE).entries
     assert (entry.content, entry.content_type) == (content, content_type)
+
+
+IRIS = [
+    "http://example.org/1?a=b#c",
+    "tag:example.org,2003:1",
+    "urn:uuid:1",
+    "http://example.org/\u00e4",
+    "a:1",
+]
+NO_IRIS = [
+    "ep-1",
+    "1",
+    "/a/b",
+    "a b",
+    "tag:a b",
+    "http:1",
+    "?p=1",
+    "100%",
+    "a:%zz",
+    "\u00e4",
+    "#1",
+    "//host/1",
+]
+
+
+# RFC 4287, 4.2.6: "Its content MUST be an IRI". Feed readers resolve other ids.
+@pytest.mark.parametrize("entry_id", [*IRIS, *NO_IRIS])
+@pytest.mark.parametrize("source", [None, "atom"])
+def test_id_that_is_no_iri_is_beside_one_that_holds_it(entry_id: str, source: str | None) -> None:
+    fields, original = stored(source or "json", id=entry_id)
+    element = entries.element(fields, original if source else None, XML_FORMATS["atom"].entry)
+    body = document(element, "atom")
+    [entry] = read(body, "http://elsewhere.example/").entries
+    assert entry.id == entry_id
+    written = etree.fromstring(body).findtext(f"{{{ATOM}}}entry/{{{ATOM}}}id")
+    assert written is not None
+    assert (written == entry_id) == (entry_id in IRIS)
+    # Whatever the base.
+    for base in (b"http://example.org/blog/", b"https://mirror.example/x"):
+        again = re.sub(rb'xml:base="[^"]*"', b'xml:base="%s"' % base, body)
+        assert feedparser.parse(again).entries[0].id == written
+
+
+def test_tombstone_names_the_id_that_the_entry_has() -> None:
+    for kind in ("atom", "rss"):
+        tombstone = documents.tombstone("ep 1", "2003-12-13T18:30:02Z", XML_FORMATS[kind])
+        body = document(tombstone, kind)
+        assert [found.ref for found in read(body, PAGE).tombstones] == ["ep 1"]
+        assert tombstone.get("ref") == ("urn:x-fhcrawl:id:ep%201" if kind == "atom" else "ep 1")
+
+
+def test_text_that_is_declared_to_be_text_is_no_markup() -> None:
+    fields = {**stored("json")[0], "title": "a <b> c", "summary": "&amp;", "summary_type": "html"}
+    element = entries.element({**fields, "title_type": "text"}, None, XML_FORMATS["atom"].entry)
+    assert element.find(f"{{{ATOM}}}title[@type='text']") is not None
+    assert element.find(f"{{{ATOM}}}summary[@type='html']") is not None
+    element = entries.element(fields | {"title_type": None}, None, XML_FORMATS["atom"].entry)
+    assert element.find(f"{{{ATOM}}}title[@type='html']") is not None
 
 
 def test_xhtml_that_is_no_xml_is_html() -> None:

@@ -26,13 +26,15 @@ def test_each_advice_is_said_once_and_the_first_of_its_problems_are_kept() -> No
 
 
 def test_advice_where_no_feed_was_found_is_that_on_unreachable_feeds() -> None:
-    unreachable, missing, password = (
+    unreachable, captured, missing, password, failed, known = (
         Reason(ReasonKind(kind), "http://example.org/a", "", "")
-        for kind in ("unreachable", "http-404", "http-401")
+        for kind in ("unreachable", "only-captures", "http-404", "http-401", "timeout", "known-feed")
     )
     assert list(with_kind_of_advice([unreachable, missing])) == [(missing, ReasonKind.UNREACHABLE)]
-    both = [(unreachable, ReasonKind.UNREACHABLE), (password, ReasonKind.HTTP_401)]
-    assert list(with_kind_of_advice([unreachable, password])) == both
-    known = Reason(ReasonKind.KNOWN_FEED, "http://example.org/a", "", "")
-    assert list(with_kind_of_advice([unreachable, known])) == [(known, ReasonKind.KNOWN_FEED)]
+    both = [(unreachable, ReasonKind.UNREACHABLE), (failed, ReasonKind.TIMEOUT)]
+    assert list(with_kind_of_advice([unreachable, failed])) == both
+    # There is a feed, and the address is right.
+    for there in (password, known):
+        assert list(with_kind_of_advice([unreachable, there])) == [(there, there.kind)]
+    assert list(with_kind_of_advice([captured, missing])) == [(missing, ReasonKind.ONLY_CAPTURES)]
     assert list(with_kind_of_advice([missing])) == [(missing, ReasonKind.HTTP_404)]

@@ -11,6 +11,8 @@ from tests.databases import new_database
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.projects import Project
     from tests.server import FeedServer
 
@@ -76,14 +78,31 @@ def test_store_that_has_feeds_is_not_written_over(project: Project) -> None:
     before = told(project, "-s", f"FHCRAWL_STORE_URL={there}")
     done = project.scrapy("copystore", there)
     assert done.returncode == 2
-    assert "The store to copy to has feeds: name an empty one" in done.stderr
+    assert "The store to copy to has feeds: name a new file, or an empty database" in done.stderr
     assert told(project, "-s", f"FHCRAWL_STORE_URL={there}") == before
+
+
+def test_file_of_a_store_is_its_owners_only(tmp_path: Path) -> None:
+    """It has the headers of private feeds."""
+    path = tmp_path / "new.sqlite"
+    store = Store.open(f"sqlite:///{path}")
+    store.begin_run()
+    assert {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {
+        "new.sqlite": 0o600,
+        "new.sqlite-wal": 0o600,
+        "new.sqlite-shm": 0o600,
+    }
+    store.close()
+    path.chmod(0o640)
+    Store.open(f"sqlite:///{path}").close()
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_store_without_feeds_is_not_copied(project: Project) -> None:
     done = project.scrapy("copystore", f"sqlite:///{project.folder / 'there.sqlite'}")
     assert done.returncode == 2
-    assert "There are no feeds to copy" in done.stderr
+    store = project.folder / ".scrapy" / "fhcrawl.sqlite"
+    assert f"There are no feeds to copy in sqlite:///{store}: name the store" in done.stderr
 
 
 @pytest.mark.usefixtures("crawled")

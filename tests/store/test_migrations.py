@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import create_engine, inspect
 
+from fhcrawl.documents.model import DETAILS
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store import Store, migrations
 from tests.feeds import E, atom
@@ -129,6 +130,22 @@ def test_changes_of_a_delivery_that_was_ended_by_its_file_are_not_exported_again
         store.execute("UPDATE deliveries SET files = ?", (named,))
     run = project.crawl(server.url("/complete"), output="later.jsonl")
     assert run.items == []
+
+
+def test_entries_of_an_older_store_have_the_details_of_their_originals(tmp_path: Path) -> None:
+    url = write_version_1(tmp_path / "old.sqlite")
+    Store.open(url).close()
+    original = (
+        '<entry xmlns="http://www.w3.org/2005/Atom" xml:base="/b/" xml:lang="de"><title type="html">t</title>'
+        "<summary>s</summary></entry>"
+    )
+    with closing(sqlite3.connect(tmp_path / "old.sqlite")) as connection, connection:
+        connection.execute("UPDATE entries SET original = ? WHERE id = 'archived 3'", (original,))
+    with closing(Store.open(url)) as store:
+        found = {entry["id"]: [entry[n] for n in DETAILS] for entry in store.entries.read(has_details=True)}
+        documents = {entry["id"]: entry["document"] for entry in store.entries.read()}
+    assert found.pop("archived 3") == ["html", "text", "http://feeds.invalid/b/", "de"]
+    assert found == {name: [None, None, documents[name], None] for name in found}
 
 
 def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

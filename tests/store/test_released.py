@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import select
 
-from fhcrawl.exceptions import LeaseError
+from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.logical_feed import Verdict
 from fhcrawl.logical_feed.polling import Limits
 from fhcrawl.store import VerdictRecord
+from fhcrawl.store.schema import entries, versions
 from tests.store.test_leases import FEED, NOW, opened, read, refuse_all_writes
 from tests.stores import begin_walk
 
@@ -87,6 +89,33 @@ def test_run_writes_nothing_more_to_a_feed_that_it_has_finished_with(one: Store)
     begin_walk(one, FEED, run, NOW)
     one.documents.commit(*read(run, "b"))
     assert titles(one, run) == ["b"]
+
+
+def test_feed_is_deleted_with_all_that_is_stored_of_it_unless_a_crawl_has_it(
+    one: Store, two: Store, database: Database
+) -> None:
+    run = begun(one, "a")
+    with one._database.transaction() as connection:
+        same = select(*(entries.c[column.name] for column in versions.c))
+        connection.execute(versions.insert().from_select(versions.c.keys(), same))
+    with pytest.raises(StoreError, match=f"A crawl is at work on {FEED}"):
+        two.subscriptions.delete([FEED])
+    release(one, run)
+    number = one.exports.begin(run, only_released=True)
+    with pytest.raises(StoreError, match=f"A crawl is at work on {FEED}"):
+        two.subscriptions.delete([FEED])
+    one.exports.cancel(number)
+    with pytest.raises(StoreError, match="/new is not in the store"):
+        two.subscriptions.delete([FEED, "http://example.org/new"])
+    tables = ("versions", "changes", "entries", "documents")
+    assert [database.rows(f"SELECT count(*) FROM {name}") for name in tables[:3]] == [[(1,)]] * 3
+    assert two.subscriptions.delete([FEED]) == {FEED: 1}
+    assert [database.rows(f"SELECT count(*) FROM {name}") for name in tables] == [[(0,)]] * 4
+    assert [feed.feed for feed in two.feeds.read()] == [OTHER]
+    # It begins anew.
+    begin_walk(two, FEED, second := two.begin_run(), NOW)
+    two.documents.commit(*read(second, "c"))
+    assert titles(two, second) == ["c"]
 
 
 def test_feed_is_said_once(one: Store) -> None:

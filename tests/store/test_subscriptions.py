@@ -68,6 +68,13 @@ def test_only_the_run_that_has_a_feed_plans_it(store: Store) -> None:
     assert store.subscriptions.find_due([URL, "http://example.org/other"]) == {URL: "2026-01-01T00:00:01Z"}
 
 
+def test_options_are_those_of_subscribed_feeds(store: Store) -> None:
+    store.subscriptions.add({URL: {"reversed": True}, "http://example.org/plain": {}}, THEN)
+    assert store.subscriptions.read_options([URL, "http://example.org/plain", "http://example.org/new"]) == {
+        URL: {"reversed": True}
+    }
+
+
 def test_feed_that_was_polled_at_a_time_that_has_not_come_is_due(store: Store) -> None:
     """A machine's clock was wrong once; one that is some hours ahead is another machine's."""
     for url, polled in {"ahead": shift(now(), 23 * 3600), "wrong": shift(now(), 25 * 3600)}.items():

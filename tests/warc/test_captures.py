@@ -101,13 +101,20 @@ def test_files_without_a_capture_of_the_feed_are_told(
 def test_feed_that_is_gone_is_read_from_an_archive(
     server: FeedServer, project: Project, archive: Archive
 ) -> None:
-    archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("1")], prev="/old"))
+    archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("1")], prev="/old", title="Old"))
     archive.add(server.url("/old"), "2008-01-01T00:00:00Z", atom([E("0")], prev="/older"))
     archive.add(server.url("/older"), "2008-06-01T00:00:00Z", atom([E("-1")]), kind="resource")
     run = read(project, server.url("/feed"))
     assert set(run.changes) == {"1", "0", "-1"}
     assert server.asked() == ["/feed"]
-    assert project.verdict() == ("unknown", ["unreachable", "http-404"])
+    assert project.verdict() == ("unknown", ["only-captures", "http-404"])
+    [feed] = project.feeds()
+    assert (feed["title"], feed["reasons"][0]["detail"]) == (
+        "Old",
+        "has never been read itself; its entries are from captures",
+    )
+    advice = project.scrapy("feeds").stdout
+    assert ("its entries are from captures" in advice, "`unsubscribe`" in advice) == (True, False)
 
 
 def test_capture_of_a_missing_archive_gives_its_entries_and_the_gap_stays(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-from functools import partial
 from typing import TYPE_CHECKING
 
 from fhcrawl.documents import head, media, modules
-from fhcrawl.documents.entry_batches import change_entries
 from fhcrawl.documents.head import Vocabulary
+from fhcrawl.documents.identifiers import EXPORT, OWN_ID, identifier
 from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.modules import enclosure, person
 from fhcrawl.documents.xml import elements
@@ -33,7 +32,7 @@ TYPES = ("text", "html", "xhtml")
 PLAIN = ("text", "html", "text/html")
 # Marks elements that `fhcrawl export` adds only because RFC 4287 requires them; its value names the source of
 # the content.
-PLACEHOLDER = "{urn:x-fhcrawl:export}stands-in"
+PLACEHOLDER = f"{EXPORT}stands-in"
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
@@ -53,21 +52,19 @@ def read_feed(parsed: Parsed, url: str, vocabulary: Vocabulary) -> FeedDocument:
     )
     # RFC 4287, 4.2.1, and Atom 0.3, atom:author: the feed's authors apply to an entry that has no authors,
     # not even in its source.
-    if authors := modules.shared(persons(children.get(f"{vocabulary.namespace}author", ()))):
-        change_entries(entries, partial(_give_authors, authors))
+    given = children.get(f"{vocabulary.namespace}author", ())
+    authors = modules.shared(persons(one for one in given if not elements.has_attribute(one, PLACEHOLDER)))
+    # RFC 4287, 2: xml:lang applies to the descendants of the element.
+    modules.inherit(entries, authors, elements.language_of(feed))
     return head.read(parsed, children, base, vocabulary, entries, problems)
-
-
-def _give_authors(authors: list[str], entry: Entry) -> None:
-    entry.authors = entry.authors or list(authors)
 
 
 def read_entry(
     element: _Element, base: str, vocabulary: Vocabulary, problems: list[Problem], number: int
 ) -> Entry:
     """Read an entry element; its faults are added to `problems`."""
-    base = elements.base_of(element, base)
     entry = Entry()
+    base = elements.note_context(entry, element, base)
     again = modules.fill(entry, element, base, vocabulary.fields)
     # RFC 4287, 4.2.1: the authors of atom:source apply to an entry without authors.
     if not entry.authors and (source := elements.first(element, f"{ATOM}source")) is not None:
@@ -92,9 +89,16 @@ def persons(authors: Iterable[_Element]) -> list[str]:
     return [name for author in authors if (name := person(author))]
 
 
+def _title(entry: Entry, element: _Element, base: str) -> None:
+    if entry.title is None and (title := elements.line(element)):
+        # XHTML loses its markup.
+        entry.title, entry.title_type = title, _type(element).replace("xhtml", "text")
+
+
 def _id(entry: Entry, element: _Element, base: str) -> None:
     if entry.id is None:
-        entry.id = elements.identifier(element)
+        has_own = elements.has_attribute(element, OWN_ID)
+        entry.id = identifier(element.get(OWN_ID)) if has_own else elements.identifier(element)
 
 
 def _link(entry: Entry, element: _Element, base: str) -> None:
@@ -123,11 +127,10 @@ def _type(element: _Element) -> str:
 def _summary(entry: Entry, element: _Element, base: str) -> bool:
     if entry.summary is not None:
         return False
-    if _type(element) == "xhtml":
-        entry.summary = _xhtml(element)
-        return False
-    entry.summary = elements.html(element)
-    return len(element) > 0
+    kind = _type(element)
+    entry.summary = _xhtml(element) if kind == "xhtml" else elements.html(element)
+    entry.summary_type = None if entry.summary is None else kind
+    return kind != "xhtml" and len(element) > 0
 
 
 # RFC 4287, 3.1.1.3: "The XHTML div element itself MUST NOT be considered part of the content."
@@ -160,6 +163,8 @@ def _content(entry: Entry, element: _Element, base: str) -> bool:
     else:
         content, media_type = _other_content(elements.text(element), media_type)
     entry.content, entry.content_type = content, media_type if content is not None else None
+    if content is not None:
+        elements.note_context(entry, element, base)
     return is_unescaped
 
 
@@ -179,7 +184,7 @@ def _other_content(content: str | None, media_type: str) -> tuple[str | None, st
 FIELDS: dict[str, FieldReader] = {
     **media.FIELDS,
     f"{ATOM}id": _id,
-    f"{ATOM}title": modules.title,
+    f"{ATOM}title": _title,
     f"{ATOM}link": _link,
     f"{ATOM}published": modules.published,
     f"{ATOM}updated": _updated,

@@ -32,7 +32,9 @@ def read(parsed: Parsed, url: str) -> FeedDocument:
 
 
 def _title(entry: Entry, element: _Element, base: str) -> None:
-    entry.title = entry.title or _line(element)
+    if entry.title is None and (title := _line(element)):
+        kind = _kind(element)
+        entry.title, entry.title_type = title, "text" if len(element) or kind == "xhtml" else kind
 
 
 def _line(element: _Element) -> str | None:
@@ -43,20 +45,21 @@ def _line(element: _Element) -> str | None:
 
 
 def _summary(entry: Entry, element: _Element, base: str) -> bool:
-    entry.summary = entry.summary or _construct(element)[0]
+    if entry.summary is None:
+        entry.summary, entry.summary_type = _construct(element)
     return _is_unescaped(element)
 
 
 def _content(entry: Entry, element: _Element, base: str) -> bool:
     if entry.content is None:
         entry.content, entry.content_type = _construct(element)
+        elements.note_context(entry, element, base)
     return _is_unescaped(element)
 
 
 # Atom 0.3, Content constructs: inline markup has the mode xml and a media type of markup.
 def _is_unescaped(element: _Element) -> bool:
-    kind = (element.get("type") or "").strip().lower() or "text/plain"
-    return len(element) > 0 and kind == "text/plain" and _mode(element) != "base64"
+    return len(element) > 0 and _kind(element) == "text" and _mode(element) != "base64"
 
 
 def _mode(element: _Element) -> str:
@@ -66,14 +69,12 @@ def _mode(element: _Element) -> str:
 # Atom 0.3, Content constructs: they have a media type, text/plain by default, and a mode: xml (the default),
 # escaped or base64. Feeds without a mode escape their markup nevertheless.
 def _construct(element: _Element) -> tuple[str | None, str | None]:
-    media_type = (element.get("type") or "").strip().lower() or "text/plain"
-    kind = SHORT_TYPES.get(media_type, media_type)
-    mode = _mode(element)
+    kind, mode = _kind(element), _mode(element)
     text: str | None
     if mode == "base64":
         decoded = _decoded(element)
         encoded = "".join((elements.text(element) or "").split())
-        text, kind = (encoded, f"{media_type};base64") if decoded is None else (decoded, kind)
+        text, kind = (encoded, f"{_media_type(element)};base64") if decoded is None else (decoded, kind)
     elif _is_unescaped(element):
         text, kind = elements.html(element), "html"
     elif kind != "text" and (len(element) or mode == "xml"):
@@ -81,6 +82,15 @@ def _construct(element: _Element) -> tuple[str | None, str | None]:
     else:
         text = elements.text(element)
     return (text, kind) if text and not text.isspace() else (None, None)
+
+
+def _media_type(element: _Element) -> str:
+    return (element.get("type") or "").strip().lower() or "text/plain"
+
+
+def _kind(element: _Element) -> str:
+    media_type = _media_type(element)
+    return SHORT_TYPES.get(media_type, media_type)
 
 
 def _decoded(element: _Element) -> str | None:

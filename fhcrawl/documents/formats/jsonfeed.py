@@ -85,13 +85,15 @@ def _with_bare_version(found: Json) -> tuple[Json, bool]:
 def _entries(
     found: Json, url: str, keep_originals: bool, bounds: Bounds, problems: list[Problem]
 ) -> Iterator[Entry]:
-    authors = shared(_authors(found.members, "", problems))
+    authors = shared(author_names(found.members, "", problems))
+    language = _language(found.members)
     for number, given in enumerate(found.items or (), 1):
         if given is LONG:
             problems.append(limits.too_long(number, bounds))
             continue
         item = given if isinstance(given, dict) else {}
         entry = read_item(item, url, authors, problems, number)
+        entry.language = entry.language or language
         # An entry with a text that is too long will be left out.
         if keep_originals and limits.longest(entry) <= bounds.text:
             entry.original = _clean(json.dumps(item, ensure_ascii=False)).encode()
@@ -114,22 +116,27 @@ def read_item(item: Object, url: str, feed_authors: list[str], problems: list[Pr
     # JSON Feed 1.1, url and external_url: the permalink, and the page elsewhere that the item is about.
     link = _line(item, "url") or _line(item, "external_url")
     content, content_type = _content(item)
+    title, summary = _line(item, "title"), _string(item, "summary")
     entry = Entry(
         # JSON Feed 1.1, id: one that is a number is to be taken as a string.
         id=identifier(item["id"]) if isinstance(item.get("id"), str) else None,
-        title=_line(item, "title"),
+        title=title,
         link=elements.resolve(link, url) if link else None,
         published=utc(_string(item, "date_published") or ""),
         updated=utc(_string(item, "date_modified") or ""),
         categories=_tags(item),
-        summary=_string(item, "summary"),
+        summary=summary,
         content=content,
         content_type=content_type,
         enclosures=_enclosures(item, url),
+        # JSON Feed 1.1, title and summary: plain text.
+        title_type="text" if title else None,
+        summary_type="text" if summary else None,
+        language=_language(item),
     )
     name = entry.id or entry.link or entry.title or f"item {number}"
     # JSON Feed 1.1, authors: an item without them has the feed's.
-    entry.authors = _authors(item, name, problems) or list(feed_authors)
+    entry.authors = author_names(item, name, problems) or list(feed_authors)
     _check(entry, item, problems, name)
     return entry
 
@@ -151,7 +158,8 @@ def _content(item: Object) -> tuple[str | None, str | None]:
 
 
 # JSON Feed 1.0 has `author`; 1.1 has `authors`, which takes precedence.
-def _authors(holder: Object, name: str, problems: list[Problem]) -> list[str]:
+def author_names(holder: Object, name: str, problems: list[Problem]) -> list[str]:
+    """Return the names, else the URLs, of the authors of a feed or an item."""
     given = [author for author in _list(holder, "authors") if _is_author(author)]
     if not given and _is_author(holder.get("author")):
         given = [holder["author"]]
@@ -181,6 +189,11 @@ def _enclosures(item: Object, url: str) -> list[Enclosure]:
         for attachment in _list(item, "attachments")
         if isinstance(attachment, dict) and (reference := _line(attachment, "url"))
     ]
+
+
+def _language(holder: Object) -> str | None:
+    value = _line(holder, "language")
+    return value if value and len(value) <= elements.LONGEST_LANGUAGE else None
 
 
 def _list(holder: Object, key: str) -> list[Any]:

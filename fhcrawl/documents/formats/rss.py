@@ -75,8 +75,20 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
         read_item(item, around, vocabulary, problems, number)
         for number, (item, around) in enumerate(items, 1)
     )
+    modules.inherit(entries, [], _language(channel, root, children))
     parsed = parsed._replace(fault=fault)
     return head.read(parsed, children, base, vocabulary, entries, problems, beside)
+
+
+# RFC 4287, 2, has xml:lang; RSS 2.0 the channel's language; RSS 1.0 Dublin Core's.
+def _language(channel: _Element, root: _Element, children: Head) -> str | None:
+    for element in (channel, root):
+        if (own := elements.language_of(element)) is not None:
+            return own
+    namespace = channel.tag.removesuffix("channel")
+    tags = (f"{namespace}language", *(f"{dc}language" for dc in modules.DC))
+    found = next(filter(None, (elements.line_of(children, tag) for tag in tags)), None)
+    return found if found and len(found) <= elements.LONGEST_LANGUAGE else None
 
 
 def _items_elsewhere(
@@ -125,8 +137,8 @@ def read_item(
     element: _Element, base: str, vocabulary: Vocabulary, problems: list[Problem], number: int
 ) -> Entry:
     """Read an item; its faults are added to `problems`."""
-    base = elements.base_of(element, base)
     entry = Entry()
+    base = elements.note_context(entry, element, base)
     again = modules.fill(entry, element, base, vocabulary.fields)
     # RSS 1.0, 5.5: rdf:about identifies the item, and should be the same as its link.
     if entry.id is None or entry.link is None:
@@ -215,15 +227,17 @@ def _attribute_links(children: Iterable[_Element], vocabulary: Vocabulary, name:
         yield Problem("nonstandard", name, "its link is an attribute, href; it is read as in Atom")
 
 
+# RSS 2.0: "entity-encoded HTML is allowed".
 def _description(entry: Entry, element: _Element, base: str) -> bool:
-    modules.summary(entry, element, base)
+    if entry.summary is None and (summary := elements.text(element)):
+        entry.summary, entry.summary_type = summary, "html"
     return len(element) > 0
 
 
 # The text alone identifies the item, if nothing else does.
 def _unescaped_description(entry: Entry, element: _Element, base: str) -> None:
-    if elements.text(element) in (None, entry.summary):
-        entry.summary = elements.html(element) or entry.summary
+    if elements.text(element) in (None, entry.summary) and (summary := elements.html(element)):
+        entry.summary, entry.summary_type = summary, "html"
 
 
 def _enclosure(entry: Entry, element: _Element, base: str) -> None:

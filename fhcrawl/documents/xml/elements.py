@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
+    from fhcrawl.documents.model import Entry
+
     Head = dict[str, list[_Element]]  # the children of a head section, by tag
 
 ATOM, OLD_ATOM, FH, XHTML = map(namespaces.braced, ("atom", "atom03", "fh", "xhtml"))
@@ -127,6 +129,12 @@ def line_of(head: Head, tag: str) -> str | None:
     return line(head[tag][0]) if tag in head else None
 
 
+def line_in(element: _Element, tag: str) -> str | None:
+    """Return the stripped text of the first child of an element with a tag."""
+    child = first(element, tag)
+    return None if child is None else line(child)
+
+
 # RSS 2.0, description: it is "entity-encoded HTML"; RFC 4287, 3.1.1.2: "Any markup within MUST be escaped".
 # Publishers leave it unescaped, or only some of it. HTML would read <a/> as a start tag.
 def html(element: _Element) -> str | None:
@@ -202,6 +210,28 @@ def inherited(element: _Element) -> tuple[str, str]:
         base = base_of(around, base)
         language = around.get(XML_LANG, language)
     return base if len(base) <= LONGEST_BASE else "", language if len(language) <= LONGEST_LANGUAGE else ""
+
+
+def note_context(entry: Entry, element: _Element, base: str) -> str:
+    """Set the base URL and the language of an entry to those of its element, or of its content's.
+
+    :param base: base URL around the element
+    :return: base URL inside the element
+    """
+    names = element.keys()
+    if XML_BASE in names:
+        base = base_of(element, base)
+    if len(base) <= LONGEST_BASE:
+        entry.base = base or None
+    if XML_LANG in names:
+        entry.language = language_of(element)
+    return base
+
+
+def language_of(element: _Element) -> str | None:
+    """Return the xml:lang of an element; '' if that is empty, None if it has none, or too long a one."""
+    value = element.get(XML_LANG) if has_attribute(element, XML_LANG) else None
+    return value.strip() if value is not None and len(value) <= LONGEST_LANGUAGE else None
 
 
 def resolve(reference: str, base: str) -> str:

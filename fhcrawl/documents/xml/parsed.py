@@ -49,6 +49,7 @@ class Parsed(NamedTuple):
     :param entry_sink: takes the entries of the FeedDocument while they are read
     :param is_crowded: whether an entry may have too many namespaces
     :param layout: the places of entries in all formats
+    :param keeps_head: keep the head section as it came
     """
 
     root: _Element
@@ -61,6 +62,7 @@ class Parsed(NamedTuple):
     entry_sink: EntrySink = list
     is_crowded: bool = False
     layout: Layout = NO_LAYOUT
+    keeps_head: bool = False
 
     def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
         """Yield the children of an element that are entries; those of a large document are freed afterwards.

@@ -188,7 +188,7 @@ def test_item_does_not_take_over_what_is_the_channels() -> None:
         "<managingEditor>editor@example.org</managingEditor><category>c</category>"
         "<pubDate>Wed, 01 Jan 2003 00:00:00 GMT</pubDate><item><guid isPermaLink='false'>1</guid></item>"
     )
-    assert document.entries == [Entry(id="1")]
+    assert document.entries == [Entry(id="1", base="http://feeds.example/dir/feed")]
 
 
 def test_unreadable_pub_date_is_no_problem_where_another_date_stands_in() -> None:
