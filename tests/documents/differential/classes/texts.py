@@ -59,6 +59,11 @@ def entity_is_unresolved(d: Difference) -> bool:
     return is_read(d, lambda text: {unresolved(d, text)})
 
 
+@of("Namespaces in XML 1.0, 4: a prefix stands for its namespace, in malformed documents too", "entries")
+def prefix_of_the_root_is_unknown(d: Difference) -> bool:
+    return "" in d.document.prefixes and d.theirs == 0
+
+
 @of("XML 1.0, 4.3.3: a document in UTF-16 has a byte order mark, whatever comes first", "entries")
 def nothing_is_read(d: Difference) -> bool:
     return bool(d.document.before) and d.document.encoding.codec.startswith("utf-16") and d.theirs == 0
