@@ -335,10 +335,9 @@ class ArchiveSet:
 
     def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
         """Write a document, newest entry first; return its comparable update time."""
-        times = (
-            self._latest if number else max(self._latest, self._shown),
-            *(event.time for event in events),
-        )
+        # RFC 5005, 4.2: of versions with one update time, that of the most recently updated document wins.
+        # Readers may have an earlier version from the subscription document that is replaced.
+        times = (self._latest, self._shown, *(event.time for event in events))
         # `_read_archive` reads this value back from the document, also if none of its entries has a time.
         latest = max(times) or comparable(self._target.since)
         # RFC 5005, 2: without archives, the subscription document contains the whole feed.

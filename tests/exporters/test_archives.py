@@ -261,8 +261,8 @@ def stored(entry_id: str, updated: str | None = None, is_deleted: bool = False, 
     return StoredVersion(fields, None, (updated or "").rstrip("Z"), is_deleted)
 
 
-def target_of(folder: Path) -> Target:
-    return Target(folder, "http://x/", XML_FORMATS["atom"], "http://x/", "T", DAY.format(1), 1)
+def target_of(folder: Path, size: int = 1) -> Target:
+    return Target(folder, "http://x/", XML_FORMATS["atom"], "http://x/", "T", DAY.format(1), size)
 
 
 def walk(folder: Path, read: dict[str, set[str | None]]) -> None:
@@ -307,6 +307,17 @@ def test_set_without_one_of_its_archives_is_written_anew(tmp_path: Path) -> None
     assert set.union(*read.values()) == {"1", "2", "3", "4", "5"}
     names = {f"archive-{number:06}.atom" for number in range(5, 9)} | {"index.atom"}
     assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_archive_is_not_older_than_what_its_entries_replace(tmp_path: Path) -> None:
+    """The subscription document has shown an entry whose content then changes, but not its update time."""
+    shown = [stored("2", DAY.format(2), title="one"), stored("5", DAY.format(5))]
+    write(target_of(tmp_path, 2), lambda: shown, Selection())
+    changed = [stored("1", DAY.format(1)), stored("2", DAY.format(2), title="two"), shown[1]]
+    write(target_of(tmp_path, 2), lambda: changed, Selection())
+    archive = etree.parse(tmp_path / "archive-000001.atom").getroot()
+    assert [title.text for title in archive.iterfind(f"{ATOM}entry/{ATOM}title")] == ["two", None]
+    assert archive.findtext(f"{ATOM}updated") == DAY.format(5)
 
 
 def test_entry_that_comes_from_another_document_is_the_same(tmp_path: Path) -> None:
