@@ -189,7 +189,8 @@ REMOTE_CONTROL_ENABLED = False
 # True: servers need not see which document led to them.
 REFERER_ENABLED = False
 
-# scrapy.robotstxt.ProtegoRobotParser: it has no size limit. This one reads the first 500 KiB of a robots.txt.
+# scrapy.robotstxt.ProtegoRobotParser: it has no size limit, and takes 9 MB for 500 KiB of each host. This one
+# reads the first 500 KiB of a robots.txt, and keeps only the last ones parsed.
 ROBOTSTXT_PARSER = "fhcrawl.core.robotstxt.BoundedRobotParser"
 
 # 2083: an archive should not be skipped for a long URL.

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from fhcrawl.documents import date_names
 
 LEAP_SECOND = 60  # RFC 3339, 5.6; RFC 5322, 3.3
 CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$", re.ASCII)
@@ -50,19 +53,24 @@ ZONES = {
     }.items()
     for name in names.split()
 }
+# RFC 5322, 4.3; RFC 3339, 4.
+SPECIFIED = frozenset({"UT", "UTC", "GMT", "Z", "EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT"})
 
 # A weekday, in any language, is skipped: the date suffices.
-WEEKDAY = re.compile(r"(?:[^\W\d_]+(?:[ -][^\W\d_]+)?)?\.?\s*,|[^\W\d_]+\.?(?=\s)")
+WEEKDAY = re.compile(r"(?:[^\W\d_]+(?:[ -][^\W\d_]+)?)?\.?\s*,|[^\W\d_]+(?:-[^\W\d_]+)?\.?(?=\s)")
 COMMENT = re.compile(r"\([^()]*\)")  # RFC 5322, 3.2.2
 
 TIME = (
     r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?P<fraction>[.,]\d+)?)?"
     r"(?:\s*(?P<half>[AaPp])\.?[Mm]\b\.?)?"
 )
-ZONE = r"(?P<zone>[A-Za-z]{1,5}|(?:[A-Za-z]{1,5}\s*)?[+-]\d{1,2}(?::?\d\d)?(?:\s*[A-Za-z]{1,5})?)"
+ZONE = (
+    r"(?P<zone>[A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_+-]+){1,2}|[A-Za-z]{1,5}"
+    r"|(?:[A-Za-z]{1,5}\s*)?[+-]\d{1,2}(?::?\d\d)?(?:\s*[A-Za-z]{1,5})?)"
+)
 MONTH = r"(?P<name>[A-Za-z]{3,9})\.?"
 DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?"
-AFTER = rf"(?:[\s,]+(?:at\s+)?{TIME})?(?:\s*{ZONE})?$"
+AFTER = rf"(?:[\s,]+(?:(?:at|[@-])\s+)?{TIME})?(?:\s*{ZONE})?$"
 # RFC 3339, 5.6; ISO 8601's extended format, and W3CDTF's shorter ones.
 EXTENDED = re.compile(
     r"(?P<year>\d{4})(?:(?P<mark>[-/.])(?P<month>\d{1,2})(?:(?P=mark)(?P<day>\d{1,2})"
@@ -97,20 +105,40 @@ USUAL_MAIL = re.compile(
 )
 
 
+class Reading(NamedTuple):
+    """What a text says as a date.
+
+    :param time: ISO 8601 in UTC; None if the text is ambiguous (03/04/05) or no time
+    :param note: what of it no specification of feeds defines, as a sentence; None if they define all of it
+    """
+
+    time: str | None
+    note: str | None = None
+
+
+UNREADABLE = Reading(None)
+
+
 def utc(text: str) -> str | None:
     """Return a time of RFC 3339 (RFC 4287, 3.3), RFC 822 (RSS 2.0) or a similar format in UTC.
 
     Returns None if a text is ambiguous (03/04/05) or no time. Fractions of a second are kept. A time without
     a zone is taken as UTC, and an incomplete date as its first moment.
     """
+    return read(text).time
+
+
+def read(text: str) -> Reading:
+    """Return a time like `utc`, and how it was read."""
     text = text.strip()
     try:
         if CANONICAL.match(text):
             datetime.fromisoformat(text[:-1])
-            return text
-        return _read_usual(text) or _read(text)
+            return Reading(text)
+        usual = _read_usual(text)
+        return Reading(usual) if usual else _read(text)
     except (ValueError, OverflowError):
-        return None
+        return UNREADABLE
 
 
 def _read_usual(text: str) -> str | None:
@@ -130,41 +158,56 @@ def _read_usual(text: str) -> str | None:
     return f"{moment}{fraction or ''}Z"
 
 
-def _read(text: str) -> str | None:
+def _read(text: str) -> Reading:
     if len(text) > LONGEST:
-        return None
-    if text[:1].isdigit() and (match := _first(NUMBERS, text)):
+        return UNREADABLE
+    if (match := _match(text)) is not None:
         return _moment(match)
+    translated = date_names.in_english(text)
+    match = _match(translated) if translated else None
+    if match is None:
+        return UNREADABLE
+    time, note = _moment(match)
+    return Reading(time, "; ".join(filter(None, ("its month is not named in English", note))))
+
+
+def _match(text: str) -> re.Match[str] | None:
+    if text[:1].isdigit() and (match := _first(NUMBERS, text)):
+        return match
     text = COMMENT.sub(" ", text).strip()
     weekday = WEEKDAY.match(text)
     if weekday and ("," in weekday[0] or weekday[0].rstrip(".").lower() not in MONTHS):
         text = text[weekday.end() :].lstrip(", \t\r\n")
     match = _first(NAMES, text) or _first(NUMBERS, text)
-    return None if match is None else _moment(match)
+    is_english = match is None or match.re in NUMBERS or match["name"].lower() in MONTHS
+    return match if is_english else None
 
 
 def _first(forms: tuple[re.Pattern[str], ...], text: str) -> re.Match[str] | None:
     return next((match for form in forms if (match := form.match(text))), None)
 
 
-def _moment(match: re.Match[str]) -> str | None:
+def _moment(match: re.Match[str]) -> Reading:
     parts = {name.removeprefix("extended_"): part for name, part in match.groupdict().items() if part}
     date = _date(parts)
     hour, minute, second = (int(parts.get(name, 0)) for name in ("hour", "minute", "second"))
     if half := parts.get("half"):
         if not 1 <= hour <= 12:  # noqa: PLR2004
-            return None
+            return UNREADABLE
         hour = hour % 12 + (12 if half in "Pp" else 0)
     fraction = parts.get("fraction", "")[1:]
     # ISO 8601-1:2004, 4.2.3: 24:00:00 is the end of the day.
     end_of_day = (hour, minute, second, fraction.strip("0")) == (24, 0, 0, "")
     if not end_of_day and (hour > 23 or minute > 59 or second > LEAP_SECOND):  # noqa: PLR2004
-        return None
-    offset = _offset(parts.get("zone", ""), strict="name" not in parts)
+        return UNREADABLE
+    local = date + timedelta(hours=hour, minutes=minute, seconds=second)
+    zone = parts.get("zone", "")
+    offset = _offset(zone, local, strict="name" not in parts)
     if offset is None:
-        return None
-    time = date + timedelta(hours=hour, minutes=minute, seconds=second) - offset
-    return f"{time.isoformat()}{'.' if fraction else ''}{fraction}Z"
+        return UNREADABLE
+    time = f"{(local - offset).isoformat()}{'.' if fraction else ''}{fraction}Z"
+    form = "it has the form of no specification" if match.re is AMERICAN else None
+    return Reading(time, "; ".join(filter(None, (form, _note(zone, offset)))) or None)
 
 
 def _date(parts: dict[str, str]) -> datetime:
@@ -183,18 +226,28 @@ def _date(parts: dict[str, str]) -> datetime:
     return datetime(year, month, int(parts.get("day", 1)))  # noqa: DTZ001
 
 
-def _offset(zone: str, strict: bool) -> timedelta | None:
-    """Return how much a zone is ahead of UTC; None if it is no zone."""
+def _offset(zone: str, local: datetime, strict: bool) -> timedelta | None:
+    """Return how much a zone is ahead of UTC at a local time; None if it is no zone."""
     if not zone:
         return timedelta()
+    if (known := date_names.zone(zone)) is not None:
+        return local.replace(tzinfo=known).utcoffset()
     number = zone if zone[0] in "+-" else ZONES.get(zone.upper()) or zone
-    match = OFFSET.search(number)
+    match = OFFSET.search(number) if "/" not in zone else None
     if match:
         sign, hours, minutes = match.groups("0")
         return timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == "-" else 1)
     # RFC 5322, 4.3: other names "SHOULD be considered equivalent to '-0000'", and so should single letters,
     # whose signs RFC 822 got wrong. RFC 3339 has no names.
     return None if strict or not zone.isalpha() else timedelta()
+
+
+def _note(zone: str, offset: timedelta) -> str | None:
+    if not zone or zone.upper() in SPECIFIED or OFFSET.search(zone):
+        return None
+    minutes = round(offset.total_seconds() / 60)
+    sign = "-" if minutes < 0 else "+"
+    return f"its zone {zone} is taken as {sign}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
 
 
 def shift(time: str, seconds: float) -> str:

@@ -18,12 +18,13 @@ from lxml.etree import Element, QName, XMLSyntaxError
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats import atom, atom03, rss
 from fhcrawl.documents.modules import LONGEST_LENGTH
+from fhcrawl.documents.originals import READERS
 from fhcrawl.documents.xml import elements, parsers
 from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG
 from fhcrawl.documents.xml.prefixes import RSS, prefix_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Container, Iterator
 
     from lxml.etree import _Element
 
@@ -120,22 +121,31 @@ def _of_entry(entry: _Element, with_dates: bool) -> Tree:
     if attributes or text:
         _add(tree, (prefix, own.name), Node(value=text, attrs=_named(attributes), children={}))
     named = [(child, _names(child)) for child in entry if not elements.has_attribute(child, atom.PLACEHOLDER)]
-    for child, names in _unsaid(named, own, prefix):
+    _reader, vocabulary = READERS.get(entry.tag, (None, None))
+    tags = NOTHING if vocabulary is None else vocabulary.fields
+    for child, names in _unsaid(named, own, prefix, tags):
         if with_dates or names not in DATES:
             _add(tree, names, _node(child, 1))
     return tree
 
 
-def _unsaid(named: list[tuple[_Element, Names]], own: Own, prefix: str) -> Iterator[tuple[_Element, Names]]:
-    """Yield the children of which fields do not have everything, with their names."""
+def _unsaid(
+    named: list[tuple[_Element, Names]], own: Own, prefix: str, tags: Container[str]
+) -> Iterator[tuple[_Element, Names]]:
+    """Yield the children of which fields do not have everything, with their names.
+
+    :param tags: tags of the children that fields are read from
+    """
     counts = Counter(names for _child, names in named)
     has_link = False
     for child, names in named:
         name = names[1] if names[0] == prefix else ""
-        if names == ENCODED:
+        if child.tag not in tags:
+            is_said = False
+        elif names == ENCODED:
             is_said = counts[names] == 1 and not child.attrib
         elif name in own.once:
-            is_said = counts[names] == 1 and _is_said(child, names, own)
+            is_said = counts[names] + counts[prefix, FIRST.get(name, "")] == 1 and _is_said(child, names, own)
         else:
             is_said = name in own.often and own.often[name](child)
         if is_said and name in own.often and _is_alternate(child):
@@ -199,7 +209,8 @@ def _named(attributes: dict[Any, Any]) -> dict[str, str]:
 
 def _has_only(*names: str) -> Callable[[_Element], bool]:
     def holds(element: _Element) -> bool:
-        return not len(element) and set(names).issuperset(map(str, element.keys()))
+        has_text = bool(names) and bool((element.text or "").strip())
+        return not len(element) and not has_text and set(names).issuperset(map(str, element.keys()))
 
     return holds
 
@@ -223,9 +234,14 @@ def _is_length(value: str | None) -> bool:
     return not digits or (digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_LENGTH)
 
 
+def _is_term(category: _Element) -> bool:
+    return _has_only("term")(category) or _has_only()(category)
+
+
 def _is_named_person(author: _Element) -> bool:
     parts = [(elements.local_name(child), len(child), len(child.attrib)) for child in author]
-    return not author.attrib and parts in ([], [("name", 0, 0)])
+    has_text = bool(parts) and _text_beside(author) is not None
+    return not author.attrib and not has_text and parts in ([], [("name", 0, 0)])
 
 
 ENCODED = ("content", "encoded")
@@ -239,7 +255,7 @@ OWN_ATOM = Own(
         "content": frozenset({"type", "mode", "src", XML_BASE, XML_LANG}),
     },
     frozenset({"summary", "content"}),
-    {"author": _is_named_person, "category": _has_only("term"), "link": _is_plain_link},
+    {"author": _is_named_person, "category": _is_term, "link": _is_plain_link},
 )
 OWN_RSS = Own(
     "item",
@@ -251,6 +267,8 @@ OWN_RSS = Own(
         "enclosure": lambda element: _is_plain_file(element, "url"),
     },
 )
+# Atom 0.3: `created` fills a field if there is no `issued`.
+FIRST = {"created": "issued"}
 DATES = frozenset(
     _names(Element(tag))
     for vocabulary in (atom.VOCABULARY, atom03.VOCABULARY, *rss.VOCABULARIES.values())

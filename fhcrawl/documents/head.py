@@ -28,7 +28,7 @@ class Vocabulary(NamedTuple):
     :param namespace: namespace of the format's own elements, in braces
     :param entry: tag of entries
     :param fields: the readers of an entry's children, by tag
-    :param dates: the children that are dates, as for `modules.unreadable_dates`
+    :param dates: the children that are dates, as for `modules.date_problems`
     :param update_times: tags of elements with the update time of the document, in order of precedence
     :param link: tag of links, besides atom:link
     :param line: reads an element that holds one line
@@ -73,11 +73,11 @@ def read(
         lost = _misplaced(section, vocabulary, parsed.layout.entries)
         problems.extend(misplaced.problems(lost, parsed.bounds.entries))
     links = history.read(head, base, vocabulary.link)
-    titles = head.get(f"{namespace}title")
+    titles = map(vocabulary.line, head.get(f"{namespace}title", ()))
     deleted = [*head.get(DELETED_ENTRY, ()), *(beside or {}).get(DELETED_ENTRY, ())]
     document = FeedDocument(
         format=vocabulary.format,
-        title=vocabulary.line(titles[0]) if titles else None,
+        title=next(filter(None, titles), None),
         updated=_update_time(head, vocabulary.update_times),
         links=links.links,
         other_links=links.other_links,
@@ -115,5 +115,5 @@ def _misplaced(section: Head, vocabulary: Vocabulary, tags: frozenset[str]) -> I
 
 
 def _update_time(head: Head, tags: Iterable[str]) -> str | None:
-    times = (utc(elements.line_of(head, tag) or "") for tag in tags if tag in head)
+    times = (utc(element.text or "") for tag in tags for element in head.get(tag, ()))
     return next(filter(None, times), None)

@@ -60,10 +60,11 @@ class Entry:
 class Problem:
     """A fault of an entry or of the document, or a repair; a fault of one entry never affects another one.
 
-    :param kind: `no-id`, `no-title`, `unreadable-date`, `entry-lost` (it is not read), `nonstandard` (it is
-        read otherwise than the format says); of a tombstone `no-ref`; of an event `no-operation`,
-        `backwards`; of the document `repaired`, `disagrees` (with the newer page), `backwards`,
-        `unresolved-entities`, `head-cut`; of an exceeded limit `too-deep`, `too-long`, `too-many`
+    :param kind: `no-id`, `no-title`, `unreadable-date`, `interpreted-date` (no specification defines all of
+        it), `nonstandard` (it is read otherwise than the format says), `repaired` (its markup), `entry-lost`
+        (it is not read); of a tombstone `no-ref`; of an event `no-operation`, `backwards`; of the document
+        `repaired`, `disagrees` (with the newer page), `backwards`, `unresolved-entities`, `head-cut`; of an
+        exceeded limit `too-deep`, `too-long`, `too-many`
     :param entry: the id, title or position of the entry; '' for the document
     :param detail: a sentence
     """

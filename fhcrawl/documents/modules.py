@@ -2,14 +2,18 @@
 
 A function of `FIELDS` reads one child of an entry into it. If it returns True, the format's reader gets that
 child again after all others have been read.
+
+Where a child that stands for one value is repeated, the first one that has a value counts, in all formats;
+for dates, the first one that can be read. Authors and categories are lists: all count, each value once. The
+format's own elements take precedence over those of `SUBSTITUTES`, in any order.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fhcrawl.documents.dates import utc
+from fhcrawl.documents import dates
 from fhcrawl.documents.entry_batches import change_entries
 from fhcrawl.documents.model import Enclosure, Problem
 from fhcrawl.documents.xml import elements
@@ -53,6 +57,9 @@ def enclosure(url: str, media_type: str | None, length: str | None) -> Enclosure
 
 def person(author: _Element) -> str | None:
     """Return the name of a Person construct (RFC 4287, 3.2; Atom 0.3, 3.2), else its e-mail or its URI."""
+    # Publishers write RSS's author, which is a text, in Atom, and Atom's, which is a person, in RSS.
+    if not len(author):
+        return elements.line(author)
     # Nearly every author has only a name.
     if len(author) == 1 and author[0].tag == NAME:
         return elements.line(author[0])
@@ -64,7 +71,7 @@ def person(author: _Element) -> str | None:
 
 def shared(authors: list[str]) -> list[str]:
     """Return the first authors of a feed, for its entries; none if their names are too long."""
-    first = authors[:MOST_SHARED_AUTHORS]
+    first = list(dict.fromkeys(authors))[:MOST_SHARED_AUTHORS]
     return first if sum(map(len, first)) <= LONGEST_SHARED_AUTHORS else []
 
 
@@ -82,35 +89,33 @@ def _inherit(authors: list[str], language: str | None, entry: Entry) -> None:
 
 def published(entry: Entry, element: _Element, base: str) -> bool:
     """Read a time of publication, unless the entry has one."""
-    entry.published = entry.published or utc(element.text or "")
-    return entry.published is None
-
-
-def own_published(entry: Entry, element: _Element, base: str) -> bool:
-    """Read a time of publication from the format's own element, which overrides others."""
-    entry.published = utc(element.text or "") or entry.published
-    return entry.published is None
+    if entry.published is not None:
+        return False
+    entry.published, note = dates.read(element.text or "")
+    return entry.published is None or note is not None
 
 
 # RFC 5005, B: "The update time of an entry is not defined by RSS 2.0", unless another vocabulary gives it.
 def updated(entry: Entry, element: _Element, base: str) -> bool:
     """Read an update time, unless the entry has one."""
-    entry.updated = entry.updated or utc(element.text or "")
-    return entry.updated is None
+    if entry.updated is not None:
+        return False
+    entry.updated, note = dates.read(element.text or "")
+    return entry.updated is None or note is not None
 
 
-def author(entry: Entry, element: _Element, base: str) -> bool:
+def author(entry: Entry, element: _Element, base: str) -> None:
     """Add an author."""
-    if name := elements.line(element):
+    if name := person(element):
         entry.authors.append(name)
-    return len(entry.authors) > 1
 
 
-def subject(entry: Entry, element: _Element, base: str) -> bool:
+# RFC 4287, 4.2.2.1: its category has a term. RSS 2.0, <category>: the text is the category. Publishers write
+# either in both.
+def subject(entry: Entry, element: _Element, base: str) -> None:
     """Add a category."""
-    if term := elements.line(element):
+    if term := (element.get("term") or "").strip() or elements.line(element):
         entry.categories.append(term)
-    return True
 
 
 def title(entry: Entry, element: _Element, base: str) -> None:
@@ -126,9 +131,9 @@ def summary(entry: Entry, element: _Element, base: str) -> None:
 
 # RSS 1.0's content module: the content of the item, as escaped markup.
 def _encoded(entry: Entry, element: _Element, base: str) -> bool:
-    entry.content = elements.html(element)
-    entry.content_type = "html" if entry.content is not None else None
-    elements.note_context(entry, element, base)
+    if entry.content is None and (content := elements.html(element)) is not None:
+        entry.content, entry.content_type = content, "html"
+        elements.note_context(entry, element, base)
     return len(element) > 0
 
 
@@ -138,22 +143,28 @@ def later(entry: Entry, element: _Element, base: str) -> bool:
 
 
 ENCODED = f"{CONTENT}encoded"
-# itunes:keywords are search terms of one directory, not categories of the entry.
-FIELDS: dict[str, FieldReader] = {
-    ENCODED: _encoded,
-    f"{ATOM}author": later,
+# The readers of elements that count if an entry has none of the format's own: `substitute` calls them.
+SUBSTITUTES: dict[str, FieldReader] = {
     f"{ATOM}updated": updated,
     f"{DCTERMS}modified": updated,
     f"{DCTERMS}issued": published,
     f"{DCTERMS}date": published,
     f"{DCTERMS}created": published,
-    f"{DCTERMS}creator": author,
-    f"{DCTERMS}subject": subject,
-    **{dc + name: fill for dc in DC for name, fill in (("date", published), ("creator", author))},
-    **{f"{dc}subject": subject for dc in DC},
-    f"{ITUNES}author": later,
+    f"{elements.OLD_ATOM}created": published,
+    **{f"{dc}date": published for dc in DC},
     f"{ITUNES}title": title,
     f"{ITUNES}summary": summary,
+}
+# itunes:keywords are search terms of one directory, not categories of the entry.
+FIELDS: dict[str, FieldReader] = {
+    **dict.fromkeys(SUBSTITUTES, later),
+    ENCODED: _encoded,
+    f"{ATOM}author": later,
+    f"{DCTERMS}creator": author,
+    f"{DCTERMS}subject": subject,
+    **{f"{dc}creator": author for dc in DC},
+    **{f"{dc}subject": subject for dc in DC},
+    f"{ITUNES}author": later,
 }
 # The field that each date fills, and its name in problems.
 DATES = {
@@ -171,12 +182,25 @@ OTHER_AUTHORS: dict[str, Callable[[_Element], str | None]] = {
 }
 
 
+def substitute(entry: Entry, children: Iterable[_Element], base: str) -> None:
+    """Read the children of an entry that are SUBSTITUTES, in the order of the document."""
+    for child in children:
+        if (read := SUBSTITUTES.get(child.tag)) is not None:
+            read(entry, child, base)
+
+
+def without_repetition(entry: Entry) -> None:
+    """Keep each author and each category once, in their order."""
+    if len(entry.categories) > 1:
+        entry.categories = list(dict.fromkeys(entry.categories))
+    if len(entry.authors) > 1:
+        entry.authors = list(dict.fromkeys(entry.authors))
+
+
 def finish(entry: Entry, children: Iterable[_Element]) -> None:
-    """Complete the authors and categories of an RSS item."""
+    """Read the authors of an RSS item that has none of its own."""
     others = (OTHER_AUTHORS[child.tag](child) for child in children if child.tag in OTHER_AUTHORS)
-    # Publishers give the same values in RSS's own elements and in Dublin Core's.
-    entry.authors = list(dict.fromkeys(entry.authors or filter(None, others)))
-    entry.categories = list(dict.fromkeys(entry.categories))
+    entry.authors = entry.authors or list(filter(None, others))
 
 
 def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> Iterator[Problem]:
@@ -192,18 +216,30 @@ def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> 
             yield Problem("nonstandard", name, detail)
 
 
-def unreadable_dates(
-    entry: Entry, name: str, children: Iterable[_Element], dates: dict[str, tuple[str, str]]
+def date_problems(
+    entry: Entry, name: str, children: Iterable[_Element], labels: dict[str, tuple[str, str]]
 ) -> Iterator[Problem]:
-    """Yield a problem for each unreadable date, unless another element filled its field.
+    """Yield a problem for each date that is unreadable or was interpreted, if no other one filled its field.
 
     :param name: name of the entry in problems
     :param children: children of the entry; those that are no dates are skipped
-    :param dates: the field (`published` or `updated`) and the name of each date, by its tag
+    :param labels: the field (`published` or `updated`) and the name of each date, by its tag
     """
     for child in children:
-        if child.tag in dates:
-            purpose, label = dates[child.tag]
-            if getattr(entry, purpose) is None:
-                detail = f"its {label} is not a date: {child.text!r}"
-                yield Problem("unreadable-date", name, detail)
+        if child.tag in labels:
+            purpose, label = labels[child.tag]
+            yield from date_problem(name, label, child.text, getattr(entry, purpose))
+
+
+def date_problem(name: str, label: str, text: Any, taken: str | None) -> Iterator[Problem]:
+    """Yield a problem if a date is unreadable, or if its reading was taken and needs an explanation.
+
+    :param text: a string or nothing; what JSON has in its place is unreadable
+    :param taken: the time of the entry, from this or another date
+    """
+    if taken is None:
+        yield Problem("unreadable-date", name, f"its {label} is not a date: {text!r}")
+        return
+    time, note = dates.read(text or "")
+    if note is not None and time == taken:
+        yield Problem("interpreted-date", name, f"its {label} is read as {time}: {text!r}; {note}")

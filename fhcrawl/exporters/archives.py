@@ -2,7 +2,8 @@
 
 The archives are numbered from the oldest; their entries never change, and no state is kept outside of the
 folder. Entries that are new or that differ from those of the archives are written to the subscription
-document, and to a new archive once they are more than the size of an archive.
+document, and to a new archive once they are more than the size of an archive. Archives that are written anew
+get new numbers: readers do not read again what they have read under a name.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 import sqlite3
-from itertools import chain, count
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 
 INDEX = "index"
 ARCHIVE = "archive-{:06}"
+NUMBERED = re.compile(r"archive-([0-9]{6,18})\.", re.ASCII)
+PREV_ARCHIVE = "prev-archive"
 
 
 class Target(NamedTuple):
@@ -75,6 +79,12 @@ class Target(NamedTuple):
     def url(self, number: int | None) -> str:
         """Return the URL of an archive, or of the subscription document (None)."""
         return self.base + self.name(number)
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of the archives in the folder, in ascending order."""
+        found = ((path.name, NUMBERED.match(path.name)) for path in self.folder.iterdir())
+        numbered = ((name, int(match[1])) for name, match in found if match)
+        return sorted(number for name, number in numbered if name == self.name(number))
 
 
 class Event(NamedTuple):
@@ -134,8 +144,9 @@ class ArchiveSet:
         self._target = target
         self._chosen = chosen
         self._tombstones = tombstones
+        # The numbers of the archives: the oldest is the one after `_left`. Others are left over.
+        self._left = 0
         self._number = 0
-        self._before = 0
         self._latest = ""
         # The update time of the subscription document that is replaced.
         self._shown = ""
@@ -150,24 +161,35 @@ class ArchiveSet:
     # -- existing documents -----------------------------------------------------------------------
 
     def read(self) -> None:
-        """Index the entries of the archives.
+        """Index the entries of the archives; forget them all if one is missing.
 
         :raises ExportError: if one of them, or the subscription document, does not belong to this set
         """
         if self._target.path(None).exists():
             self._shown = comparable(self._head(None).findtext(f"{ATOM}updated"))
-        for number in count(1):
-            if not self._target.path(number).exists():
-                return
-            self._read_archive(number)
+        is_whole = True
+        for number in self._target.numbers():
+            head = self._head(number)
+            if PREV_ARCHIVE not in _links_of(head):
+                self._begin_at(number)
+                is_whole = True
+            is_whole = is_whole and number == self._number + 1
+            self._read_archive(number, head)
+        if not is_whole:
+            self.begin_anew()
 
+    # RFC 5005, 4: "The set of entries contained in an archive document published at a particular URI SHOULD
+    # NOT change over time."
     def begin_anew(self) -> None:
-        """Empty the index, so that all archives are written again."""
-        self._before, self._number, self._latest = self._number, 0, ""
+        """Forget the archives, so that all are written again, under new names."""
+        self._begin_at(max(self._target.numbers(), default=0) + 1)
+
+    def _begin_at(self, number: int) -> None:
+        self._left = self._number = number - 1
+        self._latest = ""
         self._index.execute("DELETE FROM known")
 
-    def _read_archive(self, number: int) -> None:
-        head = self._head(number)
+    def _read_archive(self, number: int, head: _Element) -> None:
         updated = comparable(head.findtext(f"{ATOM}updated"))
         for child in head.iterchildren(self._target.form.entry.tag, DELETED_ENTRY):
             entry_id, known = self._known(child, updated)
@@ -214,8 +236,8 @@ class ArchiveSet:
         named = head.find(documents.FEED)
         if named is None:
             named = head.find(self._target.form.named)
-        links = elements.head_links(head.iterchildren(f"{ATOM}link"), "").first
-        expected = self._links(number)
+        links = _links_of(head)
+        expected = self._links(number, PREV_ARCHIVE in links)
         if (
             named is None
             or elements.line(named) != entries.cleaned(self._target.feed)
@@ -227,14 +249,14 @@ class ArchiveSet:
                 f"remove what is in this one"
             )
 
-    def _links(self, number: int | None) -> list[tuple[str, str]]:
+    def _links(self, number: int | None, has_older: bool) -> list[tuple[str, str]]:
         """Return the permanent links of an archive, or the links of the subscription document (None)."""
         url = self._target.url
         links = [("self", url(number))]
         if number is not None:
             links.append(("current", url(None)))
         before = self._number if number is None else number - 1
-        return [*links, ("prev-archive", url(before))] if before else links
+        return [*links, (PREV_ARCHIVE, url(before))] if has_older else links
 
     # -- new documents ----------------------------------------------------------------------------
 
@@ -250,9 +272,10 @@ class ArchiveSet:
                 self._write_archive(waiting[: self._target.size])
                 del waiting[: self._target.size]
         self._write(None, waiting, gaps)
-        for number in range(self._number + 1, self._before + 1):
-            self._target.path(number).unlink(missing_ok=True)
-        return self._number
+        for number in self._target.numbers():
+            if number <= self._left:
+                self._target.path(number).unlink(missing_ok=True)
+        return self._number - self._left
 
     def _events(self, versions: Iterable[StoredVersion]) -> Iterator[Event]:
         for version in versions:
@@ -313,25 +336,25 @@ class ArchiveSet:
     def _write_archive(self, events: list[Event]) -> None:
         number = self._number + 1
         self._latest = self._write(number, events)
-        if self._number:
+        if self._number > self._left:
             self._link(self._number, number)
         self._number = number
 
     def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
         """Write a document, newest entry first; return its comparable update time."""
-        times = (
-            self._latest if number else max(self._latest, self._shown),
-            *(event.time for event in events),
-        )
+        # RFC 5005, 4.2: of versions with one update time, that of the most recently updated document wins.
+        # Readers may have an earlier version from the subscription document that is replaced.
+        times = (self._latest, self._shown, *(event.time for event in events))
         # `_read_archive` reads this value back from the document, also if none of its entries has a time.
         latest = max(times) or comparable(self._target.since)
         # RFC 5005, 2: without archives, the subscription document contains the whole feed.
-        alone = () if self._number else ("complete",)
+        has_older = self._number > self._left
+        alone = () if has_older else ("complete",)
         head = Head(
             self._target.feed,
             self._target.title,
             f"{latest}Z",
-            tuple(self._links(number)),
+            tuple(self._links(number, has_older)),
             alone if number is None else ("archive",),
             self._target.source,
         )
@@ -359,6 +382,10 @@ def _counted(time: str | None) -> str:
     """Return a comparable time; '' for none, and for one that readers do not take into account yet."""
     found = comparable(time)
     return found if found <= latest_time(now()) else ""
+
+
+def _links_of(head: _Element) -> dict[str, str]:
+    return elements.head_links(head.iterchildren(f"{ATOM}link"), "").first
 
 
 def _copy(element: _Element) -> _Element:

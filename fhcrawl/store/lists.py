@@ -126,8 +126,10 @@ def replace(connection: Connection, feed_id: int, result: DocumentResult, kept: 
         connection.execute(entries.delete().where(earlier, entries.c.digest == "", ~is_pending))
     begun = select(entries.c.feed_id, entries.c.id, entries.c.digest).where(live, ~is_pending)
     connection.execute(changes.insert().from_select(["feed_id", "id", "exported_digest"], begun))
-    never_exported = changes.c.exported_digest.is_(None) & exists().where(live, statements.CHANGE_OF_ENTRY)
-    connection.execute(changes.delete().where(changes.c.feed_id == feed_id, never_exported))
+    # No export has these, or the last one said that they are deleted.
+    is_not_exported = func.coalesce(changes.c.exported_digest, "") == ""
+    settled = is_not_exported & exists().where(live, statements.CHANGE_OF_ENTRY)
+    connection.execute(changes.delete().where(changes.c.feed_id == feed_id, settled))
     order = dict(zip(statements.ORDER, absence("", result.fetch.position).order, strict=True))
     deleted: int = connection.execute(entries.update().where(live).values(digest="", **order)).rowcount
     return deleted

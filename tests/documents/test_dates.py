@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fhcrawl.documents.dates import shift, utc
+from fhcrawl.documents.date_names import MONTHS, MONTHS_OF_LANGUAGES
+from fhcrawl.documents.dates import read, shift, utc
 
 CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
 OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda minutes: timezone(timedelta(minutes=minutes)))
@@ -168,7 +169,11 @@ def test_fractions_of_a_second_are_kept_exactly(digits: str, zone: str) -> None:
         *("1071340202000", "2003-12-13T18", "2003-12-13T24:00:01Z", "2003-12-13T24:01:00Z"),
         *("2003-12-13T24:00:00.1Z", "2003-12-13T18:30:02 XYZ", "2003-12-13T18:30:02A"),
         *("Tue, 03 Jun 2003 13:39 PM", "Tue, 03 Jun 2003 0:39 AM"),
-        *("Tue, 03 Jun 2003 09:39:21 Europe/Berlin", "Tue, 31 Feb 2003 09:39:21 GMT"),
+        *(
+            "Tue, 03 Jun 2003 09:39:21 Europe/Nowhere",
+            "2003-12-13 18:30 Europe/../UTC",
+            "Tue, 31 Feb 2003 09:39:21 GMT",
+        ),
         *("Tue, 03 Jun 20033 09:39:21 GMT", "Tue, 03 Jun 3 09:39:21 GMT", "Tue, 03 Juneish 2003"),
         *("Jun 2003", "Tuesday", "09:39:21", "about 2003 or so"),
         # RFC 3339, 5.6: time-hour is 00-23 and time-minute 00-59 in a time-numoffset too
@@ -237,3 +242,78 @@ def test_any_text_gives_none_or_the_one_form_which_stays_as_it_is(text: str) -> 
 )
 def test_time_is_moved_by_seconds(time: str, seconds: float, expected: str) -> None:
     assert shift(time, seconds) == expected
+
+
+# --- what no specification defines, and what people mean
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Freitag, 22. Dezember 2017 um 15:09 Uhr", "2017-12-22T15:09"),
+        ("Do, 01 Mrz 2018 10:00:00 +0100", "2018-03-01T09:00"),
+        ("vendredi 22 décembre 2017 à 15h09", "2017-12-22T15:09"),
+        ("lun., 3 août 2020 10:00:00 +0200", "2020-08-03T08:00"),
+        ("mar. 3 mars 2020 10:00", "2020-03-03T10:00"),
+        ("1er janvier 2018", "2018-01-01T00:00"),
+        ("22 de diciembre de 2017 15:09", "2017-12-22T15:09"),
+        ("22 dic. 2017, 15:09", "2017-12-22T15:09"),
+        ("venerdì 22 dicembre 2017 alle 15:09", "2017-12-22T15:09"),
+        ("sexta-feira, 22 de dezembro de 2017 às 15:09", "2017-12-22T15:09"),
+        ("sexta-feira 22 de fevereiro de 2017", "2017-02-22T00:00"),
+        ("vrijdag 22 maart 2017 om 15:09 uur", "2017-03-22T15:09"),
+        ("piątek, 22 grudnia 2017 r., 15:09", "2017-12-22T15:09"),
+        ("Пт, 22 дек 2017 15:09:00 +0300", "2017-12-22T12:09"),
+        ("22 мая 2017 г. в 15:09", "2017-05-22T15:09"),  # noqa: RUF001 - Russian
+        ("fre 22 maj 2017 kl. 15:09", "2017-05-22T15:09"),
+        ("Dezember 22, 2017", "2017-12-22T00:00"),
+        ("Παρ, 22 Δεκ 2017 15:09:00 GMT", "2017-12-22T15:09"),
+    ],
+)
+def test_month_of_another_language_is_read_and_said(text: str, expected: str) -> None:
+    time, note = read(text)
+    assert time == f"{expected}:00Z"
+    assert "month" in (note or "")
+
+
+def test_name_of_a_month_means_the_same_in_all_languages() -> None:
+    for language, months in MONTHS_OF_LANGUAGES.items():
+        for number, names in enumerate(months.split("|"), 1):
+            for name in names.split():
+                assert utc(f"3 {name.title()} 2003") == f"2003-{number:02}-03T00:00:00Z", (language, name)
+    assert len(MONTHS) > 250
+
+
+@pytest.mark.parametrize(
+    ("zone", "winter", "summer"),
+    [
+        ("Europe/Brussels", "+01:00", "+02:00"),
+        ("America/Argentina/Buenos_Aires", "-03:00", "-03:00"),
+        ("ET", "-05:00", "-04:00"),
+        ("CT", "-06:00", "-05:00"),
+        ("MT", "-07:00", "-06:00"),
+        ("PT", "-08:00", "-07:00"),
+        ("CET", "+01:00", "+01:00"),
+        ("IST", "+00:00", "+00:00"),
+    ],
+)
+def test_zone_that_no_specification_defines_is_read_and_said(zone: str, winter: str, summer: str) -> None:
+    for month, offset in (("Jan", winter), ("Jul", summer)):
+        time, note = read(f"03 {month} 2017 15:09:00 {zone}")
+        assert time == utc(f"03 {month} 2017 15:09:00 {offset}")
+        assert note == f"its zone {zone} is taken as {offset}"
+
+
+# RFC 5322, 4.3: "EST is semantically equivalent to -0500", and so on, in summer too.
+@pytest.mark.parametrize("zone", ["GMT", "EST", "PDT", "+0200", "+0200 (CEST)", "Z", ""])
+@pytest.mark.parametrize("date", ["Sat, 22 Jul 2017 15:09:00", "Sat Jul 22 15:09:00 2017"])
+def test_date_that_a_specification_defines_needs_no_word(date: str, zone: str) -> None:
+    text = date if "Jul 22" in date else f"{date} {zone}"
+    assert read(text).note is None
+
+
+@pytest.mark.parametrize("dash", [" - ", " @ ", " at ", ", "])
+@pytest.mark.parametrize("time", ["3:09pm", "3:09 PM", "15:09", "15:09:00"])
+def test_american_date_is_read_and_said(dash: str, time: str) -> None:
+    found = read(f"Friday, December 22, 2017{dash}{time}")
+    assert found == ("2017-12-22T15:09:00Z", "it has the form of no specification")

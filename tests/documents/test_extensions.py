@@ -11,6 +11,7 @@ from fhcrawl.documents import extensions
 from fhcrawl.documents.extensions import DEEPEST
 
 ATOM = "http://www.w3.org/2005/Atom"
+OLD_ATOM = "http://purl.org/atom/ns#"
 ITUNES = "http://www.itunes.com/dtds/podcast-1.0.dtd"
 MEDIA = "http://search.yahoo.com/mrss/"
 DC = "http://purl.org/dc/elements/1.1/"
@@ -108,6 +109,40 @@ def test_repeated_element_of_which_a_field_has_one_stays() -> None:
     assert extensions.read("<item><title>A</title><title>B</title></item>") == {
         "rss": {"title": [node("A"), node("B")]}
     }
+
+
+# Only what a reader takes is in the fields.
+UNREAD = {
+    "content of RSS in Atom": (
+        atom(f'<id>1</id><e:encoded xmlns:e="{CONTENT}">C</e:encoded>'),
+        {"content": {"encoded": [node("C")]}},
+    ),
+    "dates of Atom 0.3 in Atom": (
+        atom("<issued>2003-12-13T18:30:02Z</issued>"),
+        {"atom": {"issued": [node("2003-12-13T18:30:02Z")]}},
+    ),
+    "created beside issued": (
+        f"<entry xmlns='{OLD_ATOM}'><issued>2003-12-13T18:30Z</issued><created>2003-12-12Z</created></entry>",
+        {"atom": {"created": [node("2003-12-12Z")]}},
+    ),
+    "category of Atom in Atom 0.3": (
+        f"<entry xmlns='{OLD_ATOM}'><created>2003-12-12T18:30:02Z</created><category term='c'/></entry>",
+        {"atom": {"category": [node(term="c")]}},
+    ),
+    "no namespace in RSS 1.0": (
+        "<r:item xmlns:r='http://purl.org/rss/1.0/'><r:link>l</r:link><title>T</title></r:item>",
+        {"rss": {"title": [node("T")]}},
+    ),
+    "text beside attributes and elements": (
+        atom("<category term='c'>C</category><category>d</category><author>A<name>B</name></author>"),
+        {"atom": {"category": [node("C", term="c")], "author": [node(f'A<name xmlns="{ATOM}">B</name>')]}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("original", "expected"), UNREAD.values(), ids=UNREAD)
+def test_what_no_reader_takes_stays(original: str, expected: Any) -> None:
+    assert extensions.read(original) == expected
 
 
 def test_elements_of_rss_that_say_more_than_fields_have() -> None:

@@ -111,3 +111,66 @@ def test_time_grows_with_the_number_of_children_and_not_with_its_square(child: s
     item = read_item("".join(child.format(number) for number in range(30_000)))
     assert len(item.enclosures) + len(item.authors) + len(item.categories) == 30_000
     assert time.perf_counter() - start < 5
+
+
+# --- what is repeated
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(
+    ("field", "own", "other"),
+    [
+        ("title", "<title>own</title>", "<itunes:title>other</itunes:title>"),
+        ("summary", "<description>own</description>", "<itunes:summary>other</itunes:summary>"),
+        ("published", "<pubDate>2003-12-13</pubDate>", "<dc:date>2004-12-13</dc:date>"),
+        ("content", "<content:encoded>own</content:encoded>", "<atom:content>other</atom:content>"),
+    ],
+)
+def test_first_of_the_formats_own_elements_that_has_a_value_counts(
+    field: str, own: str, other: str, order: int
+) -> None:
+    name = own[1 : own.index(">")]
+    second = own.replace("own", "second").replace("2003", "2005")
+    item = read_item("".join([*[f"<{name}/>{own}", other][::order], second]))
+    expected = "2003-12-13T00:00:00Z" if field == "published" else "own"
+    assert getattr(item, field) == expected
+    assert getattr(read_item(other), field) not in (None, expected)
+
+
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        ("<guid isPermaLink='false'>http://e.example/1</guid><guid>http://e.example/2</guid>", None),
+        ("<guid>http://e.example/1</guid><guid isPermaLink='false'>2</guid>", "http://e.example/1"),
+    ],
+)
+def test_second_guid_says_nothing(inside: str, expected: str | None) -> None:
+    item = read_item(inside)
+    assert (item.id, item.link) == ("http://e.example/1", expected)
+
+
+def test_repeated_category_is_one() -> None:
+    assert read_item("<category>a</category><category>b</category><category>a</category>").categories == [
+        "a",
+        "b",
+    ]
+
+
+def test_first_title_and_time_of_a_channel_that_have_a_value_count() -> None:
+    dates = "<lastBuildDate>soon</lastBuildDate><lastBuildDate>2003-12-13</lastBuildDate>"
+    document = read_rss(f"<title/><title>a</title><title>b</title>{dates}")
+    assert (document.title, document.updated) == ("a", "2003-12-13T00:00:00Z")
+
+
+def test_interpreted_date_is_said_if_it_counts() -> None:
+    document = read_rss(
+        "<item><guid>1</guid><pubDate>22 mai 2017 15:09:00 ET</pubDate></item>"
+        "<item><guid>2</guid><pubDate>2017-05-22</pubDate><dc:date>22 mai 2016</dc:date></item>"
+    )
+    assert [item.published for item in document.entries] == ["2017-05-22T19:09:00Z", "2017-05-22T00:00:00Z"]
+    (problem,) = document.problems
+    assert (problem.kind, problem.entry) == ("interpreted-date", "1")
+    assert problem.detail == (
+        "its pubDate is read as 2017-05-22T19:09:00Z: '22 mai 2017 15:09:00 ET'; "
+        "its month is not named in English; its zone ET is taken as -04:00"
+    )

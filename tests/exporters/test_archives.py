@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import feedparser
@@ -255,16 +256,77 @@ def test_set_forgets_the_entities_of_snapshots_that_the_store_has_forgotten(
     assert found == {f"three {number}" for number in range(5)}
 
 
+def stored(entry_id: str, updated: str | None = None, is_deleted: bool = False, **said: str) -> StoredVersion:
+    lists: dict[str, Any] = {"authors": [], "categories": [], "enclosures": []}
+    of_feed = {"feed": "http://x/", "document": "http://x/", "updated": updated, **lists}
+    fields = {**dict.fromkeys(FIELDS), **of_feed, **said, "id": entry_id}
+    return StoredVersion(fields, None, (updated or "").rstrip("Z"), is_deleted)
+
+
+def target_of(folder: Path, size: int = 1) -> Target:
+    return Target(folder, "http://x/", XML_FORMATS["atom"], "http://x/", "T", DAY.format(1), size)
+
+
+def walk(folder: Path, read: dict[str, set[str | None]]) -> None:
+    """Read the documents of a set as a reader does who has read some: the ids of their entries, by name."""
+    url: str | None = "http://x/index.atom"
+    while url is not None and ("index" in url or url not in read):
+        body = (folder / url.rpartition("/")[2]).read_bytes()
+        read[url] = {entry.findtext(f"{ATOM}id") for entry in etree.fromstring(body).iter(f"{ATOM}entry")}
+        url = head(body).get("prev-archive")
+
+
+def test_reader_who_has_read_archives_reads_what_is_written_anew(tmp_path: Path) -> None:
+    """An entry comes back, which the archives have as deleted; so does one that an old gap held back."""
+    back, times = stored("0", DAY.format(1)), {"1": DAY.format(2), "2": DAY.format(3), "4": DAY.format(5)}
+    others = [stored(entry_id, time) for entry_id, time in times.items()]
+    gone, late, new = stored("0", DAY.format(1), True), stored("3", DAY.format(4)), stored("5", DAY.format(6))
+    steps = [[back, *others], [gone, *others], [gone, *others, new]]
+    steps.append([back, *others[:2], late, *others[2:], new])
+    read: dict[str, set[str | None]] = {}
+    before: dict[Path, bytes] = {}
+    for versions in steps:
+        before |= {path: path.read_bytes() for path in tmp_path.iterdir()}
+        write(target_of(tmp_path), partial(iter, versions), Selection())
+        walk(tmp_path, read)
+    assert set.union(*read.values()) == {"0", "1", "2", "3", "4", "5"}
+    names = {f"archive-{number:06}.atom" for number in range(6, 11)} | {"index.atom"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    # As after a process that died before it removed the old ones.
+    for path in before.keys() - set(tmp_path.iterdir()):
+        path.write_bytes(before[path])
+    assert write(target_of(tmp_path), partial(iter, steps[-1]), Selection()) == 5
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_set_without_one_of_its_archives_is_written_anew(tmp_path: Path) -> None:
+    versions = [stored(str(number), DAY.format(number)) for number in range(1, 6)]
+    write(target_of(tmp_path), lambda: versions, Selection())
+    (tmp_path / "archive-000002.atom").unlink()
+    assert write(target_of(tmp_path), lambda: versions, Selection()) == 4
+    read: dict[str, set[str | None]] = {}
+    walk(tmp_path, read)
+    assert set.union(*read.values()) == {"1", "2", "3", "4", "5"}
+    names = {f"archive-{number:06}.atom" for number in range(5, 9)} | {"index.atom"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_archive_is_not_older_than_what_its_entries_replace(tmp_path: Path) -> None:
+    """The subscription document has shown an entry whose content then changes, but not its update time."""
+    shown = [stored("2", DAY.format(2), title="one"), stored("5", DAY.format(5))]
+    write(target_of(tmp_path, 2), lambda: shown, Selection())
+    changed = [stored("1", DAY.format(1)), stored("2", DAY.format(2), title="two"), shown[1]]
+    write(target_of(tmp_path, 2), lambda: changed, Selection())
+    archive = etree.parse(tmp_path / "archive-000001.atom").getroot()
+    assert [title.text for title in archive.iterfind(f"{ATOM}entry/{ATOM}title")] == ["two", None]
+    assert archive.findtext(f"{ATOM}updated") == DAY.format(5)
+
+
 def test_entry_that_comes_from_another_document_is_the_same(tmp_path: Path) -> None:
     def versions(document: str) -> list[StoredVersion]:
-        lists: dict[str, Any] = {"authors": [], "categories": [], "enclosures": []}
-        said = {"feed": "http://x/", "document": f"http://x/{document}", **lists}
-        return [
-            StoredVersion({**dict.fromkeys(FIELDS), **said, "id": entry_id}, None, "", False)
-            for entry_id in "abc"
-        ]
+        return [stored(entry_id, document=f"http://x/{document}") for entry_id in "abc"]
 
-    target = Target(tmp_path, "http://x/", XML_FORMATS["atom"], "http://x/", "T", DAY.format(1), 1)
+    target = target_of(tmp_path)
     assert write(target, lambda: versions("one"), Selection()) == 2
     assert write(target, lambda: versions("two"), Selection()) == 2
     assert b"http://x/one" in (tmp_path / "archive-000002.atom").read_bytes()

@@ -195,6 +195,16 @@ class TestSnapshot:
         project.crawl(feed)
         assert project.logical_feed() == {}
 
+    def test_snapshot_that_comes_back_unexported_and_leaves_again_is_no_change(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        feed = server.url("/snapshot")
+        for name, output in (("s1", "out.jsonl"), ("s2", "out.jsonl"), ("s1", None)):
+            serve_snapshot(server, name, ["a"])
+            project.crawl(feed, output=output)
+        serve_snapshot(server, "s2", ["a"])
+        assert project.crawl(feed).changes == {}
+
     def test_pages_may_move_and_are_not_read_again(self, server: FeedServer, project: Project) -> None:
         """URLs that are signed for an hour."""
         serve_snapshot(server, "s1", ["a"], ["b"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING
 
 from fhcrawl.documents import head, media, modules
@@ -27,6 +28,7 @@ ROOT = f"{ATOM}feed"
 ENTRY = f"{ATOM}entry"
 AUTHOR = f"{ATOM}author"
 CONTENT, SUMMARY = f"{ATOM}content", f"{ATOM}summary"
+TYPES = ("text", "html", "xhtml")
 PLAIN = ("text", "html", "text/html")
 # Marks elements that `fhcrawl export` adds only because RFC 4287 requires them; its value names the source of
 # the content.
@@ -74,9 +76,11 @@ def read_entry(
     if entry.title is None and element.find(f"{vocabulary.namespace}title") is None:
         problems.append(Problem("no-title", name, "it has no atom:title"))
     if again:
+        modules.substitute(entry, again, base)
         media.finish(entry, again, base)
         problems.extend(modules.unescaped(again, vocabulary.escaped, name))
-        problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
+        problems.extend(modules.date_problems(entry, name, again, vocabulary.dates))
+    modules.without_repetition(entry)
     return entry
 
 
@@ -113,32 +117,26 @@ def _updated(entry: Entry, element: _Element, base: str) -> bool:
     return not elements.has_attribute(element, PLACEHOLDER) and modules.updated(entry, element, base)
 
 
-def author(entry: Entry, element: _Element, base: str) -> None:
-    """Add an author."""
-    if name := person(element):
-        entry.authors.append(name)
-
-
-def _category(entry: Entry, element: _Element, base: str) -> None:
-    if term := (element.get("term") or "").strip():
-        entry.categories.append(term)
+# RFC 4287, 3.1.1: the type is "text", "html" or "xhtml". Publishers write it in another case, as those of
+# media (RFC 2045, 5.1).
+def _type(element: _Element) -> str:
+    given = (element.get("type") or "").strip() or "text"
+    return kind if (kind := given.lower()) in TYPES else given
 
 
 def _summary(entry: Entry, element: _Element, base: str) -> bool:
+    if entry.summary is not None:
+        return False
     kind = _type(element)
     entry.summary = _xhtml(element) if kind == "xhtml" else elements.html(element)
     entry.summary_type = None if entry.summary is None else kind
     return kind != "xhtml" and len(element) > 0
 
 
-def _type(element: _Element) -> str:
-    return (element.get("type") or "").strip() or "text"
-
-
 # RFC 4287, 3.1.1.3: "The XHTML div element itself MUST NOT be considered part of the content."
 def _xhtml(element: _Element) -> str | None:
     div = element.find(f"{XHTML}div")
-    return elements.markup(element if div is None else div)
+    return elements.markup(element if div is None else div, ATOM)
 
 
 # RFC 4287, 4.1.3.3: how atom:content is processed.
@@ -149,20 +147,38 @@ def _content(entry: Entry, element: _Element, base: str) -> bool:
         url = elements.target(element, source, base)
         entry.enclosures.append(enclosure(url, element.get("type"), None))
         return False
-    is_unescaped = media_type in PLAIN and len(element) > 0
-    if is_unescaped:
-        entry.content = elements.html(element)
-        media_type = "html" if media_type == "text" else media_type
-    elif media_type == "xhtml":
-        entry.content = _xhtml(element)
-    elif media_type.lower().endswith(("+xml", "/xml")):
-        entry.content = elements.markup(element)
-    else:
-        entry.content = elements.text(element)
-    entry.content_type = media_type if entry.content is not None else None
     if entry.content is not None:
+        return False
+    content: str | None
+    is_unescaped = len(element) > 0 and media_type.lower() in PLAIN
+    if is_unescaped:
+        content = elements.html(element)
+        media_type = "html" if media_type == "text" else media_type
+    elif media_type in PLAIN:
+        content = elements.text(element)
+    elif media_type == "xhtml":
+        content = _xhtml(element)
+    elif media_type.lower().endswith(("+xml", "/xml")):
+        content = elements.markup(element)
+    else:
+        content, media_type = _other_content(elements.text(element), media_type)
+    entry.content, entry.content_type = content, media_type if content is not None else None
+    if content is not None:
         elements.note_context(entry, element, base)
     return is_unescaped
+
+
+# RFC 4287, 4.1.3.3, 6: "For all other values of "type" [...], the content of atom:content MUST be a valid
+# Base64 encoding"; text that is none is taken as it is.
+def _other_content(content: str | None, media_type: str) -> tuple[str | None, str]:
+    if content is None or "/" not in media_type or media_type.lower().startswith("text/"):
+        return content, media_type
+    encoded = "".join(content.split())
+    try:
+        base64.b64decode(encoded, validate=True)
+    except ValueError:
+        return content, media_type
+    return encoded, f"{media_type};base64"
 
 
 FIELDS: dict[str, FieldReader] = {
@@ -172,8 +188,8 @@ FIELDS: dict[str, FieldReader] = {
     f"{ATOM}link": _link,
     f"{ATOM}published": modules.published,
     f"{ATOM}updated": _updated,
-    AUTHOR: author,
-    f"{ATOM}category": _category,
+    AUTHOR: modules.author,
+    f"{ATOM}category": modules.subject,
     SUMMARY: _summary,
     CONTENT: _content,
 }

@@ -78,7 +78,7 @@ def _construct(element: _Element) -> tuple[str | None, str | None]:
     elif _is_unescaped(element):
         text, kind = elements.html(element), "html"
     elif kind != "text" and (len(element) or mode == "xml"):
-        text = elements.markup(element)
+        text = elements.markup(element, *((OLD,) if kind in SHORT_TYPES.values() else ()))
     else:
         text = elements.text(element)
     return (text, kind) if text and not text.isspace() else (None, None)
@@ -109,10 +109,10 @@ FIELDS: dict[str, FieldReader] = {
     f"{OLD}title": _title,
     f"{OLD}link": atom.FIELDS[f"{ATOM}link"],
     # Atom 0.3: atom:issued is when the entry was published, atom:created when it was created.
-    f"{OLD}issued": modules.own_published,
-    f"{OLD}created": modules.published,
+    f"{OLD}issued": modules.published,
+    f"{OLD}created": modules.later,
     f"{OLD}modified": modules.updated,
-    f"{OLD}author": atom.author,
+    f"{OLD}author": modules.author,
     f"{OLD}summary": _summary,
     f"{OLD}content": _content,
 }

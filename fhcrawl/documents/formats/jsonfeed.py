@@ -13,7 +13,7 @@ from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.identifiers import NO_CHARACTERS, identifier
 from fhcrawl.documents.json_text import LONG, Number
 from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem
-from fhcrawl.documents.modules import enclosure, shared
+from fhcrawl.documents.modules import date_problem, enclosure, shared
 from fhcrawl.documents.xml import elements
 
 if TYPE_CHECKING:
@@ -146,8 +146,8 @@ def _check(entry: Entry, item: Object, problems: list[Problem], name: str) -> No
     if entry.id is None:
         problems.append(Problem("no-id", name, "it has no id"))
     for key, time in (("date_published", entry.published), ("date_modified", entry.updated)):
-        if time is None and item.get(key) is not None:
-            problems.append(Problem("unreadable-date", name, f"its {key} is not a date: {item[key]!r}"))
+        if item.get(key) is not None:
+            problems.extend(date_problem(name, key, item[key], time))
 
 
 def _content(item: Object) -> tuple[str | None, str | None]:
@@ -166,7 +166,8 @@ def author_names(holder: Object, name: str, problems: list[Problem]) -> list[str
     if any(isinstance(author, str) for author in given):
         problems.append(Problem("nonstandard", name, "its author is a string; it is read as a name"))
     authors = [{"name": author} if isinstance(author, str) else author for author in given]
-    return [line for author in authors if (line := _line(author, "name") or _line(author, "url"))]
+    names = (_line(author, "name") or _line(author, "url") for author in authors)
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def _is_author(value: Any) -> bool:
@@ -174,7 +175,8 @@ def _is_author(value: Any) -> bool:
 
 
 def _tags(item: Object) -> list[str]:
-    return [term for tag in _list(item, "tags") if isinstance(tag, str) and (term := _clean(tag).strip())]
+    tags = (_clean(tag).strip() for tag in _list(item, "tags") if isinstance(tag, str))
+    return list(dict.fromkeys(filter(None, tags)))
 
 
 def _enclosures(item: Object, url: str) -> list[Enclosure]:

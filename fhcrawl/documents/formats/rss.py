@@ -141,17 +141,18 @@ def read_item(
     base = elements.note_context(entry, element, base)
     again = modules.fill(entry, element, base, vocabulary.fields)
     # RSS 1.0, 5.5: rdf:about identifies the item, and should be the same as its link.
-    if entry.id is None and (about := _about(element)):
-        entry.id = about
-    if entry.link is None and entry.id:
-        entry.link = _permalink(entry.id, element, again)
+    if entry.id is None or entry.link is None:
+        about = _about(element)
+        entry.link = entry.link or _permalink(entry.id, about, again)
+        entry.id = entry.id or about
     if again:
         _finish(entry, again, base, vocabulary)
         name = entry.id or entry.link or entry.title or f"item {number}"
-        problems.extend(modules.unreadable_dates(entry, name, again, vocabulary.dates))
+        problems.extend(modules.date_problems(entry, name, again, vocabulary.dates))
         problems.extend(modules.unescaped(again, vocabulary.escaped, name))
         problems.extend(_attribute_links(again, vocabulary, name))
         problems.extend(misplaced.in_entry(again, vocabulary.entry, name))
+    modules.without_repetition(entry)
     # RSS 2.0: "All elements of an item are optional, however at least one of title or description
     # must be present."
     if not (entry.id or entry.link or entry.title or entry.summary):
@@ -162,6 +163,7 @@ def read_item(
 
 def _finish(entry: Entry, children: list[_Element], base: str, vocabulary: Vocabulary) -> None:
     """Fill the fields that RSS's own elements have left empty; the identity of an item comes from these."""
+    modules.substitute(entry, children, base)
     own, is_identified = (entry.title, entry.published, entry.summary), bool(entry.id or entry.link)
     substitutes: Head = {}
     for child in children:
@@ -197,21 +199,19 @@ def _about(element: _Element) -> str | None:
     return identifier(element.get(ABOUT)) if elements.has_attribute(element, ABOUT) else None
 
 
-def _permalink(id_: str, element: _Element, again: list[_Element]) -> str | None:
-    is_link = any(elements.local_name(child) == "guid" for child in again) or elements.has_attribute(
-        element, ABOUT
-    )
-    return id_ if is_link and id_.startswith(("http://", "https://")) else None
+def _permalink(guid: str | None, about: str | None, again: list[_Element]) -> str | None:
+    is_link = any(elements.local_name(child) == "guid" for child in again)
+    urls = (guid if is_link else None, about)
+    return next((url for url in urls if url and url.startswith(elements.ABSOLUTE)), None)
 
 
 # RSS 2.0: isPermaLink is true by default.
 def _guid(entry: Entry, element: _Element, base: str) -> bool:
-    entry.id = entry.id or elements.identifier(element)
-    return entry.link is None and (element.get("isPermaLink") or "true").strip().lower() == "true"
-
-
-def _title(entry: Entry, element: _Element, base: str) -> None:
-    entry.title = elements.line(element) or entry.title
+    if entry.id is not None:
+        return False
+    entry.id = elements.identifier(element)
+    is_permalink = (element.get("isPermaLink") or "true").strip().lower() == "true"
+    return entry.id is not None and entry.link is None and is_permalink
 
 
 def _link(entry: Entry, element: _Element, base: str) -> bool:
@@ -229,7 +229,7 @@ def _attribute_links(children: Iterable[_Element], vocabulary: Vocabulary, name:
 
 # RSS 2.0: "entity-encoded HTML is allowed".
 def _description(entry: Entry, element: _Element, base: str) -> bool:
-    if summary := elements.text(element):
+    if entry.summary is None and (summary := elements.text(element)):
         entry.summary, entry.summary_type = summary, "html"
     return len(element) > 0
 
@@ -240,29 +240,10 @@ def _unescaped_description(entry: Entry, element: _Element, base: str) -> None:
         entry.summary, entry.summary_type = summary, "html"
 
 
-def _category(entry: Entry, element: _Element, base: str) -> None:
-    if term := elements.line(element):
-        entry.categories.append(term)
-
-
-def _item(entry: Entry, element: _Element, base: str) -> bool:
-    return True
-
-
 def _enclosure(entry: Entry, element: _Element, base: str) -> None:
     if reference := (element.get("url") or "").strip():
         url = elements.target(element, reference, base)
         entry.enclosures.append(modules.enclosure(url, element.get("type"), element.get("length")))
-
-
-# RSS has no element for content that is not HTML. content:encoded takes precedence, in any order.
-def _atom_content(entry: Entry, element: _Element, base: str) -> bool:
-    return entry.content is None and bool(atom.FIELDS[atom.CONTENT](entry, element, base))
-
-
-def _atom_summary(entry: Entry, element: _Element, base: str) -> None:
-    if entry.summary is None:
-        atom.FIELDS[atom.SUMMARY](entry, element, base)
 
 
 def _none(entry: Entry, element: _Element, base: str) -> None:
@@ -270,14 +251,14 @@ def _none(entry: Entry, element: _Element, base: str) -> None:
 
 
 FIELDS: dict[str, FieldReader] = {
-    "item": _item,
+    "item": modules.later,
     "guid": _guid,
-    "title": _title,
+    "title": modules.title,
     "link": _link,
     "description": _description,
-    "pubDate": modules.own_published,
+    "pubDate": modules.published,
     "author": modules.author,
-    "category": _category,
+    "category": modules.subject,
     "enclosure": _enclosure,
 }
 # Identifiers of items whose own elements do not identify them.
@@ -286,9 +267,11 @@ IDENTIFIERS = (f"{ATOM}id", *(f"{dc}identifier" for dc in (*modules.DC, modules.
 SUBSTITUTES: dict[str, FieldReader] = {
     f"{ATOM}title": modules.title,
     **{f"{dc}title": modules.title for dc in (*modules.DC, modules.DCTERMS)},
-    atom.SUMMARY: _atom_summary,
+    atom.SUMMARY: atom.FIELDS[atom.SUMMARY],
     **{f"{dc}description": modules.summary for dc in (*modules.DC, modules.DCTERMS)},
     f"{modules.DCTERMS}abstract": modules.summary,
+    # RSS has no element for content that is not HTML.
+    atom.CONTENT: atom.FIELDS[atom.CONTENT],
     f"{ATOM}published": modules.published,
     f"{ATOM}link": atom.FIELDS[f"{ATOM}link"],
     f"{ATOM}category": atom.FIELDS[f"{ATOM}category"],
@@ -307,7 +290,6 @@ VOCABULARIES = {
             **modules.FIELDS,
             **media.FIELDS,
             **dict.fromkeys(SUBSTITUTES, modules.later),
-            atom.CONTENT: _atom_content,
         },
         {f"{namespace}pubDate": ("published", "pubDate"), **modules.DATES},
         (

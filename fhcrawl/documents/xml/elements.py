@@ -161,12 +161,14 @@ def _escaped(piece: str | None) -> str:
     return (piece or "") if MARKUP.search(piece or "") else escape(piece or "")
 
 
-def markup(element: _Element) -> str | None:
+def markup(element: _Element, *namespaces_of_html: str) -> str | None:
     """Return the content of an element as serialised markup; None if it is empty.
 
     XHTML elements lose their prefix and namespace, so that the markup can be read as HTML too.
+
+    :param namespaces_of_html: others, in braces, that HTML in this element has by mistake
     """
-    for descendant in element.iter(f"{XHTML}*"):
+    for descendant in element.iterdescendants(*(f"{each}*" for each in (XHTML, *namespaces_of_html))):
         if ":" not in local_name(descendant):
             descendant.tag = local_name(descendant)
     inner = escape(element.text or "") + "".join(map(_serialised, element))

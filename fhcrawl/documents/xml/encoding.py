@@ -28,6 +28,7 @@ SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 # Bytes that begin no character of UTF-8 (RFC 3629, 4). The number of repetitions is limited: each takes at
 # least 100 bytes of memory.
 NO_START = re.compile(rb"(?:[\x80-\xc1\xf5-\xff]+|[\xc2-\xf4](?![\x80-\xbf])){0,1000}")
+BEYOND_ASCII = bytes(range(0x80, 0x100))
 # Encoding Standard, index-windows-1252: bytes missing in Python's table are the controls of that number.
 WINDOWS_1252_TABLE = "".join(bytes([byte]).decode(WINDOWS_1252, "ignore") or chr(byte) for byte in range(256))
 
@@ -88,15 +89,33 @@ def text(body: bytes, charset: str | None) -> Text:
     else:
         mark = body.startswith(codecs.BOM_UTF8)
         start = len(codecs.BOM_UTF8) if mark else 0
-        decoded = _text(body[start:], [UTF_8] if mark else list(_candidates(body, charset)))
+        # RFC 7303, 3.3: the mark is authoritative. Without one, UTF-8 may be a false declaration.
+        decoded = _text(body[start:], [UTF_8] if mark else list(_candidates(body, charset)), mark)
     return Text(decoded.text.lstrip("\ufeff \t\r\n"), decoded.repair)
 
 
-def _text(body: bytes, candidates: list[str]) -> Text:
+def _text(body: bytes, candidates: list[str], is_authoritative: bool) -> Text:
     for candidate in dict.fromkeys(candidates):
         if (decoded := _decode_strict(body, candidate)) is not None:
             return Text(decoded)
-    return _decode_lenient(body, candidates[0])
+    if candidates[0] != UTF_8 or is_authoritative or _is_mostly_utf_8(body):
+        return _decode_lenient(body, candidates[0])
+    other = next((each for each in candidates if each != UTF_8), WINDOWS_1252)
+    decoded, repair = _decode_lenient(body, other)
+    read_as = "windows-1252" if other == WINDOWS_1252 else other
+    return Text(decoded, "; ".join(filter(None, (f"it is not UTF-8 and is read as {read_as}", repair))))
+
+
+# Text in windows-1252 may have bytes that happen to be a character of UTF-8: an accented letter before a
+# no-break space and a guillemet, for example. Text in UTF-8 has far more characters than faulty bytes.
+def _is_mostly_utf_8(body: bytes) -> bool:
+    """Return whether more characters beyond ASCII are UTF-8 than bytes are not; surrogates are neither."""
+    body = SURROGATE.sub(b"", body)
+    valid = body.decode(UTF_8, "ignore")
+    octets = len(valid.encode())
+    characters = len(valid) - len(body.translate(None, BEYOND_ASCII))
+    faults = len(body) - octets
+    return characters > faults or not faults
 
 
 # RFC 7303, 3, and the Encoding Standard, 4.2: labels as in browsers. RFC 7303, 3.2: UTF-8 as the last one.
@@ -133,6 +152,11 @@ def _detect_wide(body: bytes) -> tuple[str, int] | None:
     if 0 in body[:2]:
         return next(((encoding, 0) for start, encoding in UTF_16 if start.match(body)), None)
     return None
+
+
+def is_wide(body: bytes) -> bool:
+    """Return whether a document is in an encoding of two or four bytes per character."""
+    return _detect_wide(body) is not None
 
 
 def _decode_strict(body: bytes, encoding: str) -> str | None:

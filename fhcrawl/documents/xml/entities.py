@@ -21,6 +21,9 @@ BEFORE_DOCTYPE = re.compile(rb"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 TOKEN = re.compile(rb"""<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|<!--|<\?|[\[\]>"']""", re.DOTALL)
 UNCLOSED = frozenset({b"<!--", b"<?", b'"', b"'"})
 PARAMETER_ENTITY = re.compile(rb"<!ENTITY\s+%\s+(\S+)")
+COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+TEXT_ENTITY = re.compile(rb"""<!ENTITY\s+([^\s%"'<>&;]+)\s+(?:"([^"<]*)"|'([^'<]*)')\s*>""")
+EXTERNAL = re.compile(rb"\s(?:SYSTEM|PUBLIC)\s")
 # XML 1.0, 3.3: declarations of attributes; and constructs of a document type that may contain their text.
 ATTRIBUTES = re.compile(
     rb"""<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|<!ATTLIST\s(?:[^"'>]|"[^"]*"|'[^']*')*>""", re.DOTALL
@@ -43,10 +46,15 @@ DECLARATIONS = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_netw
 
 
 class Resolved(NamedTuple):
-    """A document in UTF-8 without entities, and a problem for unresolved ones."""
+    """A document in UTF-8 without entities.
+
+    :param problems: a problem for unresolved entities
+    :param repair: description of the repair of the document type declaration; None if there was none
+    """
 
     body: bytes
     problems: tuple[Problem, ...] = ()
+    repair: str | None = None
 
 
 class Declared(NamedTuple):
@@ -69,12 +77,13 @@ class Declared(NamedTuple):
 # XML 1.0, 4.4.2: "An entity is included when its replacement text is retrieved and processed, in place of the
 # reference itself", if it is an internal one. 4.4.3: of external ones a processor "MAY, but need not".
 # libxml2 would parse the elements of an entity without the namespaces in scope at the reference.
-def resolve(body: bytes) -> Resolved:
+def resolve(body: bytes, is_lenient: bool = False) -> Resolved:
     """Replace references by the content of internal entities, and remove the document type declaration.
 
     References to HTML's entities that may be declared externally are resolved as in HTML; others become text.
 
-    :param body: in UTF-8; returned unchanged if its document type declaration is malformed
+    :param body: in UTF-8; returned unchanged if its document type declaration is malformed, or has no end
+    :param is_lenient: read the entities of a malformed declaration nevertheless, if they are plain text
     :raises NotAFeedError: if the replacement texts are too long
     """
     span = _doctype(body)
@@ -83,15 +92,19 @@ def resolve(body: bytes) -> Resolved:
     start, end = span
     if end - start > LONGEST_DOCTYPE and b"<!ENTITY" in body[start:end]:
         raise NotAFeedError(ReasonKind.TOO_LARGE, "its document type declaration is too long")
+    repair = None
     try:
         declared = _declared(body[start:end])
     except etree.XMLSyntaxError:
-        return Resolved(body)
+        if not is_lenient:
+            return Resolved(body)
+        declared = _declared_texts(body[start:end])
+        repair = "of a malformed document type declaration, only entities without markup are read"
     references = References(declared, len(body))
     resolved = references.resolve(body[end:])
     if declared.namespaces:
         resolved = b"<!DOCTYPE _ [" + declared.namespaces + b"]>" + resolved
-    return Resolved(resolved, tuple(_problems(references.unresolved, declared.has_defaults)))
+    return Resolved(resolved, tuple(_problems(references.unresolved, declared.has_defaults)), repair)
 
 
 def _doctype(body: bytes) -> tuple[int, int] | None:
@@ -127,6 +140,15 @@ def _declared(doctype: bytes) -> Declared:
         b"".join(declaration for declaration in attributes if b"xmlns" in declaration),
         any(map(_has_defaults, attributes)),
     )
+
+
+def _declared_texts(doctype: bytes) -> Declared:
+    """Return the entities of a malformed declaration that are plain text; their ampersands need repair."""
+    declared = reversed(TEXT_ENTITY.findall(COMMENT.sub(b"", doctype)))
+    # XML 1.0, 4.2: "the first declaration encountered is binding".
+    contents = {name: double or single for name, double, single in declared}
+    is_all = not EXTERNAL.search(doctype) and not PARAMETER_ENTITY.search(doctype)
+    return Declared(contents, frozenset(), is_all, b"", has_defaults=False)
 
 
 # Enumerated values are not quoted, default values are.

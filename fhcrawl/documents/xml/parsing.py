@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from fhcrawl.documents import limits
-from fhcrawl.documents.xml import encoding, entities, namespaces, parsers
+from fhcrawl.documents.xml import encoding, entities, namespaces, parsers, prolog
 from fhcrawl.documents.xml.elements import first, has_document_type, local_name, remove
 from fhcrawl.documents.xml.encoding import Text
 from fhcrawl.documents.xml.parsed import MOST_DECLARED, Parsed, repair_problems
@@ -67,9 +67,13 @@ def parse(body: bytes, charset: str | None, bounds: Bounds, layout: Layout) -> P
 
 
 def _parsed(
-    source: encoding.Source, body: bytes, charset: str | None, layout: Layout, declared: list[bytes]
+    source: encoding.Source,
+    body: bytes,
+    charset: str | None,
+    layout: Layout,
+    declared: list[bytes] | None = None,
 ) -> Parsed:
-    resolved, unresolved = entities.resolve(source.body)
+    resolved, unresolved, _repair = entities.resolve(source.body)
     resolved, renamed = namespaces.canonicalise(resolved, declared)
     problems = (*repair_problems([source.repair]), *unresolved, *renamed)
     try:
@@ -80,11 +84,26 @@ def _parsed(
             raise NotAFeedError(ReasonKind.HTML, "it is an HTML page") from error
         fault = error.msg or "it is not well-formed"
         broken = None if root is None else Parsed(root, fault, problems)
+        if (cleaned := _without_junk(source, body, charset, layout)) is not None:
+            return cleaned
         text = Text(source.body.decode(), source.repair) if source.decoded else encoding.text(body, charset)
         parsed = recover(text, broken, layout)
         if parsed is None:
             raise NotAFeedError(ReasonKind.NOT_XML, f"it is not XML ({fault})") from error
         return parsed
+
+
+def _without_junk(source: encoding.Source, body: bytes, charset: str | None, layout: Layout) -> Parsed | None:
+    # XML 1.0, 4.3.3: in UTF-16, a byte order mark takes the place of a declaration.
+    is_wide = encoding.is_wide(body)
+    cleaned = prolog.without_junk(source.body if is_wide else body)
+    if cleaned is None:
+        return None
+    if is_wide:
+        cleaned, charset = prolog.DECLARATION.sub(b"", cleaned, count=1), None
+    parsed = _parsed(encoding.source(cleaned, charset), cleaned, charset, layout)
+    problems = repair_problems(["what is written before the document is dropped"])
+    return parsed._replace(problems=(*problems, *parsed.problems))
 
 
 def begin_stream(body: bytes, charset: str | None, bounds: Bounds, layout: Layout) -> Parsed | None:

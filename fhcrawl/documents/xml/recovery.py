@@ -1,4 +1,4 @@
-"""Recovers XML that is not well-formed: repairs it, leaves out malformed entries, or cuts it at the fault."""
+"""Recovers XML that is not well-formed: repairs it and its entries, leaves entries out, or cuts it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lxml import etree
 
 from fhcrawl.documents import limits
 from fhcrawl.documents.model import Problem
-from fhcrawl.documents.xml import entities, namespaces, parsers, repair
+from fhcrawl.documents.xml import entities, namespaces, parsers, repair, soup
 from fhcrawl.documents.xml.elements import remove
 from fhcrawl.documents.xml.parsed import Parsed, repair_problems
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LONGEST_PROLOG = 65_536
 # How many times the size of the document may be parsed to find its malformed entries.
 MOST_PARSED_AGAIN = 20
+# Tags and other markup in all entries of a document that are balanced: each takes some microseconds.
+MOST_BALANCED = 200_000
 
 
 def recover(text: Text, broken: Parsed | None, layout: Layout) -> Parsed | None:
@@ -31,9 +33,8 @@ def recover(text: Text, broken: Parsed | None, layout: Layout) -> Parsed | None:
     :param broken: the part of the unrepaired document up to its fault; None if there is none
     :return: None if nothing can be recovered
     """
-    again, repairs = repair.repair(text.text)
-    body, unresolved = entities.resolve(again.encode())
-    body, renamed = namespaces.canonicalise(body)
+    again, repairs, unresolved = _repaired(text.text)
+    body, renamed = namespaces.canonicalise(again.encode())
     again = body.decode()
     others = (*unresolved, *renamed)
     problems = (*repair_problems([text.repair, *repairs]), *others)
@@ -47,15 +48,27 @@ def recover(text: Text, broken: Parsed | None, layout: Layout) -> Parsed | None:
             return Parsed(etree.fromstring(body, parsers.new(recover=True)), None, problems)
         root = whole_elements(body, layout)
         fault = error.msg or "it is not well-formed"
-    if whole := _without_broken_entries(again, problems, layout):
+    if whole := _with_mended_entries(again, problems, layout):
         return whole
     if root is None or (broken is not None and not _says_more(root, problems, broken)):
         return broken
     return Parsed(root, fault, problems)
 
 
-def _without_broken_entries(text: str, problems: tuple[Problem, ...], layout: Layout) -> Parsed | None:
-    """Leave out the entries that are not well-formed by themselves; return None if that does not help."""
+def _repaired(text: str) -> tuple[str, list[str], tuple[Problem, ...]]:
+    """Return a text without entities and with repairs, descriptions of these, and problems of entities."""
+    again, repairs = repair.repair(text)
+    body, unresolved, done = entities.resolve(again.encode(), is_lenient=True)
+    resolved = body.decode()
+    if resolved == again:
+        return again, repairs, unresolved
+    # The texts of entities may need repairs too.
+    again, more = repair.repair(resolved)
+    return again, list(dict.fromkeys([*repairs, *filter(None, [done]), *more])), unresolved
+
+
+def _with_mended_entries(text: str, problems: tuple[Problem, ...], layout: Layout) -> Parsed | None:
+    """Balance the tags of each malformed entry, or leave it out; return None if that does not help."""
     parts = repair.entries(text, layout)
     if parts is None:
         return None
@@ -63,23 +76,28 @@ def _without_broken_entries(text: str, problems: tuple[Problem, ...], layout: La
         start = _start_tag(parsers.parse_strict(parts.head.encode()))
         if len(start) * len(parts.entries) > MOST_PARSED_AGAIN * len(text):
             return None
-        faults = {
-            number: fault
-            for number, entry in enumerate(parts.entries)
-            if (fault := _fault(f"{start}{entry}</_>")) is not None
-        }
-        root = parsers.parse_strict(repair.without(text, parts.spans, faults.__contains__).encode())
+        mended: dict[int, str] = {}
+        found: list[Problem] = []
+        left = MOST_BALANCED
+        for number, entry in enumerate(parts.entries):
+            if (fault := _fault(start, entry)) is not None:
+                left -= entry.count("<")
+                balanced = soup.balanced(entry) if left >= 0 else entry
+                mended[number], problem = _mended(start, balanced, fault, f"entry {number + 1}")
+                found.append(problem)
+        root = parsers.parse_strict(repair.replaced(text, parts.spans, mended).encode())
     except etree.XMLSyntaxError:
         return None
-    lost = [
-        Problem(
-            limits.kind_of_fault(fault, "entry-lost"),
-            f"entry {number + 1}",
-            f"it is not well-formed and is left out: {fault}",
-        )
-        for number, fault in faults.items()
-    ]
-    return Parsed(root, None, (*problems, *lost))
+    return Parsed(root, None, (*problems, *found))
+
+
+def _mended(start: str, balanced: str, fault: str, name: str) -> tuple[str, Problem]:
+    """Return an entry with balanced tags, '' if it stays malformed; and the problem."""
+    if (remaining := _fault(start, balanced)) is None:
+        detail = f"it is not well-formed; its tags are balanced as in HTML: {fault}"
+        return balanced, Problem("repaired", name, detail)
+    detail = f"it is not well-formed and is left out: {remaining}"
+    return "", Problem(limits.kind_of_fault(remaining, "entry-lost"), name, detail)
 
 
 def _start_tag(root: _Element) -> str:
@@ -91,10 +109,10 @@ def _start_tag(root: _Element) -> str:
     return f"<_{''.join(attributes)}>"
 
 
-def _fault(text: str) -> str | None:
+def _fault(start: str, entry: str) -> str | None:
     """Return the fault of an entry, without its position, which is not the position in the document."""
     try:
-        parsers.parse_strict(text.encode())
+        parsers.parse_strict(f"{start}{entry}</_>".encode())
     except etree.XMLSyntaxError as error:
         return (error.msg or "it ends early").partition(", line ")[0]
     return None

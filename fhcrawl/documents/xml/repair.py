@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fhcrawl.documents.xml import namespaces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from fhcrawl.documents.xml.layout import Layout
 
@@ -38,6 +38,7 @@ SUSPECT = re.compile(
     re.DOTALL,
 )
 DOCTYPE = re.compile(DOCUMENT_TYPE, re.DOTALL)
+LOWER_DOCTYPE = re.compile(r"<!doctype(?=\s)")
 BEFORE_DOCTYPE = re.compile(r"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 EXTERNAL = re.compile(r"<!DOCTYPE[^\[>]*\s(?:SYSTEM|PUBLIC)\s")
 PARAMETER_ENTITY = re.compile(r"<!ENTITY\s+%")
@@ -72,9 +73,7 @@ def repair(text: str) -> Repaired:
     if allowed != text:
         text = allowed
         repairs["characters that XML forbids are dropped"] = None
-    if (declaration := DECLARATION.match(text)) and not SOUND_DECLARATION.match(text):
-        text = text[declaration.end() :]
-        repairs["an XML declaration that is none is dropped"] = None
+    text = _with_sound_declarations(text, repairs)
     doctype = _doctype(text)
     declared = PREDEFINED.union(DECLARED_ENTITY.findall(doctype))
     # XML 1.0, 4.1: with an external DTD that is not read, "Entity Declared" is no constraint of
@@ -96,6 +95,16 @@ def repair(text: str) -> Repaired:
     if prefixes:
         repairs[f"namespaces of undeclared prefixes are supplied ({', '.join(prefixes)})"] = None
     return Repaired(text, list(repairs))
+
+
+def _with_sound_declarations(text: str, repairs: dict[str, None]) -> str:
+    if (declaration := DECLARATION.match(text)) and not SOUND_DECLARATION.match(text):
+        text = text[declaration.end() :]
+        repairs["an XML declaration that is none is dropped"] = None
+    if doctype := LOWER_DOCTYPE.match(text, position := _before_doctype(text)):
+        text = f"{text[:position]}<!DOCTYPE{text[doctype.end() :]}"
+        repairs["a document type declaration in lower case is read"] = None
+    return text
 
 
 # Ids that differ only in forbidden characters must stay different. A CDATA section has no references.
@@ -127,12 +136,16 @@ def declares_entities(text: str) -> bool:
 
 
 def _doctype(text: str) -> str:
+    doctype = DOCTYPE.match(text, _before_doctype(text))
+    return doctype[0] if doctype else ""
+
+
+def _before_doctype(text: str) -> int:
     # A loop, because one expression would backtrack over every division of white space.
     position = 0
     while match := BEFORE_DOCTYPE.match(text, position):
         position = match.end()
-    doctype = DOCTYPE.match(text, position)
-    return doctype[0] if doctype else ""
+    return position
 
 
 def _repair(match: re.Match[str], declared: frozenset[str]) -> tuple[str, str | None]:
@@ -212,14 +225,15 @@ def entries(text: str, layout: Layout) -> Entries | None:
     return Entries(head, [text[start:end] for start, end in spans], spans)
 
 
-def without(text: str, spans: list[tuple[int, int]], is_broken: Callable[[int], bool]) -> str:
-    """Return the text of a document without its malformed entries."""
-    kept: list[str] = []
+def replaced(text: str, spans: list[tuple[int, int]], entries: dict[int, str]) -> str:
+    """Return the text of a document with other texts for some of its entries, by their numbers from 0."""
+    parts: list[str] = []
     position = 0
-    for number, (start, end) in enumerate(spans):
-        kept.append(text[position : start if is_broken(number) else end])
+    for number, entry in entries.items():
+        start, end = spans[number]
+        parts += text[position:start], entry
         position = end
-    return "".join([*kept, text[position:]])
+    return "".join([*parts, text[position:]])
 
 
 def _spans(text: str, layout: Layout) -> list[tuple[int, int]] | None:

@@ -182,3 +182,78 @@ def test_problem_of_an_entry_without_a_name_says_its_position() -> None:
 
 def test_update_time_of_the_feed_that_cannot_be_read_is_none() -> None:
     assert read_atom("<updated>soon</updated>").updated is None
+
+
+# RFC 4287, 4.1.3.3, 6: content of other media types is base64, with white space anywhere.
+@pytest.mark.parametrize(
+    ("media_type", "content", "expected"),
+    [
+        ("image/png", " iVBO\n Rw0K ", ("iVBORw0K", "image/png;base64")),
+        ("application/json", '{"a": 1}', ('{"a": 1}', "application/json")),
+        ("application/json", "eyJhIjogMX0=", ("eyJhIjogMX0=", "application/json;base64")),
+        ("text/markdown", "abcd", ("abcd", "text/markdown")),
+        ("TEXT/plain", "abcd", ("abcd", "TEXT/plain")),
+        ("markdown", "abcd", ("abcd", "markdown")),
+        ("image/svg+xml", "abcd", ("abcd", "image/svg+xml")),
+        ("image/png", " ", (None, None)),
+    ],
+)
+def test_base64_is_marked_in_the_content_type(
+    media_type: str, content: str, expected: tuple[str | None, str | None]
+) -> None:
+    entry = read_entry(f"<content type='{media_type}'>{content}</content>")
+    assert (entry.content, entry.content_type) == expected
+
+
+def test_first_child_that_has_a_value_counts() -> None:
+    (entry,) = read_atom(
+        "<entry><id/><id>1</id><id>2</id><title/><title>a</title><title>b</title><summary/><summary>c</summary>"
+        "<summary>d</summary><content> </content><content type='html'>e</content><content>f</content>"
+        "<published>soon</published><published>2003-12-13</published><published>2004-12-13</published>"
+        "<updated>soon</updated><updated>2003-12-14</updated><updated>2004-12-14</updated></entry>"
+    ).entries
+    assert (entry.id, entry.title, entry.summary, entry.content) == ("1", "a", "c", "e")
+    assert (entry.content_type, entry.published) == ("html", "2003-12-13T00:00:00Z")
+    assert entry.updated == "2003-12-14T00:00:00Z"
+
+
+def test_repeated_author_and_category_are_one() -> None:
+    authors = "".join(f"<author><name>{name}</name></author>" for name in "aba")
+    entry = read_entry(authors + "".join(f"<category term='{term}'/>" for term in "xyx"))
+    assert (entry.authors, entry.categories) == (["a", "b"], ["x", "y"])
+
+
+def test_author_may_be_a_text_as_in_rss() -> None:
+    assert read_entry("<author> A &lt;a@example.org&gt; </author>").authors == ["A <a@example.org>"]
+    assert read_atom("<author>A</author><entry/>").entries[0].authors == ["A"]
+
+
+def test_author_of_the_feed_is_given_once() -> None:
+    author = "<author><name>A</name></author>"
+    assert read_atom(f"{author}{author}<entry/>").entries[0].authors == ["A"]
+
+
+def test_category_may_be_a_text_as_in_rss() -> None:
+    assert read_entry("<category> a </category><category term='b'/>").categories == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "content", "content_type"),
+    [
+        ("XHTML", "<b>a</b>", "xhtml"),
+        (" xhtml ", "<b>a</b>", "xhtml"),
+        ("HTML", "<div><b>a</b></div>", "html"),
+        ("Text/HTML", "<div><b>a</b></div>", "Text/HTML"),
+    ],
+)
+def test_type_may_be_in_another_case(type_: str, content: str, content_type: str) -> None:
+    inside = '<div xmlns="http://www.w3.org/1999/xhtml"><b>a</b></div>'
+    entry = read_entry(
+        f'<content type="{type_}">{inside}</content><summary type="{type_}">{inside}</summary>'
+    )
+    assert (entry.content, entry.content_type) == (content, content_type)
+    assert entry.summary in (content, "<div><b>a</b></div>")
+
+
+def test_xhtml_without_its_namespace_gets_no_other_one() -> None:
+    assert read_entry('<content type="xhtml"><p>a<br/></p></content>').content == "<p>a<br/></p>"

@@ -243,3 +243,37 @@ def test_items_in_too_many_elements_are_said_to_be_lost() -> None:
     found = read_rss(items)
     assert len(found.entries) == rss.MOST_PLACES
     assert [problem.kind for problem in found.problems] == ["entry-lost"]
+
+
+@pytest.mark.parametrize(
+    ("inside", "authors"),
+    [
+        ("<author><name>A. &amp; B.</name><uri>http://a.example/</uri></author>", ["A. & B."]),
+        ("<author><email>a@example.org</email></author>", ["a@example.org"]),
+        ("<author>a@example.org (A)</author>", ["a@example.org (A)"]),
+    ],
+)
+def test_author_may_be_a_person_as_in_atom(inside: str, authors: list[str]) -> None:
+    assert read_item(inside).authors == authors
+
+
+def test_category_may_have_a_term_as_in_atom() -> None:
+    assert read_item("<category term=' a '/><category>b</category>").categories == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("guids", "link"),
+    [
+        ('<guid isPermaLink="false">http://example.org/guid</guid>', "http://example.org/about"),
+        (
+            '<guid isPermaLink="false">http://example.org/guid</guid><guid>2</guid>',
+            "http://example.org/about",
+        ),
+        ("<guid>1</guid>", "http://example.org/about"),
+        ("<guid>http://example.org/guid</guid>", "http://example.org/guid"),
+        ("<guid> </guid>", "http://example.org/about"),
+    ],
+)
+def test_link_is_a_guid_that_is_a_permalink_or_what_the_item_is_about(guids: str, link: str) -> None:
+    (item,) = read_rss(f'<item rdf:about="http://example.org/about">{guids}</item>').entries
+    assert item.link == link

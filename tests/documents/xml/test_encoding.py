@@ -167,14 +167,44 @@ def test_cut_character_at_the_end_does_not_change_the_encoding() -> None:
     assert document.fault
 
 
-@pytest.mark.parametrize("charset", [None, "utf-8", "x-unknown"])
-@pytest.mark.parametrize("declared", [None, "utf-8"])
-def test_bytes_that_are_not_utf_8_are_windows_1252_one_by_one(
-    charset: str | None, declared: str | None
-) -> None:
-    body = feed("é X", declared).encode().replace(b"X", b"\xe9 \x93x\x94 \x81")
+FALSE_UTF_8 = pytest.mark.parametrize(
+    ("charset", "declared"), [(None, None), (None, "utf-8"), ("utf-8", None), ("utf-8", "utf-8"), ("x", None)]
+)
+
+
+@FALSE_UTF_8
+def test_stray_bytes_in_utf_8_are_windows_1252_one_by_one(charset: str | None, declared: str | None) -> None:
+    body = feed("é日本語ø X", declared).encode().replace(b"X", b"\xe9 \x93x\x94 \x81")
     document = read_as(body, charset)
-    assert (document.title, document.fault) == ("é é “x” \x81", None)
+    assert (document.title, document.fault) == ("é日本語ø é “x” \x81", None)
+    assert [problem.detail for problem in document.problems] == [
+        "it is not well-formed: bytes that are not UTF-8 are read as windows-1252"
+    ]
+
+
+# An accented letter, a no-break space and a guillemet have the bytes of one character of UTF-8.
+@FALSE_UTF_8
+@pytest.mark.parametrize("title", ["il est doué\xa0» été", "doué\xa0» é", "È\xa0» … €“ø”"])
+def test_windows_1252_is_never_read_as_utf_8_in_part(
+    charset: str | None, declared: str | None, title: str
+) -> None:
+    document = read_as(feed(title, declared).encode("cp1252"), charset)
+    assert (document.title, document.fault) == (title, None)
+    assert [problem.detail for problem in document.problems] == [
+        "it is not well-formed: it is not UTF-8 and is read as windows-1252"
+    ]
+
+
+def test_byte_order_mark_is_believed_whatever_the_bytes_are() -> None:
+    document = read_as(codecs.BOM_UTF8 + feed("ØX").encode().replace(b"X", b"\xe9\xe8"))
+    assert document.title == "Øéè"
+
+
+def test_false_utf_8_gives_way_to_the_other_encoding_that_is_declared() -> None:
+    body = feed("日本語X", "shift_jis").encode("cp932").replace(b"X", b"\x81\xff")
+    document = read_as(body, "utf-8")
+    assert document.title is not None
+    assert document.title.startswith("日本語\ufffd")
     assert [problem.kind for problem in document.problems] == ["repaired"]
 
 
@@ -250,3 +280,13 @@ def test_any_title_is_read_from_utf_8_and_utf_16(title: str) -> None:
         read_as(feed(title).encode(codec)).title for codec in ("utf-8", "utf-8-sig", "utf-16", "utf-16-be")
     }
     assert titles == {title.strip() or None}
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("declared", ["utf-16", "windows-1252"])
+def test_comment_before_the_declaration_is_dropped_in_utf_16_too(codec: str, declared: str) -> None:
+    text = (
+        f'<!-- a --><?xml version="1.0" encoding="{declared}"?><rss><channel><title>é</title></channel></rss>'
+    )
+    document = read(text.encode(codec), "http://feeds.example/", "application/xml; charset=windows-1252")
+    assert (document.title, document.fault) == ("é", None)

@@ -142,9 +142,48 @@ def test_namespaces_that_a_document_type_declares_are_read() -> None:
     assert document.problems == []
 
 
-@pytest.mark.parametrize("content", ["&x;", "<entry>", "&#38;"])
-def test_entity_that_is_not_well_formed_is_a_fault(content: str) -> None:
-    assert read_atom(f"{ENTRY}&x;", doctype=f'<!DOCTYPE feed [<!ENTITY x "{content}">]>').fault
+def test_entity_with_a_tag_that_has_no_end_is_a_fault() -> None:
+    assert read_atom(f"{ENTRY}&x;", doctype='<!DOCTYPE feed [<!ENTITY x "<entry>">]>').fault
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("&x;", "&x;"),
+        ("&#38;", "&"),
+        ("a&copy;&nothing;", "a©&nothing;"),
+        ("R&D", "R&D"),
+        ("100 % a", "100 % a"),
+    ],
+)
+def test_entity_of_malformed_text_is_repaired_in_text_as_in_attributes(content: str, text: str) -> None:
+    doctype = f'<!DOCTYPE feed [<!ENTITY x "{content}">]>'
+    inside = "<entry><id>urn:1</id><title>a&x;</title><category term='a&x;'/></entry>"
+    document = read_atom(inside, doctype=doctype)
+    assert [(each.title, each.categories) for each in document.entries] == [(f"a{text}", [f"a{text}"])]
+    assert document.fault is None
+    assert {problem.kind for problem in document.problems} == {"repaired"}
+
+
+@pytest.mark.parametrize(
+    "doctype",
+    [
+        "<!DOCTYPE feed [<!ELEMENT feed -- bad><!ENTITY x 'y'><!ENTITY x 'z'>]>",
+        "<!DOCTYPE feed [<!-- <!ENTITY x 'z'> --><!ENTITY x \"y\"><!ENTITY p R&D>]>",
+        "<!doctype feed [<!ENTITY x 'y'>]>",
+        "<!DOCTYPE feed [<!ENTITY x 'y'><!ENTITY z '%'>]>",
+    ],
+)
+def test_malformed_document_type_loses_no_entity_that_is_text(doctype: str) -> None:
+    document = read_atom("<entry><id>urn:&x;</id><title>a&x;</title></entry>", doctype=doctype)
+    assert [(each.id, each.title) for each in document.entries] == [("urn:y", "ay")]
+    assert (document.fault, [problem.kind for problem in document.problems]) == (None, ["repaired"])
+
+
+def test_texts_of_a_malformed_document_type_are_bounded() -> None:
+    lines = "".join(f"<!ENTITY a{n} '{f'&a{n - 1};' * 10}'>" for n in range(1, 9))
+    with pytest.raises(NotAFeedError, match="entities stand for too much"):
+        read_atom(f"{ENTRY}&a8;", doctype=f"<!DOCTYPE feed [<!ENTITY a0 'aaaaaaaaaa'>{lines}<!ELEMENT ->]>")
 
 
 # libxml2 frees what it has read of such an entity; whoever still holds an element of it holds freed memory,

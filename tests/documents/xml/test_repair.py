@@ -2,17 +2,22 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fhcrawl.documents.xml.repair import repair
+from fhcrawl.exceptions import NotAFeedError
 from tests.documents.test_detection import name_of, read_feed
 from tests.feeds import read, said
 
 if TYPE_CHECKING:
     from fhcrawl.documents import FeedDocument
+    from fhcrawl.documents.model import Entry
 
 DATA = Path(__file__).parents[2] / "data"
 BROKEN = sorted(path for path in (DATA / "repaired").iterdir() if path.suffix != ".json")
@@ -173,29 +178,110 @@ def test_undeclared_prefix_does_not_make_a_feed_complete() -> None:
 
 
 @pytest.mark.parametrize(
-    "title",
+    ("title", "expected"),
     [
-        "<b>",
-        "</b>",
-        "<b></i></b>",
-        "</title>",
-        "<title>",
-        '<b a="1" a="2"/>',
-        '<b a="<"/>',
-        "<b a=1/>",
-        "<!-- -- -->",
+        ("a<b>c", "ac"),
+        ("a</b>c", "ac"),
+        ("a<b>c</i>d</b>e", "acde"),
+        ("a</title>", "a"),
+        ("a<title>", "a"),
+        ('a<b c="1" c="2"/>d', "ad"),
+        ('a<b c="<"/>', 'a<b c="<"/>'),
+        ("a<b c=1/>d", "ad"),
+        ("a<b c d='1'>e", "ae"),
+        ("a<!-- -- -->b", "ab"),
+        ("a<br>b<img src=x>c", "abc"),
+        ("a<P>b</p>c", "abc"),
+        ("a<$>b", "a<$>b"),
+        ("<b><![CDATA[<i>]]>", "<i>"),
     ],
 )
-def test_entry_that_is_not_well_formed_loses_itself(title: str) -> None:
+def test_tag_soup_loses_no_entry_and_none_of_its_text(title: str, expected: str) -> None:
+    document = between(title)
+    assert (ids(document), document.fault) == (["urn:1", "urn:2", "urn:3"], None)
+    assert [each.title for each in document.entries] == ["t", expected, "t"]
+    assert kinds(document) == [("repaired", "entry 2")]
+    assert "balanced" in document.problems[0].detail
+
+
+def item(inside: str) -> Entry:
+    body = f"<rss><channel><item><guid>0</guid></item><item>{inside}</item></channel></rss>"
+    document = read(body.encode(), LOCATION)
+    assert (len(document.entries), document.fault) == (2, None)
+    assert ("repaired", "entry 2") in kinds(document)
+    return document.entries[1]
+
+
+def test_child_without_an_end_tag_takes_nothing_of_the_next_one() -> None:
+    found = item(
+        "<title>One<link>http://e.example/1</title><guid>1<description><p>a<br>b</p>"
+        "<category>x<category>y</category><pubDate>2003-12-13T18:30:02Z</pubDate>"
+    )
+    assert (found.id, found.link, found.title) == ("1", None, "Onehttp://e.example/1")
+    assert (re.sub("<[^>]*>", "", found.summary or ""), found.categories) == ("ab", ["x", "y"])
+    assert found.published == "2003-12-13T18:30:02Z"
+
+
+def test_end_tag_of_another_child_ends_none() -> None:
+    found = item("<guid>1</guid><title>One</link><link>http://e.example/1</link><description>a</description>")
+    assert (found.title, found.link, found.summary) == ("One", "http://e.example/1", "a")
+
+
+def test_attributes_without_quotes_are_kept() -> None:
+    found = item("<guid isPermaLink=false>1</guid><enclosure url=http://e.example/1.mp3 length=2 />")
+    assert found.enclosures == [{"url": "http://e.example/1.mp3", "type": None, "length": 2}]
+    assert found.link is None
+
+
+def test_attributes_of_the_entry_itself_are_mended() -> None:
+    body = f"<feed xmlns='{ATOM}'><entry a=1><id>urn:1</id><title>t</title></entry></feed>"
+    assert ids(read(body.encode(), LOCATION)) == ["urn:1"]
+
+
+@pytest.mark.parametrize(
+    ("title", "kind"), [("<b xmlns:a=''><i></b>", "entry-lost"), ("<b>" * 300 + "</i>", "too-deep")]
+)
+def test_entry_that_stays_malformed_loses_itself(title: str, kind: str) -> None:
     document = between(title)
     assert (ids(document), document.fault) == (["urn:1", "urn:3"], None)
-    assert kinds(document) == [("entry-lost", "entry 2")]
+    assert kinds(document) == [(kind, "entry 2")]
 
 
-def test_entries_behind_a_lost_one_are_repaired() -> None:
+@pytest.mark.parametrize(
+    "piece", ["<b>", "</b>", "<b></i>", "<b ", "<b a='", '<b a="1"', "<title>", "<x:y>", "<b a=1 ", "<"]
+)
+def test_balancing_takes_time_in_proportion(piece: str) -> None:
+    body = f'<feed xmlns="{ATOM}"><entry><b>{piece * (100_000 // len(piece))}</entry></feed>'.encode()
+    begin = time.perf_counter()
+    read(body, LOCATION)
+    assert time.perf_counter() - begin < 5
+
+
+def test_entry_with_too_many_tags_to_balance_loses_itself() -> None:
+    document = between("</b>" * 200_000)
+    assert (ids(document), kinds(document)) == (["urn:1", "urn:3"], [("entry-lost", "entry 2")])
+
+
+SOUP = st.lists(
+    st.sampled_from(
+        ["<b>", "</b>", "<title>", "</title>", "<br>", "<br/>", "<a b=c d", ">", "'", '"', "<", "/", "x", " "]
+    ),
+    max_size=20,
+).map("".join)
+
+
+@given(inside=SOUP)
+def test_any_soup_in_an_entry_leaves_the_others_alone(inside: str) -> None:
+    document = between(inside)
+    assert document.fault is None
+    assert ids(document) == ["urn:1", "urn:2", "urn:3"]
+    assert [document.entries[number].title for number in (0, 2)] == ["t", "t"]
+
+
+def test_entries_behind_a_mended_one_are_repaired() -> None:
     document = read_atom(entry(1, "<b>") + entry(2, "a & b") + entry(3, "<x:y/>") + entry(4, "</b>"))
-    assert (ids(document), document.fault) == (["urn:2", "urn:3"], None)
-    assert kinds(document)[:3] == [("repaired", ""), ("entry-lost", "entry 1"), ("entry-lost", "entry 4")]
+    assert (ids(document), document.fault) == (["urn:1", "urn:2", "urn:3", "urn:4"], None)
+    assert kinds(document)[:3] == [("repaired", ""), ("repaired", "entry 1"), ("repaired", "entry 4")]
 
 
 @pytest.mark.parametrize("prefix", ["", "a:", "A-1:"])
@@ -206,25 +292,29 @@ def test_broken_entry_is_found_under_any_prefix(prefix: str) -> None:
         for n, junk in ((1, "<b>"), (2, ""))
     )
     body = f"<{prefix}feed xmlns{colon}='{ATOM}'>{one}{two}</{prefix}feed>"
-    assert ids(read(body.encode(), LOCATION)) == ["2"]
+    assert ids(read(body.encode(), LOCATION)) == ["1", "2"]
 
 
-def test_broken_item_is_left_out_of_rss() -> None:
+def test_broken_item_of_rss_is_mended() -> None:
     body = (
         "<rss><channel xmlns:dc='http://purl.org/dc/elements/1.1/'><title>t</title>"
-        "<item><guid>1</guid><title><br></title></item><item><guid>2</guid><dc:creator>A</dc:creator></item>"
+        "<item><guid>1</guid><title>a<br>b</title></item><item><guid>2</guid><dc:creator>A</dc:creator></item>"
         "<item/></channel></rss>"
     )
     document = read(body.encode(), LOCATION)
-    assert [(item.id, item.authors) for item in document.entries] == [("2", ["A"]), (None, [])]
-    assert kinds(document)[0] == ("entry-lost", "entry 1")
+    assert [(item.id, item.title, item.authors) for item in document.entries] == [
+        ("1", "ab", []),
+        ("2", None, ["A"]),
+        (None, None, []),
+    ]
+    assert kinds(document)[0] == ("repaired", "entry 1")
     assert document.fault is None
 
 
 def test_tags_of_entries_in_text_are_none() -> None:
     text = "<![CDATA[</entry><entry>]]><!-- <entry> --><x a='</entry>'/>".replace("<x a='</entry>'/>", "")
     document = read_atom(entry(1, text) + entry(2, "<b>") + entry(3, text))
-    assert (ids(document), document.fault) == (["urn:1", "urn:3"], None)
+    assert (ids(document), document.fault) == (["urn:1", "urn:2", "urn:3"], None)
 
 
 @pytest.mark.parametrize(
@@ -242,8 +332,72 @@ def test_feed_whose_entries_cannot_be_told_apart_keeps_its_fault(inside: str) ->
     assert set(ids(document)) <= {"urn:1", "urn:2", "urn:3"}
 
 
-def test_broken_entry_in_a_feed_with_entities_of_its_own_is_left_out() -> None:
+def test_broken_entry_in_a_feed_with_entities_of_its_own_is_mended() -> None:
     document = read_atom(entry(1) + entry(2, "<b>") + entry(3, "&x;"), '<!DOCTYPE feed [<!ENTITY x "y">]>')
     assert document.fault is None
-    assert ids(document) == ["urn:1", "urn:3"]
-    assert [problem.kind for problem in document.problems] == ["entry-lost"]
+    assert ids(document) == ["urn:1", "urn:2", "urn:3"]
+    assert [problem.kind for problem in document.problems] == ["repaired"]
+
+
+# --- what stands before the document
+
+
+RSS = "<rss><channel><item><guid>1</guid><title>Ü</title></item></channel></rss>"
+XML = '<?xml version="1.0" encoding="iso-8859-1"?>'
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        f"<!-- cached -->{XML}",
+        f"\n<!-- <rss> {XML} -->\n{XML}\n<?xml-stylesheet href='x.xsl'?>",
+        f"<br />\n<b>Warning</b>:  x &amp y in <b>/f.php</b> on line <b>3</b><br />\n{XML}",
+        f"PHP Notice: a & b < c\n{XML}\n",
+        f"{XML}\n<p>Deprecated: x</p>",
+        f"{XML}{XML}",
+        f"x{XML}<!DOCTYPE rss [<!ENTITY x 'y'>]>",
+        f"\xa0 {XML}",
+    ],
+)
+def test_junk_before_a_document_is_dropped_and_its_encoding_kept(start: str) -> None:
+    document = read((start + RSS).encode("latin-1"), LOCATION)
+    assert [(each.id, each.title) for each in document.entries] == [("1", "Ü")]
+    assert document.fault is None
+    (problem,) = document.problems
+    assert problem.detail == "it is not well-formed: what is written before the document is dropped"
+
+
+def test_text_before_a_document_without_a_declaration_is_dropped() -> None:
+    assert ids(read(f"Notice: x\n{RSS}".encode(), LOCATION)) == ["1"]
+
+
+def test_start_of_a_malformed_document_is_no_junk() -> None:
+    start = f"\ufeff \n{XML}\n<!-- x -->\n<?xml-stylesheet href='x'?>\n"
+    document = read(start.encode() + RSS.replace("Ü", "&").encode(), LOCATION)
+    assert [problem.detail for problem in document.problems] == [
+        "it is not well-formed: ampersands that stand alone are taken as text"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [
+        ("<html><body><p>", "html"),
+        ("<!DOCTYPE html><html>", "html"),
+        ("<opml><x>", "opml"),
+        ("<x>", "not-a-feed"),
+    ],
+)
+def test_feed_inside_another_document_is_not_read(start: str, kind: str) -> None:
+    with pytest.raises(NotAFeedError) as caught:
+        read(f"{start}<br>{RSS}".encode(), LOCATION)
+    assert caught.value.kind == kind
+
+
+def test_feed_that_is_repaired_in_one_entry_or_before_it_deletes_nothing() -> None:
+    # `present` is None where any problem is a repair; see test_reading.
+    complete = f"<feed xmlns='{ATOM}' xmlns:fh='http://purl.org/syndication/history/1.0'><fh:complete/>"
+    for start, title in (("x", "t"), ("", "<b>")):
+        document = read(f"{start}{complete}{entry(1, title)}</feed>".encode(), LOCATION)
+        assert document.complete
+        assert [problem.kind for problem in document.problems] == ["repaired"]
