@@ -25,9 +25,9 @@ OF_THE_FEED = "feed"
 ATOM_NAMESPACES = (ATOM, OLD_ATOM)
 CHANNELS = {f"{namespace}channel": namespace for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES)}
 # RSS 2.0, managingEditor: "geo@herald.com (George Matesky)"; others write the name first.
-MAIL_AND_NAME = re.compile(r"(?P<email>[^\s()<>]+@[^\s()<>]+)\s*\((?P<name>[^()]*)\)")
-NAME_AND_MAIL = re.compile(r"(?P<name>[^<>]*)<(?P<email>[^\s<>]+@[^\s<>]+)>")
-MAIL = re.compile(r"(?P<email>[^\s()<>]+@[^\s()<>]+)(?P<name>)")
+MAIL_AND_NAME = re.compile(r"(?P<email>[^\s()<>@]+@[^\s()<>]+)\s*\((?P<name>[^()]*)\)")
+NAME_AND_MAIL = re.compile(r"(?P<name>[^<>]*)<(?P<email>[^\s<>@]+@[^\s<>]+)>")
+MAIL = re.compile(r"(?P<email>[^\s()<>@]+@[^\s()<>]+)(?P<name>)")
 
 
 class Person(NamedTuple):

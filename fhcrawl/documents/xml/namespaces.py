@@ -59,7 +59,7 @@ START_TAG = re.compile(
 )
 NO_TAG = (b"<!", b"<?")
 BEFORE_ROOT = re.compile(rb"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
-ATOM_ROOT = re.compile(rb"""<feed(?=[\s>])(?P<attributes>(?:[^<>"'/]+|"[^"<]*"|'[^'<]*')*)>""")
+ATOM_ROOT = re.compile(rb"""<feed(?=[\s>])(?P<attributes>(?:[^<>"'/]|"[^"<]*"|'[^'<]*')*)>""")
 USUAL_ROOT = b"<feed xmlns="
 LONGEST_PROLOG = 8192  # octets before the root
 DEFAULT_NAMESPACE = re.compile(rb"\sxmlns\s*=")
