@@ -272,7 +272,7 @@ def walk(folder: Path, read: dict[str, set[str | None]]) -> None:
     url: str | None = "http://x/index.atom"
     while url is not None and ("index" in url or url not in read):
         body = (folder / url.rpartition("/")[2]).read_bytes()
-        read[url] = {entry.findtext(f"{ATOM}id") for entry in etree.fromstring(body).iter(f"{ATOM}entry")}
+        read[url] = {each.get(OWN_ID) for each in etree.fromstring(body).iterfind(f"{ATOM}entry/{ATOM}id")}
         url = head(body).get("prev-archive")
 
 
