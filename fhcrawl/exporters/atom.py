@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 from lxml import etree
 
 from fhcrawl.documents.formats import atom
-from fhcrawl.documents.formats.atom import ENTRY, PLACEHOLDER
+from fhcrawl.documents.formats.atom import BASE64, ENTRY, PLACEHOLDER, is_base64
 from fhcrawl.documents.identifiers import EXPORT, OWN_ID, iri_of
 from fhcrawl.documents.metadata import MAIL, OF_THE_FEED, FeedMetadata, Person
 from fhcrawl.documents.xml import elements
@@ -120,7 +120,10 @@ def content(text: str, content_type: str) -> _Element:
     elif kind.endswith(("+xml", "/xml")):
         found = verbatim(f"{_BEGIN} type={quoteattr(content_type)}>{text}{_END}")
     if found is None:
-        return leaf(f"{ATOM}content", text, type="html" if kind == "xhtml" else content_type)
+        # RFC 4287, 4.1.3.3: the encoding follows from the type.
+        is_encoded = kind.endswith(BASE64) and is_base64(text)
+        plain = content_type[: -len(BASE64)] if is_encoded else content_type
+        return leaf(f"{ATOM}content", text, type="html" if kind == "xhtml" else plain)
     return found
 
 

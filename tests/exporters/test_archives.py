@@ -17,6 +17,7 @@ from fhcrawl.exporters.selection import Selection
 from fhcrawl.items import FIELDS
 from fhcrawl.store.rows import StoredVersion
 from tests.feeds import E, atom, rss, tombstone
+from tests.feeds import read as read_document
 from tests.projects import read_export
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ def walk(folder: Path, read: dict[str, set[str | None]]) -> None:
     url: str | None = "http://x/index.atom"
     while url is not None and ("index" in url or url not in read):
         body = (folder / url.rpartition("/")[2]).read_bytes()
-        read[url] = {each.get(OWN_ID) for each in etree.fromstring(body).iterfind(f"{ATOM}entry/{ATOM}id")}
+        read[url] = {entry.id for entry in read_document(body, url).entries}
         url = head(body).get("prev-archive")
 
 

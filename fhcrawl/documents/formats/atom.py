@@ -30,6 +30,8 @@ AUTHOR = f"{ATOM}author"
 CONTENT, SUMMARY = f"{ATOM}content", f"{ATOM}summary"
 TYPES = ("text", "html", "xhtml")
 PLAIN = ("text", "html", "text/html")
+# At the end of a content type: the content is in Base64.
+BASE64 = ";base64"
 # Marks elements that `fhcrawl export` adds only because RFC 4287 requires them; its value names the source of
 # the content.
 PLACEHOLDER = f"{EXPORT}stands-in"
@@ -171,14 +173,20 @@ def _content(entry: Entry, element: _Element, base: str) -> bool:
 # RFC 4287, 4.1.3.3, 6: "For all other values of "type" [...], the content of atom:content MUST be a valid
 # Base64 encoding"; text that is none is taken as it is.
 def _other_content(content: str | None, media_type: str) -> tuple[str | None, str]:
-    if content is None or "/" not in media_type or media_type.lower().startswith("text/"):
+    kind = media_type.lower()
+    if content is None or "/" not in kind or kind.startswith("text/") or kind.endswith(BASE64):
         return content, media_type
     encoded = "".join(content.split())
+    return (encoded, f"{media_type}{BASE64}") if is_base64(encoded) else (content, media_type)
+
+
+def is_base64(text: str) -> bool:
+    """Return whether a text without white space is Base64 (RFC 4648, 4)."""
     try:
-        base64.b64decode(encoded, validate=True)
+        base64.b64decode(text, validate=True)
     except ValueError:
-        return content, media_type
-    return encoded, f"{media_type};base64"
+        return False
+    return True
 
 
 FIELDS: dict[str, FieldReader] = {
