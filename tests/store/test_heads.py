@@ -10,7 +10,6 @@ from sqlalchemy.engine import Engine as SqlEngine
 
 from fhcrawl.store import Store
 from tests.engine import Engine
-from tests.faketime import clock_at
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
@@ -50,10 +49,11 @@ def test_only_the_current_head_is_kept_by_default(database: Database) -> None:
 
 
 def test_earlier_heads_are_kept_with_versions(database: Database) -> None:
-    for day, title in enumerate(("one", "two", "two", "one"), 1):
-        with clock_at(f"2030-01-0{day}T00:00:00"):
-            crawl(database, atom([E(title)], title=title), FHCRAWL_KEEP_VERSIONS_ENABLED=True)
-    assert [head.split("title>")[1] for head in heads(database)] == ["one</", "two</", "one</"]
+    for title in ("one", "two", "two", "one"):
+        crawl(database, atom([E(title)], title=title), FHCRAWL_KEEP_VERSIONS_ENABLED=True)
+    current, *earlier = [head.split("title>")[1].removesuffix("</") for head in heads(database)]
+    # These may have been replaced in the same second.
+    assert (current, sorted(earlier)) == ("one", ["one", "two"])
 
 
 def test_update_times_and_entries_change_no_head(database: Database) -> None:
