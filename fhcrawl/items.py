@@ -43,6 +43,11 @@ class EntryItem:
     :param base: URL against which relative references in `content` (or in `summary`, without content) are
         resolved: the `xml:base` in effect, else `document`
     :param language: language of the text: the `xml:lang` in effect, else the language of the feed
+
+    These are no fields of the item, but of exports that choose them:
+
+    :param original: the entry's own XML or JSON; null if it is not kept
+    :param extensions: what it says beyond the fields, as a tree; JSON text in CSV, Parquet and XML
     """
 
     feed: str
@@ -69,6 +74,8 @@ class EntryItem:
 
 # The fields that exports have only if they are chosen.
 OPTIONAL_FIELDS = [*DETAILS]
+# Those that are computed from the original when they are exported, and that items lack.
+ORIGINAL, EXTENSIONS = COMPUTED_FIELDS = ("original", "extensions")
 ALL_FIELDS = [f.name for f in fields(EntryItem)]
 FIELDS = [name for name in ALL_FIELDS if name not in OPTIONAL_FIELDS]
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import Settings, default_settings
 
 from fhcrawl import __main__, items, settings
+from fhcrawl.exporters.profiles import PROFILES
 from fhcrawl.reasons import ReasonKind, Retry
 
 if TYPE_CHECKING:
@@ -179,7 +180,16 @@ def fields() -> str:
 
 def optional_fields() -> str:
     """Describe the fields that exports have if they are chosen."""
-    return _described_fields(items.OPTIONAL_FIELDS)
+    return _described_fields([*items.OPTIONAL_FIELDS, *items.COMPUTED_FIELDS])
+
+
+def profile(name: str) -> str:
+    """Describe the columns of a profile, with the paths of their values."""
+    rows = [
+        f"| `{column}` | {about.text} | {', '.join(f'`{path}`' for path in about.paths)} |"
+        for column, about in PROFILES[name].items()
+    ]
+    return "\n".join(["| Column | What it holds | Where from |", "|---|---|---|", *rows])
 
 
 def _described_fields(names: list[str]) -> str:
@@ -207,6 +217,7 @@ GENERATORS: dict[str, Callable[..., str]] = {
     "scrapy_settings": scrapys,
     "fields": fields,
     "optional_fields": optional_fields,
+    "profile": profile,
 }
 
 

@@ -11,9 +11,57 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator
 
+    from scrapy.settings import Settings
+
 UTF_8 = "utf-8"  # RFC 8259, 8.1: the encoding of JSON
+# The options that choose columns: where the parser puts their values, and the settings that they stand for.
+OF_COLUMNS = {
+    "--fields": ("fields", "FHCRAWL_FIELDS"),
+    "--profile": ("profiles", "FHCRAWL_PROFILES"),
+    "--extensions": ("extensions", "FHCRAWL_EXTENSIONS_ENABLED"),
+    "--excel": ("excel", "FHCRAWL_CSV_EXCEL_ENABLED"),
+}
+
+
+def add_column_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose the columns of an export."""
+    parser.add_argument(
+        "--fields",
+        metavar="NAMES",
+        help="the columns, separated by commas; +NAME adds one to those that exports have anyway",
+    )
+    # It replaces Scrapy's option of that name, for cProfile; Scrapy reads `profile`.
+    parser.set_defaults(profile=None)
+    parser.add_argument(
+        "--profile",
+        metavar="NAME",
+        dest="profiles",
+        action="append",
+        help="add the columns of a profile: podcast or news",
+    )
+    parser.add_argument(
+        "--extensions",
+        action="store_true",
+        default=None,
+        help="add the column extensions: what entries say beyond the fields",
+    )
+    parser.add_argument(
+        "--excel",
+        action="store_true",
+        default=None,
+        help="of csv: write it for Excel: UTF-8 with a mark, formulas escaped, times that it can read",
+    )
+
+
+def set_columns(settings: Settings, opts: argparse.Namespace) -> None:
+    """Set the settings that these options stand for."""
+    for option, name in OF_COLUMNS.values():
+        value = getattr(opts, option)
+        if value is not None:
+            settings.set(name, ",".join(value) if isinstance(value, list) else value, "cmdline")
 
 
 def end_with_reader() -> None:

@@ -17,6 +17,7 @@ from scrapy.addons import AddonManager
 from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
 
+from fhcrawl.commands import add_column_options, set_columns
 from fhcrawl.core import command
 from fhcrawl.core.addons import add_settings, is_missing
 from fhcrawl.core.checks import check_settings
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
+    from scrapy.settings import BaseSettings, Settings
 
     from fhcrawl.spiders.history import HistorySpider
 
@@ -90,6 +91,11 @@ class Command(command.Command, crawl.Command):
         super().add_options(parser)
         for name, (argument, words) in OPTIONS.items():
             parser.add_argument(name, dest=f"spider_{argument}", **words)
+        add_column_options(parser)
+
+    def set_settings(self, settings: Settings, opts: argparse.Namespace) -> None:
+        """Set the settings that the options of columns stand for."""
+        set_columns(settings, opts)
 
     # Scrapy, Twisted and SQLAlchemy have some hundred thousand objects that never become garbage. The
     # collector's scans of them, during imports and in each full collection, took a tenth of a crawl's time.

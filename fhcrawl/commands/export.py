@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy.exceptions import NotConfigured, UsageError
 from scrapy.utils.misc import load_object
 
-from fhcrawl.commands import end_with_reader, printing, typed
+from fhcrawl.commands import OF_COLUMNS, add_column_options, end_with_reader, printing, set_columns, typed
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 
@@ -67,6 +67,8 @@ class Command(command.Command):
     examples = (
         "fhcrawl export -o history.jsonl",
         "fhcrawl export -o history.csv --feed https://example.org/index.atom",
+        "fhcrawl export -o episodes.csv --profile podcast --excel --feed https://example.org/podcast.rss",
+        "fhcrawl export -o titles.csv --fields feed,title,link",
         "fhcrawl export -o -:jsonl | jq .title",
         "fhcrawl export -o 2003.parquet --since 2003 --until 2004",
         "fhcrawl export -o whole.atom --feed https://example.org/index.rss --gaps",
@@ -109,6 +111,7 @@ class Command(command.Command):
         parser.add_argument(
             "--tombstones", action="store_true", help="of atom and rss: name the deleted entries (RFC 6721)"
         )
+        add_column_options(parser)
         parser.add_argument("--base", metavar="URL", help="of an archive set: the folder's URL")
         parser.add_argument(
             "--archive-size",
@@ -117,6 +120,10 @@ class Command(command.Command):
             default=ARCHIVE_SIZE,
             help=f"of an archive set: how many entries an archive has (default {ARCHIVE_SIZE})",
         )
+
+    def set_settings(self, settings: Settings, opts: argparse.Namespace) -> None:
+        """Set the settings that the options of columns stand for."""
+        set_columns(settings, opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Write the export.
@@ -134,11 +141,12 @@ class Command(command.Command):
                 print(said)
 
     def _export(self, settings: Settings, opts: argparse.Namespace) -> str:
-        from fhcrawl.exporters import places
+        from fhcrawl.exporters import columns, places
         from fhcrawl.extensions.store import store_url
         from fhcrawl.store import Store
 
         output = _output(settings, opts)
+        columns.check(settings)
         wanted = _wanted(output, opts)
         if output.place in places.STDOUT:
             end_with_reader()
@@ -183,6 +191,11 @@ def _is_folder(place: str) -> bool:
 def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
     from fhcrawl.exporters.selection import Wanted
 
+    given = [option for option, (name, _setting) in OF_COLUMNS.items() if getattr(opts, name)]
+    if given and (output.xml or output.other):
+        raise ArgumentError(
+            f"{' and '.join(given)}: {output.name} has no columns; write -o FILE.csv or jsonl"
+        )
     if output.is_folder:
         _check_archives(opts)
     elif opts.base:
@@ -266,16 +279,18 @@ def _write_archives(
 def _write_rows(
     file: IO[bytes], name: str, settings: Settings, store: Store, feeds: list[Feed], wanted: Wanted
 ) -> int:
-    from fhcrawl.exporters import gaps
+    from fhcrawl.exporters import columns, gaps
 
     exporter_class = load_object(settings.getwithbase("FEED_EXPORTERS")[name])
     exporter = exporter_class(file, **_options(settings, exporter_class))
     exporter.start_exporting()
     urls = () if wanted.all_feeds else [feed.feed for feed in feeds]
-    entries = (entry for entry in store.entries.read(urls) if wanted.chosen(entry))
+    rows = columns.Rows(settings.getdictorlist("FEED_EXPORT_FIELDS"), settings.getlist(columns.PROFILES))
+    found = store.entries.read(urls, has_details=rows.need_details)
+    entries = (entry for entry in found if wanted.chosen(entry))
     missing = chain.from_iterable(map(gaps.entries, feeds if wanted.gaps else ()))
     count = 0
-    for count, entry in enumerate(chain(entries, missing), 1):  # noqa: B007
+    for count, entry in enumerate(rows.complete(chain(entries, missing)), 1):  # noqa: B007
         exporter.export_item(entry)
     exporter.finish_exporting()
     file.flush()
@@ -283,12 +298,12 @@ def _write_rows(
 
 
 def _options(settings: Settings, exporter: type) -> dict[str, Any]:
-    from fhcrawl.exporters import FORMULAS_ESCAPED, CsvItemExporter
+    from fhcrawl.exporters import CsvItemExporter, csv
 
     options = {
         "encoding": settings.get("FEED_EXPORT_ENCODING"),
         "fields_to_export": settings.get("FEED_EXPORT_FIELDS"),
     }
     if issubclass(exporter, CsvItemExporter):
-        options["formulas_escaped"] = settings.getbool(FORMULAS_ESCAPED)
+        options |= csv.options(settings)
     return options

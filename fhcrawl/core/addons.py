@@ -105,9 +105,18 @@ def add_settings(settings: BaseSettings) -> None:
             _merge(settings, name, value)
         else:
             settings.set(name, value, PRIORITY)
+    _set_columns(settings)
+
+
+def _set_columns(settings: BaseSettings) -> None:
+    """Set the fields of exports, in place of those that a project or a user has set."""
+    from fhcrawl.exporters import columns
+
+    fields = settings.getdictorlist(EXPORTED)
     if settings[EXPORTED] == ours.FEED_EXPORT_FIELDS:
-        fields = [*ours.FEED_EXPORT_FIELDS, *settings.getlist("FHCRAWL_ADDED_FIELDS")]
-        settings.set(EXPORTED, fields, settings.getpriority(EXPORTED) or PRIORITY)
+        fields = [*ours.FEED_EXPORT_FIELDS, *settings.getlist(columns.ADDED_FIELDS)]
+    if chosen := columns.chosen(fields, settings):
+        settings.set(EXPORTED, chosen, settings.getpriority(EXPORTED) or PRIORITY)
 
 
 def add_environment(settings: BaseSettings) -> None:

@@ -8,7 +8,8 @@ from fhcrawl import settings as defaults
 from fhcrawl.crawling.subscriptions import is_number
 from fhcrawl.documents.limits import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.items import ALL_FIELDS
+from fhcrawl.exporters import columns
+from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS
 from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.utils.text import printable
 
@@ -64,6 +65,7 @@ def check_settings(settings: BaseSettings) -> None:
         check_switch(settings, name)
     allowed_hosts(settings)
     check_added_fields(settings)
+    columns.check(settings)
     has_password = settings.get("HTTPAUTH_USER") or settings.get("HTTPAUTH_PASS")
     if has_password and not settings.get("HTTPAUTH_DOMAIN"):
         raise ArgumentError("HTTPAUTH_DOMAIN is not set: write the host that may have the password")
@@ -75,9 +77,11 @@ def check_settings(settings: BaseSettings) -> None:
 
 def check_added_fields(settings: BaseSettings) -> None:
     """:raises ArgumentError: if FHCRAWL_ADDED_FIELDS names a field twice, or one that entries have anyway"""
+    from fhcrawl.exporters.profiles import COLUMNS
+
     names = settings.getlist("FHCRAWL_ADDED_FIELDS")
     for name in names:
-        if name in ALL_FIELDS or names.count(name) > 1:
+        if name in (*ALL_FIELDS, *COMPUTED_FIELDS, *COLUMNS) or names.count(name) > 1:
             raise ArgumentError(
                 f"FHCRAWL_ADDED_FIELDS has {printable(str(name))!r}: write each name once, and none that "
                 f"entries have anyway"

@@ -15,6 +15,8 @@ from fhcrawl.utils.text import printable
 if TYPE_CHECKING:
     import argparse
 
+    from scrapy.settings import Settings
+
 WIDTH = 79
 
 
@@ -58,6 +60,9 @@ class Command(ScrapyCommand):
         super().add_options(parser)
         parser.formatter_class = PageFormatter
 
+    def set_settings(self, settings: Settings, opts: argparse.Namespace) -> None:
+        """Set the settings that options of the command stand for."""
+
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process Scrapy's options.
 
@@ -74,5 +79,7 @@ class Command(ScrapyCommand):
         if args and self.operand is None:
             raise UsageError(f"{printable(args[0])}: there is no such argument", print_help=False)
         super().process_options(args, opts)
+        if self.settings is not None:
+            self.set_settings(self.settings, opts)
         if self.settings is not None and not self.requires_crawler_process:
             add_settings(self.settings)  # a crawl does it by itself, if its spider is fhcrawl's

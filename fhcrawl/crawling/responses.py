@@ -248,11 +248,14 @@ def bounds_of(settings: BaseSettings) -> Bounds:
     return Bounds(*(number or none for number, none in zip(given, limits.NONE, strict=True)))
 
 
-def job(request: Request, response: Response, keep_originals: bool, most: Bounds) -> Job:
+def job(
+    request: Request, response: Response, keep_originals: bool, most: Bounds, with_extensions: bool = False
+) -> Job:
     """Return the job of parsing a response.
 
     :param keep_originals: keep the XML or JSON of each entry
     :param most: the bounds of the document
+    :param with_extensions: as in `Job`
     """
     return Job(
         response.body,
@@ -263,6 +266,7 @@ def job(request: Request, response: Response, keep_originals: bool, most: Bounds
         keep_originals,
         most,
         keep_head=context_of(request).role is Role.SUBSCRIPTION,
+        with_extensions=with_extensions,
     )
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+# The fields that are times: ISO 8601 in UTC, with all digits that the feed has.
+TIMES = ("published", "updated", "document_updated")
+
 
 def with_all_fields(item: Any, fields: Any) -> Any:
     """Return an entry with all fields that are exported, in their order; another item as it is.

@@ -1,25 +1,35 @@
-"""Exports entries as Parquet: a column for each field; lists and enclosures are nested types.
+"""Exports entries as Parquet: a column for each field; times are timestamps, lists and objects nested types.
 
-Other fields than those of EntryItem are strings: their values in other entries may be of other types.
+Extensions are JSON text. Fields that pipelines add are strings: their values in other entries may be of other
+types.
 """
 
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from scrapy import exporters
 from scrapy.exceptions import NotConfigured
 
-from fhcrawl.items import FIELDS
+from fhcrawl.exporters.entry_fields import TIMES
+from fhcrawl.exporters.profiles import COLUMNS
+from fhcrawl.items import ALL_FIELDS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from io import BytesIO
 
     import pyarrow as pa
     from pyarrow import parquet
 
-LISTS = ("authors", "categories")
+KINDS = {
+    **dict.fromkeys(TIMES, "time"),
+    **dict.fromkeys(("authors", "categories"), "list"),
+    "enclosures": "enclosures",
+}
+MICROSECONDS = 6  # digits
 # Limits of a row group, which is held in memory: this many entries, or this many characters and one entry.
 ROWS_AT_ONCE = 10_000
 CHARACTERS_AT_ONCE = 16_000_000
@@ -27,7 +37,7 @@ OF_EACH = 50  # characters; the overhead of a string in Python
 
 
 class ParquetItemExporter(exporters.BaseItemExporter):
-    """Parquet, in row groups; times are strings, because their precision in feeds can exceed a timestamp's.
+    """Parquet, in row groups. Times have microseconds; other formats have all digits that the feed has.
 
     :raises NotConfigured: if pyarrow is not installed, or if the file is not empty
     """
@@ -50,7 +60,7 @@ class ParquetItemExporter(exporters.BaseItemExporter):
     def export_item(self, item: Any) -> None:
         """Add an item to the row group."""
         fields = self.get_serialized_fields(item, default_value=None, include_empty=True)
-        row = {name: value if name in FIELDS else _text(value) for name, value in fields}
+        row = {name: _converter(name)(value) for name, value in fields}
         self._rows.append(row)
         self._characters += sum(map(_length, row.values()))
         if len(self._rows) >= ROWS_AT_ONCE or self._characters >= CHARACTERS_AT_ONCE:
@@ -93,8 +103,43 @@ def _length(value: Any) -> int:
 def _schema(names: list[str]) -> pa.Schema:
     import pyarrow as pa
 
-    texts = pa.list_(pa.string())
+    text = pa.string()
     # A length has up to 19 digits, which can exceed a signed 64-bit integer.
-    enclosure = pa.struct([("url", pa.string()), ("type", pa.string()), ("length", pa.uint64())])
-    types = {**dict.fromkeys(LISTS, texts), "enclosures": pa.list_(enclosure)}
-    return pa.schema([(name, types.get(name, pa.string())) for name in names])
+    enclosure = pa.struct([("url", text), ("type", text), ("length", pa.uint64())])
+    types = {
+        "list": pa.list_(text),
+        "enclosures": pa.list_(enclosure),
+        "time": pa.timestamp("us", tz="UTC"),
+        "integer": pa.int64(),
+        "seconds": pa.int64(),
+        "boolean": pa.bool_(),
+        "files": pa.list_(pa.struct([("url", text), ("type", text), ("language", text)])),
+    }
+    return pa.schema([(name, types.get(_kind(name), text)) for name in names])
+
+
+def _kind(name: str) -> str:
+    """Return the kind of a field or of a profile's column; 'text' for others."""
+    if name in KINDS or name in ALL_FIELDS:
+        return KINDS.get(name, "text")
+    return COLUMNS[name].kind if name in COLUMNS else "text"
+
+
+def _time(value: Any) -> datetime | None:
+    """Return a time of the store as a datetime; None if a pipeline has replaced it by something else."""
+    if not isinstance(value, str):
+        return value if isinstance(value, datetime) else None
+    seconds, _, fraction = value.removesuffix("Z").partition(".")
+    try:
+        return datetime.fromisoformat(f"{seconds}.{fraction[:MICROSECONDS]:0<{MICROSECONDS}}+00:00")
+    except ValueError:
+        return None
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _converter(name: str) -> Callable[[Any], Any]:
+    """Return the function that makes a value of Arrow of a field's value."""
+    return {"time": _time, "text": _text, "url": _text}.get(_kind(name), _same)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import XMLGenerator
 
@@ -9,6 +10,7 @@ from scrapy import exporters
 
 from fhcrawl.exporters.entries import cleaned
 from fhcrawl.exporters.terminal import shown
+from fhcrawl.items import EXTENSIONS
 
 if TYPE_CHECKING:
     from io import BytesIO
@@ -28,8 +30,14 @@ class Generator(XMLGenerator):
 
 
 class XmlItemExporter(exporters.XmlItemExporter):
-    """XML; see `Generator`."""
+    """XML; see `Generator`. Extensions are JSON text, because URIs of namespaces cannot name elements."""
 
     def __init__(self, file: BytesIO, **kwargs: Any) -> None:
         super().__init__(shown(file), **kwargs)
         self.xg = Generator(self.stream, encoding=self.encoding or "utf-8")
+
+    def serialize_field(self, field: Any, name: str, value: Any) -> Any:
+        """Return extensions as JSON text, and other values as they are."""
+        if name == EXTENSIONS and value is not None:
+            return json.dumps(value, ensure_ascii=False)
+        return super().serialize_field(field, name, value)

@@ -18,9 +18,10 @@ from scrapy.utils.defer import ensure_awaitable
 
 from fhcrawl.exceptions import ExportError, FhcrawlError
 from fhcrawl.exporters import appending, delivery, places
+from fhcrawl.exporters.columns import PROFILES, Rows
 from fhcrawl.exporters.storages import FileFeedStorage, StdoutFeedStorage
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.items import FIELDS
+from fhcrawl.items import ALL_FIELDS, FIELDS
 from fhcrawl.utils.addresses import without_credentials
 from fhcrawl.utils.datadir import SCRAPYD_JOB
 
@@ -128,7 +129,9 @@ class FeedExporter(feedexport.FeedExporter):
         try:
             self._open_slots(spider)
             number = extension.store.exports.begin(extension.run, only_released=not is_last)
-            count = await self._write(extension.store.exports.read_changes(number), spider, is_last)
+            rows = self._rows()
+            changes = extension.store.exports.read_changes(number, has_details=rows.need_details)
+            count = await self._write(rows.complete(changes), spider, is_last)
             if is_last and not count:
                 await self._lock_files(
                     [slot for slot in self.slots if slot.store_empty and slot.batch_id == 1]
@@ -182,12 +185,17 @@ class FeedExporter(feedexport.FeedExporter):
                 await asyncio.sleep(0)
         return count
 
+    def _rows(self) -> Rows:
+        """Return what the columns of all targets need."""
+        fields = [slot.feed_options["fields"] or () for slot in self.slots]
+        return Rows((name for names in fields for name in names), self.settings.getlist(PROFILES))
+
     def _note_unnamed(self, item: dict[str, Any]) -> None:
         """Log, once, that a field which a pipeline has added is in no export."""
         if len(item) == len(FIELDS) or self._has_noted:
             return
         named = {name for slot in self.slots for name in slot.feed_options["fields"] or item}
-        if unnamed := ", ".join(sorted(item.keys() - named)):
+        if unnamed := ", ".join(sorted(item.keys() - named - set(ALL_FIELDS))):
             self._has_noted = True
             logger.warning(
                 "Fields of entries are not exported, since FHCRAWL_ADDED_FIELDS lacks them: %s", unnamed

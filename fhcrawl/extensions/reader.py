@@ -54,6 +54,7 @@ class ReaderExtension:
         self._crawler = crawler
         self._keeps_originals = settings.getbool("FHCRAWL_KEEP_XML_ENABLED")
         self._most = responses.bounds_of(settings)
+        self._with_extensions = settings.getbool("FHCRAWL_EXTENSIONS_ENABLED")
         self._is_enabled = settings.getbool("FHCRAWL_READER_ENABLED")
         self._seconds = settings.getint("FHCRAWL_READER_TIMEOUT") or None
         self._feed_seconds = settings.getint("FHCRAWL_MAX_SECONDS")
@@ -98,7 +99,7 @@ class ReaderExtension:
         known = None if context is None else context.body_digest
         if known is not None and responses.is_unchanged(response, known):
             return None
-        job = responses.job(request, response, self._keeps_originals, self._most)
+        job = self._job(request, response)
         downloaded = self._downloaded.get(response.url)
         # Reuse also a task that failed because the process died.
         if downloaded is not None and downloaded[0] == job:
@@ -141,8 +142,10 @@ class ReaderExtension:
         """
         if response in self._begun:
             return self._begun[response].result()
-        request = responses.request_of(response)
-        return _read_here(responses.job(request, response, self._keeps_originals, self._most))
+        return _read_here(self._job(responses.request_of(response), response))
+
+    def _job(self, request: Request, response: Response) -> Job:
+        return responses.job(request, response, self._keeps_originals, self._most, self._with_extensions)
 
     def forget(self, response: Response) -> None:
         """Forget a response, whether it was parsed or not."""

@@ -47,6 +47,9 @@ from fhcrawl.logical_feed.versions import (
     deletion,
     digest,
     identity,
+    lacks_extensions,
+    with_extensions,
+    without_extensions,
 )
 
 __all__ = [
@@ -78,6 +81,7 @@ __all__ = [
     "is_unreachable",
     "kind",
     "kind_of_list",
+    "lacks_extensions",
     "may_be_another",
     "older_document",
     "position_of_capture",
@@ -85,4 +89,6 @@ __all__ = [
     "subscription_link",
     "subscription_relation",
     "verdict",
+    "with_extensions",
+    "without_extensions",
 ]

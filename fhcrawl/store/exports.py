@@ -42,7 +42,7 @@ class Exports(Repository):
     def read_changes(self, number: int, has_details: bool = False) -> Iterator[dict[str, Any]]:
         """Yield the entries changed in a delivery, feed by feed, oldest first.
 
-        :param has_details: with their optional fields
+        :param has_details: with their optional fields and `original`
         """
         with self._database.snapshot() as connection:
             is_part = changes.c.delivery == number

@@ -338,6 +338,7 @@ def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[st
         "b_id": version.id,
         **{name: fields[name] for name in TIMES},
         **dict(zip(ORDER, version.stored_order, strict=True)),
+        "digest": version.digest,
         ORIGINAL: version.original,
         DETAILS: _details(fields),
     }
@@ -376,11 +377,11 @@ def exported_fields(row: Sequence[Any]) -> dict[str, Any]:
 
 
 def whole_fields(row: Row[Any]) -> dict[str, Any]:
-    """Return the fields of an entry, with the optional ones, for a row of `WHOLE_ENTRIES`."""
+    """Return the fields of an entry, with the optional ones and `original`, for a row of `WHOLE_ENTRIES`."""
     fields = exported_fields(row[: len(ENTRIES_COLUMNS)])
     document = fields["document"]
     found = _known_details(row.details, row.original, document)
-    return fields | found | {"base": found["base"] or document}
+    return fields | found | {"base": found["base"] or document, ORIGINAL: row.original}
 
 
 # An older fhcrawl has not stored them.

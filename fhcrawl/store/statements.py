@@ -114,6 +114,9 @@ WINNERS = (
 )
 
 
+ORIGINALS = select(entries.c.id, entries.c.original).where(entries.c.feed_id == bindparam("feed_id"))
+
+
 def among(statement: Select[Any], names: str, dialect: Dialect) -> Select[Any]:
     """Restrict a statement on entries to the ids in a parameter, in one database's SQL.
 
@@ -165,7 +168,7 @@ CONFIRM_ENTRY = (
     )
     .values(
         {
-            **{name: bindparam(name) for name in (*TIMES, *ORDER)},
+            **{name: bindparam(name) for name in (*TIMES, *ORDER, "digest")},
             ORIGINAL: func.coalesce(Utf8(bindparam(ORIGINAL, type_=LargeBinary())), entries.c.original),
             DETAILS: bindparam(DETAILS),
         }

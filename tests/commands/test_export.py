@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import socket
 from contextlib import closing
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import feedparser
 import pytest
@@ -15,6 +16,7 @@ from pyarrow import parquet
 from fhcrawl.commands.export import Output
 from fhcrawl.crawling import subscriptions
 from fhcrawl.exporters import opml
+from fhcrawl.exporters.entry_fields import TIMES
 from fhcrawl.exporters.feeds import OTHER_FORMATS, XML_FORMATS, OtherFormat
 from fhcrawl.items import FIELDS
 from tests.feeds import E, atom, read, rss, tombstone
@@ -81,11 +83,18 @@ def test_complete_feed_in_one_document(crawled: FeedServer, project: Project) ->
         assert not feedparser.parse(body).bozo
 
 
+def whole_seconds(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: row[name] and row[name].replace(microsecond=0) for name in TIMES}
+
+
 def test_parquet_has_nested_types(crawled: FeedServer, project: Project) -> None:
     assert project.scrapy("export", "-o", "all.parquet").stdout == "4 entries in all.parquet\n"
     project.scrapy("export", "-o", "all.jsonl")
     rows = parquet.read_table(project.folder / "all.parquet").to_pylist()
-    assert rows == read_export(project.folder / "all.jsonl")
+    expected = read_export(project.folder / "all.jsonl")
+    for row in expected:
+        row.update({name: row[name] and datetime.fromisoformat(f"{row[name][:19]}+00:00") for name in TIMES})
+    assert [{**row, **whole_seconds(row)} for row in rows] == expected
     assert rows[-1]["enclosures"][0]["length"] == 9999999999999999999
     project.scrapy("export", "-o", "none.parquet", "--category", "none")
     assert parquet.read_table(project.folder / "none.parquet").column_names == FIELDS
@@ -194,3 +203,21 @@ def test_formats_of_rows_feeds_and_lists_are_told_apart() -> None:
     outputs = [rows, *feeds, feed_list]
     assert [each.is_feed for each in outputs] == [False, True, True, False]
     assert [each.is_list for each in outputs] == [False, False, False, True]
+
+
+@pytest.mark.usefixtures("crawled")
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("-o", "x.csv", "--fields", "titel"), "There is no field 'titel': write title"),
+        (("-o", "x.csv", "--profile", "blog"), "There is no profile 'blog': write"),
+        (("-o", "x.atom", "--extensions", "--excel"), "--extensions and --excel: atom has no columns"),
+    ],
+)
+def test_columns_that_cannot_be_written_are_refused(
+    project: Project, args: tuple[str, ...], said: str
+) -> None:
+    done = project.scrapy("export", *args)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (project.folder / args[1]).exists()

@@ -14,6 +14,7 @@ from sqlalchemy import create_engine, inspect
 
 from fhcrawl.documents.model import DETAILS
 from fhcrawl.exceptions import StoreError
+from fhcrawl.exporters.columns import Rows
 from fhcrawl.store import Store, migrations
 from tests.feeds import E, atom
 
@@ -137,13 +138,16 @@ def test_entries_of_an_older_store_have_the_details_of_their_originals(tmp_path:
     Store.open(url).close()
     original = (
         '<entry xmlns="http://www.w3.org/2005/Atom" xml:base="/b/" xml:lang="de"><title type="html">t</title>'
-        "<summary>s</summary></entry>"
+        "<summary>s</summary><i:image xmlns:i='http://www.itunes.com/dtds/podcast-1.0.dtd' href='i'/></entry>"
     )
     with closing(sqlite3.connect(tmp_path / "old.sqlite")) as connection, connection:
         connection.execute("UPDATE entries SET original = ? WHERE id = 'archived 3'", (original,))
     with closing(Store.open(url)) as store:
         found = {entry["id"]: [entry[n] for n in DETAILS] for entry in store.entries.read(has_details=True)}
         documents = {entry["id"]: entry["document"] for entry in store.entries.read()}
+        rows = Rows(["image", "language"], ["podcast"]).complete(store.entries.read(has_details=True))
+        columns = {row["id"]: (row["image"], row["language"]) for row in rows}
+    assert columns == {**dict.fromkeys(found, (None, None)), "archived 3": ("http://feeds.invalid/b/i", "de")}
     assert found.pop("archived 3") == ["html", "text", "http://feeds.invalid/b/", "de"]
     assert found == {name: [None, None, documents[name], None] for name in found}
 

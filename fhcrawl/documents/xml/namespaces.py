@@ -67,11 +67,12 @@ OLD_VERSION = re.compile(rb"""\sversion\s*=\s*["']0\.""")
 ATOM_ENTRY = re.compile(rb"<entry[\s>]")
 
 
-def _spelling(uri: str) -> str:
+def spelling(uri: str) -> str:
+    """Return what the spellings of a namespace have in common."""
     return SCHEME.sub("", uri.strip(), count=1).rstrip("/#").lower()
 
 
-CANONICAL = {_spelling(uri): uri for uri in (*KNOWN.values(), *RSS, *RSS_090)}
+CANONICAL = {spelling(uri): uri for uri in (*KNOWN.values(), *RSS, *RSS_090)}
 
 
 # Namespaces in XML 1.0, 2.3: "The two IRIs are treated as strings, and they are identical if and only if the
@@ -82,7 +83,7 @@ def canonical(uri: str) -> str:
 
     :param uri: as the document has it; returned unchanged if it is unknown
     """
-    return CANONICAL.get(_spelling(uri), uri)
+    return CANONICAL.get(spelling(uri), uri)
 
 
 def braced(prefix: str) -> str:

@@ -1,0 +1,332 @@
+"""Reads what an entry says beyond the fields of `Entry`, from its original, as a tree of plain values.
+
+XML: {prefix: {name: [node, …]}}, with a prefix of `prefixes` or the URI of an unknown namespace. JSON Feed:
+{"json": the members of the item}. An element or member is left out if fields have all that it says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+
+from lxml.etree import Element, QName, XMLSyntaxError
+
+from fhcrawl.documents.dates import utc
+from fhcrawl.documents.formats import atom, atom03, rss
+from fhcrawl.documents.modules import LONGEST_LENGTH
+from fhcrawl.documents.originals import READERS
+from fhcrawl.documents.xml import elements, parsers
+from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG
+from fhcrawl.documents.xml.prefixes import RSS, prefix_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterator
+
+    from lxml.etree import _Element
+
+    Tree = dict[str, Any]
+    Children = dict[str, dict[str, list["Node"]]]
+    Names = tuple[str, str]
+
+JSON = "json"
+# Below this number of levels, an element is given as markup, and a JSON value as JSON text: encoders and
+# readers of JSON have limits, and a node takes four levels.
+DEEPEST = 32
+DIGEST_OCTETS = 8
+IN_UTC = re.compile(r"(?:Z|\bGMT|\bUTC?|[+-]00:?00)\s*$", re.IGNORECASE)
+
+
+class Node(TypedDict):
+    """An element.
+
+    `value` is its text without the white space around it; if it has text beside elements, it is all of it as
+    markup, and there are no `children`.
+    """
+
+    value: str | None
+    attrs: dict[str, str]
+    children: Children
+
+
+class Own(NamedTuple):
+    """What fields have of the elements of a format.
+
+    :param name: name of an entry's element, under which its attributes stand
+    :param once: attributes that fields have, of elements that fields have once; repeated, all stay
+    :param with_markup: those of them whose markup is in the field
+    :param often: return whether the fields have all of an element that can occur several times
+    """
+
+    name: str
+    once: dict[str, frozenset[str]]
+    with_markup: frozenset[str]
+    often: dict[str, Callable[[_Element], bool]]
+
+
+def read(original: str | bytes | None) -> Tree | None:
+    """Return what an entry says beyond its fields; None if its original is not kept.
+
+    :param original: the element or the JSON object of the entry
+    """
+    return _read(original, with_dates=True)
+
+
+# An entry whose times alone differ has not changed: see `logical_feed.digest`.
+def digest(original: str | bytes | None) -> str | None:
+    """Return a digest of what an entry says beyond its fields, without times; None without an original."""
+    tree = _read(original, with_dates=False)
+    if tree is None:
+        return None
+    text = json.dumps(tree, ensure_ascii=False, sort_keys=True)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_OCTETS).hexdigest()
+
+
+def _read(original: str | bytes | None, with_dates: bool) -> Tree | None:
+    if original is None:
+        return None
+    octets = original.encode("utf-8", "surrogatepass") if isinstance(original, str) else original
+    if octets.startswith(b"{"):
+        with suppress(ValueError, RecursionError):
+            return _of_item(json.loads(octets), with_dates)
+        return None
+    entry = _parsed(octets)
+    return None if entry is None else _of_entry(entry, with_dates)
+
+
+def _parsed(octets: bytes) -> _Element | None:
+    try:
+        return parsers.parse_strict(octets)
+    except XMLSyntaxError:
+        root: Any = parsers.new(recover=True)
+        root.feed(octets)
+        with suppress(XMLSyntaxError):
+            found: _Element = root.close()
+            return found
+        return None
+
+
+# -- XML ------------------------------------------------------------------------------------------
+
+
+def _of_entry(entry: _Element, with_dates: bool) -> Tree:
+    prefix, _ = _names(entry)
+    own = OWN_RSS if prefix == RSS else OWN_ATOM
+    attributes = {name: value for name, value in entry.items() if name not in OF_ENTRY}
+    text = _text_beside(entry)
+    tree: Tree = {}
+    if attributes or text:
+        _add(tree, (prefix, own.name), Node(value=text, attrs=_named(attributes), children={}))
+    named = [(child, _names(child)) for child in entry if not elements.has_attribute(child, atom.PLACEHOLDER)]
+    _reader, vocabulary = READERS.get(entry.tag, (None, None))
+    tags = NOTHING if vocabulary is None else vocabulary.fields
+    for child, names in _unsaid(named, own, prefix, tags):
+        if with_dates or names not in DATES:
+            _add(tree, names, _node(child, 1))
+    return tree
+
+
+def _unsaid(
+    named: list[tuple[_Element, Names]], own: Own, prefix: str, tags: Container[str]
+) -> Iterator[tuple[_Element, Names]]:
+    """Yield the children of which fields do not have everything, with their names.
+
+    :param tags: tags of the children that fields are read from
+    """
+    counts = Counter(names for _child, names in named)
+    has_link = False
+    for child, names in named:
+        name = names[1] if names[0] == prefix else ""
+        if child.tag not in tags:
+            is_said = False
+        elif names == ENCODED:
+            is_said = counts[names] == 1 and not child.attrib
+        elif name in own.once:
+            is_said = counts[names] + counts[prefix, FIRST.get(name, "")] == 1 and _is_said(child, names, own)
+        else:
+            is_said = name in own.often and own.often[name](child)
+        if is_said and name in own.often and _is_alternate(child):
+            # There is one field for the first of them.
+            is_said, has_link = not has_link, True
+        if not is_said:
+            yield child, names
+
+
+def _is_said(element: _Element, names: Names, own: Own) -> bool:
+    if not own.once[names[1]].issuperset(map(str, element.keys())):
+        return False
+    if names[1] in own.with_markup:
+        return True
+    return not len(element) and (names not in DATES or _is_moment(element.text))
+
+
+def _is_moment(time: str | None) -> bool:
+    """Return whether a field has all of a time: it is in UTC. A local time says more than the moment."""
+    return not time or (IN_UTC.search(time) is not None and utc(time) is not None)
+
+
+def _node(element: _Element, depth: int) -> Node:
+    attributes = _named(dict(element.items()))
+    if len(element) and (depth >= DEEPEST or _text_beside(element)):
+        return Node(value=elements.markup(element), attrs=attributes, children={})
+    children: Children = {}
+    for child in element:
+        _add(children, _names(child), _node(child, depth + 1))
+    value = None if len(element) else (element.text or "").strip() or None
+    return Node(value=value, attrs=attributes, children=children)
+
+
+def _text_beside(element: _Element) -> str | None:
+    """Return the text of an element beside its children."""
+    texts = (element.text, *(child.tail for child in element))
+    return " ".join(text.strip() for text in texts if text and not text.isspace()) or None
+
+
+def _names(element: _Element) -> Names:
+    """Return the prefix of a known namespace, or the URI of another one, and the local name."""
+    name = QName(element)
+    namespace = name.namespace or ""
+    return prefix_of(namespace) or namespace, name.localname
+
+
+def _add(tree: Children, names: Names, node: Node) -> None:
+    prefix, name = names
+    tree.setdefault(prefix, {}).setdefault(name, []).append(node)
+
+
+def _named(attributes: dict[Any, Any]) -> dict[str, str]:
+    """Return attributes with known prefixes; those of an unknown namespace have its URI in braces."""
+    named = {}
+    for key, value in attributes.items():
+        namespace, _, name = str(key)[1:].rpartition("}") if str(key).startswith("{") else ("", "", str(key))
+        prefix = prefix_of(namespace) if namespace else None
+        named[f"{prefix}:{name}" if prefix else str(key)] = str(value)
+    return named
+
+
+def _has_only(*names: str) -> Callable[[_Element], bool]:
+    def holds(element: _Element) -> bool:
+        has_text = bool(names) and bool((element.text or "").strip())
+        return not len(element) and not has_text and set(names).issuperset(map(str, element.keys()))
+
+    return holds
+
+
+def _is_alternate(element: _Element) -> bool:
+    return elements.local_name(element) == "link" and elements.relations(element) == ["alternate"]
+
+
+def _is_plain_link(link: _Element) -> bool:
+    if _is_alternate(link):
+        return _has_only("rel", "href")(link)
+    return elements.relations(link) == ["enclosure"] and _is_plain_file(link, "rel", "href")
+
+
+def _is_plain_file(element: _Element, *names: str) -> bool:
+    return _has_only(*names, "type", "length")(element) and _is_length(element.get("length"))
+
+
+def _is_length(value: str | None) -> bool:
+    digits = (value or "").strip()
+    return not digits or (digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_LENGTH)
+
+
+def _is_term(category: _Element) -> bool:
+    return _has_only("term")(category) or _has_only()(category)
+
+
+def _is_named_person(author: _Element) -> bool:
+    parts = [(elements.local_name(child), len(child), len(child.attrib)) for child in author]
+    has_text = bool(parts) and _text_beside(author) is not None
+    return not author.attrib and not has_text and parts in ([], [("name", 0, 0)])
+
+
+ENCODED = ("content", "encoded")
+NOTHING: frozenset[str] = frozenset()
+OF_ENTRY = frozenset({XML_BASE, XML_LANG, rss.ABOUT})
+OWN_ATOM = Own(
+    "entry",
+    {
+        **dict.fromkeys(("id", "published", "updated", "issued", "created", "modified"), NOTHING),
+        **dict.fromkeys(("title", "summary"), frozenset({"type", "mode"})),
+        "content": frozenset({"type", "mode", "src", XML_BASE, XML_LANG}),
+    },
+    frozenset({"summary", "content"}),
+    {"author": _is_named_person, "category": _is_term, "link": _is_plain_link},
+)
+OWN_RSS = Own(
+    "item",
+    dict.fromkeys(("guid", "title", "link", "description", "pubDate"), NOTHING),
+    frozenset({"description"}),
+    {
+        "author": _has_only(),
+        "category": _has_only(),
+        "enclosure": lambda element: _is_plain_file(element, "url"),
+    },
+)
+# Atom 0.3: `created` fills a field if there is no `issued`.
+FIRST = {"created": "issued"}
+DATES = frozenset(
+    _names(Element(tag))
+    for vocabulary in (atom.VOCABULARY, atom03.VOCABULARY, *rss.VOCABULARIES.values())
+    for tag in vocabulary.dates
+)
+
+
+# -- JSON Feed ------------------------------------------------------------------------------------
+
+
+def _of_item(item: Any, with_dates: bool) -> Tree:
+    members = {
+        name: _bounded(value, 1)
+        for name, value in item.items()
+        if not (name in SAID and SAID[name](value, item)) and (with_dates or name not in JSON_DATES)
+    }
+    return {JSON: members} if members else {}
+
+
+def _bounded(value: Any, depth: int) -> Any:
+    if not isinstance(value, (dict, list)):
+        return value
+    if depth >= DEEPEST:
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return [_bounded(each, depth + 1) for each in value]
+    return {name: _bounded(each, depth + 1) for name, each in value.items()}
+
+
+def _is_text(value: Any, item: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_time(value: Any, item: Any) -> bool:
+    return isinstance(value, str) and _is_moment(value)
+
+
+def _have_only(*names: str) -> Callable[[Any, Any], bool]:
+    def holds(values: Any, item: Any) -> bool:
+        return isinstance(values, list) and all(
+            isinstance(each, dict) and set(names).issuperset(each) for each in values
+        )
+
+    return holds
+
+
+# Whether fields have all that a member says.
+SAID: dict[str, Callable[[Any, Any], bool]] = {
+    **dict.fromkeys(("id", "url", "title", "summary", "content_html"), _is_text),
+    "language": _is_text,
+    # JSON Feed 1.1: an item can have both; the field has the HTML.
+    "content_text": lambda value, item: (
+        _is_text(value, item) and not _is_text(item.get("content_html"), item)
+    ),
+    "tags": lambda value, item: isinstance(value, list) and all(isinstance(each, str) for each in value),
+    "authors": _have_only("name"),
+    "attachments": _have_only("url", "mime_type", "size_in_bytes"),
+    "date_published": _is_time,
+    "date_modified": _is_time,
+}
+JSON_DATES = frozenset({"date_published", "date_modified"})

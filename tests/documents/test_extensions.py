@@ -1,0 +1,243 @@
+"""What an entry says beyond the fields, from its original."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from fhcrawl.documents import extensions
+from fhcrawl.documents.extensions import DEEPEST
+
+ATOM = "http://www.w3.org/2005/Atom"
+OLD_ATOM = "http://purl.org/atom/ns#"
+ITUNES = "http://www.itunes.com/dtds/podcast-1.0.dtd"
+MEDIA = "http://search.yahoo.com/mrss/"
+DC = "http://purl.org/dc/elements/1.1/"
+CONTENT = "http://purl.org/rss/1.0/modules/content/"
+
+
+def node(value: str | None = None, *, children: Any = None, **attrs: str) -> dict[str, Any]:
+    return {"value": value, "attrs": attrs, "children": children or {}}
+
+
+def atom(inner: str, attributes: str = "") -> str:
+    return f'<entry xmlns="{ATOM}" {attributes}>{inner}</entry>'
+
+
+def test_nothing_is_left_of_an_entry_that_fields_have_whole() -> None:
+    assert (
+        extensions.read(
+            atom(
+                '<id>1</id><title type="html">T</title><link rel="alternate" href="/1"/>'
+                "<published>2003-12-13T18:30:02Z</published><updated>2003-12-13T18:30:02.25Z</updated>"
+                "<author><name>A</name></author><category term='c'/><summary>S</summary>"
+                "<content type='xhtml' xml:lang='en'><div xmlns='http://www.w3.org/1999/xhtml'>C</div></content>"
+                "<link rel='enclosure' href='/a.mp3' type='audio/mpeg' length='1'/>",
+                'xml:base="http://example.org/" xml:lang="en"',
+            )
+        )
+        == {}
+    )
+    assert (
+        extensions.read(
+            f"<item xmlns:c='{CONTENT}'><guid>1</guid><title>T</title><link>http://example.org/</link>"
+            "<pubDate>Sat, 13 Dec 2003 18:30:02 GMT</pubDate><author>A</author><category>c</category>"
+            "<description>S <b>bold</b></description><c:encoded>C</c:encoded>"
+            "<enclosure url='a.mp3' type='audio/mpeg' length='1'/></item>"
+        )
+        == {}
+    )
+    item = {"id": "1", "title": "T", "content_text": "C", "tags": ["t"], "authors": [{"name": "A"}]}
+    assert extensions.read(json.dumps(item | {"date_published": "2003-12-13T18:30:02Z"})) == {}
+
+
+ELEMENTS = {
+    "other link": (
+        '<link rel="replies" href="/r" type="a/b"/>',
+        "link",
+        node(rel="replies", href="/r", type="a/b"),
+    ),
+    "second alternate link": (
+        '<link href="/1"/><link href="/2"/>',
+        "link",
+        node(href="/2"),
+    ),
+    "media type of a link": ('<link href="/1" type="text/html"/>', "link", node(href="/1", type="text/html")),
+    "length that is no number": (
+        '<link rel="enclosure" href="/1" length="3:40"/>',
+        "link",
+        node(rel="enclosure", href="/1", length="3:40"),
+    ),
+    "author with more than a name": (
+        "<author><name>A</name><email>a@example.org</email></author>",
+        "author",
+        node(children={"atom": {"name": [node("A")], "email": [node("a@example.org")]}}),
+    ),
+    "category with a scheme": (
+        '<category term="c" scheme="urn:s" label="C"/>',
+        "category",
+        node(term="c", scheme="urn:s", label="C"),
+    ),
+    "contributor": (
+        "<contributor><name>B</name></contributor>",
+        "contributor",
+        node(children={"atom": {"name": [node("B")]}}),
+    ),
+    "rights": ("<rights type='html'> &amp;copy; </rights>", "rights", node("&copy;", type="html")),
+    "local time": (
+        "<updated>2003-12-13T18:30:02+01:00</updated>",
+        "updated",
+        node("2003-12-13T18:30:02+01:00"),
+    ),
+    "unreadable time": ("<updated>soon, UTC</updated>", "updated", node("soon, UTC")),
+    "markup of a title": (
+        '<title type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">a <b>b</b></div></title>',
+        "title",
+        node(children={"xhtml": {"div": [node("a <b>b</b>")]}}, type="xhtml"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("inner", "name", "expected"), ELEMENTS.values(), ids=ELEMENTS)
+def test_element_of_atom_that_says_more_than_fields_have(inner: str, name: str, expected: Any) -> None:
+    assert extensions.read(atom(inner)) == {"atom": {name: [expected]}}
+
+
+def test_repeated_element_of_which_a_field_has_one_stays() -> None:
+    assert extensions.read("<item><title>A</title><title>B</title></item>") == {
+        "rss": {"title": [node("A"), node("B")]}
+    }
+
+
+# Only what a reader takes is in the fields.
+UNREAD = {
+    "content of RSS in Atom": (
+        atom(f'<id>1</id><e:encoded xmlns:e="{CONTENT}">C</e:encoded>'),
+        {"content": {"encoded": [node("C")]}},
+    ),
+    "dates of Atom 0.3 in Atom": (
+        atom("<issued>2003-12-13T18:30:02Z</issued>"),
+        {"atom": {"issued": [node("2003-12-13T18:30:02Z")]}},
+    ),
+    "created beside issued": (
+        f"<entry xmlns='{OLD_ATOM}'><issued>2003-12-13T18:30Z</issued><created>2003-12-12Z</created></entry>",
+        {"atom": {"created": [node("2003-12-12Z")]}},
+    ),
+    "category of Atom in Atom 0.3": (
+        f"<entry xmlns='{OLD_ATOM}'><created>2003-12-12T18:30:02Z</created><category term='c'/></entry>",
+        {"atom": {"category": [node(term="c")]}},
+    ),
+    "no namespace in RSS 1.0": (
+        "<r:item xmlns:r='http://purl.org/rss/1.0/'><r:link>l</r:link><title>T</title></r:item>",
+        {"rss": {"title": [node("T")]}},
+    ),
+    "text beside attributes and elements": (
+        atom("<category term='c'>C</category><category>d</category><author>A<name>B</name></author>"),
+        {"atom": {"category": [node("C", term="c")], "author": [node(f'A<name xmlns="{ATOM}">B</name>')]}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("original", "expected"), UNREAD.values(), ids=UNREAD)
+def test_what_no_reader_takes_stays(original: str, expected: Any) -> None:
+    assert extensions.read(original) == expected
+
+
+def test_elements_of_rss_that_say_more_than_fields_have() -> None:
+    tree = extensions.read(
+        "<item><guid isPermaLink='false'>1</guid><source url='u'>S</source><comments>c</comments>"
+        "<category domain='d'>c</category><category>e</category><cloud/></item>"
+    )
+    assert tree == {
+        "rss": {
+            "guid": [node("1", isPermaLink="false")],
+            "source": [node("S", url="u")],
+            "comments": [node("c")],
+            "category": [node("c", domain="d")],
+            "cloud": [node()],
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    "namespace",
+    [ITUNES, "http://www.itunes.com/DTDs/PodCast-1.0.dtd", "https://www.itunes.com/dtds/podcast-1.0.dtd"],
+)
+def test_prefix_is_of_the_table_and_not_of_the_feed(namespace: str) -> None:
+    original = f'<item xmlns:x="{namespace}"><x:image href="i" x:size="1"/></item>'
+    assert extensions.read(original) == {"itunes": {"image": [node(href="i", **{"itunes:size": "1"})]}}
+
+
+def test_unknown_namespace_is_named_by_its_uri() -> None:
+    original = atom('<x:a x:b="1" xmlns:x="urn:x"><x:c>2</x:c></x:a>', 'xmlns:y="urn:y" y:etag="3"')
+    assert extensions.read(original) == {
+        "atom": {"entry": [node(**{"{urn:y}etag": "3"})]},
+        "urn:x": {"a": [node(children={"urn:x": {"c": [node("2")]}}, **{"{urn:x}b": "1"})]},
+    }
+
+
+def test_text_beside_elements_is_markup() -> None:
+    original = f'<item xmlns:m="{MEDIA}"><m:description>a <b x="1">b</b> c</m:description></item>'
+    assert extensions.read(original) == {"media": {"description": [node('a <b x="1">b</b> c')]}}
+
+
+def test_elements_that_exporters_stand_in_are_no_extensions() -> None:
+    original = atom('<updated xmlns:x="urn:x-fhcrawl:export" x:stands-in="document">2003</updated>')
+    assert extensions.read(original) == {}
+
+
+def test_depth_is_bounded_and_nothing_is_lost() -> None:
+    original = f"<item xmlns:x='urn:x'>{'<x:a>' * 200}deep{'</x:a>' * 200}</item>"
+    found = extensions.read(original)
+    levels, value = 0, None
+    while found:
+        [each] = found["urn:x"]["a"]
+        levels, value, found = levels + 1, each["value"], each["children"]
+    assert levels == DEEPEST
+    assert value is not None
+    assert value.count("<") == 2 * (200 - DEEPEST)
+    assert "deep" in value
+
+
+def test_depth_of_json_is_bounded_too() -> None:
+    found: Any = extensions.read(json.dumps({"_x": json.loads("[" * 200 + '"deep"' + "]" * 200)}))
+    value = found["json"]["_x"]
+    while isinstance(value, list):
+        [value] = value
+    assert "deep" in value
+
+
+def test_members_of_json_feed_stay_as_they_are() -> None:
+    item = {
+        "id": "1",
+        "content_html": "<p>",
+        "content_text": "t",
+        "authors": [{"name": "A", "avatar": "http://example.org/a.png"}],
+        "attachments": [{"url": "u", "mime_type": "audio/mpeg", "duration_in_seconds": "60"}],
+        "image": "i",
+        "date_modified": "2003-12-13T18:30:02+01:00",
+        "_x": {"a": [None, {"b": True}]},
+    }
+    said = {"id", "content_html"}
+    assert extensions.read(json.dumps(item)) == {"json": {n: v for n, v in item.items() if n not in said}}
+
+
+@pytest.mark.parametrize("original", [None, "", "{", "plain"])
+def test_without_a_readable_original_there_is_no_tree(original: str | None) -> None:
+    assert extensions.read(original) is None
+    assert extensions.digest(original) is None
+
+
+def test_digest_ignores_times_prefixes_and_fields() -> None:
+    def digest(inner: str) -> str | None:
+        return extensions.digest(
+            f'<item xmlns:dc="{DC}" xmlns:i="{ITUNES}" xmlns:j="{ITUNES}">{inner}</item>'
+        )
+
+    one = digest("<title>A</title><dc:date>2003</dc:date><pubDate>x</pubDate><i:season>1</i:season>")
+    assert one == digest("<title>B</title><dc:date>2004</dc:date><pubDate>y</pubDate><j:season>1</j:season>")
+    assert one != digest("<title>A</title><i:season>2</i:season>")
+    times = {"date_published": "2003-12-13T18:30:02+01:00"}
+    assert extensions.digest(json.dumps(times)) == extensions.digest("{}")

@@ -1,0 +1,172 @@
+"""Exports as DuckDB, pandas and polars read them."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pytest
+
+from fhcrawl.exporters import (
+    CsvItemExporter,
+    JsonItemExporter,
+    JsonLinesItemExporter,
+    ParquetItemExporter,
+    XmlItemExporter,
+)
+from fhcrawl.exporters.columns import Rows
+from fhcrawl.exporters.profiles import PROFILES
+from fhcrawl.items import FIELDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+EXPORTERS: dict[str, Any] = {
+    "jsonl": JsonLinesItemExporter,
+    "json": JsonItemExporter,
+    "csv": CsvItemExporter,
+    "parquet": ParquetItemExporter,
+    "xml": XmlItemExporter,
+}
+COLUMNS = [*FIELDS, "extensions", *PROFILES["podcast"]]
+# More than polars looks at to find out what the columns hold.
+NULLS = 150
+TITLE = 'Grüße, "=1"\r\n\U0001f600'
+LAST = {
+    "title": TITLE,
+    "published": "2003-12-13T18:30:02.123456789Z",
+    "updated": "2003-12-14T18:30:02Z",
+    "authors": ["A", "B, C"],
+    "enclosures": [{"url": "http://example.org/1.mp3", "type": "audio/mpeg", "length": 10**19 - 1}],
+    "original": '<item xmlns:i="http://www.itunes.com/dtds/podcast-1.0.dtd"><i:explicit>no</i:explicit>'
+    "<i:duration>1:00:00</i:duration><x:a xmlns:x='urn:x'>1</x:a></item>",
+}
+TIME = datetime(2003, 12, 13, 18, 30, 2, 123456, tzinfo=timezone.utc)
+DAY_LATER = 24 * 60 * 60
+
+
+def entries() -> list[dict[str, Any]]:
+    nothing: dict[str, Any] = {
+        **dict.fromkeys(FIELDS),
+        **{name: [] for name in ("authors", "categories", "enclosures")},
+        "feed": "http://example.org/",
+        "document": "http://example.org/",
+        "original": "<item/>",
+    }
+    return [*({**nothing, "id": str(number)} for number in range(NULLS)), {**nothing, "id": "last", **LAST}]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One file of each format, with the same entries, of which the first have nothing but nulls."""
+    folder = tmp_path_factory.mktemp("exports")
+    for name, exporter_class in EXPORTERS.items():
+        file = io.BytesIO()
+        exporter = exporter_class(file, fields_to_export=COLUMNS, encoding="utf-8")
+        exporter.start_exporting()
+        for entry in Rows(COLUMNS, ["podcast"]).complete(entries()):
+            exporter.export_item(entry)
+        exporter.finish_exporting()
+        (folder / f"out.{name}").write_bytes(file.getvalue())
+    return folder
+
+
+def with_duckdb(path: Path) -> list[dict[str, Any]]:
+    cursor = duckdb.execute(f"SELECT * FROM '{path}'")
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+PANDAS: dict[str, Callable[[Path], Any]] = {
+    "jsonl": lambda path: pd.read_json(path, lines=True),
+    "json": pd.read_json,
+    "csv": pd.read_csv,
+    "parquet": pd.read_parquet,
+    "xml": lambda path: pd.read_xml(path, parser="lxml"),
+}
+POLARS: dict[str, Callable[[Path], Any]] = {
+    # docs/howto/export.md says so: polars looks at the first 100 lines otherwise.
+    "jsonl": lambda path: pl.read_ndjson(path, infer_schema_length=None),
+    "json": lambda path: pl.read_json(path, infer_schema_length=None),
+    "csv": lambda path: pl.read_csv(path, infer_schema_length=None),
+    "parquet": pl.read_parquet,
+}
+
+
+def with_pandas(path: Path) -> list[dict[str, Any]]:
+    return list(PANDAS[path.suffix[1:]](path).to_dict("records"))
+
+
+def with_polars(path: Path) -> list[dict[str, Any]]:
+    return list(POLARS[path.suffix[1:]](path).to_dicts())
+
+
+READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
+    **{f"duckdb {name}": with_duckdb for name in ("jsonl", "json", "csv", "parquet")},
+    **{f"pandas {name}": with_pandas for name in PANDAS},
+    **{f"polars {name}": with_polars for name in POLARS},
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_export_is_read_with_all_columns_and_rows(folder: Path, reader: str) -> None:
+    name = reader.split()[1]
+    rows = READERS[reader](folder / f"out.{name}")
+    assert list(rows[0]) == COLUMNS
+    assert len(rows) == NULLS + 1
+    last = rows[-1]
+    # XML 1.0, 2.11 and RFC 4180 leave the end of a line to the reader.
+    assert last["title"].replace("\r\n", "\n") == TITLE.replace("\r\n", "\n")
+    assert last["duration"] == DAY_LATER / 24
+    # pandas has no Booleans with nulls.
+    assert last["explicit"] in (False, "False", "false", 0.0)
+    extensions = last["extensions"]
+    if isinstance(extensions, str):
+        extensions = json.loads(extensions)
+    assert extensions["urn:x"]["a"][0]["value"] in ("1", 1)
+
+
+@pytest.mark.parametrize("reader", [name for name in READERS if name.endswith(("jsonl", "parquet"))])
+def test_lists_and_objects_are_nested(folder: Path, reader: str) -> None:
+    last = READERS[reader](folder / f"out.{reader.split()[1]}")[-1]
+    assert list(last["authors"]) == LAST["authors"]
+    [file] = last["enclosures"]
+    assert (file["url"], int(file["length"])) == ("http://example.org/1.mp3", 10**19 - 1)
+
+
+def test_times_of_parquet_are_computed_with(folder: Path) -> None:
+    path = folder / "out.parquet"
+    sql = f"SELECT year(published), epoch(updated - published) FROM '{path}' WHERE id = 'last'"
+    assert duckdb.execute(sql).fetchall() == [(2003, pytest.approx(DAY_LATER - 0.123456))]
+    frame = pd.read_parquet(path)
+    assert frame["published"].iloc[-1] == TIME
+    assert frame["published"].dt.year.iloc[-1] == TIME.year
+    assert (frame["updated"] - frame["published"]).iloc[-1].total_seconds() == DAY_LATER - 0.123456
+    table = pl.read_parquet(path)
+    assert table.schema["published"] == pl.Datetime("us", "UTC")
+    assert table["published"][-1] == TIME
+    assert table.select(pl.col("published").dt.year())["published"][-1] == TIME.year
+    assert table["published"].null_count() == NULLS
+
+
+def test_json_lines_need_all_lines_for_the_schema_of_polars(folder: Path) -> None:
+    """If this fails, the advice in docs/howto/export.md is no longer needed."""
+    with pytest.raises(pl.exceptions.PolarsError):
+        pl.read_ndjson(folder / "out.jsonl")
+
+
+def test_time_that_a_pipeline_has_replaced_is_null_in_parquet() -> None:
+    file = io.BytesIO()
+    exporter = ParquetItemExporter(file, fields_to_export=["published", "updated"])
+    exporter.export_item({"published": "long ago", "updated": TIME})
+    exporter.export_item({"published": "0001-01-01T00:00:00Z", "updated": 1})
+    exporter.finish_exporting()
+    file.seek(0)
+    found = pl.read_parquet(file).rows()
+    assert found == [(None, TIME), (datetime(1, 1, 1, tzinfo=timezone.utc), None)]
