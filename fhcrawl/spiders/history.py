@@ -199,7 +199,7 @@ class HistorySpider(Spider):
             yield from self._read(fetch, response, wordpress.no_page())
             return
         try:
-            document = self._documents.read_any(response)
+            document = ReaderExtension.of(self.crawler).read_any(response)
         except NotAFeedError as error:
             yield from self._not_a_feed(fetch, response, error)
             return
@@ -256,7 +256,7 @@ class HistorySpider(Spider):
         """Parse a document that a list names: yield the request for the next one, then its entries."""
         fetch = responses.fetch_from_response(response)
         try:
-            document = reading.snapshot_page(fetch, self._documents.read(response))
+            document = reading.snapshot_page(fetch, ReaderExtension.of(self.crawler).read(response))
         except NotAFeedError as error:
             self._lose(fetch, reading.unread(response, error, self._most))
             yield from self._next_part(fetch, context_of(response))
@@ -336,7 +336,7 @@ class HistorySpider(Spider):
         """Parse a document of a web archive: yield the request for the next one, then its entries."""
         fetch = responses.fetch_from_response(response)
         try:
-            document = self._documents.read(response)
+            document = ReaderExtension.of(self.crawler).read(response)
         except NotAFeedError as error:
             self._lose(fetch, reading.unread(response, error, self._most))
             yield from self._next_capture(fetch.feed)
@@ -355,10 +355,6 @@ class HistorySpider(Spider):
     @cached_property
     def _commits(self) -> CommitMiddleware:
         return CommitMiddleware.of(self.crawler)
-
-    @property
-    def _documents(self) -> ReaderExtension:
-        return ReaderExtension.of(self.crawler)
 
     def _not_a_feed(self, fetch: Fetch, response: Response, error: NotAFeedError) -> Iterator[Request]:
         context, failure = context_of(response), reading.unread(response, error, self._most)

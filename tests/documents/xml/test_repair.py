@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fhcrawl.documents.xml.repair import repair
-from fhcrawl.exceptions import NotAFeedError
 from tests.documents.test_detection import name_of, read_feed
 from tests.feeds import read, said
 
@@ -252,9 +251,9 @@ def test_entry_that_stays_malformed_loses_itself(title: str, kind: str) -> None:
 )
 def test_balancing_takes_time_in_proportion(piece: str) -> None:
     body = f'<feed xmlns="{ATOM}"><entry><b>{piece * (100_000 // len(piece))}</entry></feed>'.encode()
-    begin = time.perf_counter()
+    begin = time.process_time()
     read(body, LOCATION)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 def test_entry_with_too_many_tags_to_balance_loses_itself() -> None:
@@ -337,61 +336,6 @@ def test_broken_entry_in_a_feed_with_entities_of_its_own_is_mended() -> None:
     assert document.fault is None
     assert ids(document) == ["urn:1", "urn:2", "urn:3"]
     assert [problem.kind for problem in document.problems] == ["repaired"]
-
-
-# --- what stands before the document
-
-
-RSS = "<rss><channel><item><guid>1</guid><title>Ü</title></item></channel></rss>"
-XML = '<?xml version="1.0" encoding="iso-8859-1"?>'
-
-
-@pytest.mark.parametrize(
-    "start",
-    [
-        f"<!-- cached -->{XML}",
-        f"\n<!-- <rss> {XML} -->\n{XML}\n<?xml-stylesheet href='x.xsl'?>",
-        f"<br />\n<b>Warning</b>:  x &amp y in <b>/f.php</b> on line <b>3</b><br />\n{XML}",
-        f"PHP Notice: a & b < c\n{XML}\n",
-        f"{XML}\n<p>Deprecated: x</p>",
-        f"{XML}{XML}",
-        f"x{XML}<!DOCTYPE rss [<!ENTITY x 'y'>]>",
-        f"\xa0 {XML}",
-    ],
-)
-def test_junk_before_a_document_is_dropped_and_its_encoding_kept(start: str) -> None:
-    document = read((start + RSS).encode("latin-1"), LOCATION)
-    assert [(each.id, each.title) for each in document.entries] == [("1", "Ü")]
-    assert document.fault is None
-    (problem,) = document.problems
-    assert problem.detail == "it is not well-formed: what is written before the document is dropped"
-
-
-def test_text_before_a_document_without_a_declaration_is_dropped() -> None:
-    assert ids(read(f"Notice: x\n{RSS}".encode(), LOCATION)) == ["1"]
-
-
-def test_start_of_a_malformed_document_is_no_junk() -> None:
-    start = f"\ufeff \n{XML}\n<!-- x -->\n<?xml-stylesheet href='x'?>\n"
-    document = read(start.encode() + RSS.replace("Ü", "&").encode(), LOCATION)
-    assert [problem.detail for problem in document.problems] == [
-        "it is not well-formed: ampersands that stand alone are taken as text"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("start", "kind"),
-    [
-        ("<html><body><p>", "html"),
-        ("<!DOCTYPE html><html>", "html"),
-        ("<opml><x>", "opml"),
-        ("<x>", "not-a-feed"),
-    ],
-)
-def test_feed_inside_another_document_is_not_read(start: str, kind: str) -> None:
-    with pytest.raises(NotAFeedError) as caught:
-        read(f"{start}<br>{RSS}".encode(), LOCATION)
-    assert caught.value.kind == kind
 
 
 def test_feed_that_is_repaired_in_one_entry_or_before_it_deletes_nothing() -> None:
