@@ -85,6 +85,8 @@ def cost_of_folder(files: int) -> Cost:
 
 
 def _crawl(project: Project, feed: str, beside: str, sent: int) -> Cost:
+    # What is never read is forgotten, unless it is subscribed.
+    project.scrapy("subscribe", feed)
     begun = time.monotonic()
     settings = [f"-s{name}={value}" for name, value in SETTINGS.items()]
     command = ["crawl", "history", "-a", f"feed={feed} {beside}", "-o", "out.jsonl", *settings]

@@ -181,6 +181,11 @@ KINDS: dict[str, Hostile] = {
     "Atom, cut off": of_atom(ATOM_HEAD, "<entry><id>%d", ""),
     "Atom, ampersands": of_atom(ATOM_HEAD, "<entry><id>%d</id>a & b</entry>", "</feed>"),
     "Atom, brackets": of_atom(ATOM_HEAD, "<", ""),
+    "Atom, a root without an end": of_atom("<feed ", "a ", ""),
+    "Atom, quotes in a root": of_atom("<feed ", "''", "><entry/></feed>"),
+    "RSS, a tag of quotes beside a misspelt namespace": of_atom(
+        '<rss xmlns:dc="https://purl.org/dc/elements/1.1"><a ', "''", "/></rss>"
+    ),
     "Atom, no UTF-8": Hostile(lambda size: ATOM_HEAD.encode() + b"\xc3" * (size - 500) + b"</feed>", XML),
     "Atom, UTF-16": Hostile(
         lambda size: repeated(ATOM_HEAD, "<entry/>", "</feed>", size // 2 - 2).decode().encode("utf-16"), XML

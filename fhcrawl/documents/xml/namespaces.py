@@ -52,9 +52,10 @@ ACCEPTED = frozenset(
 )
 MOST_NAMED = 5
 DECLARATION = re.compile(rb"""xmlns(?::[^\s=<>:"']+)?\s*=\s*(?:"[^"<]*|'[^'<]*)""")
-# XML 1.0, 2.4: constructs that declare nothing; then a start tag.
+# XML 1.0, 2.4: constructs that declare nothing; then a start tag. The number of repetitions is limited: each
+# takes about 100 bytes of memory.
 START_TAG = re.compile(
-    rb"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<[^<!?/](?:[^<>"']+|"[^"<]*"|'[^'<]*')*""",
+    rb"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<[^<!?/](?:[^<>"']+|"[^"<]*"|'[^'<]*'){0,10000}""",
     re.DOTALL,
 )
 NO_TAG = (b"<!", b"<?")
@@ -62,6 +63,7 @@ BEFORE_ROOT = re.compile(rb"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 ATOM_ROOT = re.compile(rb"""<feed(?=[\s>])(?P<attributes>(?:[^<>"'/]|"[^"<]*"|'[^'<]*')*)>""")
 USUAL_ROOT = b"<feed xmlns="
 LONGEST_PROLOG = 8192  # octets before the root
+LONGEST_ROOT = 65_536  # octets of its start tag
 DEFAULT_NAMESPACE = re.compile(rb"\sxmlns\s*=")
 OLD_VERSION = re.compile(rb"""\sversion\s*=\s*["']0\.""")
 ATOM_ENTRY = re.compile(rb"<entry[\s>]")
@@ -151,7 +153,7 @@ def _with_atom_root(body: bytes) -> bytes | None:
     start = 0
     while before := BEFORE_ROOT.match(body, start):
         start = before.end()
-    root = ATOM_ROOT.match(body, start)
+    root = ATOM_ROOT.match(body, start, start + LONGEST_ROOT)
     if (
         root is None
         or DEFAULT_NAMESPACE.search(root["attributes"])
