@@ -210,10 +210,15 @@ def unescaped(children: Iterable[_Element], tags: Container[str], name: str) -> 
     :param name: name of the entry in problems
     """
     for child in children:
-        if child.tag in tags and len(child):
+        if child.tag in tags and len(child) and not _holds_markup(child):
             label = "content:encoded" if child.tag == ENCODED else elements.local_name(child)
             detail = f"the markup in its {label} is not escaped; it is read as HTML"
             yield Problem("nonstandard", name, detail)
+
+
+# RFC 4287, 4.1.3.3: child elements are the content of the types xhtml, …+xml and …/xml.
+def _holds_markup(element: _Element) -> bool:
+    return (element.get("type") or "").strip().lower().endswith(("xhtml", "+xml", "/xml"))
 
 
 def date_problems(

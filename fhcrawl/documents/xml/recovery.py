@@ -82,7 +82,8 @@ def _with_mended_entries(text: str, problems: tuple[Problem, ...], layout: Layou
         for number, entry in enumerate(parts.entries):
             if (fault := _fault(start, entry)) is not None:
                 left -= entry.count("<")
-                balanced = soup.balanced(entry) if left >= 0 else entry
+                is_soup = left >= 0 and not limits.kind_of_fault(fault, "")
+                balanced = soup.balanced(entry) if is_soup else entry
                 mended[number], problem = _mended(start, balanced, fault, f"entry {number + 1}")
                 found.append(problem)
         root = parsers.parse_strict(repair.replaced(text, parts.spans, mended).encode())
