@@ -242,7 +242,8 @@ def _become_scrapy(order: dict[str, Any]) -> None:
     for name, arguments in order["before"]:
         module, _, function = name.partition(":")
         getattr(import_module(module), function)(*arguments)
-    cmdline.execute(["scrapy", *order["args"]])
+    sys.argv = ["scrapy", *order["args"]]
+    cmdline.execute()
 
 
 if __name__ == "__main__":

@@ -98,6 +98,7 @@ def test_file_of_a_store_is_its_owners_only(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.sqlite_only("names the path of its store")
 def test_store_without_feeds_is_not_copied(project: Project) -> None:
     done = project.scrapy("copystore", f"sqlite:///{project.folder / 'there.sqlite'}")
     assert done.returncode == 2
