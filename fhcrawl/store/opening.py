@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -114,11 +116,28 @@ def _configure_sqlite(connection: Any, record: Any) -> None:
         raise StoreError(f"The database has the encoding {encoding}: write the path of a new file")
     # Entries are rows of one or two thousand bytes: most of a page of 4096 bytes would be unused.
     connection.execute("PRAGMA page_size = 16384")
-    # https://www.sqlite.org/wal.html: readers do not wait for the writer, and a commit survives a
-    # process that dies.
-    connection.execute("PRAGMA journal_mode = WAL")
+    _use_wal(connection)
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA wal_autocheckpoint = 1000")
+
+
+# https://www.sqlite.org/wal.html: readers do not wait for the writer, and a commit survives a process that
+# dies. SQLite may not wait for a process that changes the mode of a new file at the same moment.
+def _use_wal(connection: Any) -> None:
+    [patience] = connection.execute("PRAGMA busy_timeout").fetchone()
+    end = time.monotonic() + patience / 1000
+    while not _has_wal(connection, end):
+        time.sleep(0.01)
+
+
+def _has_wal(connection: Any, end: float) -> bool:
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error) and time.monotonic() < end:
+            return False
+        raise
+    return True
 
 
 # https://www.sqlite.org/lang_transaction.html: a transaction that has read and begins to write fails at once,
