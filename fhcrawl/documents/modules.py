@@ -21,7 +21,7 @@ from fhcrawl.documents.xml.elements import ATOM
 from fhcrawl.documents.xml.namespaces import braced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from lxml.etree import _Element
 
@@ -143,15 +143,15 @@ def later(entry: Entry, element: _Element, base: str) -> bool:
 
 
 ENCODED = f"{CONTENT}encoded"
-# The readers of elements that count if an entry has none of the format's own: `substitute` calls them.
+# The readers of elements that count if an entry has none of the format's own, in order of precedence.
 SUBSTITUTES: dict[str, FieldReader] = {
     f"{ATOM}updated": updated,
     f"{DCTERMS}modified": updated,
+    **{f"{dc}date": published for dc in DC},
     f"{DCTERMS}issued": published,
     f"{DCTERMS}date": published,
     f"{DCTERMS}created": published,
     f"{elements.OLD_ATOM}created": published,
-    **{f"{dc}date": published for dc in DC},
     f"{ITUNES}title": title,
     f"{ITUNES}summary": summary,
 }
@@ -182,11 +182,20 @@ OTHER_AUTHORS: dict[str, Callable[[_Element], str | None]] = {
 }
 
 
-def substitute(entry: Entry, children: Iterable[_Element], base: str) -> None:
-    """Read the children of an entry that are SUBSTITUTES, in the order of the document."""
-    for child in children:
-        if (read := SUBSTITUTES.get(child.tag)) is not None:
-            read(entry, child, base)
+def substitute(
+    entry: Entry, children: Iterable[_Element], base: str, readers: Mapping[str, FieldReader]
+) -> None:
+    """Fill the fields that the format's own elements leave empty.
+
+    :param children: children of the entry; those without a reader are skipped
+    :param readers: by tag, in order of precedence
+    """
+    found = [child for child in children if child.tag in readers]
+    tags = {child.tag for child in found}
+    for tag in filter(tags.__contains__, readers if found else ()):
+        for child in found:
+            if child.tag == tag:
+                readers[tag](entry, child, base)
 
 
 def without_repetition(entry: Entry) -> None:

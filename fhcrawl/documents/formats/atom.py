@@ -78,7 +78,7 @@ def read_entry(
     if entry.title is None and element.find(f"{vocabulary.namespace}title") is None:
         problems.append(Problem("no-title", name, "it has no atom:title"))
     if again:
-        modules.substitute(entry, again, base)
+        modules.substitute(entry, again, base, modules.SUBSTITUTES)
         media.finish(entry, again, base)
         problems.extend(modules.unescaped(again, vocabulary.escaped, name))
         problems.extend(modules.date_problems(entry, name, again, vocabulary.dates))

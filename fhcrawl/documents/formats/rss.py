@@ -163,36 +163,27 @@ def read_item(
 
 def _finish(entry: Entry, children: list[_Element], base: str, vocabulary: Vocabulary) -> None:
     """Fill the fields that RSS's own elements have left empty; the identity of an item comes from these."""
-    modules.substitute(entry, children, base)
+    modules.substitute(entry, children, base, modules.SUBSTITUTES)
     own, is_identified = (entry.title, entry.published, entry.summary), bool(entry.id or entry.link)
-    substitutes: Head = {}
-    for child in children:
-        if child.tag in vocabulary.substitutes:
-            substitutes.setdefault(child.tag, []).append(child)
-    if substitutes:
-        _substitute(entry, substitutes, base, vocabulary)
+    enclosures, entry.enclosures = entry.enclosures, []
+    modules.substitute(entry, children, base, vocabulary.substitutes)
+    known = {enclosure["url"] for enclosure in enclosures}
+    entry.enclosures = [*enclosures, *(each for each in entry.enclosures if each["url"] not in known)]
     modules.finish(entry, children)
     media.finish(entry, children, base)
     if not is_identified:
-        entry.id = _other_id(entry, own, substitutes)
-
-
-def _substitute(entry: Entry, substitutes: Head, base: str, vocabulary: Vocabulary) -> None:
-    enclosures, entry.enclosures = entry.enclosures, []
-    for tag, read_child in vocabulary.substitutes.items():
-        for child in substitutes.get(tag, ()):
-            read_child(entry, child, base)
-    known = {enclosure["url"] for enclosure in enclosures}
-    entry.enclosures = [*enclosures, *(each for each in entry.enclosures if each["url"] not in known)]
+        entry.id = _other_id(entry, own, children)
 
 
 # Identity: an item whose own elements identify it keeps that id, whatever else is read of it.
-def _other_id(entry: Entry, own: tuple[str | None, str | None, str | None], others: Head) -> str | None:
+def _other_id(
+    entry: Entry, own: tuple[str | None, str | None, str | None], children: list[_Element]
+) -> str | None:
     if digest := identifiers.digest(*own):
         is_same = entry.link is None and own == (entry.title, entry.published, entry.summary)
         return None if is_same else digest
-    found = (elements.identifier(each) for tag in IDENTIFIERS for each in others.get(tag, ()))
-    return next(filter(None, found), None)
+    others = (child for tag in IDENTIFIERS for child in children if child.tag == tag)
+    return next(filter(None, map(elements.identifier, others)), None)
 
 
 def _about(element: _Element) -> str | None:

@@ -277,3 +277,11 @@ def test_category_may_have_a_term_as_in_atom() -> None:
 def test_link_is_a_guid_that_is_a_permalink_or_what_the_item_is_about(guids: str, link: str) -> None:
     (item,) = read_rss(f'<item rdf:about="http://example.org/about">{guids}</item>').entries
     assert item.link == link
+
+
+def test_other_vocabularies_have_one_order_of_precedence_in_any_order() -> None:
+    issued, date = "<dcterms:issued>2001-01-01</dcterms:issued>", "<dc:date>2002-01-01</dc:date>"
+    declared = 'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/"'
+    for dates in (issued + date, date + issued):
+        body = f"<rss {declared}><channel><item><guid>1</guid>{dates}</item></channel></rss>".encode()
+        assert read(body, "http://feeds.example/").entries[0].published == "2002-01-01T00:00:00Z"
