@@ -24,9 +24,9 @@ def expected(document: Document, element: Element, field: str) -> Any:
     return RULES[document.format][field](document, element)
 
 
-def readable(element: Element, *tags: str) -> str | None:
+def readable(element: Element, tag: str) -> str | None:
     """Return the first time that can be read."""
-    return next((piece.says for piece in element.of(*tags) if piece.says), None)
+    return next((piece.says for piece in element.of(tag) if piece.says), None)
 
 
 def first(values: Iterable[Any]) -> Any:
@@ -141,12 +141,12 @@ def permalink(item: Element) -> str | None:
 # Dublin Core: a date is of "an event in the lifecycle of the resource", which is its publication unless its
 # name says another one.
 def rss_published(_document: Document, item: Element) -> str | None:
-    others = ("dc:date", "dcterms:date", "dcterms:issued", "dcterms:created")
-    return readable(item, "pubDate") or readable(item, *others) or readable(item, "atom:published")
+    others = ("dc:date", "dcterms:issued", "dcterms:date", "dcterms:created", "atom:published")
+    return first(readable(item, tag) for tag in ("pubDate", *others))
 
 
 def rss_updated(_document: Document, item: Element) -> str | None:
-    return readable(item, "atom:updated", "dcterms:modified")
+    return first(readable(item, tag) for tag in ("atom:updated", "dcterms:modified"))
 
 
 def _name(author: Piece) -> str:
@@ -186,7 +186,7 @@ def rss_enclosures(document: Document, item: Element) -> list[Any]:
 def rss_head_updated(document: Document, head: Element) -> str | None:
     # RFC 5005, B: lastBuildDate; its draft 08: pubDate. RSS 1.0 has Dublin Core's date.
     tags = ("atom:updated", "lastBuildDate", "pubDate", "dc:date")
-    return next(filter(None, (readable(head, tag) for tag in tags)), None)
+    return first(readable(head, tag) for tag in tags)
 
 
 def head_links(document: Document, head: Element) -> dict[str, str]:
@@ -214,7 +214,7 @@ def atom_link(_document: Document, entry: Element) -> str | None:
 
 
 def atom_time(*tags: str) -> Any:
-    return lambda _document, element: next(filter(None, (readable(element, tag) for tag in tags)), None)
+    return lambda _document, element: first(readable(element, tag) for tag in tags)
 
 
 def atom_authors(document: Document, entry: Element) -> list[str]:
