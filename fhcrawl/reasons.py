@@ -36,6 +36,10 @@ PLAIN = (
     "run it often: what it shows from now on is kept; if WordPress makes it, FHCRAWL_WORDPRESS_ENABLED=1 "
     "asks for its older pages"
 )
+PRIVATE = (
+    "it wants a password: set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, "
+    "or give the feed headers in a TOML list"
+)
 REFUSED = "ask its publisher for access"
 ONLY_CAPTURES = (
     "nothing, if its publisher is gone: its entries are from captures, and stay; "
@@ -71,7 +75,7 @@ class ReasonKind(str, Enum):
 
     UNREACHABLE = "unreachable", UNREAD, Retry.NEVER, False
     ONLY_CAPTURES = "only-captures", ONLY_CAPTURES, Retry.NEVER, False
-    HTTP_401 = "http-401", "it wants a password: set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN"
+    HTTP_401 = "http-401", PRIVATE
     HTTP_403 = "http-403", REFUSED
     HTTP_404 = "http-404", MISSING
     HTTP_410 = "http-410", "it is gone for good: look in a web archive"

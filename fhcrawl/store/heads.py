@@ -98,8 +98,8 @@ def read_current(connection: Connection, urls: list[str]) -> dict[str, StoredHea
 def read_all(connection: Connection, feed_id: int) -> list[StoredHead]:
     """Return the heads of a feed, newest first."""
     columns = (heads.c[name] for name in StoredHead._fields)
-    order = func.coalesce(heads.c.until, "~").desc()
-    found = connection.execute(select(*columns).where(heads.c.feed_id == feed_id).order_by(order))
+    order = func.coalesce(heads.c.until, "~").desc(), heads.c.since.desc()
+    found = connection.execute(select(*columns).where(heads.c.feed_id == feed_id).order_by(*order))
     return [StoredHead(*row) for row in found]
 
 
