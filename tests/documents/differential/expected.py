@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tests.documents.differential.comparing import TYPES, markup
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from tests.documents.differential.documents import Document, Element, Piece
 
+T = TypeVar("T")
 TAG = re.compile(r"<[^>]*>")
 PLAIN, HTML, XHTML = "text", "html", "xhtml"
 
@@ -29,7 +30,7 @@ def readable(element: Element, tag: str) -> str | None:
     return next((piece.says for piece in element.of(tag) if piece.says), None)
 
 
-def first(values: Iterable[Any]) -> Any:
+def first(values: Iterable[T | None]) -> T | None:
     return next(filter(None, values), None)
 
 
