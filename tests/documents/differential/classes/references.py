@@ -74,7 +74,7 @@ def link_of_a_module_counts(d: Difference) -> bool:
 @of("RSS 2.0, <guid>: only isPermaLink='false' says that it is no link", "link")
 def only_true_is_permalink(d: Difference) -> bool:
     spelled = [piece.says[1] for piece in d.element.of("guid") if piece.says[0] == d.ours]
-    return spelled in (["TRUE"], [""]) and (d.theirs is None or d.theirs in _ids(d))
+    return spelled[:1] in (["TRUE"], [""]) and (d.theirs is None or d.theirs in _ids(d))
 
 
 @of("RFC 4287, 4.2.7.1: a link without a URL is none; a guid can be the link", "link")
