@@ -51,7 +51,7 @@ def decoded_as_declared(d: Difference, text: str, guessed: str) -> str:
 def _octet(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeDecodeError):
         raise error
-    return chr(error.object[error.start]), error.start + 1
+    return chr(error.object[error.start]).translate(WINDOWS_1252), error.start + 1
 
 
 codecs.register_error("differential_octets", _octet)

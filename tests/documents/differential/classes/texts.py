@@ -187,12 +187,12 @@ def _without_keywords(d: Difference) -> list[str]:
 
 @of("iTunes, <itunes:keywords>: search terms of one directory, no categories of the entry", "categories")
 def keywords_are_categories(d: Difference) -> bool:
-    return bool(d.element.says("itunes:keywords")) and _without_keywords(d) == d.ours
+    return bool(d.element.says("itunes:keywords")) and set(_without_keywords(d)) == set(d.ours)
 
 
 @of("Atom 0.3 has no atom:category", "categories")
 def category_in_atom_03(d: Difference) -> bool:
-    return d.document.format == "atom03" and {one.strip() for one in d.theirs} - set(d.ours) <= set(
+    return d.document.format == "atom03" and {one.strip() for one in their_texts(d)} - set(d.ours) <= set(
         d.element.says("category")
     )
 
