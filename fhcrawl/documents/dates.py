@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from fhcrawl.documents import date_names
 
@@ -15,6 +14,7 @@ MONTH_NAMES = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
+USUAL_MONTHS = {name: f"{number:02}" for number, name in enumerate(date_names.ENGLISH, 1)}
 MONTHS = {
     **{form: number for number, name in enumerate(MONTH_NAMES, 1) for form in (name, name[:3])},
     "sept": 9,
@@ -96,27 +96,22 @@ NUMBERS = (EXTENDED, ORDINAL, BASIC)
 NAMES = (MAIL, ASCTIME, AMERICAN)
 OFFSET = re.compile(r"([+-])([01]?\d|2[0-3])(?::?([0-5]\d))?(?![\d:])", re.ASCII)
 LONGEST = 100
-# The formats of nearly every feed, tried first: the other patterns take twice the time.
+# The formats of nearly every feed, tried first: the other patterns take twice the time. In UTC, on a day that
+# every month has, the text needs no further check.
+USUAL_UTC = re.compile(
+    r"[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$", re.ASCII
+)
 USUAL_TIME = r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)"
 USUAL_ZONE = r"([+-])([01]\d|2[0-3]):?([0-5]\d)"
-USUAL_EXTENDED = re.compile(rf"(\d{{4}})-(\d\d)-(\d\d)T{USUAL_TIME}(\.\d+)?(?:Z|{USUAL_ZONE})$", re.ASCII)
+USUAL_EXTENDED = re.compile(rf"(\d{{4}}-\d\d-\d\d)T{USUAL_TIME}(\.\d+)?(?:Z|{USUAL_ZONE})$", re.ASCII)
 USUAL_MAIL = re.compile(
     rf"[A-Z][a-z][a-z], (\d\d?) ([A-Z][a-z][a-z]) (\d{{4}}) {USUAL_TIME} (?:GMT|{USUAL_ZONE})$", re.ASCII
 )
 
-
-class Reading(NamedTuple):
-    """What a text says as a date.
-
-    :param time: ISO 8601 in UTC; None if the text is ambiguous (03/04/05) or no time
-    :param note: what of it no specification of feeds defines, as a sentence; None if they define all of it
-    """
-
-    time: str | None
-    note: str | None = None
-
-
-UNREADABLE = Reading(None)
+# What a text says as a date: a time in ISO 8601, in UTC; None if the text is ambiguous (03/04/05) or no time.
+# Then what of it no specification of feeds defines, as a sentence; None if they define all of it.
+Reading = tuple[str | None, str | None]
+UNREADABLE: Reading = (None, None)
 
 
 def utc(text: str) -> str | None:
@@ -125,18 +120,17 @@ def utc(text: str) -> str | None:
     Returns None if a text is ambiguous (03/04/05) or no time. Fractions of a second are kept. A time without
     a zone is taken as UTC, and an incomplete date as its first moment.
     """
-    return read(text).time
+    return read(text)[0]
 
 
 def read(text: str) -> Reading:
     """Return a time like `utc`, and how it was read."""
     text = text.strip()
+    if USUAL_UTC.match(text):
+        return text, None
     try:
-        if CANONICAL.match(text):
-            datetime.fromisoformat(text[:-1])
-            return Reading(text)
         usual = _read_usual(text)
-        return Reading(usual) if usual else _read(text)
+        return (usual, None) if usual else _read(text)
     except (ValueError, OverflowError):
         return UNREADABLE
 
@@ -145,12 +139,14 @@ def _read_usual(text: str) -> str | None:
     fraction = None
     if match := USUAL_MAIL.match(text):
         day, name, year, time, sign, hours, minutes = match.groups()
-        month: int | str = MONTHS.get(name.lower(), 0)
+        if name not in USUAL_MONTHS:
+            return None
+        date = f"{year}-{USUAL_MONTHS[name]}-{day.zfill(2)}"
     elif match := USUAL_EXTENDED.match(text):
-        year, month, day, time, fraction, sign, hours, minutes = match.groups()
+        date, time, fraction, sign, hours, minutes = match.groups()
     else:
         return None
-    moment = f"{year}-{month:0>2}-{day:0>2}T{time}"
+    moment = f"{date}T{time}"
     local = datetime.fromisoformat(moment)
     if sign and (hours, minutes) != ("00", "00"):
         offset = timedelta(hours=int(hours), minutes=int(minutes))
@@ -168,7 +164,7 @@ def _read(text: str) -> Reading:
     if match is None:
         return UNREADABLE
     time, note = _moment(match)
-    return Reading(time, "; ".join(filter(None, ("its month is not named in English", note))))
+    return time, "; ".join(filter(None, ("its month is not named in English", note)))
 
 
 def _match(text: str) -> re.Match[str] | None:
@@ -207,7 +203,7 @@ def _moment(match: re.Match[str]) -> Reading:
         return UNREADABLE
     time = f"{(local - offset).isoformat()}{'.' if fraction else ''}{fraction}Z"
     form = "it has the form of no specification" if match.re is AMERICAN else None
-    return Reading(time, "; ".join(filter(None, (form, _note(zone, offset)))) or None)
+    return time, "; ".join(filter(None, (form, _note(zone, offset)))) or None
 
 
 def _date(parts: dict[str, str]) -> datetime:

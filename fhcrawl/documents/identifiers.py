@@ -32,7 +32,10 @@ def identifier(value: str | None) -> str | None:
     """
     if value is None or value.isspace():
         return None
-    return NO_CHARACTERS.sub(lambda match: f"\ufffd{{{ord(match[0]):04X}}}", value.strip(WHITE_SPACE)) or None
+    value = value.strip(WHITE_SPACE)
+    if not value.isprintable():
+        value = NO_CHARACTERS.sub(lambda match: f"\ufffd{{{ord(match[0]):04X}}}", value)
+    return value or None
 
 
 # RFC 4287, 4.2.6: "Its content MUST be an IRI". Feed readers resolve what is none against xml:base.

@@ -119,7 +119,7 @@ def _within(
     for number, entry in enumerate(entries, 1):
         if number > bounds.entries:
             beyond.append(too_many(bounds))
-        elif may_be_long and longest(entry) > bounds.text:
+        elif may_be_long and is_longer(entry, bounds.text):
             beyond.append(too_long(number, bounds))
         else:
             yield entry
@@ -139,7 +139,11 @@ def too_long(number: int, bounds: Bounds) -> Problem:
     return Problem(TOO_LONG, f"entry {number}", detail)
 
 
-def longest(entry: Entry) -> int:
-    """Return the length of the longest text of an entry."""
-    texts = (entry.content, entry.summary, entry.title, entry.id, entry.link, *entry.authors)
-    return max(map(len, filter(None, (*texts, *entry.categories))), default=0)
+def is_longer(entry: Entry, most: int) -> bool:
+    """Return whether a text of an entry has more than a number of characters."""
+    lists = (*entry.authors, *entry.categories)
+    # `any` and `max` take twice the time, for each entry of a large document.
+    for text in (entry.content, entry.summary, entry.title, entry.id, entry.link, *lists):
+        if text and len(text) > most:
+            return True
+    return False

@@ -61,8 +61,9 @@ def person(author: _Element) -> str | None:
     if not len(author):
         return elements.line(author)
     # Nearly every author has only a name.
-    if len(author) == 1 and author[0].tag == NAME:
-        return elements.line(author[0])
+    first = author[0]
+    if len(author) == 1 and first.tag == NAME:
+        return elements.line(first)
     parts = {
         child.tag.rpartition("}")[2]: elements.line(child) for child in author if isinstance(child.tag, str)
     }

@@ -93,19 +93,22 @@ def persons(authors: Iterable[_Element]) -> list[str]:
 
 def _title(entry: Entry, element: _Element, base: str) -> None:
     if entry.title is None and (title := elements.line(element)):
+        kind = _type(element)
         # XHTML loses its markup.
-        entry.title, entry.title_type = title, _type(element).replace("xhtml", "text")
+        entry.title, entry.title_type = title, kind if kind != "xhtml" else "text"
 
 
 def _id(entry: Entry, element: _Element, base: str) -> None:
     if entry.id is None:
-        has_own = elements.has_attribute(element, OWN_ID)
-        entry.id = identifier(element.get(OWN_ID)) if has_own else elements.identifier(element)
+        if elements.has_attribute(element, OWN_ID):
+            entry.id = identifier(element.get(OWN_ID))
+        else:
+            entry.id = elements.identifier(element)
 
 
 def _link(entry: Entry, element: _Element, base: str) -> None:
     href = element.get("href")
-    if not href or not href.strip():
+    if not href or href.isspace():
         return
     rels = elements.relations(element)
     if "alternate" in rels and entry.link is None and not elements.has_attribute(element, PLACEHOLDER):
@@ -122,7 +125,10 @@ def _updated(entry: Entry, element: _Element, base: str) -> bool:
 # RFC 4287, 3.1.1: the type is "text", "html" or "xhtml". Publishers write it in another case, as those of
 # media (RFC 2045, 5.1).
 def _type(element: _Element) -> str:
-    given = (element.get("type") or "").strip() or "text"
+    given = element.get("type") or "text"
+    if given in TYPES:
+        return given
+    given = given.strip() or "text"
     return kind if (kind := given.lower()) in TYPES else given
 
 
@@ -144,28 +150,28 @@ def _xhtml(element: _Element) -> str | None:
 # RFC 4287, 4.1.3.3: how atom:content is processed.
 def _content(entry: Entry, element: _Element, base: str) -> bool:
     media_type = _type(element)
-    source = (element.get("src") or "").strip()
-    if source:
+    names = element.keys()
+    if "src" in names and (source := element.get("src", "").strip()):
         url = elements.target(element, source, base)
         entry.enclosures.append(enclosure(url, element.get("type"), None))
         return False
     if entry.content is not None:
         return False
     content: str | None
-    is_unescaped = len(element) > 0 and media_type.lower() in PLAIN
-    if is_unescaped:
-        content = elements.html(element)
-        media_type = "html" if media_type == "text" else media_type
-    elif media_type in PLAIN:
+    is_unescaped = False
+    if media_type in PLAIN and not len(element):
         content = elements.text(element)
     elif media_type == "xhtml":
         content = _xhtml(element)
+    elif is_unescaped := len(element) > 0 and media_type.lower() in PLAIN:
+        content = elements.html(element)
+        media_type = "html" if media_type == "text" else media_type
     elif media_type.lower().endswith(("+xml", "/xml")):
         content = elements.markup(element)
     else:
         content, media_type = _other_content(elements.text(element), media_type)
     entry.content, entry.content_type = content, media_type if content is not None else None
-    if content is not None:
+    if content is not None and not elements.CONTEXT.isdisjoint(names):
         elements.note_context(entry, element, base)
     return is_unescaped
 

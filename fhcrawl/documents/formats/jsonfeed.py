@@ -95,7 +95,7 @@ def _entries(
         entry = read_item(item, url, authors, problems, number)
         entry.language = entry.language or language
         # An entry with a text that is too long will be left out.
-        if keep_originals and limits.longest(entry) <= bounds.text:
+        if keep_originals and not limits.is_longer(entry, bounds.text):
             entry.original = _clean(json.dumps(item, ensure_ascii=False)).encode()
         yield entry
 

@@ -32,6 +32,7 @@ RSS_NAMESPACES = ("", *(f"{{{uri}}}" for uri in namespaces.RSS))
 RDF_NAMESPACES = (namespaces.braced("rss10"), *(f"{{{uri}}}" for uri in namespaces.RSS_090))
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+CONTEXT = frozenset({XML_BASE, XML_LANG})
 
 # RFC 4287, 4.2.7.2: "If a name is given, implementations MUST consider the link relation type to be
 # equivalent to the same name registered within the IANA Registry".
@@ -94,8 +95,7 @@ def first(element: _Element, tag: str) -> _Element | None:
 # default value of a missing attribute.
 def has_attribute(element: _Element, name: str) -> bool:
     """Return whether an element has an attribute with a namespace; `get` is slow if it has not."""
-    names = element.keys()
-    return name in names
+    return name in element.keys()  # noqa: SIM118 - elements are no dicts
 
 
 def text(element: _Element) -> str | None:
@@ -260,8 +260,8 @@ def relations(link: _Element) -> list[str]:
     # RFC 4287, 4.2.7.2: "If the 'rel' attribute is not present, the link element MUST be
     # interpreted as if the link relation type is 'alternate'."
     rel = link.get("rel") or "alternate"
-    if rel in COMMON_RELATIONS:
-        return COMMON_RELATIONS[rel]
+    if common := COMMON_RELATIONS.get(rel):
+        return common
     names = rel.split(None, MOST_RELATIONS)
     if len(names) > MOST_RELATIONS:
         raise NotAFeedError(

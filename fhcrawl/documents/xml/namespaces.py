@@ -51,6 +51,7 @@ ACCEPTED = frozenset(
     }
 )
 MOST_NAMED = 5
+XMLNS = b"xmlns"
 DECLARATION = re.compile(rb"""xmlns(?::[^\s=<>:"']+)?\s*=\s*(?:"[^"<]*|'[^'<]*)""")
 # XML 1.0, 2.4: constructs that declare nothing; then a start tag. The number of repetitions is limited: each
 # takes about 100 bytes of memory.
@@ -100,15 +101,28 @@ class Canonical(NamedTuple):
     problems: tuple[Problem, ...] = ()
 
 
-def canonicalise(body: bytes, declarations: Iterable[bytes] | None = None) -> Canonical:
+# `findall` takes a multiple of the time: it looks at each octet.
+def declarations(body: bytes) -> list[bytes]:
+    """Return what looks like a declaration of a namespace in a document, anywhere in it."""
+    found = []
+    position = body.find(XMLNS)
+    while position >= 0:
+        match = DECLARATION.match(body, position)
+        if match is not None:
+            found.append(match[0])
+        position = body.find(XMLNS, position + len(XMLNS) if match is None else match.end())
+    return found
+
+
+def canonicalise(body: bytes, declared: Iterable[bytes] | None = None) -> Canonical:
     """Write the known namespaces of a document as their canonical URIs; supply that of an Atom root.
 
     Text, CDATA sections and comments are unchanged.
 
     :param body: in UTF-8
-    :param declarations: all matches of DECLARATION in it, if they are known
+    :param declared: its `declarations`, if they are known
     """
-    found = set(DECLARATION.findall(body) if declarations is None else declarations)
+    found = set(declarations(body) if declared is None else declared)
     supplied = _with_atom_root(body)
     if supplied is None and not any(map(_other_spelling, found)):
         return Canonical(body)

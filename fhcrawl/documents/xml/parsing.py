@@ -38,7 +38,8 @@ TAG_AND_TEXT = re.compile(rb"<[^<!?][^<]*xmlns:[^<]*")
 VALUE_OR_END = re.compile(rb"""'[^'<]*'|"[^"<]*"|>""")
 # Maximum for one element. An attribute takes some hundred bytes of memory, and at least five of the document.
 MOST_ATTRIBUTES = 10_000
-LONG_TAG = re.compile(rb"<[^<!?][^<]{%d,}" % (5 * MOST_ATTRIBUTES))
+SHORTEST_ATTRIBUTE = len(b" a=''")
+LONG_TAG = SHORTEST_ATTRIBUTE * MOST_ATTRIBUTES
 TAG = re.compile(rb"<[^<!?/][^<]*")
 # Bytes; a larger document is read while it is parsed.
 LARGE = 1024**2
@@ -57,7 +58,7 @@ def parse(body: bytes, charset: str | None, bounds: Bounds, layout: Layout) -> P
     source = encoding.source(body, charset)
     if not source.body:
         raise NotAFeedError(ReasonKind.EMPTY, "it is empty")
-    declared = namespaces.DECLARATION.findall(source.body)
+    declared = namespaces.declarations(source.body)
     is_crowded = _check_namespaces(source.body, declared)
     _check_attributes(source.body)
     _check_all_attributes(source.body, bounds)
@@ -115,7 +116,7 @@ def begin_stream(body: bytes, charset: str | None, bounds: Bounds, layout: Layou
     :raises NotAFeedError: now or while entries are taken, if too many elements are in memory at once
     """
     source = encoding.source(body, charset)
-    declared = namespaces.DECLARATION.findall(source.body)
+    declared = namespaces.declarations(source.body)
     is_crowded = _check_namespaces(source.body, declared)
     _check_attributes(source.body)
     document, renamed = namespaces.canonicalise(source.body, declared)
@@ -123,8 +124,8 @@ def begin_stream(body: bytes, charset: str | None, bounds: Bounds, layout: Layou
     # Entities are resolved in the whole document only: see entities.py.
     if b"<!DOCTYPE" in piece:
         return None
-    events, tags = ("start", "end"), [path[0] for path in layout.streamed]
-    parser = etree.XMLPullParser(events=events, tag=tags, **parsers.options())  # type: ignore[arg-type]
+    tags = [path[0] for path in layout.streamed]
+    parser = etree.XMLPullParser(events=("start",), tag=tags, **parsers.options())  # type: ignore[arg-type]
     parser.feed(piece)
     _event, entry = next(parsers.events(parser), (None, None))
     if entry is None or not _is_in_place(entry, layout) or has_document_type(entry):
@@ -154,15 +155,27 @@ def _check_namespaces(body: bytes, declared: list[bytes]) -> bool:
 
 
 def _check_attributes(body: bytes) -> None:
-    for match in LONG_TAG.finditer(body):
-        if _attributes(body, *match.span()) > MOST_ATTRIBUTES:
-            raise NotAFeedError(
-                ReasonKind.TOO_LARGE, f"one of its elements has more than {MOST_ATTRIBUTES} attributes"
-            )
+    if any(_attributes(body, begin, end) > MOST_ATTRIBUTES for begin, end in _long_tags(body)):
+        detail = f"one of its elements has more than {MOST_ATTRIBUTES} attributes"
+        raise NotAFeedError(ReasonKind.TOO_LARGE, detail)
+
+
+def _long_tags(body: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the begin and the end of each tag, with the text after it, that is longer than LONG_TAG."""
+    begin = body.find(b"<")
+    while 0 <= begin < len(body) - LONG_TAG:
+        # The last tag that begins close enough: those between are short.
+        end = body.rfind(b"<", begin + 1, begin + LONG_TAG + 1)
+        if end < 0:
+            end = body.find(b"<", begin + LONG_TAG)
+            end = len(body) if end < 0 else end
+            if not body.startswith((b"<!", b"<?"), begin):
+                yield begin, end
+        begin = end
 
 
 def _check_all_attributes(body: bytes, bounds: Bounds) -> None:
-    if body.count(b"=") <= bounds.elements:
+    if len(body) // SHORTEST_ATTRIBUTE <= bounds.elements or body.count(b"=") <= bounds.elements:
         return
     if sum(_attributes(body, *match.span()) for match in TAG.finditer(body)) > bounds.elements:
         raise limits.beyond(limits.TOO_MANY_ELEMENTS, f"it has more than {bounds.elements} attributes")
@@ -195,23 +208,23 @@ def _is_in_place(entry: _Element, layout: Layout) -> bool:
     return all(first(outer, inner.tag) is inner for inner, outer in pairwise(around))
 
 
-# An element is removed when the next one is complete: libxml2 still adds to the text after the last one.
+# An entry, and the text after it, is complete when the next one begins.
 def _stream_entries(
     parser: etree.XMLPullParser, body: bytes, entry: _Element, bounds: Bounds
 ) -> Iterator[_Element]:
     tag, parent = entry.tag, next(entry.iterancestors())
-    before: _Element | None = None
-    for event, element in _parse_rest(parser, body, parent, bounds):
-        if event == "end" and element.tag == tag and element.getparent() is parent:
-            if before is not None:
-                remove(before, parent)
-            before = element
-            yield element
+    for _event, element in _parse_rest(parser, body, parent, bounds):
+        if element.tag == tag and element.getparent() is parent:
+            yield entry
+            remove(entry, parent)
+            entry = element
+    yield entry
 
 
 def _parse_rest(
     parser: etree.XMLPullParser, body: bytes, parent: _Element, bounds: Bounds
 ) -> Iterator[tuple[str, _Element]]:
+    """Yield the events of the rest of a document, of which the first piece has been parsed."""
     yield from _take_events(parser)
     root = parent.getroottree().getroot()
     for position in range(parsers.PIECE, len(body), parsers.PIECE):

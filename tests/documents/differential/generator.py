@@ -65,6 +65,9 @@ def generate(seed: object) -> Document:
     )
     if document.is_atom:
         document = replace(document, head=Element(()))
+    if not document.namespace:
+        # Namespaces in XML 1.0, 5: a prefix has to be declared.
+        document = replace(document, prefixes={name: own for name, own in document.prefixes.items() if name})
     writer = pieces.Writer(rng, document)
     document = replace(document, head=replace(document.head, pieces=writer.head()))
     if document.is_faulty and rng.random() < 0.3:

@@ -60,11 +60,19 @@ def test_bytes_that_are_no_text_stay_base64(data: bytes) -> None:
         ("<issued>2003-12-12</issued><created>2003-12-11</created>", "2003-12-12T00:00:00Z"),
         ("<created>2003-12-11</created><issued>2003-12-12</issued>", "2003-12-12T00:00:00Z"),
         ("<created>2003-12-11</created><issued>then</issued>", "2003-12-11T00:00:00Z"),
+        ("<created>2003-12-11</created>", "2003-12-11T00:00:00Z"),
         ("<modified>2003-12-13</modified>", None),
     ],
 )
 def test_entry_is_published_when_it_was_issued_or_else_created(inside: str, published: str | None) -> None:
     assert read_entry(inside).published == published
+
+
+@pytest.mark.parametrize("name", ["issued", "created", "modified"])
+def test_unreadable_date_is_a_problem(name: str) -> None:
+    document = read_feed(f"<entry><id>1</id><title>t</title><{name}>then</{name}></entry>")
+    (problem,) = document.problems
+    assert (problem.kind, problem.detail) == ("unreadable-date", f"its atom:{name} is not a date: 'then'")
 
 
 def test_authors_are_the_entrys_or_else_the_feeds() -> None:

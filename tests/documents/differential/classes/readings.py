@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from html import unescape
 from operator import contains
@@ -35,6 +36,25 @@ def decoded_otherwise(d: Difference, text: str) -> set[str]:
     others = {"utf-8", "cp1252", "iso-8859-2"} - {codec} if d.document.before else set()
     found = {text.encode(codec, "xmlcharrefreplace").decode(other, "replace") for other in others}
     return {*found, *(one.translate(WINDOWS_1252) for one in found)}
+
+
+def decoded_as_declared(d: Difference, text: str, guessed: str) -> str:
+    """Return a text of feedparser's as it would be if it had decoded the document as declared.
+
+    :param guessed: the encoding that it has used
+    """
+    octets = b"".join(one.encode(guessed, "ignore") or one.encode("latin-1", "ignore") for one in text)
+    return octets.decode(d.document.encoding.codec, "differential_octets")
+
+
+# Characters that the document has as references are none of its octets.
+def _octet(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return chr(error.object[error.start]).translate(WINDOWS_1252), error.start + 1
+
+
+codecs.register_error("differential_octets", _octet)
 
 
 def unresolved(d: Difference, text: str) -> str:

@@ -74,7 +74,7 @@ def link_of_a_module_counts(d: Difference) -> bool:
 @of("RSS 2.0, <guid>: only isPermaLink='false' says that it is no link", "link")
 def only_true_is_permalink(d: Difference) -> bool:
     spelled = [piece.says[1] for piece in d.element.of("guid") if piece.says[0] == d.ours]
-    return spelled in (["TRUE"], [""]) and (d.theirs is None or d.theirs in _ids(d))
+    return spelled[:1] in (["TRUE"], [""]) and (d.theirs is None or d.theirs in _ids(d))
 
 
 @of("RFC 4287, 4.2.7.1: a link without a URL is none; a guid can be the link", "link")
@@ -219,7 +219,11 @@ def _enclosures(d: Difference) -> list[tuple[str, str | None]]:
 @of("XML 1.0, 4.3.3: a declaration counts, though white space or a comment stands before it", "enclosures")
 def declaration_is_ignored_in_urls(d: Difference) -> bool:
     is_other = bool(d.document.before) and d.document.encoding.codec != "utf-8"
-    return is_other and [one[1:] for one in d.ours] == [one[1:] for one in d.theirs]
+    # feedparser supposes a type.
+    ours, theirs = (
+        [(kind or "text/html", length) for _url, kind, length in each] for each in (d.ours, d.theirs)
+    )
+    return is_other and ours == theirs
 
 
 @of(
@@ -227,15 +231,26 @@ def declaration_is_ignored_in_urls(d: Difference) -> bool:
     "enclosures",
 )
 def enclosure_as_written(d: Difference) -> bool:
-    return _enclosures(d) == [one[:2] for one in d.ours]
+    return [one[:2] for one in d.ours] in (_enclosures(d), _once(_enclosures(d)))
 
 
-@of("Media RSS, media:content; RFC 4287, 4.1.3.2, src: files that belong to the entry", "enclosures")
+# A file that RSS's own element and Atom's link name is one.
+def _once(found: list[tuple[str, str | None]]) -> list[tuple[str, str | None]]:
+    return list({url: (url, kind) for url, kind in reversed(found)}.values())[::-1]
+
+
+@of(
+    "Media RSS, media:content; RFC 4287, 4.1.3.2, src, and 4.2.7.2, enclosure: files of the entry",
+    "enclosures",
+)
 def media_are_no_enclosures(d: Difference) -> bool:
     media = {piece.says[0] for piece in d.element.anywhere("media:content") if piece.says}
     media |= set(d.element.says("media:thumbnail"))
     media |= {piece.says[1] for piece in d.element.of("content", "atom:content") if piece.says[0] == "src"}
-    ours, theirs = [one[:2] for one in d.ours], _enclosures(d)
+    if not d.document.is_atom:
+        links = [piece.says for piece in d.element.of("atom:link")]
+        media |= {says[1] for says in links if says and says[0].lower() == "enclosure"}
+    ours, theirs = [one[:2] for one in d.ours], _once(_enclosures(d))
     return (
         all(one in ours for one in theirs)
         and {url for url, kind in ours if (url, kind) not in theirs} <= media
