@@ -50,6 +50,8 @@ PRELOADED = (
 STARTING = ("PYTHON", "LD_", "LC_", "LANG", "TZ", "MALLOC")
 Call = tuple[str, list[Any]]
 
+_ends: list[object] = []
+
 
 def can_fork(environment: Mapping[str, str]) -> bool:
     """Return whether a process with an environment differs from others only in what it reads later."""
@@ -243,8 +245,22 @@ def _become_scrapy(order: dict[str, Any]) -> None:
         module, _, function = name.partition(":")
         getattr(import_module(module), function)(*arguments)
     sys.argv = ["scrapy", *order["args"]]
-    cmdline.execute()
+    try:
+        cmdline.execute()
+    except SystemExit as exit_:
+        _ends.append(exit_.code)
+        raise
+
+
+def _end() -> None:
+    """End a command that has exited: to free all that was preloaded took most of the time of a short one."""
+    if _ends and isinstance(_ends[0], int):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_ends[0])
 
 
 if __name__ == "__main__":
+    # Registered before all others: it is called after them.
+    atexit.register(_end)
     serve(socket.socket(fileno=int(sys.argv[1])))
