@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import io
 import json
 import os
 import select
@@ -18,7 +19,7 @@ from functools import cache
 from importlib import import_module, reload
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +49,8 @@ PRELOADED = (
 )
 # What Python and its libraries read when they start.
 STARTING = ("PYTHON", "LD_", "LC_", "LANG", "TZ", "MALLOC")
+# Of these, what `_open_streams` does as Python does.
+OF_STREAMS = ("PYTHONIOENCODING", "PYTHONUNBUFFERED")
 Call = tuple[str, list[Any]]
 
 _ends: list[object] = []
@@ -55,8 +58,7 @@ _ends: list[object] = []
 
 def can_fork(environment: Mapping[str, str]) -> bool:
     """Return whether a process with an environment differs from others only in what it reads later."""
-    changed = dict(environment.items() ^ os.environ.items())
-    changed.pop("PYTHONPATH", None)
+    changed = {name for name, _ in environment.items() ^ os.environ.items()} - {"PYTHONPATH", *OF_STREAMS}
     is_ours = environment.get("PYTHONPATH") == str(ROOT)
     return is_ours and sys.platform == "linux" and not any(name.startswith(STARTING) for name in changed)
 
@@ -153,17 +155,17 @@ class ForkServer:
         args: Sequence[str],
         folder: Path,
         environment: Mapping[str, str],
-        outputs: tuple[int, int],
+        streams: Sequence[int],
         before: Sequence[Call] = (),
     ) -> ForkedProcess:
-        """Start `scrapy`.
+        """Start `scrapy`, in a session of its own.
 
-        :param outputs: file descriptors of its standard output and error
+        :param streams: file descriptors of its standard input, output and error
         :param before: what it calls first: names, as `package.module:function`, and arguments
         """
         ours, theirs = socket.socketpair()
         with theirs, self._lock:
-            socket.send_fds(self._control, [b"."], [theirs.fileno(), *outputs])
+            socket.send_fds(self._control, [b"."], [theirs.fileno(), *streams])
         order = {"args": list(args), "folder": str(folder), "env": dict(environment), "before": before}
         ours.sendall(json.dumps(order).encode() + b"\n")
         return ForkedProcess(ours, args)
@@ -198,7 +200,7 @@ def serve(control: socket.socket) -> None:
         raise RuntimeError("a reactor cannot be forked")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        _, handles, _, _ = socket.recv_fds(control, 1, 3)
+        _, handles, _, _ = socket.recv_fds(control, 1, 4)
         if not handles:
             return
         if not os.fork():
@@ -209,7 +211,7 @@ def serve(control: socket.socket) -> None:
             os.close(handle)
 
 
-def _oversee(connection: int, *outputs: int) -> None:
+def _oversee(connection: int, *streams: int) -> None:
     """Fork once more, and tell number and exit status; the process itself returns from `scrapy`."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with socket.socket(fileno=connection) as answers:
@@ -217,14 +219,15 @@ def _oversee(connection: int, *outputs: int) -> None:
             order = json.loads(orders.readline())
         pid = os.fork()
         if pid:
-            for handle in outputs:
+            for handle in streams:
                 os.close(handle)
             # Whoever started it may have gone.
             with contextlib.suppress(BrokenPipeError):
                 answers.sendall(b"%d\n" % pid)
                 answers.sendall(b"%d\n" % os.waitpid(pid, 0)[1])
             os._exit(0)
-    for target, handle in enumerate(outputs, 1):
+    os.setsid()
+    for target, handle in enumerate(streams):
         os.dup2(handle, target)
         os.close(handle)
     _become_scrapy(order)
@@ -237,6 +240,7 @@ def _become_scrapy(order: dict[str, Any]) -> None:
 
     os.environ.clear()
     os.environ.update(order["env"])
+    _open_streams()
     os.chdir(order["folder"])
     sys.path[0] = order["folder"]
     # It has read the environment.
@@ -250,6 +254,22 @@ def _become_scrapy(order: dict[str, Any]) -> None:
     except SystemExit as exit_:
         _ends.append(exit_.code)
         raise
+
+
+def _open_streams() -> None:
+    """Open standard input, output and error as Python does when it starts."""
+    encoding, _, errors = os.environ.get("PYTHONIOENCODING", "").partition(":")
+    encoding, errors = encoding or sys.stdout.encoding, errors or sys.stdout.errors or "strict"
+    is_unbuffered = bool(os.environ.get("PYTHONUNBUFFERED"))
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding, errors)
+    for name, number, how in (("stdout", 1, errors), ("stderr", 2, "backslashreplace")):
+        raw = io.FileIO(number, "wb", closefd=False)
+        binary = raw if is_unbuffered else io.BufferedWriter(raw)
+        by_line = number == 2 or raw.isatty()
+        text = io.TextIOWrapper(
+            cast("IO[bytes]", binary), encoding, how, line_buffering=by_line, write_through=is_unbuffered
+        )
+        setattr(sys, name, text)
 
 
 def _end() -> None:
