@@ -47,6 +47,8 @@ PRELOADED = (
     "sqlite3",
     "stringprep",
 )
+# Left out: its processes check what warnings the import of its libraries gives.
+WARNING = "fhcrawl.cluster."
 # What Python and its libraries read when they start.
 STARTING = ("PYTHON", "LD_", "LC_", "LANG", "TZ", "MALLOC")
 # Of these, what `_open_streams` does as Python does.
@@ -69,7 +71,7 @@ class ForkedProcess:
     def __init__(self, connection: socket.socket, args: Sequence[str]) -> None:
         self._connection, self._lock = connection, threading.Lock()
         self._answers = connection.makefile("r", encoding="ascii")
-        self.args = ["scrapy", *args]
+        self.args = args
         self.pid = int(self._answers.readline())
         self._handle: int | None = os.pidfd_open(self.pid)
         self.returncode: int | None = None
@@ -130,25 +132,14 @@ def _is_readable(connection: socket.socket, seconds: float | None) -> bool:
 
 
 class ForkServer:
-    """Starts processes."""
+    """Starts processes.
 
-    def __init__(self) -> None:
+    :param control: the connection to the server; every process that has it may start some
+    """
+
+    def __init__(self, control: socket.socket) -> None:
         self._lock = threading.Lock()
-        self._control, theirs = socket.socketpair()
-        with theirs:
-            self._server = subprocess.Popen(
-                [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())],
-                cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-
-    def close(self) -> None:
-        """End the server; what it has started goes on."""
-        self._control.close()
-        self._server.wait()
+        self.control = control
 
     def start(
         self,
@@ -157,26 +148,50 @@ class ForkServer:
         environment: Mapping[str, str],
         streams: Sequence[int],
         before: Sequence[Call] = (),
+        program: str = "scrapy",
     ) -> ForkedProcess:
-        """Start `scrapy`, in a session of its own.
+        """Start `scrapy`, or `fhcrawl`, in a session of its own.
 
         :param streams: file descriptors of its standard input, output and error
         :param before: what it calls first: names, as `package.module:function`, and arguments
         """
         ours, theirs = socket.socketpair()
         with theirs, self._lock:
-            socket.send_fds(self._control, [b"."], [theirs.fileno(), *streams])
-        order = {"args": list(args), "folder": str(folder), "env": dict(environment), "before": before}
+            socket.send_fds(self.control, [b"."], [theirs.fileno(), *streams])
+        order = {
+            "program": program,
+            "args": list(args),
+            "folder": str(folder),
+            "env": dict(environment),
+            "before": before,
+        }
         ours.sendall(json.dumps(order).encode() + b"\n")
-        return ForkedProcess(ours, args)
+        return ForkedProcess(ours, [program, *args])
 
 
 @cache
 def running() -> ForkServer:
     """Return the server of this process, and start it first if it does not run."""
-    server = ForkServer()
-    atexit.register(server.close)
-    return server
+    ours, theirs = socket.socketpair()
+    with theirs:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    # It ends when nobody has the connection; what it has started goes on.
+    atexit.register(server.wait)
+    atexit.register(ours.close)
+    return ForkServer(ours)
+
+
+def forward(control: int, program: str, args: Sequence[str]) -> int:
+    """Run a program of the server whose connection this process has; return its exit code."""
+    server = ForkServer(socket.socket(fileno=control))
+    return server.start(args, Path.cwd(), os.environ, (0, 1, 2), program=program).wait()
 
 
 def preload() -> None:
@@ -185,7 +200,7 @@ def preload() -> None:
         with contextlib.suppress(ImportError):
             package = import_module(name)
             for module in walk_packages(getattr(package, "__path__", ()), f"{name}.", onerror=lambda _: None):
-                if not module.name.endswith("__main__"):
+                if not module.name.endswith("__main__") and not module.name.startswith(WARNING):
                     with contextlib.suppress(ImportError):
                         import_module(module.name)
 
@@ -248,9 +263,12 @@ def _become_scrapy(order: dict[str, Any]) -> None:
     for name, arguments in order["before"]:
         module, _, function = name.partition(":")
         getattr(import_module(module), function)(*arguments)
-    sys.argv = ["scrapy", *order["args"]]
+    sys.argv = [order["program"], *order["args"]]
     try:
-        cmdline.execute()
+        if order["program"] == "scrapy":
+            cmdline.execute()
+        else:
+            import_module("fhcrawl.__main__").main()
     except SystemExit as exit_:
         _ends.append(exit_.code)
         raise
@@ -283,4 +301,7 @@ def _end() -> None:
 if __name__ == "__main__":
     # Registered before all others: it is called after them.
     atexit.register(_end)
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    connection, *command = sys.argv[1:]
+    if command:
+        sys.exit(forward(int(connection), command[0], command[1:]))
+    serve(socket.socket(fileno=int(connection)))
