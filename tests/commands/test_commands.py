@@ -89,6 +89,7 @@ def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
     assert lines[6] == f"What to do: {ReasonKind.HTTP_404.advice}"
 
 
+@pytest.mark.any_store("what becomes of printed text")
 def test_feeds_on_a_terminal_fit_it_in_colour(crawled: FeedServer, project: Project) -> None:
     environment = {"TERM": "xterm", "COLUMNS": "", "LINES": "", "NO_COLOR": ""}
     shown = Terminal(partial(project.start, "feeds", **environment), 76)
@@ -274,6 +275,7 @@ def test_wrong_arguments_get_a_sentence(project: Project, args: tuple[str, ...],
     ],
     ids=" ".join,
 )
+@pytest.mark.any_store("what becomes of printed text")
 def test_output_that_nobody_reads_ends_the_command_without_a_word(
     crawled: FeedServer, project: Project, args: tuple[str, ...]
 ) -> None:
@@ -287,6 +289,7 @@ def test_output_that_nobody_reads_ends_the_command_without_a_word(
 
 
 @pytest.mark.quick_lane
+@pytest.mark.sqlite_only("the demonstration has its own store")
 def test_demo_crawls_a_feed_and_then_only_what_is_new(project: Project) -> None:
     first = project.scrapy("demo")
     assert first.returncode == 0, first.stderr
@@ -314,6 +317,7 @@ def test_demo_crawls_a_feed_and_then_only_what_is_new(project: Project) -> None:
     ],
     ids=["path", "absolute path", "name"],
 )
+@pytest.mark.sqlite_only("the demonstration has its own store")
 def test_demo_shows_commands_as_it_was_called(project: Project, called: str, shown: str) -> None:
     programs = project.folder / "bin"
     programs.mkdir()

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.any_store("what becomes of printed text")
+
 TITLE = "\u2603\U0001f600"
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+shown = pytest.mark.any_store("what becomes of printed text")
 # How a terminal is told to erase a line, and all that it is told.
 ERASE = re.compile(r"\r?\x1b\[2K")
 TOLD = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -95,6 +96,7 @@ def is_shown(lines: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("width", [60, 100, 200])
+@shown
 def test_terminal_has_one_display_and_whole_log_lines(held: Held, project: Project, width: int) -> None:
     terminal = watch(project, held.urls, width=width)
     lines = terminal.until(is_shown)
@@ -118,6 +120,7 @@ def test_terminal_has_one_display_and_whole_log_lines(held: Held, project: Proje
     assert text.count(gone) == 1
 
 
+@shown
 def test_terminal_ends_with_a_table_and_advice(held: Held, project: Project) -> None:
     held.release()
     lines = watch(project, held.urls, "LOG_LEVEL=WARNING").wait()
@@ -137,6 +140,7 @@ def test_terminal_ends_with_a_table_and_advice(held: Held, project: Project) -> 
     assert " ".join(long.split()) == "Long\\x85ago 4 0 2002-05-01 to 2003-12-13 complete"
 
 
+@shown
 def test_export_that_was_not_written_has_the_last_word(server: FeedServer, project: Project) -> None:
     server.serve("/one", atom([E("1")], head="<fh:complete/>"))
     (project.folder / "out.jsonl").mkdir()
@@ -150,6 +154,7 @@ def test_export_that_was_not_written_has_the_last_word(server: FeedServer, proje
     assert run.stderr.splitlines()[-1].endswith(f"ERROR: {failure}")
 
 
+@shown
 def test_terminal_says_why_there_is_no_export(server: FeedServer, project: Project) -> None:
     server.serve("/one", atom([E("1")], head="<fh:complete/>"))
     first, again = (watch(project, [server.url("/one")]).wait() for _ in range(2))
@@ -157,6 +162,7 @@ def test_terminal_says_why_there_is_no_export(server: FeedServer, project: Proje
     assert " ".join(" ".join(again).split()).endswith(f"1 feed: 1 complete {NOT_EXPORTED}")
 
 
+@shown
 def test_problems_are_seen_when_the_log_is_a_file(held: Held, project: Project) -> None:
     terminal = watch(project, held.urls, "LOG_FILE=log")
     lines = terminal.until(is_shown)
@@ -173,6 +179,7 @@ def test_problems_are_seen_when_the_log_is_a_file(held: Held, project: Project) 
 
 
 @pytest.mark.parametrize(("term", "enabled"), [("dumb", 1), ("xterm-256color", 0)])
+@shown
 def test_terminal_without_display_has_plain_lines(
     held: Held, project: Project, term: str, enabled: int
 ) -> None:
@@ -183,6 +190,7 @@ def test_terminal_without_display_has_plain_lines(
     assert b"INFO: Feeds: 2 of 2 done, 0 under way; documents: 4 (" in terminal.raw
 
 
+@shown
 def test_crawl_in_the_background_leaves_the_terminal_to_others(held: Held, project: Project) -> None:
     held.release()
     crawl = [sys.executable, "-c", IN_BACKGROUND, sys.executable, "-m", "scrapy", *command(held.urls)]
@@ -194,6 +202,7 @@ def test_crawl_in_the_background_leaves_the_terminal_to_others(held: Held, proje
     assert b"INFO: Feeds: 2 of 2 done" in terminal.raw
 
 
+@shown
 def test_no_terminal_means_plain_lines_at_an_interval(held: Held, project: Project) -> None:
     path = project.folder / "stderr"
     with path.open("wb") as file:
@@ -219,6 +228,7 @@ def test_no_terminal_means_plain_lines_at_an_interval(held: Held, project: Proje
     assert missing[1].startswith("  What to do: ")
 
 
+@shown
 def test_no_interval_means_no_lines(held: Held, project: Project) -> None:
     held.release()
     run = project.crawl(*held.urls, settings={"LOGSTATS_INTERVAL": 0})

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.any_store("which process parses a document")
+
 LARGE = "x" * 40_000
 PROCESS = b"-m\0fhcrawl.crawling.parser\0"
 
