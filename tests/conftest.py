@@ -51,6 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "sqlite_only(why): of what only SQLite does")
     config.addinivalue_line("markers", "postgresql_only(why): of what only PostgreSQL does")
+    config.addinivalue_line("markers", "any_store(why): of what no store changes; with SQLite only")
     config.addinivalue_line("markers", "full_lane(why): not in the quick lane, like what starts processes")
     config.addinivalue_line("markers", "quick_lane: in the quick lane, though it starts processes")
     config.stash[LEFT_OUT] = Counter()
@@ -83,10 +84,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _why_not(item: pytest.Item, here: str) -> str | None:
     """Why a test does not run with this store; None if it does."""
     [elsewhere] = [store for store in STORES if store != here]
-    if marker := item.get_closest_marker(f"{elsewhere}_only"):
-        if not marker.args:
-            raise pytest.UsageError(f"{item.nodeid}: say why it is {elsewhere} only")
-        return f"{elsewhere} only: {marker.args[0]}"
+    for name, words in ((f"{elsewhere}_only", f"{elsewhere} only"), ("any_store", "the same with any store")):
+        marker = item.get_closest_marker(name)
+        if marker and not marker.args:
+            raise pytest.UsageError(f"{item.nodeid}: say why it is {words}")
+        if marker and (name != "any_store" or here != "sqlite"):
+            return f"{words}: {marker.args[0]}"
     # What is not about stores need not run twice.
     if here == "sqlite" or item.get_closest_marker(f"{here}_only"):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import io
 import json
 import os
 import select
@@ -18,7 +19,7 @@ from functools import cache
 from importlib import import_module, reload
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,15 +47,20 @@ PRELOADED = (
     "sqlite3",
     "stringprep",
 )
+# Left out: its processes check what warnings the import of its libraries gives.
+WARNING = "fhcrawl.cluster."
 # What Python and its libraries read when they start.
 STARTING = ("PYTHON", "LD_", "LC_", "LANG", "TZ", "MALLOC")
+# Of these, what `_open_streams` does as Python does.
+OF_STREAMS = ("PYTHONIOENCODING", "PYTHONUNBUFFERED")
 Call = tuple[str, list[Any]]
+
+_ends: list[object] = []
 
 
 def can_fork(environment: Mapping[str, str]) -> bool:
     """Return whether a process with an environment differs from others only in what it reads later."""
-    changed = dict(environment.items() ^ os.environ.items())
-    changed.pop("PYTHONPATH", None)
+    changed = {name for name, _ in environment.items() ^ os.environ.items()} - {"PYTHONPATH", *OF_STREAMS}
     is_ours = environment.get("PYTHONPATH") == str(ROOT)
     return is_ours and sys.platform == "linux" and not any(name.startswith(STARTING) for name in changed)
 
@@ -65,7 +71,7 @@ class ForkedProcess:
     def __init__(self, connection: socket.socket, args: Sequence[str]) -> None:
         self._connection, self._lock = connection, threading.Lock()
         self._answers = connection.makefile("r", encoding="ascii")
-        self.args = ["scrapy", *args]
+        self.args = args
         self.pid = int(self._answers.readline())
         self._handle: int | None = os.pidfd_open(self.pid)
         self.returncode: int | None = None
@@ -126,53 +132,66 @@ def _is_readable(connection: socket.socket, seconds: float | None) -> bool:
 
 
 class ForkServer:
-    """Starts processes."""
+    """Starts processes.
 
-    def __init__(self) -> None:
+    :param control: the connection to the server; every process that has it may start some
+    """
+
+    def __init__(self, control: socket.socket) -> None:
         self._lock = threading.Lock()
-        self._control, theirs = socket.socketpair()
-        with theirs:
-            self._server = subprocess.Popen(
-                [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())],
-                cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-
-    def close(self) -> None:
-        """End the server; what it has started goes on."""
-        self._control.close()
-        self._server.wait()
+        self.control = control
 
     def start(
         self,
         args: Sequence[str],
         folder: Path,
         environment: Mapping[str, str],
-        outputs: tuple[int, int],
+        streams: Sequence[int],
         before: Sequence[Call] = (),
+        program: str = "scrapy",
     ) -> ForkedProcess:
-        """Start `scrapy`.
+        """Start `scrapy`, or `fhcrawl`, in a session of its own.
 
-        :param outputs: file descriptors of its standard output and error
+        :param streams: file descriptors of its standard input, output and error
         :param before: what it calls first: names, as `package.module:function`, and arguments
         """
         ours, theirs = socket.socketpair()
         with theirs, self._lock:
-            socket.send_fds(self._control, [b"."], [theirs.fileno(), *outputs])
-        order = {"args": list(args), "folder": str(folder), "env": dict(environment), "before": before}
+            socket.send_fds(self.control, [b"."], [theirs.fileno(), *streams])
+        order = {
+            "program": program,
+            "args": list(args),
+            "folder": str(folder),
+            "env": dict(environment),
+            "before": before,
+        }
         ours.sendall(json.dumps(order).encode() + b"\n")
-        return ForkedProcess(ours, args)
+        return ForkedProcess(ours, [program, *args])
 
 
 @cache
 def running() -> ForkServer:
     """Return the server of this process, and start it first if it does not run."""
-    server = ForkServer()
-    atexit.register(server.close)
-    return server
+    ours, theirs = socket.socketpair()
+    with theirs:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    # It ends when nobody has the connection; what it has started goes on.
+    atexit.register(server.wait)
+    atexit.register(ours.close)
+    return ForkServer(ours)
+
+
+def forward(control: int, program: str, args: Sequence[str]) -> int:
+    """Run a program of the server whose connection this process has; return its exit code."""
+    server = ForkServer(socket.socket(fileno=control))
+    return server.start(args, Path.cwd(), os.environ, (0, 1, 2), program=program).wait()
 
 
 def preload() -> None:
@@ -181,7 +200,7 @@ def preload() -> None:
         with contextlib.suppress(ImportError):
             package = import_module(name)
             for module in walk_packages(getattr(package, "__path__", ()), f"{name}.", onerror=lambda _: None):
-                if not module.name.endswith("__main__"):
+                if not module.name.endswith("__main__") and not module.name.startswith(WARNING):
                     with contextlib.suppress(ImportError):
                         import_module(module.name)
 
@@ -196,7 +215,7 @@ def serve(control: socket.socket) -> None:
         raise RuntimeError("a reactor cannot be forked")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        _, handles, _, _ = socket.recv_fds(control, 1, 3)
+        _, handles, _, _ = socket.recv_fds(control, 1, 4)
         if not handles:
             return
         if not os.fork():
@@ -207,7 +226,7 @@ def serve(control: socket.socket) -> None:
             os.close(handle)
 
 
-def _oversee(connection: int, *outputs: int) -> None:
+def _oversee(connection: int, *streams: int) -> None:
     """Fork once more, and tell number and exit status; the process itself returns from `scrapy`."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with socket.socket(fileno=connection) as answers:
@@ -215,14 +234,15 @@ def _oversee(connection: int, *outputs: int) -> None:
             order = json.loads(orders.readline())
         pid = os.fork()
         if pid:
-            for handle in outputs:
+            for handle in streams:
                 os.close(handle)
             # Whoever started it may have gone.
             with contextlib.suppress(BrokenPipeError):
                 answers.sendall(b"%d\n" % pid)
                 answers.sendall(b"%d\n" % os.waitpid(pid, 0)[1])
             os._exit(0)
-    for target, handle in enumerate(outputs, 1):
+    os.setsid()
+    for target, handle in enumerate(streams):
         os.dup2(handle, target)
         os.close(handle)
     _become_scrapy(order)
@@ -235,6 +255,7 @@ def _become_scrapy(order: dict[str, Any]) -> None:
 
     os.environ.clear()
     os.environ.update(order["env"])
+    _open_streams()
     os.chdir(order["folder"])
     sys.path[0] = order["folder"]
     # It has read the environment.
@@ -242,9 +263,45 @@ def _become_scrapy(order: dict[str, Any]) -> None:
     for name, arguments in order["before"]:
         module, _, function = name.partition(":")
         getattr(import_module(module), function)(*arguments)
-    sys.argv = ["scrapy", *order["args"]]
-    cmdline.execute()
+    sys.argv = [order["program"], *order["args"]]
+    try:
+        if order["program"] == "scrapy":
+            cmdline.execute()
+        else:
+            import_module("fhcrawl.__main__").main()
+    except SystemExit as exit_:
+        _ends.append(exit_.code)
+        raise
+
+
+def _open_streams() -> None:
+    """Open standard input, output and error as Python does when it starts."""
+    encoding, _, errors = os.environ.get("PYTHONIOENCODING", "").partition(":")
+    encoding, errors = encoding or sys.stdout.encoding, errors or sys.stdout.errors or "strict"
+    is_unbuffered = bool(os.environ.get("PYTHONUNBUFFERED"))
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding, errors)
+    for name, number, how in (("stdout", 1, errors), ("stderr", 2, "backslashreplace")):
+        raw = io.FileIO(number, "wb", closefd=False)
+        binary = raw if is_unbuffered else io.BufferedWriter(raw)
+        by_line = number == 2 or raw.isatty()
+        text = io.TextIOWrapper(
+            cast("IO[bytes]", binary), encoding, how, line_buffering=by_line, write_through=is_unbuffered
+        )
+        setattr(sys, name, text)
+
+
+def _end() -> None:
+    """End a command that has exited: to free all that was preloaded took most of the time of a short one."""
+    if _ends and isinstance(_ends[0], int):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_ends[0])
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    # Registered before all others: it is called after them.
+    atexit.register(_end)
+    connection, *command = sys.argv[1:]
+    if command:
+        sys.exit(forward(int(connection), command[0], command[1:]))
+    serve(socket.socket(fileno=int(connection)))

@@ -15,7 +15,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy.statscollectors import StatsCollector
@@ -24,12 +24,14 @@ from tests import fork_server
 from tests.databases import Database, new_database, on_postgresql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from tests.fork_server import ForkedProcess
 
     Process = subprocess.Popen[bytes] | ForkedProcess
+    # A file or its descriptor; mypy would not know it from a variable of the environment.
+    Stream = Any
 
     NewProject = Callable[[Path], AbstractContextManager["Project"]]
 
@@ -112,9 +114,6 @@ class Project:
         self.database = Database(store_url or f"sqlite:///{folder / '.scrapy' / 'fhcrawl.sqlite'}")
         shutil.copy(ROOT / "scrapy.cfg", folder)
 
-    def command(self, *args: str) -> list[str]:
-        return [sys.executable, "-m", "scrapy", *args]
-
     @property
     def deployment(self) -> dict[str, str]:
         """What says in the environment where the store is."""
@@ -131,35 +130,44 @@ class Project:
             **extra,
         }
 
-    def scrapy(self, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run `scrapy`."""
-        with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
-            with self._start(args, environment, stdout.fileno(), stderr.fileno()) as process:
+    def scrapy(
+        self, *args: str, stdout: Stream = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `scrapy`.
+
+        :param stdout: its standard output; None: it is returned
+        """
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            with self.start(*args, stdout=stdout or out, stderr=err, **environment) as process:
                 try:
                     code = process.wait(120)
                 except BaseException:
                     process.kill()
                     raise
-            stdout.seek(0)
-            stderr.seek(0)
-            return subprocess.CompletedProcess(process.args, code, stdout.read(), stderr.read())
+            out.seek(0)
+            err.seek(0)
+            return subprocess.CompletedProcess(process.args, code, out.read(), err.read())
 
-    def start(self, *args: str, stderr: IO[bytes] | None = None, **environment: str) -> Process:
-        """Start `scrapy`, to be killed."""
-        with Path(os.devnull).open("wb") as nothing:
-            written = nothing if stderr is None else stderr
-            return self._start(args, environment, nothing.fileno(), written.fileno())
-
-    def _start(
-        self, args: Sequence[str], environment: Mapping[str, str], stdout: int, stderr: int
+    def start(
+        self,
+        *args: str,
+        stdin: Stream = None,
+        stdout: Stream = None,
+        stderr: Stream = None,
+        **environment: str,
     ) -> Process:
+        """Start `scrapy` in a session of its own.
+
+        :param stdin: its standard input, /dev/null if None; so are the others
+        """
         env = self.environment(**environment)
-        if fork_server.can_fork(env):
-            return fork_server.running().start(args, self.folder, env, (stdout, stderr))
-        command, nothing = self.command(*args), subprocess.DEVNULL
-        return subprocess.Popen(
-            command, cwd=self.folder, env=env, stdin=nothing, stdout=stdout, stderr=stderr
-        )
+        with Path(os.devnull).open("r+b", 0) as nothing:
+            streams = [_number(nothing if stream is None else stream) for stream in (stdin, stdout, stderr)]
+            if fork_server.can_fork(env):
+                return fork_server.running().start(args, self.folder, env, streams)
+            given: dict[str, Any] = dict(zip(("stdin", "stdout", "stderr"), streams, strict=True))
+            command = [sys.executable, "-m", "scrapy", *args]
+            return subprocess.Popen(command, cwd=self.folder, env=env, start_new_session=True, **given)
 
     def crawl(
         self,
@@ -218,6 +226,11 @@ class Project:
         by_id = {item["id"]: item for item in items}
         assert len(by_id) == len(items)
         return by_id
+
+
+def _number(stream: Stream) -> int:
+    number: int = stream if isinstance(stream, int) else stream.fileno()
+    return number
 
 
 @contextlib.contextmanager

@@ -7,30 +7,35 @@ import fcntl
 import os
 import pty
 import struct
-import subprocess
 import termios
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyte
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from subprocess import Popen
+
+    from tests.fork_server import ForkedProcess
 
 WIDTH, HEIGHT = 100, 50
 
 
 class Terminal:
-    """A terminal of its own for a process, and what is on its screen."""
+    """A terminal of its own for a process, and what is on its screen.
+
+    :param start: starts the process with the terminal as its streams, as `subprocess.Popen` does
+    """
 
     def __init__(
-        self, command: list[str], width: int = WIDTH, height: int = HEIGHT, **kwargs: object
+        self, start: Callable[..., Popen[Any] | ForkedProcess], width: int = WIDTH, height: int = HEIGHT
     ) -> None:
         self.screen = pyte.Screen(width, height)
         self._stream = pyte.ByteStream(self.screen)
         self.raw = b""
         self._outer, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
-        self.process = subprocess.Popen(command, stdin=inner, stdout=inner, stderr=inner, **kwargs)  # type: ignore[call-overload]
+        self.process = start(stdin=inner, stdout=inner, stderr=inner)
         os.close(inner)
 
     @property

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.projects import NewProject, Project
 
+pytestmark = pytest.mark.any_store("what reading a document may cost")
+
 MIB = 1024**2
 LARGEST = 20 * MIB
 # What memory they take is looked at in one process.

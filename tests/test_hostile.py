@@ -40,6 +40,9 @@ SAID = {
 TELLING = """
 import sys
 from pathlib import Path
+
+pytestmark = pytest.mark.any_store("what reading a document may cost")
+
 if sys.orig_argv[-3:-1] != ["-m", "fhcrawl.crawling.parser"]:
     import json
     from lxml import etree

@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -215,7 +216,8 @@ def test_a_terminal_shows_where_the_store_is_and_how_a_crawl_went(
 ) -> None:
     server.serve("/feed", atom([E("1")], links={"self": "/feed"}, title="A feed"))
     environment = {**anywhere.environment, "TERM": "xterm", "COLUMNS": "", "LINES": ""}
-    shown = Terminal(anywhere.command("crawl", server.url("/feed")), 80, cwd=anywhere.folder, env=environment)
+    command = anywhere.command("crawl", server.url("/feed"))
+    shown = Terminal(partial(subprocess.Popen, command, cwd=anywhere.folder, env=environment), 80)
     lines = "\n".join(shown.wait())
     assert "The store is in" in lines
     assert "A feed" in lines

@@ -8,7 +8,6 @@ import json
 import os
 import pty
 import re
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -72,9 +71,8 @@ def test_error_of_a_pipeline_cannot_forge_log_lines(server: FeedServer, project:
         "class Pipeline:\n    def process_item(self, item):\n        raise ValueError(item.title)\n"
     )
     pipelines = {"fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100, "nasty.Pipeline": 200}
-    path = f"{project.environment()['PYTHONPATH']}{os.pathsep}{project.folder}"
     settings = {"ITEM_PIPELINES": json.dumps(pipelines)}
-    run = project.crawl(server.url("/index"), settings=settings, PYTHONPATH=path)
+    run = project.crawl(server.url("/index"), settings=settings)
     assert "ValueError: ../../etc/x" in run.log
     assert UNFIT.findall(run.log) == []
     assert not [line for line in run.log.splitlines() if line.startswith(FORGED)]
@@ -94,13 +92,7 @@ def test_nothing_from_a_feed_becomes_a_path(server: FeedServer, project: Project
 def test_export_to_a_terminal_does_not_drive_it(server: FeedServer, project: Project, name: str) -> None:
     project.crawl(*hostile_feeds(server), settings={"RETRY_TIMES": 0})
     outer, inner = pty.openpty()
-    process = subprocess.Popen(
-        project.command("export", "-o", f"-:{name}"),
-        cwd=project.folder,
-        env=project.environment(),
-        stdout=inner,
-        stderr=subprocess.DEVNULL,
-    )
+    process = project.start("export", "-o", f"-:{name}", stdout=inner)
     os.close(inner)
     shown = b""
     try:

@@ -252,7 +252,7 @@ def _of_subscription(result: DocumentResult, response: Response, document: FeedD
     return replace(
         result,
         update_schedule=None if document.update_schedule is None else asdict(document.update_schedule),
-        validators=_validators(response) if result.failure is None else None,
+        validators=_validators(response),
         present=frozenset(version.id for version in result.versions) if is_state else None,
         head=document.head,
     )

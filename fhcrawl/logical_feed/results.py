@@ -120,8 +120,8 @@ class DocumentResult:
     counts: Counter[str] = field(default_factory=Counter)
 
     def failed(self, failure: DocumentFailure) -> Self:
-        """Return this result with a failure; the next run requests the document without conditions."""
-        return replace(self, failure=failure, validators=None)
+        """Return this result with a failure."""
+        return replace(self, failure=failure)
 
 
 def has_changes(result: DocumentResult, stored: Mapping[str, Winner]) -> bool:

@@ -159,7 +159,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     def _is_left_over(self, fetch: Fetch) -> bool:
         """Return whether an earlier walk left the page that is being read unread."""
         step = self._store.documents.find(fetch.feed, fetch.key)
-        if step is None or step.role is not Role.PAGE or step.is_processed:
+        if step is None or step.role is not Role.PAGE:
             return False
         return step.position.walk < fetch.position.walk
 

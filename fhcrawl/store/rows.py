@@ -55,7 +55,6 @@ class DocumentRef(NamedTuple):
     """A document to be fetched.
 
     :param run: number of the last crawl that read it or tried to; None if none did
-    :param is_processed: whether it need not be fetched any more
     """
 
     key: str
@@ -63,13 +62,12 @@ class DocumentRef(NamedTuple):
     role: Role
     position: ChainPosition
     run: int | None = None
-    is_processed: bool = False
 
     @classmethod
     def of(cls, row: Row[Any]) -> DocumentRef:
         """Return the document of a row of `documents`."""
         place = ChainPosition(row.walk, row.step)
-        return cls(row.key, row.url, Role(row.role), place, row.run, row.state == State.PROCESSED.value)
+        return cls(row.key, row.url, Role(row.role), place, row.run)
 
 
 class ChainEnd(NamedTuple):

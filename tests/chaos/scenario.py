@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import signal
 import subprocess
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.store import Store
@@ -28,8 +30,6 @@ from tests.chaos.server import QUIET, Hosts, Kill, Plan
 from tests.projects import new_project, read_export
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fhcrawl.store import Feed
     from tests.fork_server import ForkedProcess
     from tests.projects import Project
@@ -191,9 +191,9 @@ class World:
 
     def _start(self, args: list[str], log: Path, moment: Moment | None = None) -> ForkedProcess:
         before = [("tests.chaos.crash_points:prepare", [self.piece, self.looks, moment])]
-        with log.open("wb") as file:
-            outputs = (file.fileno(), file.fileno())
-            return fork_server.running().start(args, self.folder, self.environment, outputs, before)
+        with log.open("wb") as file, Path(os.devnull).open("rb") as nothing:
+            streams = (nothing.fileno(), file.fileno(), file.fileno())
+            return fork_server.running().start(args, self.folder, self.environment, streams, before)
 
     def _wait(self, crawl: ForkedProcess, drawn: Round) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -8,17 +8,19 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.store import Store
+from tests import fork_server
 from tests.projects import ROOT, STATS_FILE, USER_AGENT, Project, Run, read_export
 from tests.server import FeedServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from fhcrawl.store import Feed
+    from tests.projects import Process
 
 # The tests run on machines that have much else to do.
 WAIT = 240
@@ -31,16 +33,20 @@ class Worker:
     def __init__(self, folder: Path, environment: dict[str, str], args: tuple[str, ...]) -> None:
         self.folder = folder
         self.output = folder / "out.jsonl"
-        command = ["-m", "scrapy", "crawl", "history", "-o", str(self.output), *args]
+        command = ["crawl", "history", "-o", str(self.output), *args]
+        env = {**environment, STATS_FILE: str(folder / "stats.json")}
+        self.process: Process
         # Warnings of scrapy-redis under current Scrapy would be errors here too.
-        with (folder / "log").open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-W", "error", *command],
-                cwd=folder,
-                env={**environment, STATS_FILE: str(folder / "stats.json")},
-                stdout=log,
-                stderr=log,
-            )
+        with (folder / "log").open("wb") as log, Path(os.devnull).open("rb") as nothing:
+            if fork_server.can_fork(env):
+                streams = (nothing.fileno(), log.fileno(), log.fileno())
+                before = [("warnings:simplefilter", ["error"])]
+                self.process = fork_server.running().start(command, folder, env, streams, before)
+            else:
+                python = [sys.executable, "-W", "error", "-m", "scrapy"]
+                self.process = subprocess.Popen(
+                    [*python, *command], cwd=folder, env=env, stdout=log, stderr=log
+                )
 
     @property
     def log(self) -> str:

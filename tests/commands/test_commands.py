@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sysconfig
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,14 +89,15 @@ def test_feeds_as_table(crawled: FeedServer, project: Project) -> None:
     assert lines[6] == f"What to do: {ReasonKind.HTTP_404.advice}"
 
 
+@pytest.mark.any_store("what becomes of printed text")
 def test_feeds_on_a_terminal_fit_it_in_colour(crawled: FeedServer, project: Project) -> None:
-    environment = project.environment(TERM="xterm", COLUMNS="", LINES="", NO_COLOR="")
-    shown = Terminal(project.command("feeds"), 76, cwd=project.folder, env=environment)
+    environment = {"TERM": "xterm", "COLUMNS": "", "LINES": "", "NO_COLOR": ""}
+    shown = Terminal(partial(project.start, "feeds", **environment), 76)
     lines = shown.wait()
     assert lines[0].split() == ["Feed", "Entries", "Dates", "Verdict"]
     assert lines[1].split() == ["Example", "Feed", "1", "2003-12-13", "incomplete"]
     assert b"\x1b[1;31mincomplete\x1b[0m" in shown.raw
-    wide = Terminal(project.command("feeds", "--wide"), 200, cwd=project.folder, env=environment).wait()
+    wide = Terminal(partial(project.start, "feeds", "--wide", **environment), 200).wait()
     assert [line for line in wide if line] == [
         line for line in project.scrapy("feeds").stdout.splitlines() if line
     ]
@@ -273,6 +275,7 @@ def test_wrong_arguments_get_a_sentence(project: Project, args: tuple[str, ...],
     ],
     ids=" ".join,
 )
+@pytest.mark.any_store("what becomes of printed text")
 def test_output_that_nobody_reads_ends_the_command_without_a_word(
     crawled: FeedServer, project: Project, args: tuple[str, ...]
 ) -> None:
@@ -281,19 +284,12 @@ def test_output_that_nobody_reads_ends_the_command_without_a_word(
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as pipe:
-        done = subprocess.run(
-            project.command(*(feed if arg == "FEED" else arg for arg in args)),
-            cwd=project.folder,
-            env=project.environment(),
-            stdout=pipe,
-            stderr=subprocess.PIPE,
-            timeout=120,
-            check=False,
-        )
-    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, b"")
+        done = project.scrapy(*(feed if arg == "FEED" else arg for arg in args), stdout=pipe)
+    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, "")
 
 
 @pytest.mark.quick_lane
+@pytest.mark.sqlite_only("the demonstration has its own store")
 def test_demo_crawls_a_feed_and_then_only_what_is_new(project: Project) -> None:
     first = project.scrapy("demo")
     assert first.returncode == 0, first.stderr
@@ -321,6 +317,7 @@ def test_demo_crawls_a_feed_and_then_only_what_is_new(project: Project) -> None:
     ],
     ids=["path", "absolute path", "name"],
 )
+@pytest.mark.sqlite_only("the demonstration has its own store")
 def test_demo_shows_commands_as_it_was_called(project: Project, called: str, shown: str) -> None:
     programs = project.folder / "bin"
     programs.mkdir()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,8 @@ from tests.feeds import E, atom
 if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
+
+pytestmark = pytest.mark.any_store("what becomes of printed text")
 
 TITLE = "\u2603\U0001f600"
 
@@ -53,18 +54,9 @@ def test_stdout_that_does_not_know_a_character_gets_an_escape(project: Project, 
 def test_stdout_that_is_full_is_a_sentence(
     project: Project, feed: str, args: tuple[str, ...], unbuffered: str
 ) -> None:
-    command = project.command(*(feed if arg == "FEED" else arg for arg in args))
+    given = [feed if arg == "FEED" else arg for arg in args]
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            command,
-            cwd=project.folder,
-            env=project.environment(PYTHONUNBUFFERED=unbuffered),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = project.scrapy(*given, stdout=full, PYTHONUNBUFFERED=unbuffered)
     assert done.returncode == 2
     assert "cannot be written (No space left on device)" in done.stderr
     assert "Traceback" not in done.stderr

@@ -9,8 +9,10 @@ import base64
 import io
 import re
 import struct
+import subprocess
 import tempfile
 import zlib
+from functools import partial
 from itertools import cycle, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -106,7 +108,8 @@ class Run:
         """Crawl; return what is on the screen then."""
         environment = shell.environment(self._home) | {"TERM": "xterm-256color"}
         command = ["/bin/sh", "-c", COMMAND]
-        terminal = Terminal(command, WIDTH, HEIGHT, cwd=self._home, env=environment)
+        start = partial(subprocess.Popen, command, cwd=self._home, env=environment)
+        terminal = Terminal(start, WIDTH, HEIGHT)
         terminal.wait()
         screen = pyte.Screen(WIDTH, HEIGHT)
         output = self._as_printed(terminal.raw.decode())

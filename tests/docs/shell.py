@@ -44,11 +44,16 @@ EPISODE = """<item><guid>{root}/episodes/{number}</guid><title>Episode {number}<
 WORDPRESS = "<generator>https://wordpress.org/?v=6.1</generator>"
 
 
-def install(folder: Path) -> Path:
-    """Make a folder with the commands `fhcrawl` and `scrapy`, as a virtual environment has it."""
+def install(folder: Path, control: int | None = None) -> Path:
+    """Make a folder with the commands `fhcrawl` and `scrapy`, as a virtual environment has it.
+
+    :param control: the connection to the server that forks the commands; None: they are started
+    """
     folder.mkdir(parents=True)
     for name in ("fhcrawl", "scrapy", "python"):
         module = "" if name == "python" else f"-m {name} "
+        if module and control is not None:
+            module = f"-S -m tests.fork_server {control} {name} "
         command = folder / name
         command.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} {module}"$@"\n')
         command.chmod(command.stat().st_mode | stat.S_IXUSR)
@@ -80,7 +85,9 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def run(command: str, folder: Path, server: FeedServer) -> subprocess.CompletedProcess[str]:
+def run(
+    command: str, folder: Path, server: FeedServer, control: int | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run an example in the folder, which is the reader's home."""
     return subprocess.run(
         ["/bin/bash", "-c", command.replace(SITE, server.root)],
@@ -91,6 +98,7 @@ def run(command: str, folder: Path, server: FeedServer) -> subprocess.CompletedP
         text=True,
         timeout=120,
         check=False,
+        pass_fds=() if control is None else (control,),
     )
 
 

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import fork_server
 from tests.docs import shell
 from tests.docs.pages import CONSOLE, DOCS, PAGES, PROMPT, Example, examples, source
 from tests.projects import ROOT
@@ -32,7 +34,7 @@ IN_PROJECT = "howto/scrapy"
 def test_examples_print_what_the_page_shows(
     page: str, server: FeedServer, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    shell.install(tmp_path / "bin")
+    shell.install(tmp_path / "bin", _control())
     shell.serve(server)
     home = tmp_path / "home"
     home.mkdir()
@@ -47,9 +49,13 @@ def test_examples_print_what_the_page_shows(
     assert shell.comparable(after) == shell.comparable(source(page))
 
 
+def _control() -> int | None:
+    return fork_server.running().control.fileno() if sys.platform == "linux" else None
+
+
 def _run(example: Example, home: Path, server: FeedServer) -> str:
     """Run an example; return it with its output, if the page shows one."""
-    done = shell.run(example.command, home, server)
+    done = shell.run(example.command, home, server, _control())
     assert done.returncode == 0, (example.command, done.stdout)
     assert example.output is None or done.stdout, example.command
     shown = "" if example.output is None else shell.as_printed(done.stdout, home, server) + "\n"

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from tests.projects import Project, Run
 
+pytestmark = pytest.mark.any_store("which addresses are connected to")
+
 STUB = {"TWISTED_DNS_RESOLVER": "tests.resolver.StubResolver", "RETRY_TIMES": 0}
 TABLES = list(schema.metadata.tables)
 PUBLIC = "93.184.216.34"

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.any_store("what reading a document may cost")
+
 TEXT = "x" * 100_000
 PATHS = [f"/a?n={number}" for number in range(9, 0, -1)]
 EIGHT = {"CONCURRENT_REQUESTS_PER_DOMAIN": 8}

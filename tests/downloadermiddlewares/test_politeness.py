@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from tests.projects import Project
 
+pytestmark = pytest.mark.any_store("when hosts are sent requests")
+
 
 class Timed:
     """When requests came, and how many were under way at once."""

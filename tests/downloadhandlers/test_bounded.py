@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from tests.projects import Project
 
+pytestmark = pytest.mark.any_store("how many connections there are")
+
 FILES, HOSTS = 256, 300
 
 

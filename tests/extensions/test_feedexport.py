@@ -7,8 +7,9 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Spider
@@ -306,19 +307,13 @@ def test_text_that_the_encoding_does_not_know_fails_the_export(server: FeedServe
 
 def test_what_stdout_does_not_take_does_not_count_as_exported(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
-    command = project.command("crawl", "history", "-a", f"feed={server.url('/index')}", "-o", "-:jsonl")
+    feed = f"feed={server.url('/index')}"
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            command,
-            cwd=project.folder,
-            env=project.environment(PYTHONUNBUFFERED=""),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            timeout=120,
-            check=False,
+        done = project.scrapy(
+            "crawl", "history", "-a", feed, "-o", "-:jsonl", stdout=full, PYTHONUNBUFFERED=""
         )
     assert done.returncode == 1
-    assert b"Nothing counts as exported" in done.stderr
+    assert "Nothing counts as exported" in done.stderr
     assert project.crawl(server.url("/index")).changes == {"1": "new"}
 
 
@@ -332,7 +327,7 @@ def test_open_files_are_written_into(server: FeedServer, project: Project) -> No
     assert json.loads(export.stdout)["id"] == "1"
     reader, writer = os.pipe()
     done = subprocess.run(
-        project.command("export", "-o", f"/dev/fd/{writer}:jsonl"),
+        [sys.executable, "-m", "scrapy", "export", "-o", f"/dev/fd/{writer}:jsonl"],
         cwd=project.folder,
         env=project.environment(),
         pass_fds=[writer],
@@ -351,17 +346,10 @@ def test_what_an_open_file_has_stays(server: FeedServer, project: Project) -> No
     project.crawl(server.url("/index"))
     path = project.folder / "log.txt"
     path.write_text("before\n")
-    for place in ("/dev/stdout", "-", "/dev/fd/{}"):
+    for place, stream in (("/dev/stdout", "stdout"), ("-", "stdout"), ("/dev/fd/2", "stderr")):
         with path.open("ab") as file:
-            subprocess.run(
-                project.command("export", "-o", f"{place.format(file.fileno())}:jsonl"),
-                cwd=project.folder,
-                env=project.environment(),
-                stdout=subprocess.DEVNULL if "{" in place else file,
-                pass_fds=[file.fileno()],
-                timeout=120,
-                check=True,
-            )
+            streams: dict[str, Any] = {stream: file}
+            assert project.start("export", "-o", f"{place}:jsonl", **streams).wait(120) == 0
     before, *lines = path.read_text().splitlines()
     assert (before, [json.loads(line)["id"] for line in lines]) == ("before", ["1", "1", "1"])
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+shown = pytest.mark.any_store("what becomes of printed text")
 # How a terminal is told to erase a line, and all that it is told.
 ERASE = re.compile(r"\r?\x1b\[2K")
 TOLD = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -58,7 +59,7 @@ def held(server: FeedServer) -> Iterator[Held]:
     holding.release()
 
 
-def command(project: Project, urls: list[str], *settings: str) -> list[str]:
+def command(urls: list[str], *settings: str) -> list[str]:
     wanted = [
         f"USER_AGENT={USER_AGENT}",
         "CONCURRENT_REQUESTS_PER_DOMAIN=4",
@@ -67,16 +68,14 @@ def command(project: Project, urls: list[str], *settings: str) -> list[str]:
         *settings,
     ]
     given = [part for setting in wanted for part in ("-s", setting)]
-    return project.command("crawl", "history", "-a", f"feed={' '.join(urls)}", "-o", "out.jsonl", *given)
+    return ["crawl", "history", "-a", f"feed={' '.join(urls)}", "-o", "out.jsonl", *given]
 
 
 def watch(
     project: Project, urls: list[str], *settings: str, width: int = WIDTH, term: str = "xterm-256color"
 ) -> Terminal:
     known = {"TERM": term, "NO_COLOR": "1", "COLUMNS": "", "LINES": ""}
-    return Terminal(
-        command(project, urls, *settings), width, cwd=project.folder, env=project.environment(**known)
-    )
+    return Terminal(partial(project.start, *command(urls, *settings), **known), width)
 
 
 # A process of a terminal that belongs to another one: a shell's, when `&` ends the line.
@@ -97,6 +96,7 @@ def is_shown(lines: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("width", [60, 100, 200])
+@shown
 def test_terminal_has_one_display_and_whole_log_lines(held: Held, project: Project, width: int) -> None:
     terminal = watch(project, held.urls, width=width)
     lines = terminal.until(is_shown)
@@ -120,6 +120,7 @@ def test_terminal_has_one_display_and_whole_log_lines(held: Held, project: Proje
     assert text.count(gone) == 1
 
 
+@shown
 def test_terminal_ends_with_a_table_and_advice(held: Held, project: Project) -> None:
     held.release()
     lines = watch(project, held.urls, "LOG_LEVEL=WARNING").wait()
@@ -139,6 +140,7 @@ def test_terminal_ends_with_a_table_and_advice(held: Held, project: Project) -> 
     assert " ".join(long.split()) == "Long\\x85ago 4 0 2002-05-01 to 2003-12-13 complete"
 
 
+@shown
 def test_export_that_was_not_written_has_the_last_word(server: FeedServer, project: Project) -> None:
     server.serve("/one", atom([E("1")], head="<fh:complete/>"))
     (project.folder / "out.jsonl").mkdir()
@@ -147,11 +149,12 @@ def test_export_that_was_not_written_has_the_last_word(server: FeedServer, proje
     total = "1 feed: 1 complete; entries: 1 new, 0 updated, 0 deleted"
     end = lines.index(total)
     assert " ".join(line.strip() for line in lines[end:] if line) == f"{total} {failure}"
-    run = project.scrapy(*command(project, [server.url("/one")])[3:])
+    run = project.scrapy(*command([server.url("/one")]))
     assert run.returncode == 1
     assert run.stderr.splitlines()[-1].endswith(f"ERROR: {failure}")
 
 
+@shown
 def test_terminal_says_why_there_is_no_export(server: FeedServer, project: Project) -> None:
     server.serve("/one", atom([E("1")], head="<fh:complete/>"))
     first, again = (watch(project, [server.url("/one")]).wait() for _ in range(2))
@@ -159,6 +162,7 @@ def test_terminal_says_why_there_is_no_export(server: FeedServer, project: Proje
     assert " ".join(" ".join(again).split()).endswith(f"1 feed: 1 complete {NOT_EXPORTED}")
 
 
+@shown
 def test_problems_are_seen_when_the_log_is_a_file(held: Held, project: Project) -> None:
     terminal = watch(project, held.urls, "LOG_FILE=log")
     lines = terminal.until(is_shown)
@@ -175,6 +179,7 @@ def test_problems_are_seen_when_the_log_is_a_file(held: Held, project: Project) 
 
 
 @pytest.mark.parametrize(("term", "enabled"), [("dumb", 1), ("xterm-256color", 0)])
+@shown
 def test_terminal_without_display_has_plain_lines(
     held: Held, project: Project, term: str, enabled: int
 ) -> None:
@@ -185,27 +190,26 @@ def test_terminal_without_display_has_plain_lines(
     assert b"INFO: Feeds: 2 of 2 done, 0 under way; documents: 4 (" in terminal.raw
 
 
+@shown
 def test_crawl_in_the_background_leaves_the_terminal_to_others(held: Held, project: Project) -> None:
     held.release()
-    crawl = [sys.executable, "-c", IN_BACKGROUND, *command(project, held.urls)]
+    crawl = [sys.executable, "-c", IN_BACKGROUND, sys.executable, "-m", "scrapy", *command(held.urls)]
     env = project.environment(TERM="xterm-256color")
-    terminal = Terminal(crawl, cwd=project.folder, env=env, start_new_session=True)
+    options = {"cwd": project.folder, "env": env, "start_new_session": True}
+    terminal = Terminal(partial(subprocess.Popen, crawl, **options))
     terminal.wait()
     assert b"\x1b" not in terminal.raw
     assert b"INFO: Feeds: 2 of 2 done" in terminal.raw
 
 
+@shown
 def test_no_terminal_means_plain_lines_at_an_interval(held: Held, project: Project) -> None:
     path = project.folder / "stderr"
     with path.open("wb") as file:
-        process = subprocess.Popen(
-            command(project, held.urls, "LOGSTATS_INTERVAL=0.1"),
-            cwd=project.folder,
-            # Others than a terminal get no display, whatever the environment says.
-            env=project.environment(FORCE_COLOR="1", TERM="xterm"),
-            stdout=file,
-            stderr=file,
-        )
+        # Others than a terminal get no display, whatever the environment says.
+        environment = {"FORCE_COLOR": "1", "TERM": "xterm"}
+        args = command(held.urls, "LOGSTATS_INTERVAL=0.1")
+        process = project.start(*args, stdout=file, stderr=file, **environment)
         said = "INFO: Feeds: 1 of 2 done, 1 under way; documents: 3 ("
         while said not in path.read_text():
             assert process.poll() is None
@@ -224,6 +228,7 @@ def test_no_terminal_means_plain_lines_at_an_interval(held: Held, project: Proje
     assert missing[1].startswith("  What to do: ")
 
 
+@shown
 def test_no_interval_means_no_lines(held: Held, project: Project) -> None:
     held.release()
     run = project.crawl(*held.urls, settings={"LOGSTATS_INTERVAL": 0})
@@ -269,6 +274,5 @@ def test_watching_leaves_entries_on_the_short_way(server: FeedServer, project: P
         "        self.crawler.stats.set_value('fhcrawl/test/plain', plain)\n"
     )
     extensions = json.dumps({**ours.EXTENSIONS, "asking.Asking": 999})
-    path = f"{project.environment()['PYTHONPATH']}{os.pathsep}{project.folder}"
-    run = project.crawl(server.url("/one"), settings={"EXTENSIONS": extensions}, PYTHONPATH=path)
+    run = project.crawl(server.url("/one"), settings={"EXTENSIONS": extensions})
     assert run.all_stats["fhcrawl/test/plain"] is True

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import threading
 import time
 from pathlib import Path
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.projects import Project
     from tests.server import FeedServer
+
+pytestmark = pytest.mark.any_store("which process parses a document")
 
 LARGE = "x" * 40_000
 PROCESS = b"-m\0fhcrawl.crawling.parser\0"
@@ -215,22 +216,16 @@ def test_process_ends_with_the_crawl(server: FeedServer, project: Project, sent:
     feed = serve_chain(server, 6)
     reached = threading.Event()
     server.on_request = lambda path: reached.set() if path == "/2" else None
-    process = subprocess.Popen(
-        project.command("crawl", "history", "-a", f"feed={feed}", "-o", "out.jsonl"),
-        cwd=project.folder,
-        env=project.environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    with (project.folder / "log").open("wb") as log:
+        process = project.start("crawl", "history", "-a", f"feed={feed}", "-o", "out.jsonl", stderr=log)
     assert reached.wait(60)
     until(lambda: readers(process.pid))
     found = readers(process.pid)
     # As a terminal does for Ctrl-C: to the whole group.
     (os.killpg if sent is signal.SIGINT else os.kill)(process.pid, sent)
-    _output, log = process.communicate(timeout=60)
+    process.wait(60)
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in found))
-    assert b"Traceback" not in log
+    assert "Traceback" not in (project.folder / "log").read_text()
     if sent is signal.SIGKILL:
         return
     exported = [json.loads(line) for line in (project.folder / "out.jsonl").read_text().splitlines()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import signal
-import subprocess
 import threading
 import time
 from contextlib import ExitStack, closing
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.projects import Project
+    from tests.projects import Process, Project
     from tests.server import FeedServer
 
 WAIT = 90
@@ -42,7 +41,7 @@ class Slow:
         self.gates = {f"/{name}-a1": threading.Event() for name in ("slow", "later")}
         self._asked = threading.Event()
         server.on_request = self._hold
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
 
     def _hold(self, path: str) -> None:
         self._asked.set()
@@ -55,18 +54,13 @@ class Slow:
     def urls(self, *names: str) -> str:
         return " ".join(self.server.url(f"/{name}") for name in names)
 
-    def start(self, *names: str, args: tuple[str, ...], seconds: int = 1) -> subprocess.Popen[bytes]:
+    def start(self, *names: str, args: tuple[str, ...], seconds: int = 1) -> Process:
         settings = {"FHCRAWL_EXPORT_SECONDS": seconds, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}
         given = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
         command = ["crawl", "history", "-a", f"feed={self.urls(*names)}", *args, *given]
-        with (self.project.folder / "first.log").open("wb") as log:
-            self.process = subprocess.Popen(
-                self.project.command(*command),
-                cwd=self.project.folder,
-                env=self.project.environment(),
-                stdout=subprocess.PIPE,
-                stderr=log,
-            )
+        folder = self.project.folder
+        with (folder / "stdout").open("wb") as stdout, (folder / "first.log").open("wb") as log:
+            self.process = self.project.start(*command, stdout=stdout, stderr=log)
         assert self._asked.wait(WAIT)
         return self.process
 
@@ -101,7 +95,7 @@ class Slow:
             gate.set()
         if self.process is not None:
             self.process.kill()
-            self.process.communicate()
+            self.process.wait()
 
 
 @pytest.fixture
@@ -153,11 +147,12 @@ def test_deliveries_of_a_run_are_one_export(project: Project, slow: Slow) -> Non
         slow.wait_for_exported(number)
         assert len(read_export(project.folder / "new.csv")) == 2 * number
         slow.let_go(name)
-    stdout, _ = first.communicate(timeout=WAIT)
+    first.wait(WAIT)
     assert first.returncode == 0, slow.log()
     expected = [f"{name} {number}" for name in ("one", "later", "slow") for number in (1, 2)]
     assert [row["id"] for row in read_export(project.folder / "new.csv")] == expected
-    assert [row["id"] for row in csv.DictReader(stdout.decode().splitlines())] == expected
+    stdout = (project.folder / "stdout").read_text()
+    assert [row["id"] for row in csv.DictReader(stdout.splitlines())] == expected
     parts = [json.loads((project.folder / "parts" / f"{number}.json").read_text()) for number in (1, 2, 3)]
     assert [line["id"] for part in parts for line in part] == expected
     assert slow.log().count("fhcrawl/feed/complete': 3") == 1
@@ -175,7 +170,7 @@ def test_delivery_that_fails_is_tried_again(project: Project, slow: Slow) -> Non
     in_the_way.unlink()
     slow.wait_for_exported(1)
     slow.let_go("slow")
-    first.communicate(timeout=WAIT)
+    first.wait(WAIT)
     assert first.returncode == 1
     for name in ("folder/out.jsonl", "other.jsonl"):
         assert ids(project.folder / name) == ["one 1", "one 2", "slow 1", "slow 2"]
@@ -193,7 +188,7 @@ def test_delivery_that_the_store_could_not_end_is_not_overwritten(
     slow.wait_for(lambda: "Nothing counts as exported; it is tried again later" in slow.log())
     project.database.mend("deliveries")
     slow.let_go("slow")
-    first.communicate(timeout=WAIT)
+    first.wait(WAIT)
     assert first.returncode == 1
     run = project.crawl(*slow.urls("slow", "one").split(), output="next.jsonl")
     exported = [entry for path in project.folder.glob("[!.]*.jsonl") for entry in ids(path)]
@@ -209,7 +204,7 @@ def test_feeds_of_a_crawl_that_goes_on_are_released_when_all_is_done(project: Pr
     first.send_signal(signal.SIGTERM)
     slow.wait_for(lambda: "Closing spider (shutdown)" in slow.log())
     slow.let_go("slow")
-    first.communicate(timeout=WAIT)
+    first.wait(WAIT)
     again = ("-o", "all.jsonl", *job, "-s", "DOWNLOAD_DELAY=1")
     run = project.crawl(slow.server.url("/slow"), output=None, args=again)
     assert "fhcrawl/feed/leased" not in run.stats
@@ -225,7 +220,7 @@ def test_export_that_waits_for_its_file_holds_up_no_feed(project: Project, slow:
         slow.wait_for_released("one", "later")
         assert "Nothing counts as exported" not in slow.log()
     slow.let_go("slow")
-    first.communicate(timeout=WAIT)
+    first.wait(WAIT)
     assert first.returncode == 0, slow.log()
     assert len(ids(path)) == 6
 
@@ -243,7 +238,7 @@ def test_export_without_changes_waits_for_its_files_alive_and_in_order(project: 
         slow.wait_for(lambda: project.database.rows(expires) > begun)
         with locked(project.folder / "b.jsonl"):
             pass
-    again.communicate(timeout=WAIT)
+    again.wait(WAIT)
     assert again.returncode == 0, slow.log()
     assert (project.folder / "a.jsonl").read_bytes() == b""
 
@@ -293,7 +288,7 @@ def test_what_is_not_exported_yet_is_exported_by_the_run_that_has_the_feed(
     assert run.changes == {"one 1": "new", "one 2": "new"}
     assert not (project.folder / place).exists()
     slow.let_go("slow")
-    first.communicate(timeout=WAIT)
+    first.wait(WAIT)
     text = (project.folder / place).read_text()
     lines = json.loads(text) if seconds else [json.loads(line) for line in text.splitlines()]
     assert sorted(line["id"] for line in lines) == ["later 1", "later 2", "slow 1", "slow 2"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.browser import Browser
     from tests.projects import NewProject
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.any_store("what a browser makes of a report")]
 
 
 @pytest.fixture(params=["few", "many"])

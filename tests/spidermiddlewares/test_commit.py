@@ -114,6 +114,27 @@ def test_document_is_under_way_until_it_is_committed(database: Database) -> None
     assert committed == [[], [INDEX], [INDEX, A1]]
 
 
+class Late(Engine):
+    """Its entries leave the pipelines after the spider's output has ended; `finished` has what is committed
+    when the last one has.
+    """
+
+    finished: int
+
+    async def _scrape(self, spider: HistorySpider, response: TextResponse, requests: deque[Request]) -> None:
+        for item in [output async for output in self._output(spider, response)]:
+            assert self.committed == []
+            await self._item(item)
+        self.finished = len(self.committed)
+
+
+def test_document_whose_last_entry_is_late_is_committed_with_it(database: Database) -> None:
+    """Scrapy waits for the entry alone, before it ends the crawl."""
+    engine = Late(database.url, {INDEX: DOCUMENTS[A0]}, plain=False)
+    engine.crawl(INDEX)
+    assert engine.finished == 1
+
+
 class AtOnce(Engine):
     """Its documents come all at once, and are read by one feed's callback; `through` has their entries."""
 

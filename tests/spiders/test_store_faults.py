@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -243,7 +244,7 @@ class WithoutRights:
 
     def scrapy(self, *args: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*self._prefix, *self._project.command(*args)],
+            [*self._prefix, sys.executable, "-m", "scrapy", *args],
             cwd=self._project.folder,
             env=self._project.environment(),
             capture_output=True,

@@ -141,3 +141,19 @@ def test_version_whose_equal_a_pipeline_has_dropped_changes_nothing(
     changes, _ = crawl(url, atom([*texts(*document), E("2", "text", YEARS[2003])]), **pipelines)
     assert changes["2"] == "new"
     assert live(url) == {"2": ("text", YEARS[2003]), **kept}
+
+
+def test_corrected_time_of_the_same_document_is_waited_for_no_longer(database: Database) -> None:
+    archive = "http://example.org/archive"
+    subscription = atom([E("2")], prev=archive)
+
+    def uncounted(updated: str, **more: Any) -> Any:
+        entry = E("1", f"of {updated}", updated)
+        Engine(database.url, {FEED: subscription, archive: atom([entry], updated=None)}, more=more).crawl(
+            FEED
+        )
+        [(found,)] = database.rows("SELECT uncounted FROM documents WHERE role = 'archive'")
+        return found
+
+    assert uncounted("2040-01-01T00:00:00Z").startswith("2040")
+    assert uncounted(YEARS[2004], DELTAFETCH_RESET=True) is None
