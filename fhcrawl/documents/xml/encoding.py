@@ -95,15 +95,31 @@ def text(body: bytes, charset: str | None) -> Text:
 
 
 def _text(body: bytes, candidates: list[str], is_authoritative: bool) -> Text:
+    claimed = candidates[0]
+    if claimed == UTF_8 or _has_one_byte(claimed):
+        decoded = _decode_strict(body, UTF_8)
+        if decoded is not None:
+            return Text(decoded)
+        if is_authoritative or _is_mostly_utf_8(body):
+            return _decode_lenient(body, UTF_8)
     for candidate in dict.fromkeys(candidates):
         if (decoded := _decode_strict(body, candidate)) is not None:
             return Text(decoded)
-    if candidates[0] != UTF_8 or is_authoritative or _is_mostly_utf_8(body):
-        return _decode_lenient(body, candidates[0])
+    if claimed != UTF_8:
+        return _decode_lenient(body, claimed)
     other = next((each for each in candidates if each != UTF_8), WINDOWS_1252)
     decoded, repair = _decode_lenient(body, other)
     read_as = "windows-1252" if other == WINDOWS_1252 else other
     return Text(decoded, "; ".join(filter(None, (f"it is not UTF-8 and is read as {read_as}", repair))))
+
+
+# In an encoding of one byte per character, nearly any bytes are text. A false declaration of one would be
+# noticed only by a byte that is none: a quotation mark in one entry would change how all entries are read, and
+# their ids.
+@lru_cache(maxsize=64)
+def _has_one_byte(encoding: str) -> bool:
+    decoded = BEYOND_ASCII.decode(encoding, "replace")
+    return len(decoded) == len(BEYOND_ASCII) and not decoded.startswith("\ufffd" * len(decoded))
 
 
 # Text in windows-1252 may have bytes that happen to be a character of UTF-8: an accented letter before a
