@@ -29,8 +29,10 @@ SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 # Bytes that begin no character of UTF-8 (RFC 3629, 4). The number of repetitions is limited: each takes at
 # least 100 bytes of memory.
 NO_START = re.compile(rb"(?:[\x80-\xc1\xf5-\xff]+|[\xc2-\xf4](?![\x80-\xbf])){0,1000}")
-# The text of what identifies an entry.
-ID = re.compile(rb"(<(?:[\w.-]+:)?(?:id|guid|link)\b[^<>]*>)(<!\[CDATA\[)?([^<]*)")
+# The text of what identifies an entry, if it is not ASCII; and the maximum number of them: each takes some
+# microseconds.
+ID = re.compile(rb"(<(?:[\w.-]+:)?(?:id|guid|link)\b[^<>]*>)(<!\[CDATA\[)?([^<\x80-\xff]*[\x80-\xff][^<]*)")
+MOST_IDS = 200_000
 BEYOND_ASCII = bytes(range(0x80, 0x100))
 # Encoding Standard, index-windows-1252: bytes missing in Python's table are the controls of that number.
 WINDOWS_1252_TABLE = "".join(bytes([byte]).decode(WINDOWS_1252, "ignore") or chr(byte) for byte in range(256))
@@ -111,7 +113,7 @@ def _text(body: bytes, candidates: list[str], is_authoritative: bool) -> Text:
     if claimed != UTF_8:
         return _decode_lenient(body, claimed)
     other = next((each for each in candidates if each != UTF_8), WINDOWS_1252)
-    decoded, repair = _decode_lenient(ID.sub(partial(_own_id, other), body), other)
+    decoded, repair = _decode_lenient(ID.sub(partial(_own_id, other), body, MOST_IDS), other)
     read_as = "windows-1252" if other == WINDOWS_1252 else other
     return Text(decoded, "; ".join(filter(None, (f"it is not UTF-8 and is read as {read_as}", repair))))
 
@@ -131,7 +133,7 @@ def _own_id(encoding: str, found: re.Match[bytes]) -> bytes:
     """Return an id, or a link, in an encoding of its document; one that is UTF-8 is read as such."""
     tag, data, raw = found.groups()
     read = raw.decode(UTF_8, "ignore")
-    if raw.isascii() or read.encode() != raw:
+    if read.encode() != raw:
         return found[0]
     if data:
         inside, _end, behind = read.partition("]]>")
