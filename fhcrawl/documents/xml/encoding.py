@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
+from xml.sax.saxutils import escape
 
 import webencodings
 from w3lib.encoding import read_bom, resolve_encoding, to_unicode
@@ -28,6 +29,10 @@ SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 # Bytes that begin no character of UTF-8 (RFC 3629, 4). The number of repetitions is limited: each takes at
 # least 100 bytes of memory.
 NO_START = re.compile(rb"(?:[\x80-\xc1\xf5-\xff]+|[\xc2-\xf4](?![\x80-\xbf])){0,1000}")
+# The text of what identifies an entry, if it is not ASCII; and the maximum number of them: each takes some
+# microseconds.
+ID = re.compile(rb"(<(?:[\w.-]+:)?(?:id|guid|link)\b[^<>]*>)(<!\[CDATA\[)?([^<\x80-\xff]*[\x80-\xff][^<]*)")
+MOST_IDS = 200_000
 BEYOND_ASCII = bytes(range(0x80, 0x100))
 # Encoding Standard, index-windows-1252: bytes missing in Python's table are the controls of that number.
 WINDOWS_1252_TABLE = "".join(bytes([byte]).decode(WINDOWS_1252, "ignore") or chr(byte) for byte in range(256))
@@ -95,15 +100,45 @@ def text(body: bytes, charset: str | None) -> Text:
 
 
 def _text(body: bytes, candidates: list[str], is_authoritative: bool) -> Text:
+    claimed = candidates[0]
+    if claimed == UTF_8 or _has_one_byte(claimed):
+        decoded = _decode_strict(body, UTF_8)
+        if decoded is not None:
+            return Text(decoded)
+        if is_authoritative or _is_mostly_utf_8(body):
+            return _decode_lenient(body, UTF_8)
     for candidate in dict.fromkeys(candidates):
         if (decoded := _decode_strict(body, candidate)) is not None:
             return Text(decoded)
-    if candidates[0] != UTF_8 or is_authoritative or _is_mostly_utf_8(body):
-        return _decode_lenient(body, candidates[0])
+    if claimed != UTF_8:
+        return _decode_lenient(body, claimed)
     other = next((each for each in candidates if each != UTF_8), WINDOWS_1252)
-    decoded, repair = _decode_lenient(body, other)
+    decoded, repair = _decode_lenient(ID.sub(partial(_own_id, other), body, MOST_IDS), other)
     read_as = "windows-1252" if other == WINDOWS_1252 else other
     return Text(decoded, "; ".join(filter(None, (f"it is not UTF-8 and is read as {read_as}", repair))))
+
+
+# In an encoding of one byte per character, nearly any bytes are text. A false declaration of one would be
+# noticed only by a byte that is none: a quotation mark in one entry would change how all entries are read,
+# and their ids.
+@lru_cache(maxsize=64)
+def _has_one_byte(encoding: str) -> bool:
+    decoded = BEYOND_ASCII.decode(encoding, "replace")
+    return len(decoded) == len(BEYOND_ASCII) and not decoded.startswith("\ufffd" * len(decoded))
+
+
+# Some publishers copy entries of several encodings into one document. The encoding of most of it changes with
+# its entries; their ids must not.
+def _own_id(encoding: str, found: re.Match[bytes]) -> bytes:
+    """Return an id, or a link, in an encoding of its document; one that is UTF-8 is read as such."""
+    tag, data, raw = found.groups()
+    read = raw.decode(UTF_8, "ignore")
+    if read.encode() != raw:
+        return found[0]
+    if data:
+        inside, _end, behind = read.partition("]]>")
+        read = escape(inside) + behind
+    return bytes(tag) + read.encode(encoding, "xmlcharrefreplace")
 
 
 # Text in windows-1252 may have bytes that happen to be a character of UTF-8: an accented letter before a

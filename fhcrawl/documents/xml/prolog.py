@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 
 LONGEST_JUNK = 65_536  # octets
-SPACE = b"\xef\xbb\xbf \t\r\n"  # and a byte order mark
+SPACE = BOM_UTF8 + b" \t\r\n"
 COMMENT = re.compile(rb"<!--(?:.*?-->|.*)", re.DOTALL)
 # XML 1.0, 2.8: a declaration, and the start of a document type declaration or of the feed.
 DECLARATION = re.compile(rb"<\?xml\s[^<>]*>")
-DOCUMENT = re.compile(rb"<!DOCTYPE\s|<(?:[A-Za-z_][\w.-]*:)?(?:rss|feed|RDF)[\s>]")
+DOCUMENT = re.compile(rb"<!(?i:doctype)\s|<(?:[A-Za-z_][\w.-]*:)?(?:rss|feed|RDF)[\s>]")
 INSTRUCTION = re.compile(rb"<\?[^<>]*\?>")
 TAG = re.compile(rb"<([A-Za-z!][\w:.-]*)")
 # The elements in messages of PHP and other programs. Others, before a feed, belong to another document.
@@ -34,6 +35,7 @@ def without_junk(body: bytes) -> bytes | None:
         return None
     declaration = next(reversed([*DECLARATION.finditer(before)]), None)
     begin, end = declaration.span() if declaration else (0, 0)
-    if not body[:begin].strip(SPACE) and not INSTRUCTION.sub(b"", before[end:]).strip(SPACE):
+    behind = INSTRUCTION.sub(b"", before[end:].removeprefix(BOM_UTF8))
+    if not body[:begin].strip(SPACE) and not behind.strip():
         return None
     return body[begin:end] + body[document.start() :]

@@ -43,11 +43,36 @@ def test_both_orders_of_utf_16_are_read(mark: bytes) -> None:
 
 def test_charset_of_the_header_wins_over_the_declaration() -> None:
     assert read_as(feed("Привет", "iso-8859-1").encode("koi8-r"), "koi8-r").title == "Привет"
-    assert read_as(feed("Café", "utf-8").encode(), "iso-8859-1").title == "CafÃ©"
+    assert read_as(feed("Caféø", "utf-8").encode("cp1252"), "iso-8859-1").title == "Caféø"
 
 
 def test_declaration_wins_over_utf_8() -> None:
-    assert read_as(feed("Ã©", "windows-1252").encode("cp1252")).title == "Ã©"
+    assert read_as(feed("Ã© é ø", "windows-1252").encode("cp1252")).title == "Ã© é ø"
+
+
+# The bytes of the second title are not all defined in the encoding that is claimed.
+@pytest.mark.parametrize("title", ["Café кот", "Café “кот” И Í"])
+@pytest.mark.parametrize(
+    ("charset", "declared"),
+    [
+        ("iso-8859-1", "utf-8"),
+        ("iso-8859-1", None),
+        (None, "iso-8859-1"),
+        ("windows-1251", "utf-8"),
+        (None, "windows-1251"),
+        (None, "iso-8859-7"),
+        ("utf-8", "iso-8859-1"),
+    ],
+)
+@pytest.mark.parametrize("stray", [b"", b"\xe9"])
+def test_text_in_utf_8_is_read_as_such_whatever_is_claimed(
+    charset: str | None, declared: str | None, title: str, stray: bytes
+) -> None:
+    document = read_as(feed(f"{title}X", declared).encode().replace(b"X", stray), charset)
+    assert (document.title, document.fault) == (title + stray.decode("latin-1"), None)
+    assert [problem.detail for problem in document.problems] == (
+        ["it is not well-formed: bytes that are not UTF-8 are read as windows-1252"] if stray else []
+    )
 
 
 def test_document_that_says_nothing_is_utf_8() -> None:
@@ -193,6 +218,21 @@ def test_windows_1252_is_never_read_as_utf_8_in_part(
     assert [problem.detail for problem in document.problems] == [
         "it is not well-formed: it is not UTF-8 and is read as windows-1252"
     ]
+
+
+# The document is mostly UTF-8, or mostly not, as its last title has more letters or fewer.
+@pytest.mark.parametrize("number", [1, 100])
+@pytest.mark.parametrize("link", ["{}", "<![CDATA[{}]]> ", "\n{}&amp;"])
+@pytest.mark.parametrize("own", ["http://e/café-日本", "http://e/doué\xa0»", "http://e/?a&amp;é"])
+def test_ids_do_not_depend_on_the_encoding_of_other_entries(number: int, link: str, own: str) -> None:
+    given = link.format(own)
+    items = f"<item><guid>{given}</guid></item><item><link>{given}</link></item>".encode()
+    others = f"<item><guid>thé</guid><title>{'é ' * number}</title></item>".encode("cp1252")
+    document = read_as(b"<rss><channel>%b%b</channel></rss>" % (items, others))
+    read = given.strip()
+    read = read[9:-3] if read.startswith("<!") else read.replace("&amp;", "&")
+    ids = [entry.id or entry.link for entry in document.entries]
+    assert ids == [read, read, "thé"]
 
 
 def test_byte_order_mark_is_believed_whatever_the_bytes_are() -> None:

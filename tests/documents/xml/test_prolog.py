@@ -37,6 +37,11 @@ def test_text_before_a_document_without_a_declaration_is_dropped() -> None:
     assert [each.id for each in read(f"Notice: x\n{RSS}".encode(), LOCATION).entries] == ["1"]
 
 
+@pytest.mark.parametrize("start", ["<!-- cached -->\n\ufeff", "<br />\ufeff<!doctype rss>"])
+def test_byte_order_mark_and_document_type_behind_junk_are_no_junk(start: str) -> None:
+    assert [each.title for each in read((start + RSS).encode(), LOCATION).entries] == ["Ü"]
+
+
 def test_start_of_a_malformed_document_is_no_junk() -> None:
     start = f"\ufeff \n{XML}\n<!-- x -->\n<?xml-stylesheet href='x'?>\n"
     document = read(start.encode() + RSS.replace("Ü", "&").encode(), LOCATION)
