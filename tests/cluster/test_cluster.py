@@ -190,8 +190,9 @@ def test_later_run_begins_a_new_job(cluster: Cluster) -> None:
 
 
 def test_components_of_a_user_do_not_replace_the_clusters(cluster: Cluster) -> None:
+    args = tuple(word for item in ON_COMMAND_LINE.items() for word in ("-s", "=".join(item)))
     with hosts(1) as servers:
-        run = cluster.start(*chains(servers, 1, 2), **ON_COMMAND_LINE).end()
+        run = cluster.start(*chains(servers, 1, 2), args=args).end()
     assert run.stats["fhcrawl/feed/complete"] == 1
     assert run.all_stats.keys() >= COUNTED
     assert "fhcrawl.cluster.extension.ClusterExtension" in run.log
