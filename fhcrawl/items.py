@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
+from collections.abc import MutableMapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.documents.model import DETAILS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.documents import Enclosure
     from fhcrawl.logical_feed import Version
 
 
 @dataclass
-class EntryItem:
+class EntryItem(MutableMapping[str, Any]):
     """An entry of a logical feed, as pipelines receive it and as it is exported.
+
+    Its fields are attributes and, as those of Scrapy's items, keys: `item.title` is `item["title"]`. It has
+    all of them, and those that pipelines add.
 
     :param feed: URL of the subscription document, as given
     :param id: Atom's `id`, RSS 2.0's `guid`, RSS 1.0's `rdf:about`, JSON Feed's `id` or a Content-ID;
@@ -71,6 +76,33 @@ class EntryItem:
     base: str | None = None
     language: str | None = None
 
+    def __getitem__(self, name: str) -> Any:
+        """Return the value of a field."""
+        if name in vars(self) and name not in INTERNAL:
+            return vars(self)[name]
+        raise KeyError(name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Set a field, or add one."""
+        if name in INTERNAL:
+            raise KeyError(f"{name} is no name that a field can have: choose another one")
+        setattr(self, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        """Remove a field that a pipeline has added; entries have all others."""
+        if name in ALL_FIELDS:
+            raise TypeError(f"each entry has the field {name}: set it to None")
+        self[name]
+        delattr(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the fields."""
+        return iter([name for name in vars(self) if name not in INTERNAL])
+
+    def __len__(self) -> int:
+        """Return the number of fields."""
+        return len(list(iter(self)))
+
 
 # The fields that exports have only if they are chosen.
 OPTIONAL_FIELDS = [*DETAILS]
@@ -91,14 +123,21 @@ class EntryVersion(EntryItem):
     version: Version
     pending: PendingDocument
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> EntryItem:
-        """Return an EntryItem with a copy of the fields."""
-        copied = EntryItem(**{name: deepcopy(getattr(self, name), memo) for name in ALL_FIELDS})
-        vars(copied).update(deepcopy(added_fields(self), memo))
+    def __copy__(self) -> EntryVersion:
+        """Return an item with the same fields, of the same document."""
+        copied = object.__new__(EntryVersion)
+        vars(copied).update(vars(self))
         return copied
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the fields alone: deep copies and pickles are of the class EntryItem."""
+        return object.__new__, (EntryItem,), dict(self)
 
-KNOWN = frozenset({*ALL_FIELDS, *EntryVersion.__annotations__})
+
+# Libraries choose the rules for an item by the name of its class.
+EntryVersion.__name__ = EntryVersion.__qualname__ = EntryItem.__name__
+INTERNAL = frozenset(EntryVersion.__annotations__)
+KNOWN = frozenset({*ALL_FIELDS, *INTERNAL})
 
 
 def added_fields(item: EntryItem) -> dict[str, Any]:

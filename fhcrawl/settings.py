@@ -12,8 +12,8 @@ BOT_NAME = "fhcrawl"
 SPIDER_MODULES = ["fhcrawl.spiders"]
 NEWSPIDER_MODULE = "fhcrawl.spiders"
 COMMANDS_MODULE = "fhcrawl.commands"
-# {}: disabled components are not imported, to save time, passwords are not logged, and other spiders of the
-# project run without fhcrawl's components. In other projects, the add-on adds the settings below.
+# {}: the add-on adds fhcrawl's components to those that EXTENSIONS, ITEM_PIPELINES and so on name, and in
+# other projects the settings below. Other spiders of the project run without them.
 ADDONS = {"fhcrawl.Addon": 0}
 
 # Absolute path of the data directory. Without it: `.scrapy` in the folder of the project, and outside of
@@ -210,73 +210,9 @@ WARN_ON_GENERATOR_RETURN_VALUE = False
 # 100: these are workers for each document; fhcrawl's pipelines are synchronous.
 CONCURRENT_ITEMS = 8
 
-# HTTP11DownloadHandler: it connects to any address that a name resolves to.
-DOWNLOAD_HANDLERS = {
-    "http": "fhcrawl.downloadhandlers.guarded.GuardedDownloadHandler",
-    "https": "fhcrawl.downloadhandlers.guarded.GuardedDownloadHandler",
-    # FileDownloadHandler: it does not support folders.
-    "file": "fhcrawl.downloadhandlers.folders.FolderDownloadHandler",
-}
-DOWNLOADER_MIDDLEWARES = {
-    # Before the guard, so that refused documents of a list count too.
-    "fhcrawl.downloadermiddlewares.limits.LimitsMiddleware": 54,
-    "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": 55,
-    # Like them, before middlewares that return responses; it sees responses after they are decompressed.
-    "fhcrawl.downloadermiddlewares.octets.OctetsMiddleware": 61,
-    "fhcrawl.downloadermiddlewares.disk.DiskMiddleware": 62,
-    # Next to RetryMiddleware, between the engine and HttpCompressionMiddleware.
-    "fhcrawl.downloadermiddlewares.cutoff.CutOffMiddleware": 555,
-    # Scrapy's middleware does not detect that a compressed body is truncated.
-    "fhcrawl.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": 590,
-    "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
-    # After RobotsTxtMiddleware, whose signal it handles, and before RetryMiddleware sees the response.
-    "fhcrawl.downloadermiddlewares.politeness.PolitenessMiddleware": 560,
-    # Scrapy's middleware would send the headers of a feed to another host.
-    "fhcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
-    "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
-    # After RedirectMiddleware, which copies header fields.
-    "fhcrawl.downloadermiddlewares.validators.ValidatorsMiddleware": 610,
-    # After all middlewares that complete or refuse a request, before those that count and send it.
-    "fhcrawl.downloadermiddlewares.prefetch.PrefetchMiddleware": 800,
-    # Scrapy's middleware would count prefetched documents twice.
-    "fhcrawl.downloadermiddlewares.stats.DownloaderStats": 850,
-    "scrapy.downloadermiddlewares.stats.DownloaderStats": None,
-}
-SPIDER_MIDDLEWARES = {
-    # Scrapy's middleware would pass a part of a document (206, 226) as a whole one.
-    "fhcrawl.spidermiddlewares.httperror.HttpErrorMiddleware": 50,
-    "scrapy.spidermiddlewares.httperror.HttpErrorMiddleware": None,
-    # Nearer to the engine than all that drops or changes entries: the pipelines get exactly what it gets.
-    "fhcrawl.spidermiddlewares.commit.CommitMiddleware": 60,
-    "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch": 100,
-    # The depth of a chain is not limited, and the spider does not copy meta.
-    "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
-    "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware": None,
-}
 # scrapy.pipelines.ItemPipelineManager: it does not report when all pipelines have processed the entries of a
 # document.
 ITEM_PROCESSOR = "fhcrawl.core.item_processor.ItemPipelineManager"
-ITEM_PIPELINES = {
-    "fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100,
-}
-EXTENSIONS = {
-    # Scrapy's extension handles a signal for each item, which takes longer than parsing the item.
-    "fhcrawl.extensions.corestats.CoreStats": 0,
-    "scrapy.extensions.corestats.CoreStats": None,
-    "fhcrawl.extensions.store.StoreExtension": -100,
-    "fhcrawl.extensions.reader.ReaderExtension": 0,
-    "fhcrawl.extensions.warc.WarcExtension": 0,
-    # Before the extensions that write to the terminal at the end.
-    "fhcrawl.extensions.progress.ProgressExtension": -50,
-    # ProgressExtension logs feeds, documents and entries.
-    "scrapy.extensions.logstats.LogStats": None,
-    "fhcrawl.extensions.verdicts.VerdictsExtension": 0,
-    "fhcrawl.extensions.release.ReleaseExtension": 0,
-    # Scrapy's extension exports each item at once, and can leave an incomplete file.
-    "fhcrawl.extensions.feedexport.FeedExporter": 0,
-    "scrapy.extensions.feedexport.FeedExporter": None,
-    "fhcrawl.extensions.itemexport.ItemExporter": 0,
-}
 
 # True: a crawl that changes nothing leaves no empty file.
 FEED_STORE_EMPTY = False

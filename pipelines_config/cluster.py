@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from pipelines_config import postgres
 from pipelines_config.postgres import *  # noqa: F403
 
 # scrapy-redis's; REDIS_URL of the environment, else this machine's.
@@ -18,17 +17,3 @@ SCHEDULER_SERIALIZER = "fhcrawl.cluster.serializer"
 DOWNLOADER = "fhcrawl.cluster.downloader.Downloader"
 # 8: the next document may be another worker's to fetch, and hosts are many.
 FHCRAWL_PREFETCH = 0
-DOWNLOADER_MIDDLEWARES = {
-    **postgres.DOWNLOADER_MIDDLEWARES,
-    "fhcrawl.cluster.politeness.PolitenessMiddleware": 560,
-    "fhcrawl.downloadermiddlewares.politeness.PolitenessMiddleware": None,
-    "fhcrawl.cluster.robotstxt.RobotsTxtMiddleware": 100,
-    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
-}
-EXTENSIONS = {
-    **postgres.EXTENSIONS,
-    "fhcrawl.cluster.extension.ClusterExtension": -100,
-    "fhcrawl.extensions.store.StoreExtension": None,
-    "fhcrawl.cluster.progress.ProgressExtension": -50,
-    "fhcrawl.extensions.progress.ProgressExtension": None,
-}

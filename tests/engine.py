@@ -21,6 +21,7 @@ from scrapy.utils.test import get_crawler
 from twisted.python.failure import Failure
 
 from fhcrawl import signals as our_signals
+from fhcrawl.core.components import COMPONENTS
 from fhcrawl.core.item_processor import ItemPipelineManager
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
@@ -62,8 +63,9 @@ class Engine:
         settings = Settings()
         settings.setmodule("fhcrawl.settings")
         settings.set("FHCRAWL_STORE_URL", store_url, "cmdline")
-        extensions = settings.getdict("EXTENSIONS").items()
+        extensions = COMPONENTS["EXTENSIONS"].items()
         settings.set("EXTENSIONS", {n: order for n, order in extensions if n.endswith(EXTENSIONS)})
+        settings.set("ITEM_PIPELINES", COMPONENTS["ITEM_PIPELINES"])
         settings.set("EXTENSIONS_BASE", {})
         settings.set("ADDONS", {})  # fhcrawl's would add the other extensions
         settings.set("TWISTED_REACTOR_ENABLED", False)

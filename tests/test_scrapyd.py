@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fhcrawl.core.components import COMPONENTS
 from fhcrawl.items import FIELDS
 from tests.docs.pages import source
 from tests.feeds import E, atom
@@ -29,6 +30,7 @@ pytestmark = [
 # The newest of an archived feed's documents is the subscription document.
 ARCHIVES = 8
 HELD = "/archive-5"
+MEMUSAGE = "scrapy.extensions.memusage.MemoryUsage"
 GRACEFULLY = "shutting down gracefully"
 
 
@@ -85,6 +87,14 @@ def test_second_job_serves_what_has_changed_since_the_first(scrapyd: Scrapyd, se
     assert server.asked() == ["/index"]
     assert (scrapyd.data / "fhcrawl.sqlite").exists()
     assert scrapyd.schedule(feed=feed).wait().items == []
+
+
+def test_components_of_a_user_do_not_replace_fhcrawls(scrapyd: Scrapyd, server: FeedServer) -> None:
+    server.serve("/index", atom([E("1")], prev="http://127.0.0.1:1/private"))
+    settings = {**dict.fromkeys(COMPONENTS, "{}"), "EXTENSIONS": f'{{"{MEMUSAGE}": 5}}'}
+    job = scrapyd.schedule({**settings, "DOWNLOAD_HANDLERS": "{}"}, feed=server.url("/index")).wait()
+    assert job.changes == {"1": "new"}
+    assert "http://127.0.0.1:1/private may not be fetched" in job.log
 
 
 def test_log_of_a_job_says_what_was_done(scrapyd: Scrapyd, server: FeedServer) -> None:

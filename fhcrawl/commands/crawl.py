@@ -19,8 +19,9 @@ from scrapy.exceptions import UsageError
 
 from fhcrawl.commands import add_column_options, set_columns
 from fhcrawl.core import command
-from fhcrawl.core.addons import add_settings, is_missing
+from fhcrawl.core.addons import add_settings, has_addon
 from fhcrawl.core.checks import check_settings
+from fhcrawl.core.components import add_components, check_components, is_of_cluster
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 from fhcrawl.reporting.advice import failures
@@ -56,7 +57,10 @@ OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 
-NO_ADDON = "The project lacks fhcrawl's settings: write ADDONS = {'fhcrawl.Addon': 500} into its settings.py"
+NO_ADDON = (
+    "ADDONS leaves out fhcrawl.Addon, which adds all that a crawl needs: write "
+    "ADDONS = {'fhcrawl.Addon': 500} into the project's settings.py, beside other add-ons"
+)
 
 
 class Command(command.Command, crawl.Command):
@@ -147,11 +151,12 @@ class Command(command.Command, crawl.Command):
             raise ArgumentError(f"There is no spider {printable(spider)}: write one of {', '.join(there)}")
         crawler = self._create_crawler(spider)
         if issubclass(crawler.spidercls, HistorySpider):
-            if is_missing(crawler.settings):
+            if not has_addon(crawler.settings):
                 raise ArgumentError(NO_ADDON)
             # With what the spider's custom_settings say; the crawl adds the same.
             settings = crawler.settings.copy()
             add_settings(settings)
+            add_components(settings)
             check(settings, arguments, crawler.spidercls)
         return crawler
 
@@ -215,6 +220,7 @@ def check(
 
     spider = spider or HistorySpider
     check_settings(settings)
+    check_components(settings)
     check_names(settings, arguments, spider)
     feeds = spider.check(settings, **arguments)["feeds"]
     if settings["FHCRAWL_WARC"]:
@@ -294,7 +300,7 @@ def check_cluster(settings: BaseSettings, arguments: dict[str, str]) -> None:
 
     :raises FhcrawlError: if it cannot be used
     """
-    if settings["SCHEDULER"].startswith("fhcrawl.cluster."):
+    if is_of_cluster(settings):
         from fhcrawl.cluster.extension import check
 
         check(settings, arguments)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.exceptions import UsageError
 
 from fhcrawl.core import command
+from fhcrawl.core.components import add_components
 from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Command(command.Command):
         self.settings.set("USER_AGENT", "fhcrawl-demo (+https://localhost/)", "cmdline")
         with _serve(publisher.MONTHS_AT_FIRST + run - 1) as url:
             try:
+                add_components(self.settings)
                 check(self.settings, {"feed": url})
             except FhcrawlError as error:
                 raise UsageError(str(error), print_help=False) from error

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import BaseSettings, default_settings
 from scrapy.utils.misc import load_object
-from scrapy.utils.python import global_object_name
 
 from fhcrawl import settings as ours
+from fhcrawl.core.components import PRIORITY, add_components
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-PRIORITY = "addon"
 PREFIX = "FHCRAWL_"
 PACKAGE = "fhcrawl."
 EXPORTED = "FEED_EXPORT_FIELDS"
@@ -28,7 +27,7 @@ OF_A_PROJECT = frozenset(
     {"ADDONS", "BOT_NAME", "COMMANDS_MODULE", "NEWSPIDER_MODULE", "SPIDER_MODULES"},
 )
 OURS = {name: value for name, value in vars(ours).items() if name.isupper() and name not in OF_A_PROJECT}
-# The settings that are dictionaries of components, to which other projects add their own.
+# The settings that are dictionaries by format or place, to which projects add their own.
 MERGED = frozenset(name for name in OURS if hasattr(default_settings, f"{name}_BASE"))
 # Scrapy's components that do nothing while the setting is off.
 SWITCHED = {
@@ -53,7 +52,7 @@ class Addon:
     """Gives fhcrawl's settings to the crawls of `HistorySpider` and its subclasses, and to no other crawl.
 
     The settings are those of `fhcrawl.settings`, with the priority of add-ons: what the project, the spider
-    or the command line sets wins. Dictionaries of components are merged.
+    or the command line sets wins. Dictionaries are merged, those of components by `add_components`.
 
     :param is_of_history: whether the spider of the crawl is one of these
     """
@@ -90,6 +89,7 @@ class Addon:
             from fhcrawl.core.checks import check_settings
 
             add_settings(settings)
+            add_components(settings)
             check_settings(settings)
             remove_disabled(settings)
             mask_secrets(settings)
@@ -126,18 +126,22 @@ def add_environment(settings: BaseSettings) -> None:
             settings.set(name, value, "project")
 
 
+def has_addon(settings: BaseSettings) -> bool:
+    """Return whether ADDONS has the add-on."""
+    return Addon in (
+        load_object(one) for one, order in settings.getdict("ADDONS").items() if order is not None
+    )
+
+
 def is_missing(settings: BaseSettings) -> bool:
     """Return whether settings are neither fhcrawl's own, nor those of a project with the add-on."""
-    addons = (load_object(one) for one, order in settings.getdict("ADDONS").items() if order is not None)
-    return settings["ITEM_PROCESSOR"] != ours.ITEM_PROCESSOR and Addon not in addons
+    return settings["ITEM_PROCESSOR"] != ours.ITEM_PROCESSOR and not has_addon(settings)
 
 
-def _merge(settings: BaseSettings, name: str, components: Mapping[str, Any]) -> None:
-    """Add components to a dictionary of them; those that the project has keep what it says."""
+def _merge(settings: BaseSettings, name: str, values: Mapping[str, Any]) -> None:
+    """Add values to a dictionary; those that the project has keep what it says."""
     there = settings[name]
-    # A project may name a component by its class.
-    known = {key if isinstance(key, str) else global_object_name(key) for key in there}
-    there.update({path: value for path, value in components.items() if path not in known}, PRIORITY)
+    there.update({key: value for key, value in values.items() if key not in there}, PRIORITY)
 
 
 # A project whose settings module is made of `fhcrawl.settings` gives them to each of its spiders.
@@ -146,17 +150,11 @@ def remove_components(settings: BaseSettings) -> None:
     for name in list(settings):
         value = settings[name]
         if isinstance(value, BaseSettings):
-            for key in [key for key in value if _is_ours(key, value[key], OURS.get(name, {}))]:
+            for key in [key for key in value if _is_path(key) or _is_path(value[key])]:
                 del value[key]
         elif _is_path(value) or (name == EXPORTED and value == ours.FEED_EXPORT_FIELDS):
             default = getattr(default_settings, name, None)
             settings.set(name, default, settings.getpriority(name) or 0)
-
-
-def _is_ours(key: object, value: object, components: Mapping[str, Any]) -> bool:
-    """Return whether a dictionary's item is a component of fhcrawl's, or one of Scrapy's that it removes."""
-    is_removed = value is None and components.get(str(key), "") is None
-    return _is_path(key) or _is_path(value) or is_removed
 
 
 def _is_path(value: object) -> bool:

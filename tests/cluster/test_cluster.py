@@ -16,6 +16,7 @@ from tests.chaos.documents import Style
 from tests.chaos.oracle import Reader, check_once, check_whole
 from tests.chaos.publishers import Archived, Complete, Paged
 from tests.cluster.workers import WAIT, hosts
+from tests.core.own_components import COUNTED, ON_COMMAND_LINE
 from tests.feeds import E, atom
 from tests.server import Answer, FeedServer
 
@@ -186,6 +187,16 @@ def test_later_run_begins_a_new_job(cluster: Cluster) -> None:
         run = cluster.start(*urls).end()
         assert run.stats["fhcrawl/document/unchanged"] == run.stats["fhcrawl/feed/complete"] == 4
         assert sum(len(server.asked()) for server in servers) == 4
+
+
+def test_components_of_a_user_do_not_replace_the_clusters(cluster: Cluster) -> None:
+    args = tuple(word for item in ON_COMMAND_LINE.items() for word in ("-s", "=".join(item)))
+    with hosts(1) as servers:
+        run = cluster.start(*chains(servers, 1, 2), args=args).end()
+    assert run.stats["fhcrawl/feed/complete"] == 1
+    assert run.all_stats.keys() >= COUNTED
+    assert "fhcrawl.cluster.extension.ClusterExtension" in run.log
+    assert "fhcrawl.cluster.robotstxt.RobotsTxtMiddleware" in run.log
 
 
 def test_workers_start_anew_together_and_follow_redirects_to_other_hosts(cluster: Cluster) -> None:

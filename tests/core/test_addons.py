@@ -13,7 +13,8 @@ from scrapy.settings import BaseSettings, Settings, default_settings
 
 import fhcrawl
 from fhcrawl import settings as ours
-from fhcrawl.core.addons import SWITCHED, Addon, add_settings, is_missing
+from fhcrawl.core.addons import SWITCHED, Addon, add_settings, has_addon, is_missing
+from fhcrawl.core.components import COMPONENTS, DOWNLOAD_HANDLERS
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.items import FIELDS
 from fhcrawl.spiders.history import HistorySpider
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
-GUARD = "fhcrawl.downloadermiddlewares.guard.GuardMiddleware"
+PREFETCH = "fhcrawl.downloadermiddlewares.prefetch.PrefetchMiddleware"
 OWN_PIPELINE = "tests.pipelines.adding.SetsAttribute"
 SCRAPYS = {name: value for name, value in vars(default_settings).items() if name.isupper()}
 DUPLICATES = "fhcrawl.pipelines.duplicates.DuplicatesPipeline"
@@ -55,7 +56,7 @@ def test_package_does_not_load_the_add_on_before_it_is_used() -> None:
 @pytest.mark.parametrize("spider", [HistorySpider, OwnSpider])
 def test_crawls_of_the_spider_and_of_subclasses_get_all_settings(spider: type[Spider]) -> None:
     settings = plain(crawl_settings(spider))
-    by_module = Settings()
+    by_module = Settings({"DOWNLOAD_HANDLERS": DOWNLOAD_HANDLERS, **COMPONENTS})
     by_module.setmodule(ours)
     wanted = plain(by_module)
     named = {"BOT_NAME", "SPIDER_MODULES", "NEWSPIDER_MODULE", "COMMANDS_MODULE"}
@@ -83,7 +84,7 @@ def test_other_crawls_get_none() -> None:
 
 def test_project_that_is_made_of_the_settings_has_none_in_crawls_of_other_spiders() -> None:
     settings = crawl_settings(PlainSpider, **{n: v for n, v in vars(ours).items() if n.isupper()})
-    merged = [name for name in vars(ours) if hasattr(default_settings, f"{name}_BASE")]
+    merged = [*COMPONENTS, *(name for name in SCRAPYS if f"{name}_BASE" in SCRAPYS)]
     assert {name: dict(settings[name]) for name in merged} == {name: {} for name in merged}
     components = [name for name in SCRAPYS if str(getattr(ours, name, "")).startswith("fhcrawl.")]
     assert "SCHEDULER" in components
@@ -96,28 +97,22 @@ def test_project_that_is_made_of_the_settings_has_none_in_crawls_of_other_spider
 def test_project_keeps_what_it_has_set() -> None:
     settings = crawl_settings(
         OwnSpider,
+        TWISTED_REACTOR_ENABLED=False,
         USER_AGENT="mine",
         ITEM_PIPELINES={OWN_PIPELINE: 300},
-        DOWNLOADER_MIDDLEWARES={GUARD: None},
+        DOWNLOADER_MIDDLEWARES={PREFETCH: None},
         FEED_EXPORTERS={"csv": "mine.Exporter"},
         DEFAULT_REQUEST_HEADERS={"Accept": "text/plain"},
         FHCRAWL_MAX_PAGES=7,
     )
     assert settings["USER_AGENT"] == "mine"
     assert dict(settings["ITEM_PIPELINES"]) == {OWN_PIPELINE: 300, DUPLICATES: 100}
-    assert settings["DOWNLOADER_MIDDLEWARES"][GUARD] is None
+    assert settings["DOWNLOADER_MIDDLEWARES"][PREFETCH] is None
     assert settings["FEED_EXPORTERS"]["csv"] == "mine.Exporter"
     assert settings["FEED_EXPORTERS"]["jsonl"] == ours.FEED_EXPORTERS["jsonl"]
     assert dict(settings["DEFAULT_REQUEST_HEADERS"]) == {"Accept": "text/plain"}
     assert settings["FHCRAWL_MAX_PAGES"] == 7
     assert settings["FHCRAWL_MAX_ARCHIVES"] == ours.FHCRAWL_MAX_ARCHIVES
-
-
-def test_component_that_the_project_names_by_its_class_is_not_added_again() -> None:
-    from fhcrawl.pipelines.duplicates import DuplicatesPipeline
-
-    settings = crawl_settings(OwnSpider, ITEM_PIPELINES={DuplicatesPipeline: 50})
-    assert dict(settings["ITEM_PIPELINES"]) == {DuplicatesPipeline: 50}
 
 
 def test_invalid_setting_ends_a_crawl_that_another_command_has_begun() -> None:
@@ -132,11 +127,17 @@ def test_invalid_setting_ends_a_crawl_that_another_command_has_begun() -> None:
         ({"ADDONS": {"fhcrawl.Addon": None}}, True),
         ({"ADDONS": {"fhcrawl.Addon": 500}}, False),
         ({"ADDONS": {Addon: 500}}, False),
-        ({"ITEM_PROCESSOR": ours.ITEM_PROCESSOR}, False),
     ],
 )
 def test_project_without_the_settings_is_found(project: dict[str, Any], wanted: bool) -> None:
     assert is_missing(Settings(project)) is wanted
+    assert has_addon(Settings(project)) is not wanted
+
+
+def test_project_of_fhcrawls_settings_is_found_without_the_add_on() -> None:
+    settings = Settings({"ITEM_PROCESSOR": ours.ITEM_PROCESSOR})
+    assert not is_missing(settings)
+    assert not has_addon(settings)
 
 
 def test_commands_know_the_spider_and_the_formats() -> None:

@@ -37,8 +37,7 @@ def open_scheduler(tmp_path: Path) -> Iterator[Callable[[], Scheduler]]:
         settings.set("JOBDIR", str(tmp_path / "job"))
         # Ours asks the downloader which host is next.
         settings.set("SCHEDULER_PRIORITY_QUEUE", "scrapy.pqueues.ScrapyPriorityQueue")
-        extensions = settings.getdict("EXTENSIONS").items()
-        settings.set("EXTENSIONS", {n: order for n, order in extensions if n.endswith("StoreExtension")})
+        settings.set("EXTENSIONS", {"fhcrawl.extensions.store.StoreExtension": 0})
         settings.set("EXTENSIONS_BASE", {})
         crawler = get_crawler(HistorySpider, settings.copy_to_dict())
         stores.append(StoreExtension.of(crawler).store)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl import settings as ours
 from fhcrawl.reporting.advice import FAILURES, NOT_EXPORTED
 from tests.feeds import E, atom
 from tests.projects import USER_AGENT
@@ -273,6 +272,6 @@ def test_watching_leaves_entries_on_the_short_way(server: FeedServer, project: P
         "        plain = self.crawler.engine.scraper.itemproc.is_plain()\n"
         "        self.crawler.stats.set_value('fhcrawl/test/plain', plain)\n"
     )
-    extensions = json.dumps({**ours.EXTENSIONS, "asking.Asking": 999})
+    extensions = json.dumps({"asking.Asking": 999})
     run = project.crawl(server.url("/one"), settings={"EXTENSIONS": extensions})
     assert run.all_stats["fhcrawl/test/plain"] is True

@@ -190,7 +190,7 @@ class TestSnapshot:
     ) -> None:
         feed = server.url("/snapshot")
         serve_snapshot(server, "s1", ["a"])
-        project.crawl(feed, settings={"EXTENSIONS": '{"fhcrawl.extensions.feedexport.FeedExporter": null}'})
+        project.crawl(feed, output=None)
         server.serve("/snapshot", index(server, "s2", "2023-11-11"), content_type="application/json")
         project.crawl(feed)
         assert project.logical_feed() == {}

@@ -1,0 +1,274 @@
+"""The components of fhcrawl's crawls, and what a user may change about them."""
+
+from __future__ import annotations
+
+import math
+from inspect import isclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
+from scrapy.utils.reactor import install_reactor, is_reactor_installed
+
+from fhcrawl.exceptions import ArgumentError
+from fhcrawl.utils.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from scrapy.settings import BaseSettings
+
+PRIORITY = "addon"
+# None: a component of Scrapy's that is off, most of them because the one above it takes its place.
+COMPONENTS: dict[str, dict[str, int | None]] = {
+    "DOWNLOADER_MIDDLEWARES": {
+        # Before the guard, so that refused documents of a list count too.
+        "fhcrawl.downloadermiddlewares.limits.LimitsMiddleware": 54,
+        "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": 55,
+        # Like them, before middlewares that return responses; it sees responses after they are decompressed.
+        "fhcrawl.downloadermiddlewares.octets.OctetsMiddleware": 61,
+        "fhcrawl.downloadermiddlewares.disk.DiskMiddleware": 62,
+        # Next to RetryMiddleware, between the engine and HttpCompressionMiddleware.
+        "fhcrawl.downloadermiddlewares.cutoff.CutOffMiddleware": 555,
+        # Scrapy's middleware does not detect that a compressed body is truncated.
+        "fhcrawl.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": 590,
+        "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
+        # After RobotsTxtMiddleware, whose signal it handles, and before RetryMiddleware sees the response.
+        "fhcrawl.downloadermiddlewares.politeness.PolitenessMiddleware": 560,
+        # Scrapy's middleware would send the headers of a feed to another host.
+        "fhcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
+        "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
+        # After RedirectMiddleware, which copies header fields.
+        "fhcrawl.downloadermiddlewares.validators.ValidatorsMiddleware": 610,
+        # After all middlewares that complete or refuse a request, before those that count and send it.
+        "fhcrawl.downloadermiddlewares.prefetch.PrefetchMiddleware": 800,
+        # Scrapy's middleware would count prefetched documents twice.
+        "fhcrawl.downloadermiddlewares.stats.DownloaderStats": 850,
+        "scrapy.downloadermiddlewares.stats.DownloaderStats": None,
+    },
+    "SPIDER_MIDDLEWARES": {
+        # Scrapy's middleware would pass a part of a document (206, 226) as a whole one.
+        "fhcrawl.spidermiddlewares.httperror.HttpErrorMiddleware": 50,
+        "scrapy.spidermiddlewares.httperror.HttpErrorMiddleware": None,
+        # Nearer to the engine than all that drops or changes entries: the pipelines get exactly what it gets.
+        "fhcrawl.spidermiddlewares.commit.CommitMiddleware": 60,
+        "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch": 100,
+        # The depth of a chain is not limited, and the spider does not copy meta.
+        "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
+        "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware": None,
+    },
+    "ITEM_PIPELINES": {
+        "fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100,
+    },
+    "EXTENSIONS": {
+        # Scrapy's extension handles a signal for each item, which takes longer than parsing the item.
+        "fhcrawl.extensions.corestats.CoreStats": 0,
+        "scrapy.extensions.corestats.CoreStats": None,
+        "fhcrawl.extensions.store.StoreExtension": -100,
+        "fhcrawl.extensions.reader.ReaderExtension": 0,
+        "fhcrawl.extensions.warc.WarcExtension": 0,
+        # Before the extensions that write to the terminal at the end.
+        "fhcrawl.extensions.progress.ProgressExtension": -50,
+        # ProgressExtension logs feeds, documents and entries.
+        "scrapy.extensions.logstats.LogStats": None,
+        "fhcrawl.extensions.verdicts.VerdictsExtension": 0,
+        "fhcrawl.extensions.release.ReleaseExtension": 0,
+        # Scrapy's extension exports each item at once, and can leave an incomplete file.
+        "fhcrawl.extensions.feedexport.FeedExporter": 0,
+        "scrapy.extensions.feedexport.FeedExporter": None,
+        "fhcrawl.extensions.itemexport.ItemExporter": 0,
+    },
+}
+# What crawls with the cluster's scheduler have in addition or instead.
+CLUSTER: dict[str, dict[str, int | None]] = {
+    "DOWNLOADER_MIDDLEWARES": {
+        "fhcrawl.cluster.politeness.PolitenessMiddleware": 560,
+        "fhcrawl.downloadermiddlewares.politeness.PolitenessMiddleware": None,
+        "fhcrawl.cluster.robotstxt.RobotsTxtMiddleware": 100,
+        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    },
+    "EXTENSIONS": {
+        "fhcrawl.cluster.extension.ClusterExtension": -100,
+        "fhcrawl.extensions.store.StoreExtension": None,
+        "fhcrawl.cluster.progress.ProgressExtension": -50,
+        "fhcrawl.extensions.progress.ProgressExtension": None,
+    },
+}
+HANDLERS = "DOWNLOAD_HANDLERS"
+DOWNLOAD_HANDLERS = {
+    # HTTP11DownloadHandler connects to any address that a name resolves to.
+    "http": "fhcrawl.downloadhandlers.guarded.GuardedDownloadHandler",
+    "https": "fhcrawl.downloadhandlers.guarded.GuardedDownloadHandler",
+    # FileDownloadHandler does not support folders.
+    "file": "fhcrawl.downloadhandlers.folders.FolderDownloadHandler",
+}
+# What cannot be switched off, and what would happen without it.
+ESSENTIAL = {
+    "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": "links could lead to any address",
+    "fhcrawl.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": (
+        "no compressed document could be read"
+    ),
+    "fhcrawl.downloadermiddlewares.redirect.RedirectMiddleware": "no redirect would be followed",
+    "fhcrawl.spidermiddlewares.httperror.HttpErrorMiddleware": "error pages would be read as documents",
+    "fhcrawl.spidermiddlewares.commit.CommitMiddleware": "nothing would be stored",
+    "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch": (
+        "no chain would be known (DELTAFETCH_ENABLED=0 fetches every document again)"
+    ),
+    "fhcrawl.pipelines.duplicates.DuplicatesPipeline": "old versions of entries would replace new ones",
+    "fhcrawl.extensions.store.StoreExtension": "nothing would be stored",
+    "fhcrawl.extensions.reader.ReaderExtension": "no document would be parsed",
+    "fhcrawl.extensions.verdicts.VerdictsExtension": "no feed would have a verdict",
+    "fhcrawl.extensions.feedexport.FeedExporter": "-o and FEEDS would get no entries",
+    "fhcrawl.extensions.itemexport.ItemExporter": "FEEDS would get no items of a spider's own",
+}
+
+
+def add_components(settings: BaseSettings) -> None:
+    """Add fhcrawl's components, except those that the user's dictionaries name.
+
+    A class that is a subclass of one of them counts as it.
+
+    :raises ArgumentError: if a component cannot be loaded
+    """
+    for name, ours in _components(settings).items():
+        given = settings[name]
+        others = {key: order for key, order in given.items() if key not in ours}
+        if others:
+            _prepare_imports(settings)
+        named = [(_load(name, key), order) for key, order in others.items()]
+        missing = {
+            path: order
+            for path, order in ours.items()
+            if path not in given and not (named and _is_named(load_object(path), order, named))
+        }
+        given.update(missing, PRIORITY)
+    handlers = settings[HANDLERS]
+    handlers.update({key: path for key, path in DOWNLOAD_HANDLERS.items() if key not in handlers}, PRIORITY)
+
+
+def _components(settings: BaseSettings) -> dict[str, dict[str, int | None]]:
+    """Return the components by the setting that names them."""
+    if not is_of_cluster(settings):
+        return COMPONENTS
+    return {name: {**ours, **CLUSTER.get(name, {})} for name, ours in COMPONENTS.items()}
+
+
+def is_of_cluster(settings: BaseSettings) -> bool:
+    """Return whether the scheduler is the cluster's."""
+    return str(settings["SCHEDULER"]).startswith("fhcrawl.cluster.")
+
+
+# A module of the user's may import the reactor, which would install another one than the crawl's.
+def _prepare_imports(settings: BaseSettings) -> None:
+    """Install the reactor of a crawl, as Scrapy does a moment later."""
+    is_needed = settings.getbool("TWISTED_REACTOR_ENABLED") and settings["TWISTED_REACTOR"]
+    if is_needed and not is_reactor_installed():
+        install_reactor(settings["TWISTED_REACTOR"], settings["ASYNCIO_EVENT_LOOP"])
+
+
+def _load(name: str, key: Any) -> Any:
+    """Return the object of a key of a dictionary of components.
+
+    :raises ArgumentError: if it cannot be loaded
+    """
+    try:
+        return load_object(key)
+    except Exception as error:  # code of the user's
+        cause = printable(" ".join(f"{type(error).__name__}: {error}".split()))
+        raise ArgumentError(f"{name} has {printable(str(key))}, which cannot be loaded ({cause})") from error
+
+
+def _is_named(ours: type, order: int | None, named: Iterable[tuple[Any, Any]]) -> bool:
+    """Return whether the user has named a component, or a subclass of it that is on."""
+    return any(
+        one is ours or (order is not None and other_order is not None and _is_a(one, ours))
+        for one, other_order in named
+    )
+
+
+def _is_a(one: object, ours: type) -> bool:
+    return isclass(one) and issubclass(one, ours)
+
+
+def check_components(settings: BaseSettings) -> None:
+    """Check that a crawl has the components that it needs, in their order.
+
+    :raises ArgumentError: if it has not
+    """
+    for name, ours in _components(settings).items():
+        if dict(settings[name]) != ours:
+            _check(settings, name, ours)
+    for scheme, path in DOWNLOAD_HANDLERS.items():
+        given = settings.getwithbase(HANDLERS)[scheme]
+        if given not in (None, path) and not _is_a(_load(HANDLERS, given), load_object(path)):
+            raise ArgumentError(
+                f"{HANDLERS} has {_shown(given)} for {scheme}: leave it out, or make it a subclass of {path}"
+            )
+
+
+def _check(settings: BaseSettings, name: str, ours: Mapping[str, int | None]) -> None:
+    """Check a dictionary of components that a user has changed."""
+    given = {key: order for key, order in settings[name].items() if order is not None}
+    for key, order in given.items():
+        if not isinstance(order, Real):
+            raise ArgumentError(f"{name} has {order!r} for {_shown(key)}: write a number, or None")
+    enabled = {_load(name, key): order for key, order in given.items()}
+    classes = {path: load_object(path) for path in ours}
+    orders = {
+        path: next((order for one, order in enabled.items() if _is_a(one, classes[path])), None)
+        for path, default in ours.items()
+        if default is not None
+    }
+    for path, order in orders.items():
+        if order is None and (reason := _why_needed(classes[path])):
+            raise ArgumentError(f"{name} leaves out {path}: without it, {reason}")
+    of_ours = [classes[path] for path in orders]
+    replaced = {cls: path for path, cls in classes.items() if path not in orders}
+    for one in enabled:
+        if not any(_is_a(one, cls) for cls in of_ours):
+            _check_other(name, one, of_ours, replaced)
+    scrapys = {path: order for path, order in settings[f"{name}_BASE"].items() if path not in ours}
+    _check_order(name, {**scrapys, **ours}, {**scrapys, **settings[name], **orders}, orders)
+
+
+def _why_needed(ours: type) -> str | None:
+    """Return what would happen without a component; None if it may be off."""
+    return next((reason for path, reason in ESSENTIAL.items() if issubclass(ours, load_object(path))), None)
+
+
+def _check_other(name: str, one: object, ours: list[type], replaced: Mapping[type, str]) -> None:
+    """Check that a component of Scrapy's or of the user's does not do again what one of fhcrawl's does."""
+    for cls, path in replaced.items():
+        instead = next((component for component in ours if issubclass(component, cls)), None)
+        if _is_a(one, cls) and instead is not None:
+            raise ArgumentError(
+                f"{name} has {_shown(one)}, but {_shown(instead)} takes the place of {path}: leave it out, "
+                f"or make it a subclass of that"
+            )
+
+
+def _check_order(
+    name: str, defaults: Mapping[str, Any], effective: Mapping[str, Any], orders: Mapping[str, Any]
+) -> None:
+    """Check that components of fhcrawl's stand among fhcrawl's own and Scrapy's as they do by default.
+
+    :param defaults: the numbers of both by default
+    :param effective: their numbers in this crawl
+    :param orders: the numbers of fhcrawl's in this crawl
+    """
+    on = {path: default for path, default in defaults.items() if None not in (default, effective.get(path))}
+    for path, order in orders.items():
+        if order is None or order == on[path]:
+            continue
+        lowest = max((effective[one] for one in on if on[one] < on[path]), default=-math.inf)
+        highest = min((effective[one] for one in on if on[one] > on[path]), default=math.inf)
+        if not lowest < order < highest:
+            raise ArgumentError(
+                f"{name} has {path} at {order}, where it does not work: leave it out, or write a number "
+                f"above {lowest} and below {highest}"
+            )
+
+
+def _shown(key: object) -> str:
+    return printable(global_object_name(key) if isclass(key) else str(key))

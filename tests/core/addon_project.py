@@ -1,0 +1,9 @@
+"""Settings of a user's project that has the add-on, and components of its own."""
+
+from __future__ import annotations
+
+from tests.core.own_components import COMPONENTS
+
+ADDONS = {"fhcrawl.Addon": 500}
+COMMANDS_MODULE = "fhcrawl.commands"
+vars().update(COMPONENTS)
