@@ -61,6 +61,7 @@ class WalkContext:
     :param octets: size of what was downloaded for the feed in this run (FHCRAWL_MAX_BYTES)
     :param special_hosts: for each host that the user gave, whether it had special addresses; hosts that have
         not been looked up yet are missing
+    :param number: number of the walk
     """
 
     feed: str
@@ -71,6 +72,7 @@ class WalkContext:
     begun: float | None = None
     octets: int = 0
     special_hosts: dict[str, bool] = field(default_factory=dict)
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class OlderDocument:
 
 @dataclass(frozen=True, slots=True)
 class LastReading:
-    """What the store knows of a subscription document from when it was last read.
+    """What the store knows of a document from when it was last read.
 
     :param is_new: the feed has never been read
     :param body_digest: `responses.body_digest` of the last response; None to read the document again anyway
@@ -128,7 +130,8 @@ class RequestContext:
     :param position: the document's place in the chain
     :param via: URL of the document that links to it
     :param documents: number of archives, pages or parts requested by the walk in this run, with this one
-    :param last_reading: only in a request for the subscription document at the URL in the store
+    :param last_reading: only in a request for the subscription document at the URL in the store, and in a
+        check
     :param referral: only in a request for a subscription document that another document named
     :param is_given: requests the subscription document at the user's URL after another URL was tried
     :param archive: URL of the archive to read if a request with `is_given` fails
@@ -139,6 +142,7 @@ class RequestContext:
         known, None if a link names the page
     :param newer: the multipart page that links here, for the comparison of the two
     :param fetched: when a capture was made, ISO 8601 in UTC
+    :param checks: ids of the documents to be checked after this one; None if this request is no check
     """
 
     walk: WalkContext
@@ -157,6 +161,7 @@ class RequestContext:
     guessed_from: str | None = None
     newer: NewerPage | None = None
     fetched: str | None = None
+    checks: list[int] | None = None
 
     @property
     def body_digest(self) -> str | None:

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.subscriptions import FeedOptions
     from fhcrawl.logical_feed import Link, NewerPage
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
-    from fhcrawl.store import DocumentRef, Subscription
+    from fhcrawl.store import CheckedDocument, DocumentRef, Subscription
     from fhcrawl.warc.captures import Capture
 
 # The meta of requests for pages that may not exist.
 GUESSED = {"handle_httpstatus_list": [wordpress.NOT_FOUND]}
+CHECK_PRIORITY = -1
 # The meta of requests for documents that are fetched even if they are processed.
 ALWAYS = {DELTAFETCH_ENABLED: False}
 
@@ -54,6 +55,7 @@ def first(known: Subscription, options: FeedOptions, guesses_pages: bool = False
         replace(options, snapshot=index),
         guesses_pages=guesses_pages,
         special_hosts=given_hosts.from_store(known, index),
+        number=known.walk,
     )
     if stored is not None and stored.is_read and stored.url == index:
         walk = replace(walk, since=stored.created_at)
@@ -183,6 +185,34 @@ def part(step: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:
     """
     context = RequestContext(walk, step.url, step.role, step.position, documents=documents)
     return _request(context, {DELTAFETCH_KEY: step.key})
+
+
+def check(found: CheckedDocument, walk: WalkContext, others: list[int], documents: int) -> Request:
+    """Return the request for a document that has been read, to see whether it has changed.
+
+    :param others: ids of the documents to be checked after it
+    :param documents: see `RequestContext`
+    """
+    key, url, role, position, *_ = found.document
+    context = RequestContext(
+        walk,
+        url,
+        role,
+        position,
+        documents=documents,
+        last_reading=LastReading(
+            validated_url=found.validated_url, etag=found.etag, last_modified=found.last_modified
+        ),
+        checks=others,
+    )
+    meta = {
+        **ALWAYS,
+        DELTAFETCH_KEY: key,
+        "handle_httpstatus_list": [responses.NOT_MODIFIED],
+        "dont_retry": True,
+    }
+    # The walk comes first.
+    return _request(context, meta).replace(priority=CHECK_PRIORITY)
 
 
 def capture(found: Capture, walk: WalkContext) -> Request:

@@ -16,14 +16,19 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.crawling.reading import ReadDocument
     from fhcrawl.documents import Entry, FeedDocument
+    from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.ordering import Order
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
 
 
-def versions_of(fetch: Fetch, document: FeedDocument, since: str) -> tuple[list[Version | None], int]:
+def versions_of(
+    fetch: Fetch, document: FeedDocument, since: str, earlier: EarlierReading | None = None
+) -> tuple[list[Version | None], int]:
     """Return the version of each entry, None without an id or before a snapshot; and the sum of `_inherited`.
 
     The entries of a document in pieces are too large to keep in memory: their versions have no original.
+
+    :param earlier: what the document held when it was last read, if it was
     """
     is_whole = not isinstance(document.entries, EntryBatches)
     versions: list[Version | None] = []
@@ -34,8 +39,12 @@ def versions_of(fetch: Fetch, document: FeedDocument, since: str) -> tuple[list[
         if entry_id is None or (since and logical_feed.is_before(entry.updated, since)):
             versions.append(None)
             continue
-        claimed = order(entry.updated, document.updated, fetch.position, position)
         digest = entry.digest or logical_feed.digest(entry)
+        claimed = (
+            order(entry.updated, document.updated, fetch.position, position)
+            if earlier is None
+            else earlier.order(entry_id, digest, entry.updated, document.updated, position)
+        )
         versions.append(_version(fetch, entry_id, claimed, digest, entry.original if is_whole else None))
     return versions, inherited
 

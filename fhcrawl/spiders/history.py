@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider
-from scrapy.utils.asyncio import run_in_thread
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import reading, requests, responses, subscriptions, versions, wordpress
+from fhcrawl.crawling import checks, reading, requests, responses, subscriptions, versions, wordpress
+from fhcrawl.crawling.capture_queue import CaptureQueue
 from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, known_feed, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
@@ -24,7 +24,7 @@ from fhcrawl.documents.lists import IS_LIST
 from fhcrawl.exceptions import NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.logical_feed import Kind, Role
+from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
@@ -48,8 +48,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents import Bounds, FeedDocument
     from fhcrawl.items import EntryVersion
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
-    from fhcrawl.store import Subscription
-    from fhcrawl.warc.captures import Captures
+    from fhcrawl.store import Store, Subscription
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +77,7 @@ class HistorySpider(Spider):
         self.only_due = due
         self.deltafetch_reset = deltafetch_reset
         self.warc = warc
-        self._captures: Captures | None = None
+        self._captures: CaptureQueue | None = None
         self.has_captures_left = bool(warc)  # no feed is done before its captures are read
         self.idle_reason = ""  # why a crawl has no feeds
 
@@ -121,37 +120,26 @@ class HistorySpider(Spider):
 
         :raises StoreError: if the store cannot be read
         """
-        store, due_at = StoreExtension.of(self.crawler).store, now() if self.only_due else None
-        if not self._given:
-            subscribed = store.subscriptions.read(due_at)
-            return {url: FeedOptions(**options) for url, options in subscribed.items()}
-        given = subscriptions.with_subscribed(self._given, store.subscriptions.read_options(self._given))
-        if due_at is None:
-            return given
-        due = store.subscriptions.find_due(given)
-        return {url: options for url, options in given.items() if (due.get(url) or "") <= due_at}
+        return subscriptions.chosen(self._store.subscriptions, self._given, now() if self.only_due else None)
 
-    def _why_idle(self) -> str:
-        if not self.only_due:
-            return subscriptions.NOTHING_SUBSCRIBED
-        store = StoreExtension.of(self.crawler).store
-        listed = filter(None, store.subscriptions.find_due(self._given).values())
-        first = min(listed, default=None) if self._given else store.subscriptions.find_first_due()
-        return f"No feed is due; the next one is due at {first}" if first else "No feed is due"
+    @property
+    def _store(self) -> Store:
+        return StoreExtension.of(self.crawler).store
 
     async def start(self) -> AsyncIterator[Request]:
         """Yield the first requests of each feed."""
         extension = StoreExtension.of(self.crawler)
         try:
-            feeds = self.feeds
-            self.idle_reason = "" if feeds else self._why_idle()
+            feeds, stored = self.feeds, extension.store.subscriptions
+            self.idle_reason = "" if feeds else subscriptions.why_none(stored, self._given, self.only_due)
         except StoreError as error:
             extension.fail(error)
             return
         if self.idle_reason:
             logger.info("%s", self.idle_reason)
         if self.warc:
-            await self._open_captures()
+            self._captures = CaptureQueue(self.warc, extension.store)
+            await self._captures.open()
         given = ((feed, options.plain()) for feed, options in feeds.items())
         while some := dict(islice(given, FEEDS_AT_ONCE)):
             for known in extension.begin_walks(some):
@@ -168,7 +156,8 @@ class HistorySpider(Spider):
 
     def _request(self, request: Request) -> Request:
         """Set the callback and errback of a request."""
-        request.callback = self._callbacks.get(context_of(request).role, self.parse)
+        role, is_check = context_of(request).role, context_of(request).checks is not None
+        request.callback = self.parse_check if is_check else self._callbacks.get(role, self.parse)
         request.errback = self.lose
         return request
 
@@ -188,6 +177,7 @@ class HistorySpider(Spider):
             self._commits.record_unchanged(fetch, last.older_document)
             if last.older_document is not None:
                 yield self._request(requests.known_older_document(fetch, response, last.older_document))
+            yield from self._first_check(fetch, context)
             return
         if context.page_digest is not None and responses.digest(response) == context.page_digest:
             self._lose(fetch, reading.REPEATS)
@@ -224,7 +214,8 @@ class HistorySpider(Spider):
     def _read(
         self, fetch: Fetch, response: Response, document: FeedDocument
     ) -> Iterator[Request | EntryVersion]:
-        read = reading.read_document(fetch, response, document, self._most)
+        earlier = checks.earlier_reading(self._store, fetch, context_of(response).walk)
+        read = reading.read_document(fetch, response, document, self._most, earlier)
         result = wordpress.with_guess(read.result, response)
         is_guess = result.older_document != read.result.older_document
         reading.log_problems(result, document)
@@ -233,6 +224,8 @@ class HistorySpider(Spider):
             newer = logical_feed.as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
             link = result.older_document
             yield self._request(requests.older_document(result, response, link, is_guess, newer))
+        if fetch.role is Role.SUBSCRIPTION and result.failure is None:
+            yield from self._first_check(fetch, context_of(response))
         yield from versions.items(pending, read)
 
     def _list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Iterator[Request]:
@@ -240,8 +233,7 @@ class HistorySpider(Spider):
         if fetch.role is not Role.SUBSCRIPTION or "dataloss" in response.flags:
             yield from self._not_a_feed(fetch, response, NotAFeedError(ReasonKind.NOT_A_FEED, IS_LIST))
             return
-        store = StoreExtension.of(self.crawler).store
-        walk = context_of(response).walk
+        store, walk = self._store, context_of(response).walk
         if reading.is_snapshot(fetch, response):
             fetch = replace(fetch, role=Role.INDEX)
             walk = replace(walk, since=listed.created_at)
@@ -271,18 +263,34 @@ class HistorySpider(Spider):
 
     def _next_part(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
         """Yield the request for the next document of a list, even after a failure of this one."""
-        step = StoreExtension.of(self.crawler).store.documents.find_next_part(fetch.feed, fetch.key)
+        step = self._store.documents.find_next_part(fetch.feed, fetch.key)
         if step is not None:
             yield self._request(requests.part(step, context.walk, context.documents + 1))
 
+    # -- checks -------------------------------------------------------------------------------------
+
+    def _first_check(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
+        return map(self._request, checks.first(self._store, self.settings, fetch, context))
+
+    def parse_check(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
+        """Parse a document that was read before: yield the request for the next check, then its entries."""
+        fetch, context = responses.fetch_from_response(response), context_of(response)
+        read = checks.read(fetch, response, ReaderExtension.of(self.crawler).read, self._store, self._most)
+        if not isinstance(read, reading.ReadDocument):
+            yield from self._end_check(fetch, context, read)
+            return
+        pending = self._commits.record_document(response, read.result)
+        yield from map(self._request, checks.following(self._store, context))
+        yield from versions.items(pending, read)
+
+    def _end_check(
+        self, fetch: Fetch, context: RequestContext, failure: DocumentFailure | None
+    ) -> Iterator[Request]:
+        """Note a check without a new document; yield the request for the next one."""
+        self._commits.record_check(DocumentResult(fetch, failure=failure))
+        yield from map(self._request, checks.following(self._store, context, failure))
+
     # -- captures -----------------------------------------------------------------------------------
-
-    async def _open_captures(self) -> None:
-        from fhcrawl.warc.captures import Captures
-
-        self._captures = Captures(self.warc)
-        count = await run_in_thread(self._captures.build)
-        logger.info("Captures in the WARC files: %d", count)
 
     def read_captures(self) -> None:
         """Request the first capture of each feed, when all walks have ended.
@@ -298,12 +306,12 @@ class HistorySpider(Spider):
         if first:
             raise DontCloseSpider
 
-    def _first_captures(self, captures: Captures) -> list[Request]:
+    def _first_captures(self, captures: CaptureQueue) -> list[Request]:
         extension = StoreExtension.of(self.crawler)
         try:
             for feed in self.feeds:
                 if feed not in extension.skipped_feeds:
-                    self._want_captures(captures, feed)
+                    captures.want_chain(feed)
         except StoreError as error:
             extension.fail(error)
             return []
@@ -317,20 +325,10 @@ class HistorySpider(Spider):
         if self._captures is not None:
             self._captures.close()
 
-    def _want_captures(self, captures: Captures, feed: str) -> None:
-        store = StoreExtension.of(self.crawler).store
-        # RFC 5005, 2: an entry that is not in the document is not part of the feed, even if it was before.
-        if store.feeds.read_kind(feed) is Kind.COMPLETE:
-            logger.info("%s is a complete feed: no capture of it is read", printable(feed))
-            return
-        for url, role in store.documents.read_urls(feed):
-            captures.want(feed, url, int(role is not Role.SUBSCRIPTION))
-
     def _next_capture(self, feed: str) -> Iterator[Request]:
-        found = None if self._captures is None else self._captures.next(feed)
-        if found is not None:
+        if self._captures is not None:
             walk = WalkContext(feed, StoreExtension.of(self.crawler).run, self.feeds[feed])
-            yield self._request(requests.capture(found, walk))
+            yield from map(self._request, self._captures.next(walk))
 
     def parse_capture(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Parse a document of a web archive: yield the request for the next one, then its entries."""
@@ -364,7 +362,7 @@ class HistorySpider(Spider):
         url = next(filter(responses.is_fetchable, error.feeds), None)
         is_new = context.last_reading is not None and context.last_reading.is_new
         if url is not None and is_new and fetch.role is Role.SUBSCRIPTION:
-            if url == fetch.feed or not StoreExtension.of(self.crawler).store.feeds.has(url):
+            if url == fetch.feed or not self._store.feeds.has(url):
                 logger.info("%s is an HTML page; its feed is %s", *map(printable, (fetch.requested_url, url)))
                 yield self._request(requests.subscription_elsewhere(fetch, response, reading.Elsewhere(url)))
                 return
@@ -387,6 +385,8 @@ class HistorySpider(Spider):
         request = failure.request  # type: ignore[attr-defined]
         fetch = responses.fetch_from_request(request, wait_of(failure))
         reason, context = loss_of(failure), context_of(request)
+        if fetch.is_check:
+            return list(self._end_check(fetch, context, reason))
         others = list(self._give_up(fetch, reason, context))
         if fetch.role is Role.CAPTURE and reason.state is not State.KNOWN:
             return list(self._next_capture(fetch.feed))

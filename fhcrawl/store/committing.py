@@ -176,7 +176,14 @@ class Commit:
         if self._result.older_document is not None and self._result.older_document.role is Role.PAGE:
             # The pages that this walk goes on to read are older than what the subscription document holds.
             self._connection.execute(statements.CONFIRM_NEWEST, of_feed)
-        self._connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed)
+        self._connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed | {"b_time": fetch.fetched})
+
+    # What was read of the document stays, whatever became of it: it is only not known to be as it was.
+    def write_check(self) -> None:
+        """Write that the document was requested again, and is the same, unless the request failed."""
+        asked = self._fetch.fetched
+        times = {"b_time": asked, "b_checked": asked if self._result.failure is None else None}
+        self._connection.execute(statements.NOTE_CHECK, {**self._numbers(), **times})
 
     def _update_feed(self, values: Mapping[str, object], is_subscription: bool = False) -> None:
         statement = statements.update_feed(tuple(values), is_subscription)
@@ -207,6 +214,9 @@ class Commit:
     # again. They count as unread at once, so that a crash of this run hides nothing from the next one.
     def _unread_page(self) -> None:
         result = self._result
+        # A check leaves the pages behind this one to their own checks.
+        if self._fetch.is_check:
+            return
         follows = result.is_left_over or must_follow(result, self._batch.stored)
         if follows and self._fetch.role in HAVE_OLDER_PAGES:
             parameters = {**self._numbers(), **rows.unread_row(self._fetch)}

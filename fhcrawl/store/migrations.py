@@ -76,6 +76,16 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE UNIQUE INDEX heads_current ON heads (feed_id) WHERE until IS NULL",
         "UPDATE feeds SET etag = NULL, last_modified = NULL, validated_url = NULL, body_digest = NULL",
     ),
+    # 12: what the documents of chains held when they were last read, to check whether they have changed.
+    (
+        *(
+            f"ALTER TABLE documents ADD COLUMN {name} TEXT"
+            for name in ("etag", "last_modified", "validated_url", "checked", "changed")
+        ),
+        "ALTER TABLE documents ADD COLUMN held BLOB",
+        "UPDATE documents SET checked = fetched, changed = fetched WHERE state = 'processed'"
+        " AND role IN ('subscription', 'archive', 'page')",
+    ),
 )
 VERSION = 1 + len(STEPS)
 # An arbitrary number for the lock of the processes that prepare one store at the same time.
@@ -123,7 +133,9 @@ def _version(connection: Connection) -> int | None:
 
 
 def _in_words_of(database: str, statement: str) -> str:
-    return statement.replace(" TEXT", ' TEXT COLLATE "C"') if database == schema.POSTGRESQL else statement
+    if database != schema.POSTGRESQL:
+        return statement
+    return statement.replace(" TEXT", ' TEXT COLLATE "C"').replace(" BLOB", " BYTEA")
 
 
 def _migrate(connection: Connection, version: int) -> None:

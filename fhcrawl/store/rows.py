@@ -161,6 +161,7 @@ class Feed:
     :param entries: number of live entries
     :param documents: number of documents in each state
     :param crawled: when its subscription document was last read
+    :param checked: the earliest of the times at which the documents of its chain were last seen
     :param subscribed: since when it is subscribed; None if it is not
     :param due: when it is due again; None: now
     :param oldest: when its oldest live entry was published, else updated; None if no entry has a time
@@ -175,6 +176,7 @@ class Feed:
     entries: int
     documents: dict[str, int]
     crawled: str | None
+    checked: str | None
     subscribed: str | None
     due: str | None
     oldest: str | None
@@ -258,6 +260,8 @@ def document_row(
     :param failure: why it does not count as processed, or None
     """
     fetch = result.fetch
+    etag, last_modified, _ = result.validators or (None, None, None)
+    seen = None if result.held is None else fetch.fetched
     return {
         "feed_id": feed_id,
         "key": fetch.key,
@@ -277,6 +281,12 @@ def document_row(
         "fetched": fetch.fetched,
         "moved_to": result.moved_to,
         "uncounted": result.uncounted,
+        "etag": etag,
+        "last_modified": last_modified,
+        "validated_url": fetch.url if etag or last_modified else None,
+        "checked": seen,
+        "changed": seen,
+        "held": result.held,
     }
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     UniqueConstraint,
@@ -147,6 +148,12 @@ documents = Table(
     Column("moved_to", Text, comment="where a redirect led from an archive, if another one may be there"),
     Column("moved_walk", Integer, comment="the walk that first was led there"),
     Column("uncounted", Text, comment="earliest time in it that did not count: it was in the future"),
+    Column("etag", Text),
+    Column("last_modified", Text),
+    Column("validated_url", Text, comment="URL whose response brought etag and last_modified"),
+    Column("checked", Text, comment="when it was last seen as it is here; NULL if it never changes"),
+    Column("changed", Text, comment="when it was first seen as it is here"),
+    Column("held", LargeBinary, comment="digests of its link and entries: logical_feed.contents"),
     UniqueConstraint("feed_id", "key").ddl_if(SQLITE),
 )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store import copying, leases, opening, schema
 from fhcrawl.store.captures import Captures
+from fhcrawl.store.checks import Checks
 from fhcrawl.store.database import Database
 from fhcrawl.store.documents import Documents
 from fhcrawl.store.entries import Entries
@@ -40,6 +41,7 @@ class Store:
         self.exports = Exports(session)
         self.subscriptions = Subscriptions(session)
         self.captures = Captures(session)
+        self.checks = Checks(session)
 
     @classmethod
     def open_to_read(cls, url: str) -> Store:

@@ -36,7 +36,9 @@ UNREAD_COLUMNS = (
     *("feed_id", "key", "url", "role", "state", "walk", "step"),
     *("lost_entries", "reason", "detail", "since"),
 )
-READ_COLUMNS = (*UNREAD_COLUMNS, "run", "updated", "fetched", "moved_to", "uncounted")
+# What is known of a document's content, to see whether it has changed when it is requested again.
+CONTENT_COLUMNS = ("etag", "last_modified", "validated_url", "checked", "changed", "held")
+READ_COLUMNS = (*UNREAD_COLUMNS, "run", "updated", "fetched", "moved_to", "uncounted", *CONTENT_COLUMNS)
 DOCUMENT_KEY = (documents.c.feed_id, Keyed(documents.c.key))
 VERSION_KEY = (versions.c.feed_id, Keyed(versions.c.id), versions.c.digest)
 
@@ -122,6 +124,11 @@ class Upserts:
         # An archive keeps its first position in the chain; documents that every walk reads move.
         moves = new.role != Role.ARCHIVE.value
         same_target = documents.c.moved_to.is_not_distinct_from(new.moved_to)
+        # What was not read to its end is not compared with what is read next.
+        is_read = new.state == State.PROCESSED.value
+        content = {name: case((is_read, new[name]), else_=documents.c[name]) for name in CONTENT_COLUMNS}
+        is_same = documents.c.held.is_not_distinct_from(new.held)
+        content["changed"] = case((is_same, documents.c.changed), else_=content["changed"])
         # A future time was recorded by a wrong clock.
         same_reason = documents.c.reason.is_not_distinct_from(new.reason) & (documents.c.since <= new.since)
         return statement.on_conflict_do_update(
@@ -144,6 +151,7 @@ class Upserts:
                 "fetched": new.fetched,
                 "moved_to": new.moved_to,
                 "uncounted": new.uncounted,
+                **content,
                 "moved_walk": case((same_target, documents.c.moved_walk), else_=new.moved_walk),
             },
         )

@@ -61,6 +61,7 @@ walks = st.builds(
     begun=st.none() | st.floats(allow_nan=False),
     octets=number,
     special_hosts=st.dictionaries(text, st.booleans(), max_size=2),
+    number=number,
 )
 last_readings = st.builds(
     LastReading,
@@ -89,6 +90,7 @@ contexts = st.builds(
     guessed_from=maybe,
     newer=st.none() | st.builds(NewerPage, st.lists(text, max_size=2), maybe, maybe),
     fetched=maybe,
+    checks=st.none() | st.lists(number, max_size=2),
 )
 WITHOUT_CONTEXT = Request("https://example.org/robots.txt", cb_kwargs={"context": "a user's"})
 

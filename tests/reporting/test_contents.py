@@ -49,6 +49,7 @@ def stored(url: str, verdict: Verdict, reasons: list[Reason]) -> Feed:
         entries=5,
         documents={"processed": 2},
         crawled=NOW,
+        checked=NOW,
         subscribed=None,
         due=None,
         oldest=None,

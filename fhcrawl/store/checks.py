@@ -1,0 +1,97 @@
+"""What is known of processed documents, to see whether they have changed when they are requested again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import Select, Text, bindparam, select
+
+from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed.contents import EarlierReading
+from fhcrawl.logical_feed.results import State
+from fhcrawl.store.rows import DocumentRef
+from fhcrawl.store.schema import Keyed, documents, feeds
+from fhcrawl.store.session import Repository
+from fhcrawl.store.statements import chain
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row
+
+    from fhcrawl.logical_feed import ChainPosition
+
+_subscription_id = select(feeds.c.subscription_id).where(feeds.c.id == bindparam("feed_id")).scalar_subquery()
+_current = documents.alias("current")
+HELD = select(
+    documents.c.held,
+    select(_current.c.held).where(_current.c.id == _subscription_id).scalar_subquery().label("current"),
+).where(
+    documents.c.feed_id == bindparam("feed_id"),
+    Keyed(documents.c.key) == Keyed(bindparam("key", type_=Text())),
+)
+
+
+def _checkable() -> Select[Any]:
+    """Return the query of the documents of a feed's chain that may have changed, the newest first."""
+    links = chain(documents.c.id == _subscription_id)
+    return (
+        select(documents.c.id, documents.c.fetched)
+        .join(links, links.c.id == documents.c.id)
+        .where(
+            documents.c.role != Role.SUBSCRIPTION.value,
+            documents.c.state == State.PROCESSED.value,
+            documents.c.checked.is_not(None),
+        )
+        .order_by(documents.c.walk.desc(), documents.c.step.desc())
+    )
+
+
+CHECKABLE = _checkable()
+
+
+class CheckedDocument(NamedTuple):
+    """A document that has been read, and is requested again to see whether it has changed.
+
+    :param validated_url: URL whose response had etag and last_modified; None if there were none
+    """
+
+    document: DocumentRef
+    validated_url: str | None
+    etag: str | None
+    last_modified: str | None
+
+    @classmethod
+    def of(cls, row: Row[Any]) -> CheckedDocument:
+        """Return the document of a row of `documents`."""
+        return cls(DocumentRef.of(row), row.validated_url, row.etag, row.last_modified)
+
+
+class Checks(Repository):
+    """The processed documents of chains, to be requested again: `store.checks`."""
+
+    def read_asked(self, feed: str) -> dict[int, str]:
+        """Return when the documents of a feed's chain were last requested, by id, the newest document first.
+
+        Without the subscription document, and documents that are unprocessed or never change.
+        """
+        with self._database.lookup() as connection:
+            found = connection.execute(CHECKABLE, {"feed_id": self._session.find_id(connection, feed)})
+            return {row.id: row.fetched for row in found}
+
+    def find(self, number: int) -> CheckedDocument | None:
+        """Return a processed document by its id; None if it is not there, or not processed any more."""
+        is_processed = documents.c.state == State.PROCESSED.value
+        with self._database.lookup() as connection:
+            row = connection.execute(select(documents).where(documents.c.id == number, is_processed)).first()
+        return None if row is None else CheckedDocument.of(row)
+
+    def read_earlier(self, feed: str, key: str, place: ChainPosition, walk: int) -> EarlierReading | None:
+        """Return what a document held when it was last read; None if that is not known.
+
+        :param place, walk: as in `EarlierReading`
+        """
+        with self._database.lookup() as connection:
+            parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
+            row = connection.execute(HELD, parameters).first()
+        if row is None or row.held is None:
+            return None
+        return EarlierReading(bytes(row.held), bytes(row.current or b""), place, walk)
