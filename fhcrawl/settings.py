@@ -113,6 +113,9 @@ FHCRAWL_PREFETCH = 8
 # days in which each is checked once, and the maximum number of checks of a feed in one run. The requests are
 # conditional, and spread over the runs: for 120 archives, `30,20` is one check in 6 hours. 0: none.
 FHCRAWL_RECHECK: list[int] | str = [30, 20]
+# Whether entries are deleted that no document of their feed's chain holds any more: the next export says so
+# (`deleted`). By default they are kept and counted (`absent` in `fhcrawl feeds --json`).
+FHCRAWL_DELETE_ABSENT = False
 # Minimum seconds between two polls of a feed, for crawls of feeds that are due.
 FHCRAWL_DUE_MIN_SECONDS = 15 * 60
 # Maximum seconds between two polls of a feed, whatever the feed, its server and its history say.

@@ -12,7 +12,7 @@ from fhcrawl.crawling import reading, requests, responses
 from fhcrawl.crawling.context import context_of
 from fhcrawl.crawling.failures import UNASKED
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
-from fhcrawl.logical_feed import rechecks
+from fhcrawl.logical_feed import FIRST_WALK, absences, rechecks
 from fhcrawl.logical_feed.rechecks import Budget
 from fhcrawl.logical_feed.results import State
 from fhcrawl.utils.text import printable
@@ -63,10 +63,12 @@ def first(store: Store, settings: BaseSettings, fetch: Fetch, context: RequestCo
     budget = budget_of(settings)
     if not budget.days or (context.last_reading is not None and context.last_reading.is_new):
         return
-    asked = store.checks.read_asked(fetch.feed)
-    numbers = list(asked)
-    due = [numbers[index] for index in rechecks.due(list(asked.values()), fetch.fetched, budget)]
-    yield from _next(store, due, context.walk)
+    known, missed = store.checks.read_chain(fetch.feed)
+    # Out of turn, to see whether an entry that an archive has lost is gone; but not what cannot be had.
+    doubted = absences.unconfirmed([one.seen for one in known], missed) if missed is not None else []
+    doubted = [index for index in doubted if known[index].is_there]
+    due = rechecks.due([one.asked for one in known], fetch.fetched, budget, doubted)
+    yield from _next(store, [known[index].id for index in due], context.walk)
 
 
 def following(
@@ -111,8 +113,8 @@ def read(
 
 
 def earlier_reading(store: Store, fetch: Fetch, walk: WalkContext) -> EarlierReading | None:
-    """Return what a document held when it was last read; None if that is not known, or does not matter."""
-    # The subscription document, and pages that a walk has come to, have the place that this walk gives them.
-    if fetch.position.walk >= walk.number:
+    """Return what a document held when it was last read; None if that is not known."""
+    # In its first walk, nothing of a feed was read before.
+    if walk.number <= FIRST_WALK:
         return None
     return store.checks.read_earlier(fetch.feed, fetch.key, fetch.position, walk.number)

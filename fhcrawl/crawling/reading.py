@@ -20,8 +20,6 @@ from fhcrawl.store import DocumentRef
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
     from scrapy.http import Response
 
     from fhcrawl.documents import DocumentList, FeedDocument
@@ -220,8 +218,7 @@ def read_document(
         counts=counts,
     )
     if fetch.role in logical_feed.CHAIN and not _is_immutable(document):
-        unsettled = earlier.unsettled if earlier is not None else frozenset()
-        result = _of_chain(result, response, unsettled)
+        result = _of_chain(result, response, earlier)
     if fetch.role is Role.SUBSCRIPTION:
         result = _of_subscription(result, response, document)
     return ReadDocument(document, result, found)
@@ -232,15 +229,18 @@ def _is_immutable(document: FeedDocument) -> bool:
     return document.format == "multipart" and "next-archive" in document.links
 
 
-def _of_chain(result: DocumentResult, response: Response, unsettled: Container[str]) -> DocumentResult:
-    """Return the result of a document of the chain, with what is needed to read it again.
-
-    :param unsettled: ids of entries that have to be looked at again, even if the document stays the same
-    """
+def _of_chain(result: DocumentResult, response: Response, earlier: EarlierReading | None) -> DocumentResult:
+    """Return the result of a document of the chain, with what is needed to read it again."""
     older = result.older_document
+    unsettled = earlier.unsettled if earlier is not None else ()
+    held = contents.encode(result.versions, older and older.url, unsettled)
+    # A feed without older documents only shows its last entries.
+    may_miss = earlier is not None and (result.fetch.role is not Role.SUBSCRIPTION or older is not None)
     return replace(
         result,
-        held=contents.encode(result.versions, older and older.url, unsettled),
+        held=held,
+        lost=earlier.lost(held) if may_miss and earlier is not None else [],
+        # Entries that have to be looked at again, even if the document stays the same.
         validators=None if unsettled else (*_validators_of(response), None),
     )
 

@@ -81,7 +81,7 @@ class EarlierReading:
 
     :param held: what it held
     :param current: what the subscription document held when it was last read
-    :param place: the place of the document when it was first read
+    :param place: the place of the document: of an archive or a checked page, when it was first read
     :param walk: number of the walk that reads it again
     """
 
@@ -92,6 +92,10 @@ class EarlierReading:
         self._now = ChainPosition(walk, place.step)
         self.unsettled: set[str] = set()
 
+    def lost(self, held: bytes) -> list[bytes]:
+        """Return the digests of the ids that the document held, and does not hold now."""
+        return list(self._held.keys() - set(ids_of(held)))
+
     def order(
         self, entry_id: str, digest: str, updated: str | None, document_updated: str | None, position: int
     ) -> Order:
@@ -100,7 +104,8 @@ class EarlierReading:
         :param digest: digest of its content
         :param updated, document_updated, position: as in `ordering.order`
         """
-        if self._is_edited(entry_id, digest):
+        # The subscription document, and pages that a walk has come to, have the place of this walk.
+        if self._place == self._now or self._is_edited(entry_id, digest):
             return order(updated, document_updated, self._now, position)
         return order(updated, None, self._place, position)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fhcrawl.documents.dates import elapsed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 SECONDS_A_DAY = 24 * 60 * 60
 
@@ -31,7 +31,7 @@ class Budget(NamedTuple):
 # `days / n` days, for n documents, spreads the requests over the runs. Of the documents that were not
 # requested for a time t, so many are due that as many were requested in t as this rate asks for, for any t:
 # archives that are new do not postpone the check of those that are old.
-def due(asked: Sequence[str], now: str, budget: Budget) -> list[int]:
+def due(asked: Sequence[str], now: str, budget: Budget, doubted: Collection[int] = ()) -> list[int]:
     """Return the indexes of the documents to check now, in the order of the requests.
 
     If any is due, the newest document comes first, where edits are most likely; then come those that have
@@ -39,6 +39,7 @@ def due(asked: Sequence[str], now: str, budget: Budget) -> list[int]:
     as `most` allows.
 
     :param asked: when each document was last requested, the newest document first
+    :param doubted: indexes of documents that are to be checked whether they are due or not
     """
     if not budget.days:
         return []
@@ -50,4 +51,6 @@ def due(asked: Sequence[str], now: str, budget: Budget) -> list[int]:
         len(ages) * ages[index] // period - younger for younger, index in enumerate(reversed(longest_first))
     )
     chosen = longest_first[: max(owed, default=0)] if ages else []
-    return [0, *(index for index in chosen if index)][: budget.most] if chosen else []
+    first = [0] if chosen else []
+    others = [index for index in longest_first if index in doubted]
+    return list(dict.fromkeys([*first, *chosen, *others]))[: budget.most]

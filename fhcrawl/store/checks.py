@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Select, Text, bindparam, select
+from sqlalchemy import Select, Text, bindparam, func, select
 
 from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed.absences import Seen
 from fhcrawl.logical_feed.contents import EarlierReading
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store.rows import DocumentRef
-from fhcrawl.store.schema import Keyed, documents, feeds
+from fhcrawl.store.schema import Keyed, absences, documents, feeds
 from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import chain
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Row
 
     from fhcrawl.logical_feed import ChainPosition
+    from fhcrawl.logical_feed.results import DocumentResult
 
 _subscription_id = select(feeds.c.subscription_id).where(feeds.c.id == bindparam("feed_id")).scalar_subquery()
 _current = documents.alias("current")
@@ -30,11 +32,19 @@ HELD = select(
 )
 
 
+COLUMNS = ("id", "fetched", "checked", "changed_walk", "checked_walk")
+MISSED = select(func.max(absences.c.walk)).where(
+    absences.c.feed_id == bindparam("feed_id"),
+    absences.c.role == Role.ARCHIVE.value,
+    absences.c.gone.is_(None),
+)
+
+
 def _checkable() -> Select[Any]:
     """Return the query of the documents of a feed's chain that may have changed, the newest first."""
     links = chain(documents.c.id == _subscription_id)
     return (
-        select(documents.c.id, documents.c.fetched)
+        select(*(documents.c[name] for name in COLUMNS))
         .join(links, links.c.id == documents.c.id)
         .where(
             documents.c.role != Role.SUBSCRIPTION.value,
@@ -46,6 +56,25 @@ def _checkable() -> Select[Any]:
 
 
 CHECKABLE = _checkable()
+
+
+class KnownDocument(NamedTuple):
+    """A document of a chain that can be checked.
+
+    :param asked: when it was last requested
+    :param is_there: whether that request succeeded
+    """
+
+    id: int
+    asked: str
+    is_there: bool
+    seen: Seen
+
+    @classmethod
+    def of(cls, row: Row[Any]) -> KnownDocument:
+        """Return the document of a row of `CHECKABLE`."""
+        seen = Seen(row.changed_walk, row.checked_walk)
+        return cls(row.id, row.fetched, row.fetched == row.checked, seen)
 
 
 class CheckedDocument(NamedTuple):
@@ -68,14 +97,17 @@ class CheckedDocument(NamedTuple):
 class Checks(Repository):
     """The processed documents of chains, to be requested again: `store.checks`."""
 
-    def read_asked(self, feed: str) -> dict[int, str]:
-        """Return when the documents of a feed's chain were last requested, by id, the newest document first.
+    def read_chain(self, feed: str) -> tuple[list[KnownDocument], int | None]:
+        """Return the documents of a feed's chain that can be checked, and the walk that missed an entry.
 
-        Without the subscription document, and documents that are unprocessed or never change.
+        The documents come with the newest first; without the subscription document, and without those that
+        are unprocessed or never change. The walk is the last in which an archive had lost an entry of which
+        it is not known whether it is gone; None for none.
         """
         with self._database.lookup() as connection:
-            found = connection.execute(CHECKABLE, {"feed_id": self._session.find_id(connection, feed)})
-            return {row.id: row.fetched for row in found}
+            of_feed = {"feed_id": self._session.find_id(connection, feed)}
+            known = [KnownDocument.of(row) for row in connection.execute(CHECKABLE, of_feed)]
+            return known, connection.scalar(MISSED, of_feed) if known else None
 
     def find(self, number: int) -> CheckedDocument | None:
         """Return a processed document by its id; None if it is not there, or not processed any more."""
@@ -95,3 +127,10 @@ class Checks(Repository):
         if row is None or row.held is None:
             return None
         return EarlierReading(bytes(row.held), bytes(row.current or b""), place, walk)
+
+
+def absence_rows(feed_id: int, result: DocumentResult) -> list[dict[str, object]]:
+    """Return the rows of the entries that a document does not hold any more."""
+    fetch = result.fetch
+    same = {"feed_id": feed_id, "id": None, "role": fetch.role.value, "walk": fetch.walk, "gone": None}
+    return [{**same, "key": key, "looked": fetch.walk, "since": fetch.fetched} for key in result.lost]

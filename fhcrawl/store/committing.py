@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fhcrawl.logical_feed import FIRST_WALK, Role, absence
 from fhcrawl.logical_feed.results import DocumentFailure, State, has_changes, must_follow
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import lists, rows, statements, subscriptions
+from fhcrawl.store import checks, lists, rows, statements, subscriptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from sqlalchemy import Connection
 
@@ -109,6 +109,7 @@ class Commit:
             lists.forget_parts(self._connection, self._feed_id)
         if self._fetch.role is Role.INDEX:
             lists.forget_others(self._connection, self._feed_id, self._result)
+        self._execute(self._upserts.absence, checks.absence_rows(self._feed_id, self._result))
         kept = self._upserts if self._keeps_versions else None
         deleted = self._delete() + lists.replace(self._connection, self._feed_id, self._result, kept)
         self._write_feed(has_news=bool(self._batch.accepted or self._batch.written) or deleted > 0)
@@ -181,9 +182,10 @@ class Commit:
     # What was read of the document stays, whatever became of it: it is only not known to be as it was.
     def write_check(self) -> None:
         """Write that the document was requested again, and is the same, unless the request failed."""
-        asked = self._fetch.fetched
-        times = {"b_time": asked, "b_checked": asked if self._result.failure is None else None}
-        self._connection.execute(statements.NOTE_CHECK, {**self._numbers(), **times})
+        fetch = self._fetch
+        checked, walk = (fetch.fetched, fetch.walk) if self._result.failure is None else (None, None)
+        seen = {"b_time": fetch.fetched, "b_checked": checked, "b_walk": walk}
+        self._connection.execute(statements.NOTE_CHECK, self._numbers() | seen)
 
     def _update_feed(self, values: Mapping[str, object], is_subscription: bool = False) -> None:
         statement = statements.update_feed(tuple(values), is_subscription)
@@ -361,6 +363,13 @@ class Commit:
         deletions = [v for v in self._result.deletions if self._wins(v)]
         if self._result.present is not None and self._result.failure is None:
             deletions += self._absences({v.id for v in deletions})
+        return self._delete_entries(deletions)
+
+    def delete_absent(self, ids: Iterable[str]) -> int:
+        """Delete entries that are gone at the publisher; return the number of live entries among them."""
+        return self._delete_entries([absence(entry_id, self._fetch.position) for entry_id in ids])
+
+    def _delete_entries(self, deletions: list[Version]) -> int:
         known = {v.id: self._stored[v.id] for v in deletions if v.id in self._stored}
         self._note_uncounted(list(known))
         self._keep([entry_id for entry_id, winner in known.items() if winner.digest])

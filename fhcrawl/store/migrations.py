@@ -76,15 +76,21 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE UNIQUE INDEX heads_current ON heads (feed_id) WHERE until IS NULL",
         "UPDATE feeds SET etag = NULL, last_modified = NULL, validated_url = NULL, body_digest = NULL",
     ),
-    # 12: what the documents of chains held when they were last read, to check whether they have changed.
+    # 12: what the documents of chains held when they were last read, to check whether they have changed; and
+    # what no document holds any more.
     (
         *(
             f"ALTER TABLE documents ADD COLUMN {name} TEXT"
-            for name in ("etag", "last_modified", "validated_url", "checked", "changed")
+            for name in ("etag", "last_modified", "validated_url", "checked")
         ),
+        "ALTER TABLE documents ADD COLUMN checked_walk INTEGER",
+        "ALTER TABLE documents ADD COLUMN changed_walk INTEGER",
         "ALTER TABLE documents ADD COLUMN held BLOB",
-        "UPDATE documents SET checked = fetched, changed = fetched WHERE state = 'processed'"
+        "UPDATE documents SET checked = fetched WHERE state = 'processed'"
         " AND role IN ('subscription', 'archive', 'page')",
+        "CREATE TABLE absences (feed_id INTEGER NOT NULL REFERENCES feeds (id), key BLOB NOT NULL, id TEXT,"
+        " role TEXT NOT NULL, walk INTEGER NOT NULL, looked INTEGER NOT NULL, since TEXT NOT NULL, gone TEXT,"
+        " UNIQUE (feed_id, key))",
     ),
 )
 VERSION = 1 + len(STEPS)

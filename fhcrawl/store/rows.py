@@ -159,6 +159,7 @@ class Feed:
     """A feed in the store.
 
     :param entries: number of live entries
+    :param absent: how many of these are gone at the publisher
     :param documents: number of documents in each state
     :param crawled: when its subscription document was last read
     :param checked: the earliest of the times at which the documents of its chain were last seen
@@ -174,6 +175,7 @@ class Feed:
     verdict: Verdict
     reasons: list[Reason]
     entries: int
+    absent: int
     documents: dict[str, int]
     crawled: str | None
     checked: str | None
@@ -261,7 +263,6 @@ def document_row(
     """
     fetch = result.fetch
     etag, last_modified, _ = result.validators or (None, None, None)
-    seen = None if result.held is None else fetch.fetched
     return {
         "feed_id": feed_id,
         "key": fetch.key,
@@ -284,8 +285,9 @@ def document_row(
         "etag": etag,
         "last_modified": last_modified,
         "validated_url": fetch.url if etag or last_modified else None,
-        "checked": seen,
-        "changed": seen,
+        "checked": None if result.held is None else fetch.fetched,
+        "checked_walk": fetch.walk,
+        "changed_walk": fetch.walk,
         "held": result.held,
     }
 

@@ -152,7 +152,8 @@ documents = Table(
     Column("last_modified", Text),
     Column("validated_url", Text, comment="URL whose response brought etag and last_modified"),
     Column("checked", Text, comment="when it was last seen as it is here; NULL if it never changes"),
-    Column("changed", Text, comment="when it was first seen as it is here"),
+    Column("checked_walk", Integer, comment="the walk that saw it then"),
+    Column("changed_walk", Integer, comment="the walk that first saw it as it is here"),
     Column("held", LargeBinary, comment="digests of its link and entries: logical_feed.contents"),
     UniqueConstraint("feed_id", "key").ddl_if(SQLITE),
 )
@@ -195,6 +196,22 @@ versions = Table(
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
     *(Column(c.name, c.type, nullable=c.nullable) for c in entries.c if c.name != "feed_id"),
     UniqueConstraint("feed_id", "id", "digest").ddl_if(SQLITE),
+)
+
+# What a document of a chain has held, and lost: entries that no other document holds either may be gone at
+# the publisher.
+absences = Table(
+    "absences",
+    metadata,
+    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column("key", LargeBinary, nullable=False, comment="digest of the entry's id"),
+    Column("id", Text, comment="of the entry; NULL until it is known that no document holds it"),
+    Column("role", Text, nullable=False, comment="of the document that has lost it"),
+    Column("walk", Integer, nullable=False, comment="the walk since which no document is known to hold it"),
+    Column("looked", Integer, nullable=False, comment="the walk in which it was last looked for"),
+    Column("since", Text, nullable=False, comment="when it was missed first"),
+    Column("gone", Text, comment="since when it is known to be gone; NULL: it may only have moved"),
+    UniqueConstraint("feed_id", "key"),
 )
 
 # The head sections of subscription documents: the current one of each feed, and the earlier ones with

@@ -236,7 +236,7 @@ CONFIRM_SUBSCRIPTION = (
         documents.c.id
         == select(feeds.c.subscription_id).where(feeds.c.id == bindparam("b_feed_id")).scalar_subquery()
     )
-    .values(walk=bindparam("b_walk"), checked=bindparam("b_time"))
+    .values(walk=bindparam("b_walk"), checked=bindparam("b_time"), checked_walk=bindparam("b_walk"))
 )
 
 _subscription = (
@@ -268,7 +268,7 @@ FRONT_OF = (
 )
 
 
-# A check that has failed has no `b_checked`.
+# A check that has failed has neither `b_checked` nor `b_walk`.
 NOTE_CHECK = (
     documents.update()
     .where(
@@ -278,6 +278,7 @@ NOTE_CHECK = (
     .values(
         fetched=bindparam("b_time"),
         checked=func.coalesce(bindparam("b_checked", type_=Text()), documents.c.checked),
+        checked_walk=func.coalesce(bindparam("b_walk", type_=Integer), documents.c.checked_walk),
     )
 )
 

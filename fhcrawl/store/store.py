@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store import copying, leases, opening, schema
+from fhcrawl.store.absences import Absences
 from fhcrawl.store.captures import Captures
 from fhcrawl.store.checks import Checks
 from fhcrawl.store.database import Database
@@ -42,6 +43,7 @@ class Store:
         self.subscriptions = Subscriptions(session)
         self.captures = Captures(session)
         self.checks = Checks(session)
+        self.absences = Absences(session)
 
     @classmethod
     def open_to_read(cls, url: str) -> Store:

@@ -15,6 +15,7 @@ from fhcrawl.store.schema import (
     POSTGRESQL,
     Keyed,
     Utf8,
+    absences,
     captures,
     changes,
     documents,
@@ -37,7 +38,10 @@ UNREAD_COLUMNS = (
     *("lost_entries", "reason", "detail", "since"),
 )
 # What is known of a document's content, to see whether it has changed when it is requested again.
-CONTENT_COLUMNS = ("etag", "last_modified", "validated_url", "checked", "changed", "held")
+CONTENT_COLUMNS = (
+    *("etag", "last_modified", "validated_url"),
+    *("checked", "checked_walk", "changed_walk", "held"),
+)
 READ_COLUMNS = (*UNREAD_COLUMNS, "run", "updated", "fetched", "moved_to", "uncounted", *CONTENT_COLUMNS)
 DOCUMENT_KEY = (documents.c.feed_id, Keyed(documents.c.key))
 VERSION_KEY = (versions.c.feed_id, Keyed(versions.c.id), versions.c.digest)
@@ -70,6 +74,7 @@ class Upserts:
         of_feed = entries.c.feed_id == bindparam("b_feed_id", type_=Integer())
         self.superseded = self._copied(among(select(entries).where(of_feed), "b_ids", dialect))
         self.head = HeadUpserts(dialect)
+        self.absence = self._overwrite(insert(absences), absences.c.key, absences.c.feed_id)
         self.capture = self._overwrite(insert(captures), captures.c.url)
 
     def superseded_where(self, condition: ColumnElement[bool]) -> Any:
@@ -128,7 +133,7 @@ class Upserts:
         is_read = new.state == State.PROCESSED.value
         content = {name: case((is_read, new[name]), else_=documents.c[name]) for name in CONTENT_COLUMNS}
         is_same = documents.c.held.is_not_distinct_from(new.held)
-        content["changed"] = case((is_same, documents.c.changed), else_=content["changed"])
+        content["changed_walk"] = case((is_same, documents.c.changed_walk), else_=content["changed_walk"])
         # A future time was recorded by a wrong clock.
         same_reason = documents.c.reason.is_not_distinct_from(new.reason) & (documents.c.since <= new.since)
         return statement.on_conflict_do_update(

@@ -12,7 +12,7 @@ from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import subscriptions
 from fhcrawl.store.rows import NOT_FETCHED, Feed
-from fhcrawl.store.schema import documents, entries, feeds
+from fhcrawl.store.schema import Keyed, absences, documents, entries, feeds
 from fhcrawl.store.statements import MOVED, chain, chain_ends
 
 if TYPE_CHECKING:
@@ -60,6 +60,18 @@ LIVE_ENTRIES = (
     select(entries.c.feed_id, func.count(), func.min(_time), func.max(_time))
     .where(entries.c.feed_id.in_(bindparam("feeds", expanding=True)), entries.c.digest != "")
     .group_by(entries.c.feed_id)
+)
+
+
+ABSENT = (
+    select(absences.c.feed_id, func.count())
+    .join(entries, (entries.c.feed_id == absences.c.feed_id) & (Keyed(entries.c.id) == Keyed(absences.c.id)))
+    .where(
+        absences.c.feed_id.in_(bindparam("feeds", expanding=True)),
+        absences.c.gone.is_not(None),
+        entries.c.digest != "",
+    )
+    .group_by(absences.c.feed_id)
 )
 
 
@@ -117,6 +129,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
     of_chains = {row.feed_id: row for row in connection.execute(OF_CHAINS, starts)}
     states = _by_feed(connection.execute(STATES, some))
     live = {row[0]: tuple(row[1:]) for row in connection.execute(LIVE_ENTRIES, some)}
+    absent = {row[0]: row[1] for row in connection.execute(ABSENT, some)}
     for row in rows:
         gaps = [
             *_gaps(row, ends[row.id], lost[row.id], moved[row.id], losing[row.id]),
@@ -133,6 +146,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
             reached,
             reasons,
             count,
+            absent.get(row.id, 0),
             {found.state: found.number for found in states[row.id]},
             row.crawled,
             (of_chain and of_chain.checked) or row.crawled,

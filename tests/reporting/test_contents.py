@@ -47,6 +47,7 @@ def stored(url: str, verdict: Verdict, reasons: list[Reason]) -> Feed:
         verdict=verdict,
         reasons=reasons,
         entries=5,
+        absent=0,
         documents={"processed": 2},
         crawled=NOW,
         checked=NOW,

@@ -56,6 +56,14 @@ class Publisher:
         self.asked, self.stats = engine.asked, engine.stats
         return {change["id"]: (change["change"], change["summary"]) for change in changes or ()}
 
+    def absent(self) -> list[str]:
+        """The entries that are known to be gone."""
+        found = [row[0] for row in self._database.rows("SELECT id FROM absent_entries ORDER BY id")]
+        with closing(Store.open_to_read(self._database.url)) as store:
+            [feed] = store.feeds.read()
+        assert feed.absent == len(found)
+        return found
+
     @property
     def checked(self) -> str | None:
         with closing(Store.open_to_read(self._database.url)) as store:
@@ -159,3 +167,68 @@ def test_archive_that_is_new_in_the_chain_is_read(publisher: Publisher) -> None:
     publisher.crawl()
     assert publisher.crawl() == {}
     assert publisher.checked == "2010-01-04T00:00:00Z"
+
+
+def test_entry_is_known_to_be_gone_when_all_documents_were_seen_twice_without_it(
+    archives: Publisher,
+) -> None:
+    archives.served[OLDER] = document(undated("2"))
+    assert archives.crawl() == {}
+    assert archives.absent() == []
+    assert archives.crawl() == {}
+    assert archives.absent() == ["1"]
+    archives.served[OLDER] = document(undated("2"), undated("1"))
+    assert archives.crawl() == {}
+    assert archives.absent() == []
+
+
+def test_entry_that_has_only_moved_is_not_gone(archives: Publisher) -> None:
+    """It leaves an archive that is checked later for one that was checked before."""
+    archives.served[OLDER] = document(undated("2"))
+    assert archives.crawl() == {}
+    archives.served[NEWER] = document(undated("4"), undated("3"), undated("1"), older=OLDER)
+    assert archives.crawl() == {}
+    archives.crawl()
+    assert archives.absent() == []
+
+
+def test_nothing_is_gone_while_a_document_cannot_be_read(archives: Publisher) -> None:
+    newer = archives.served[NEWER]
+    archives.served[OLDER] = document(undated("2"))
+    archives.crawl()
+    archives.served[NEWER] = 404
+    for _ in range(3):
+        assert archives.crawl() == {}
+        assert archives.absent() == []
+    archives.served[NEWER] = newer
+    archives.crawl()
+    assert archives.absent() == ["1"]
+
+
+def test_entry_that_the_subscription_document_has_dropped_is_gone_only_if_no_archive_has_it(
+    archives: Publisher,
+) -> None:
+    archives.served[FEED] = document(undated("8"), undated("7"), undated("6"), older=NEWER)
+    archives.crawl()
+    # The walk reads this archive; the entry is not in the others.
+    archives.served[NEWER] = document(undated("5"), undated("4"), undated("3"), older=OLDER)
+    for _ in range(3):
+        archives.crawl()
+        assert archives.absent() == []
+    archives.served[FEED] = document(undated("8"), undated("7"), older=NEWER)
+    archives.crawl()
+    archives.crawl()
+    assert archives.absent() == ["6"]
+
+
+def test_entry_that_is_gone_is_deleted_if_it_is_asked_for_and_new_when_it_comes_back(
+    archives: Publisher,
+) -> None:
+    deleting = {**DAILY, "FHCRAWL_DELETE_ABSENT": True}
+    archives.served[OLDER] = document(undated("2"))
+    changes = [archives.crawl(deleting) for _ in range(3)]
+    # The engine of these tests exports before the walk's end.
+    assert changes == [{}, {}, {"1": ("deleted", "text")}]
+    assert archives.absent() == []
+    archives.served[OLDER] = document(undated("2"), undated("1"))
+    assert archives.crawl(deleting) == {"1": ("new", "text")}
