@@ -48,8 +48,7 @@ def test_everything_that_the_author_of_a_static_site_does_is_found(
     found: dict[str, str] = {}
     for week in range(1, WEEKS + 1):
         found |= crawl(1 + 7 * week).changes
-        print(week, n := len(server.asked()), found)
-        assert 1 < n <= 1 + MOST
+        assert 1 < len(server.asked()) <= 1 + MOST
     assert found == {old: "updated", site.url("backdated"): "new"}
     [feed] = project.feeds()
     assert (feed["verdict"], feed["reasons"]) == ("complete", [])
@@ -61,7 +60,6 @@ def test_everything_that_the_author_of_a_static_site_does_is_found(
         last += 7
         assert last <= 2 * DAYS
         assert crawl(last).changes == {}
-        print(last, len(server.asked()))
     site.build()
     assert crawl(last + 1, "-s", "FHCRAWL_DELETE_ABSENT=1").changes == {deleted: "deleted"}
     assert project.feeds()[0]["entries"] == POSTS + 1

@@ -137,7 +137,8 @@ class VerdictsExtension:
         deleted = store.absences.settle(extension.run, urls, deletes, keeps_versions)
         progress = self._crawler.get_extension(ProgressExtension)
         for url, number in deleted.items():
-            self._crawler.stats.inc_value("fhcrawl/entry/deleted", number)
+            if number:
+                self._crawler.stats.inc_value("fhcrawl/entry/deleted", number)
             if progress is not None:
                 progress.progress.delete(url, number)
         return bool(deleted)
