@@ -13,7 +13,7 @@ from fhcrawl.logical_feed.contents import digest_of_id, ids_of
 from fhcrawl.logical_feed.results import DocumentResult, Fetch, State
 from fhcrawl.store import rows, statements
 from fhcrawl.store.committing import Commit, StoredState
-from fhcrawl.store.opening import stream
+from fhcrawl.store.opening import ROWS_AT_ONCE
 from fhcrawl.store.schema import absences, documents, entries, feeds
 from fhcrawl.store.session import Repository
 from fhcrawl.utils.clock import now
@@ -138,7 +138,8 @@ def _missing(connection: Connection, feed_id: int, lost: dict[bytes, Row[Any]]) 
     """Yield the live entries among some that no document holds."""
     if lost:
         live = select(entries.c.id).where(entries.c.feed_id == feed_id, entries.c.digest != "")
-        for (entry_id,) in stream(connection, live):
+        # In batches; the option holds for this statement only.
+        for (entry_id,) in connection.execute(live, execution_options={"yield_per": ROWS_AT_ONCE}):
             key = digest_of_id(entry_id)
             if key in lost:
                 yield Missing(key, entry_id, lost[key])

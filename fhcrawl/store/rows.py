@@ -158,8 +158,7 @@ class StoredSnapshot:
 class Feed:
     """A feed in the store.
 
-    :param entries: number of live entries
-    :param absent: how many of these are gone at the publisher
+    :param entries, absent: number of live entries; and of those among them that are gone at the publisher
     :param documents: number of documents in each state
     :param crawled: when its subscription document was last read
     :param checked: the earliest of the times at which the documents of its chain were last seen
@@ -261,8 +260,7 @@ def document_row(
     :param older_key: key of the older document, whose id the row gets
     :param failure: why it does not count as processed, or None
     """
-    fetch = result.fetch
-    etag, last_modified, _ = result.validators or (None, None, None)
+    fetch, (etag, last_modified, _) = result.fetch, result.validators or (None, None, None)
     return {
         "feed_id": feed_id,
         "key": fetch.key,

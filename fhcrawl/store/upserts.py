@@ -74,7 +74,7 @@ class Upserts:
         of_feed = entries.c.feed_id == bindparam("b_feed_id", type_=Integer())
         self.superseded = self._copied(among(select(entries).where(of_feed), "b_ids", dialect))
         self.head = HeadUpserts(dialect)
-        self.absence = self._overwrite(insert(absences), absences.c.key, absences.c.feed_id)
+        self.absence = self._absence(insert(absences))
         self.capture = self._overwrite(insert(captures), captures.c.url)
 
     def superseded_where(self, condition: ColumnElement[bool]) -> Any:
@@ -104,6 +104,13 @@ class Upserts:
         columns = statement.table.c
         updated = {c.name: statement.excluded[c.name] for c in columns if c not in {key, *also}}
         return statement.on_conflict_do_update(index_elements=(*also, Keyed(key)), set_=updated)
+
+    @staticmethod
+    def _absence(statement: Any) -> Any:
+        updated = {c.name: statement.excluded[c.name] for c in absences.c}
+        return statement.on_conflict_do_update(
+            index_elements=(absences.c.feed_id, absences.c.key), set_=updated
+        )
 
     @staticmethod
     def _known_document(statement: Any, *also: str) -> Any:
