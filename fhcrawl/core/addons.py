@@ -49,7 +49,7 @@ SECRETS = (
 
 
 class Addon:
-    """Gives fhcrawl's settings to the crawls of `HistorySpider` and its subclasses, and to no other crawl.
+    """Gives fhcrawl's settings to the crawls of `HistorySpider` and its subclasses, and to checks.
 
     The settings are those of `fhcrawl.settings`, with the priority of add-ons: what the project, the spider
     or the command line sets wins. Dictionaries are merged, those of components by `add_components`.
@@ -63,9 +63,10 @@ class Addon:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the add-on of a crawl."""
+        from fhcrawl.spiders.check import CheckSpider
         from fhcrawl.spiders.history import HistorySpider
 
-        return cls(issubclass(crawler.spidercls, HistorySpider))
+        return cls(issubclass(crawler.spidercls, (HistorySpider, CheckSpider)))
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
