@@ -140,7 +140,9 @@ def self_link(chain: Chain) -> Iterator[Said]:
             continue
         text = f"Its self link leads to {url}, which is another document."
         if chain.find(url) is None:
-            text = f"Its self link leads to {url}, and it was read at {document.url}."
+            failure = chain.probes[url].failure
+            there = f"{url}, which {failure}" if failure else url
+            text = f"Its self link leads to {there}; it was read at {document.url}."
         fix = f"Write {document.requested_url}."
         yield warning(text, document.lines.get("self"), fix, document.requested_url)
 

@@ -123,7 +123,7 @@ def unique_ids(document: CheckedDocument) -> Iterator[Said]:
 # it decides which version of an entry is the newest.
 @of_document("RFC 4287, 4.1.1 and 4.1.2")
 def update_times(document: CheckedDocument) -> Iterator[Said]:
-    """Feed and entries of Atom have atom:updated; archives of RSS have lastBuildDate."""
+    """Feed and entries of Atom have atom:updated."""
     feed, found = document.feed, document.markup
     fix = "Write it: it decides which of two versions of an entry is the newer one."
     if (
@@ -135,7 +135,13 @@ def update_times(document: CheckedDocument) -> Iterator[Said]:
     for entry in _elements(document, ENTRY):
         if elements.first(entry, UPDATED) is None:
             yield error("An entry has no atom:updated.", line(entry), fix)
-    # RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if present".
+
+
+# RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if present".
+@of_document("RFC 5005, B")
+def archive_time(document: CheckedDocument) -> Iterator[Said]:
+    """An archive of RSS has lastBuildDate."""
+    feed, found = document.feed, document.markup
     if feed.format == "rss" and feed.updated is None and document.is_archive and found is not None:
         text = "The archive has no lastBuildDate."
         yield advice(text, line(found.head), "Write it: without it, RSS has no time that decides.")

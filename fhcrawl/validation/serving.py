@@ -37,9 +37,9 @@ def _is_http(document: CheckedDocument) -> bool:
     return document.response.url.startswith(HTTP)
 
 
-# RFC 4287, 7: "An Atom Document, when serialized as XML 1.0, can be identified with the following media type:
-# application/atom+xml".
-@of_document("RFC 4287, 7")
+# RFC 9110, 8.3: it "indicates the media type of the associated representation"; RFC 4287, 7: Atom's is
+# application/atom+xml.
+@of_document("RFC 9110, 8.3")
 def media_type(document: CheckedDocument) -> Iterator[Said]:
     """The Content-Type is that of the format."""
     expected = TYPES.get(document.feed.format, ())

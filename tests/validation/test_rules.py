@@ -239,7 +239,7 @@ CASES = [
         line=8,
     ),
     Case(
-        "update-times",
+        "archive-time",
         ADVICE,
         "no lastBuildDate",
         "1",
@@ -362,7 +362,7 @@ CASES = [
     Case(
         "self-link",
         WARNING,
-        "it was read at",
+        "which is not there (404); it was read at",
         old='rel="self" href="https://example.org/index"',
         new='rel="self" href="https://example.org/feed"',
         line=6,
