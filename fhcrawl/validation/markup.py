@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -11,7 +10,7 @@ from lxml import etree
 from fhcrawl.documents import Bounds, detection, limits
 from fhcrawl.documents.formats import jsonfeed
 from fhcrawl.documents.head_links import HISTORY
-from fhcrawl.documents.xml import elements, encoding, parsers, parsing
+from fhcrawl.documents.xml import elements, encoding, namespaces, parsers
 from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
@@ -83,20 +82,22 @@ def read(body: bytes, content_type: str | None, bounds: Bounds) -> tuple[Markup 
     """Return the elements of a document that is well-formed XML; else the line where it is not.
 
     Both are None for another document, and for one with more elements than the bounds allow.
+
+    :param body: a document that `documents.read` has accepted, which checks more
     """
     if detection.boundary(content_type) or jsonfeed.is_json(body):
         return None, None
-    charset = detection.declared(content_type)[1] or None
-    with suppress(NotAFeedError):
+    try:
         limits.check_markup(body, bounds)
-        parsed = parsing.parse(body, charset, bounds, detection.LAYOUT)
-        try:
-            # What the reader repairs has other lines, or none.
-            parsers.parse_strict(encoding.source(body, charset).body)
-        except etree.XMLSyntaxError as error:
-            return None, error.lineno or None
-        return _markup(parsed.root), None
-    return None, None
+    except NotAFeedError:
+        return None, None
+    # Not the reader's repairs, which have other lines; but its namespaces.
+    charset = detection.declared(content_type)[1] or None
+    source = encoding.source(body, charset).body
+    try:
+        return _markup(parsers.parse_strict(namespaces.canonicalise(source).body)), None
+    except etree.XMLSyntaxError as error:
+        return None, error.lineno or None
 
 
 def _markup(root: _Element) -> Markup:
