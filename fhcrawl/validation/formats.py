@@ -82,6 +82,14 @@ def entry_id(document: CheckedDocument) -> Iterator[Said]:
             yield warning("An item has no guid.", line(item), fix)
 
 
+# RFC 4287, 4.1.2: "atom:entry elements MUST contain exactly one atom:title element".
+@of_document("RFC 4287, 4.1.2")
+def entry_title(document: CheckedDocument) -> Iterator[Said]:
+    """Every entry of Atom has a title."""
+    for text, at in _problems(document, ["no-title"]):
+        yield error(text, at, "Give it one; an empty one will do.")
+
+
 # RFC 4287, 4.2.6: the content of atom:id "MUST be an IRI"; RSS 2.0, guid: with isPermaLink true, the default,
 # "it is a permalink to the item, that is, a url".
 @of_document("RFC 4287, 4.2.6; RSS 2.0, guid")
@@ -114,7 +122,7 @@ def unique_ids(document: CheckedDocument) -> Iterator[Said]:
         if identity is not None and key in seen:
             at = None if document.markup is None else document.markup.line_of(f"entry {number}")
             fix = "Remove one of them, or give the newer one a later atom:updated."
-            text = f"The id {identity[:SHOWN]} is twice in the document, with one update time."
+            text = f"The id {identity[:SHOWN]} is twice in the document, with no other update time."
             yield warning(text, at, fix)
         seen.add(key)
 

@@ -146,6 +146,9 @@ def in_head_section(document: CheckedDocument) -> Iterator[Said]:
         is_link = element.tag in LINKS
         if element.getparent() is found.head or (is_link and names.isdisjoint(relations(element))):
             continue
+        # RFC 4287, 4.2.11: it has the head section of another feed.
+        if next(element.iterancestors(f"{ATOM}source"), None) is not None:
+            continue
         name = f"The link {element.get('rel')!r}" if is_link else f"fh:{elements.local_name(element)}"
         place = "channel" if document.feed.format == "rss" else "feed"
         fix = f"Make it a child of {place}, outside of all entries."

@@ -100,7 +100,7 @@ def order_of_documents(chain: Chain) -> Iterator[Said]:
             fix = (
                 "Give an archive the time of its last change: of equal versions, the later document's counts."
             )
-            yield warning(text, older.head_line, fix, older.requested_url)
+            yield advice(text, older.head_line, fix, older.requested_url)
 
 
 # RFC 5005, 4: archived feeds "enable clients to do this without losing entries". That no entry was lost

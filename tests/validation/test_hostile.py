@@ -12,8 +12,8 @@ from tests.validation.histories import ARCHIVE, ATOM_SET, RSS_SET, SITE, check, 
 HEADS = {
     "an address that is none": '<link rel="prev-archive" href="http://[::"/><link rel="self" href="http://["/>',
     "very long relations": f'<link rel="{"prev-archive " * 40_000}" href="2"/>',
-    "very many links": '<link rel="next-archive" href="2"/>' * 50_000,
-    "very many elements of RFC 5005": "<fh:prev>2</fh:prev><fh:x/>" * 20_000,
+    "very many links": '<link rel="next-archive" href="2"/>' * 10_000,
+    "very many elements of RFC 5005": "<fh:prev>2</fh:prev><fh:x/>" * 10_000,
     "a very long URL": f'<link rel="prev-archive" href="{"x" * 100_000}"/>',
     "control characters": '<link rel="prev-archive" href="http://example.org/&#x85;&#x9b;2J"/>',
 }

@@ -213,6 +213,7 @@ CASES = [
     Case("entries-are-read", ERROR, "It is lost to readers", "1", "<entry>", '<entry xmlns="">'),
     Case("entry-id", ERROR, "it has no atom:id", old=ID_9, line=8),
     Case("entry-id", WARNING, "no guid", old="<guid>https://example.org/9</guid>", line=8, history=RSS_SET),
+    Case("entry-title", ERROR, "it has no atom:title", old="<title>Entry 9</title>", line=8),
     Case("id-is-a-uri", ERROR, "'9' is no absolute IRI", old=ID_9, new="<id>9</id>", line=9),
     Case(
         "id-is-a-uri",
@@ -404,7 +405,7 @@ CASES = [
     Case("one-feed", WARNING, "Its atom:id is urn:other", "1", "<id>urn:feed</id>", "<id>urn:other</id>", 2),
     Case(
         "order-of-documents",
-        WARNING,
+        ADVICE,
         "is later than that of",
         "2",
         "2003-12-07T18:00:00Z",
@@ -494,6 +495,20 @@ def test_check_stops_at_a_number_of_documents() -> None:
         "The check has stopped at 2 documents: what is older was not checked."
     ]
     assert (summary.documents, summary.is_whole, summary.warnings) == (2, False, 1)
+
+
+def test_source_of_an_entry_is_another_feeds_head_section() -> None:
+    source = f"<source><id>urn:other</id>{ARCHIVE}{LINK_TO_2}</source>"
+    index = ATOM_SET["index"].replace("</entry>", f"{source}</entry>")
+    assert said_of({**ATOM_SET, "index": index}, "in-head-section") == []
+
+
+def test_page_of_a_site_names_its_feed() -> None:
+    page = '<html><head><link rel="alternate" type="application/atom+xml" href="/feed"/></head></html>'
+    findings, _summary = check(served({"index": page}))
+    assert [f.text for f in findings] == [
+        "It is not a feed: it is an HTML page; it names the feed https://example.org/feed."
+    ]
 
 
 def test_page_that_repeats_itself_is_a_loop() -> None:
