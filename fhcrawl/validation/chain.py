@@ -78,7 +78,8 @@ def next_archive(chain: Chain) -> Iterator[Said]:
     archives = chain.archives
     count = 0
     for document in archives:
-        wrong = list(_following(chain, document, is_newest=document is archives[0]))
+        is_newest = document is archives[0] and not chain.begins_with_archive
+        wrong = list(_following(chain, document, is_newest))
         count += bool(wrong) or not chain.is_seen(document.links.get("next-archive", document.url))
         yield from wrong
     if len(archives) > 1 and not count:
@@ -112,6 +113,8 @@ def _following(chain: Chain, document: KeptDocument, is_newest: bool) -> Iterato
 def current(chain: Chain) -> Iterator[Said]:
     """The current link of an archive leads to the subscription document."""
     count = 0
+    if chain.begins_with_archive:
+        return
     for document in chain.archives:
         url, where = document.links.get("current"), document.requested_url
         fix = f"Link to {chain.documents[0].requested_url}."

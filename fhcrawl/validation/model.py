@@ -217,6 +217,11 @@ class Chain:
         """The archive documents, the newest first."""
         return [document for document in self.documents if document.role.value == "archive"]
 
+    @property
+    def begins_with_archive(self) -> bool:
+        """Whether an archive's URL was given: nothing is known of the subscription document then."""
+        return any(one.archive or "next-archive" in one.links for one in self.documents[:1])
+
     def find(self, url: str) -> int | None:
         """Return the number of the document that a URL leads to; None if that is none of the chain."""
         probe = self.probes.get(url)

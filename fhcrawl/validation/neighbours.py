@@ -108,7 +108,7 @@ def order_of_documents(chain: Chain) -> Iterator[Said]:
 @of_chain("RFC 5005, 4")
 def no_hole(chain: Chain) -> Iterator[Said]:
     """The newest archive begins where the subscription document ends."""
-    if chain.kind is not Kind.ARCHIVED or len(chain.documents) < 2:  # noqa: PLR2004 - the two that are compared
+    if chain.kind is not Kind.ARCHIVED or chain.begins_with_archive or not chain.documents[1:]:
         return
     newer, older = chain.documents[:2]
     if older.shared:

@@ -497,6 +497,14 @@ def test_check_stops_at_a_number_of_documents() -> None:
     assert (summary.documents, summary.is_whole, summary.warnings) == (2, False, 1)
 
 
+def test_archive_is_told_to_be_no_subscription_document_and_nothing_else_of_it() -> None:
+    findings, _summary = check(served(ATOM_SET), f"{SITE}/2")
+    assert [(f.rule, f.severity) for f in findings if f.severity is not GOOD] == [
+        ("subscription-mark", ERROR)
+    ]
+    assert not {f.rule for f in findings} & {"current", "no-hole"}
+
+
 def test_source_of_an_entry_is_another_feeds_head_section() -> None:
     source = f"<source><id>urn:other</id>{ARCHIVE}{LINK_TO_2}</source>"
     index = ATOM_SET["index"].replace("</entry>", f"{source}</entry>")
