@@ -228,9 +228,12 @@ class HistoryCheck:
         """Return what the rules say, the worst first; a document that is still wanted was not fetched."""
         if self.wanted is not None and self.wanted.purpose is Purpose.READ:
             self.lose("was not read: the check was interrupted", is_limit=True)
+        of_documents, self._findings = self._findings, []
         for rule, check in CHAIN_RULES.items():
             self._note(rule, check(self._chain), None)
-        return sorted(self._findings, key=lambda finding: ORDER.index(finding.severity))
+        # The chain's are first: without them, documents are lost.
+        findings = [*self._findings, *of_documents]
+        return sorted(findings, key=lambda finding: ORDER.index(finding.severity))
 
     def _note(self, rule: Rule, said: Iterable[Said], url: str | None) -> None:
         for number, one in enumerate(said):

@@ -41,7 +41,7 @@ def one_newest_version(chain: Chain) -> Iterator[Said]:
 def _clash(chain: Chain, clash: Clash) -> Said:
     newer, older = chain.documents[clash.newer], chain.documents[clash.older]
     text = f"The entry {clash.id[:SHOWN]} differs from that in {newer.requested_url}"
-    fix, where = "Give the newer version a later atom:updated.", older.requested_url
+    fix, where = "Give the newer version, or its document, a later update time.", older.requested_url
     if comparable(newer.updated) <= comparable(older.updated):
         return error(f"{text}, and no time says which of them is the newer one.", clash.line, fix, where)
     if not clash.is_timed:
