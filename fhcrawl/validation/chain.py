@@ -58,6 +58,12 @@ def _cut(chain: Chain) -> Iterator[Said]:
     yield error(text, at, BREAK, where)
 
 
+def _elsewhere(chain: Chain, url: str, expected: str) -> str:
+    """Return where a link leads that does not lead to the expected document, or why it leads nowhere."""
+    probe = chain.probes.get(url)
+    return f"{url}, which {probe.failure}" if probe and probe.failure else f"{url}, and not to {expected}"
+
+
 # RFC 5005, 4: "Archive documents SHOULD also contain an fh:archive element in their head sections".
 @of_chain("RFC 5005, 4")
 def archive_marks(chain: Chain) -> Iterator[Said]:
@@ -96,14 +102,15 @@ def _following(chain: Chain, document: KeptDocument, is_newest: bool) -> Iterato
             yield warning("Its next-archive link leads to the subscription document.", at, fix, where)
         elif url is not None and chain.is_seen(url):
             fix = f"Let {before.requested_url} name that archive, if it is finished; else remove the link."
-            text = f"Its next-archive link leads to {url}, to which no prev-archive link leads."
+            to = _elsewhere(chain, url, "an archive that a prev-archive link names")
+            text = f"Its next-archive link leads to {to}."
             yield error(text, at, fix, where)
     elif url is None:
         fix = f"Link to {before.requested_url}."
         yield warning("The archive has no next-archive link.", document.head_line, fix, where)
     elif leads_to != before.number and chain.is_seen(url):
         fix = f"Link to {before.requested_url}."
-        text = f"Its next-archive link leads to {url}, and not back to {before.requested_url}."
+        text = f"Its next-archive link leads to {_elsewhere(chain, url, before.requested_url)}."
         yield error(text, at, fix, where)
 
 
@@ -125,9 +132,7 @@ def current(chain: Chain) -> Iterator[Said]:
             yield warning("The archive has no current link.", document.head_line, fix, where)
         if url is None or not chain.is_seen(url):
             continue
-        probe = chain.probes.get(url)
-        failed = f"{url}, which {probe.failure}" if probe and probe.failure else url
-        text = f"Its current link leads to {failed}, and not to the subscription document."
+        text = f"Its current link leads to {_elsewhere(chain, url, 'the subscription document')}."
         yield error(text, document.lines.get("current"), fix, where)
     if chain.archives and not count:
         yield good("Every archive names the subscription document.")
@@ -141,11 +146,7 @@ def self_link(chain: Chain) -> Iterator[Said]:
         url = document.links.get("self")
         if url is None or chain.find(url) == document.number or not chain.is_seen(url):
             continue
-        text = f"Its self link leads to {url}, which is another document."
-        if chain.find(url) is None:
-            failure = chain.probes[url].failure
-            there = f"{url}, which {failure}" if failure else url
-            text = f"Its self link leads to {there}; it was read at {document.url}."
+        text = f"Its self link leads to {_elsewhere(chain, url, document.url)}."
         fix = f"Write {document.requested_url}."
         yield warning(text, document.lines.get("self"), fix, document.requested_url)
 
@@ -166,7 +167,7 @@ def pages(chain: Chain) -> Iterator[Said]:
             url = document.links.get(relation)
             if url is not None and chain.find(url) != number and chain.is_seen(url):
                 there = chain.documents[number].requested_url
-                text = f"Its {relation} link leads to {url}, and not to {there}."
+                text = f"Its {relation} link leads to {_elsewhere(chain, url, there)}."
                 at = document.lines.get(relation)
                 yield error(text, at, f"Link to {there}.", document.requested_url)
 

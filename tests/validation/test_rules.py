@@ -312,7 +312,7 @@ CASES = [
     Case(
         "next-archive",
         ERROR,
-        "leads to https://example.org/3, and not back",
+        "leads to https://example.org/3, which is not there (404).",
         "1",
         NEXT_TO_2,
         NEXT_TO_2.replace("/2", "/3"),
@@ -321,7 +321,7 @@ CASES = [
     Case(
         "next-archive",
         ERROR,
-        "not back to https://example.org/2",
+        "leads to https://example.org/1, and not to https://example.org/2.",
         "1",
         NEXT_TO_2,
         NEXT_TO_2.replace("/2", "/1"),
@@ -331,7 +331,7 @@ CASES = [
     Case(
         "next-archive",
         ERROR,
-        "to which no prev-archive link leads",
+        "next-archive link leads to https://example.org/3, which is not there",
         "2",
         ARCHIVE,
         f"{ARCHIVE}{NEXT_TO_2}".replace("g/2", "g/3"),
@@ -354,7 +354,7 @@ CASES = [
     Case(
         "self-link",
         WARNING,
-        "which is another document",
+        "leads to https://example.org/index, and not to https://example.org/1.",
         "1",
         'rel="self" href="https://example.org/1"',
         'rel="self" href="https://example.org/index"',
@@ -363,7 +363,7 @@ CASES = [
     Case(
         "self-link",
         WARNING,
-        "which is not there (404); it was read at",
+        "leads to https://example.org/feed, which is not there (404).",
         old='rel="self" href="https://example.org/index"',
         new='rel="self" href="https://example.org/feed"',
         line=6,
