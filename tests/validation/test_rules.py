@@ -124,6 +124,14 @@ def test_source_of_an_entry_is_another_feeds_head_section() -> None:
     assert said_of({**ATOM_SET, "index": index}, "in-head-section") == []
 
 
+def test_link_to_the_same_document_at_another_url_comes_back() -> None:
+    archive = ATOM_SET["1"].replace(
+        'rel="current" href="https://example.org/index"', 'rel="current" href="/feed"'
+    )
+    same = {**ATOM_SET, "1": archive, "feed": ATOM_SET["index"]}
+    assert said_of(same, "current") == [(GOOD, None)]
+
+
 def test_page_of_a_site_names_its_feed() -> None:
     page = '<html><head><link rel="alternate" type="application/atom+xml" href="/feed"/></head></html>'
     findings, _summary = check(served({"index": page}))
