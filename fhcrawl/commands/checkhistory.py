@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from typing import TYPE_CHECKING, ClassVar
 
@@ -81,6 +82,7 @@ class Command(command.Command):
         self._report(self._crawl(url, opts.max_documents), opts)
 
     def _crawl(self, url: str, most: int) -> HistoryCheck:
+        from fhcrawl.commands.crawl import log_error
         from fhcrawl.crawling.responses import bounds_of
         from fhcrawl.spiders.check import CheckSpider
         from fhcrawl.validation import HistoryCheck
@@ -88,7 +90,9 @@ class Command(command.Command):
         if self.settings is None or self.crawler_process is None:
             raise UsageError("no settings")
         check = HistoryCheck(url, most, bounds_of(self.settings))
-        self.crawler_process.crawl(CheckSpider, check=check, url=url)
+        crawl = self.crawler_process.crawl(CheckSpider, check=check, url=url)
+        if isinstance(crawl, asyncio.Task):
+            crawl.add_done_callback(log_error)
         self.crawler_process.start()
         if self.crawler_process.bootstrap_failed:
             self.exitcode = 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
-from scrapy.utils.python import global_object_name
 
 from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import RequestContext, WalkContext, cb_kwargs_of, context_of
@@ -47,11 +46,23 @@ WITHOUT = {
     ),
 }
 REPLACED = {
+    # One request at a time cannot exceed a limit; fhcrawl's asks for the store.
+    "DOWNLOADER": "scrapy.core.downloader.Downloader",
     "SCHEDULER": "scrapy.core.scheduler.Scheduler",
     "ITEM_PROCESSOR": "scrapy.pipelines.ItemPipelineManager",
 }
 # Header fields that the rules read.
 FIELDS = ("Content-Type", "Cache-Control", "Expires", "Date", "Age", "ETag", "Last-Modified")
+
+
+def remove_store(settings: BaseSettings) -> None:
+    """Take the store, and what belongs to it, out of the settings of a crawl."""
+    for name, paths in WITHOUT.items():
+        for path in paths:
+            settings[name].set(path, None, "cmdline")
+    for name, path in REPLACED.items():
+        settings.set(name, path, "cmdline")
+    settings.set("FEEDS", {}, "cmdline")
 
 
 class CheckSpider(Spider):
@@ -67,18 +78,6 @@ class CheckSpider(Spider):
         self.feeds = [url]
         self._check = check
         self._walk = WalkContext(url, run=0)
-
-    @classmethod
-    def update_settings(cls, settings: BaseSettings) -> None:
-        """Take the store, and what belongs to it, out of the settings of a crawl."""
-        super().update_settings(settings)
-        for name, paths in WITHOUT.items():
-            known = {key if isinstance(key, str) else global_object_name(key): key for key in settings[name]}
-            for path in paths:
-                settings[name].set(known.get(path, path), None, "spider")
-        for name, path in REPLACED.items():
-            settings.set(name, path, "spider")
-        settings.set("FEEDS", {}, "spider")
 
     async def start(self) -> AsyncIterator[Request]:
         """Yield the request for the subscription document."""

@@ -66,12 +66,16 @@ def test_crawls_of_the_spider_and_of_subclasses_get_all_settings(spider: type[Sp
 
 
 def test_checks_get_the_settings_without_those_of_the_store() -> None:
-    settings = crawl_settings(CheckSpider, EXTENSIONS={"tests.pipelines.own.Own": 1}, FEEDS={"x.csv": {}})
-    assert settings["DOWNLOADER_MIDDLEWARES"][GUARD] is not None
-    assert settings["EXTENSIONS"]["tests.pipelines.own.Own"] == 1
+    settings = crawl_settings(
+        CheckSpider, EXTENSIONS={"scrapy.extensions.memusage.MemoryUsage": 1}, FEEDS={"x.csv": {}}
+    )
+    assert (
+        settings["DOWNLOADER_MIDDLEWARES"]["fhcrawl.downloadermiddlewares.guard.GuardMiddleware"] is not None
+    )
+    assert settings["EXTENSIONS"]["scrapy.extensions.memusage.MemoryUsage"] == 1
     for name, paths in WITHOUT.items():
         assert {settings[name][path] for path in paths} == {None}
-    assert settings["DOWNLOAD_HANDLERS"]["http"] == ours.DOWNLOAD_HANDLERS["http"]
+    assert settings["DOWNLOAD_HANDLERS"]["http"] == DOWNLOAD_HANDLERS["http"]
     assert not settings.getdict("FEEDS")
 
 
