@@ -44,6 +44,7 @@ class Poll(NamedTuple):
     :param update_schedule: the schedule in the document
     :param changed: when the feed was last found to have changed
     :param interval: average seconds between two changes; None if there were not two
+    :param half_replaced: seconds in which half of the shown entries may be new; None if nobody knows
     """
 
     polled: str
@@ -52,6 +53,7 @@ class Poll(NamedTuple):
     update_schedule: UpdateSchedule = UpdateSchedule()
     changed: str | None = None
     interval: int | None = None
+    half_replaced: int | None = None
 
 
 def interval(changed: str | None, average: int | None, news: str) -> int | None:
@@ -100,7 +102,9 @@ def _habitual(poll: Poll) -> int:
     if poll.changed is None:
         return 0
     # A feed quiet for longer than its average interval may stay quiet for as long again.
-    return max(poll.interval or 0, elapsed(poll.changed, poll.polled)) // POLLS
+    habitual = max(poll.interval or 0, elapsed(poll.changed, poll.polled)) // POLLS
+    # But no entry is to come and be pushed out before the next poll.
+    return habitual if poll.half_replaced is None else min(habitual, poll.half_replaced)
 
 
 # The longer a document has been missing, the later it is tried again.
