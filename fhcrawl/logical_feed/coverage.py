@@ -196,7 +196,7 @@ def coverage_after(before: Coverage | None, shown: Sequence[str], time: str) -> 
     is_new = [entry[:ID] not in ids for entry in marks]
     new = sum(is_new)
     depth = max(before.depth, _depth(places, is_new))
-    seen = {"known": "".join(_remembered(marks, known)), "shown": len(marks), "depth": depth}
+    seen: dict[str, Any] = {"known": "".join(_remembered(marks, known)), "shown": len(marks), "depth": depth}
     if time >= before.until and _found_again(places) > depth:
         burst = _burst(before, new, time)
         return replace(before, **seen, **burst, until=time, entries=before.entries + new)
