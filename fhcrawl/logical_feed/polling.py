@@ -76,7 +76,7 @@ def next_due(poll: Poll, gaps: Iterable[Reason], limits: Limits) -> str:
 
     :param gaps: the reasons why the feed is not complete
     """
-    regular = max(poll.fresh or 0, _scheduled_interval(poll), _habitual(poll))
+    regular = max(_declared_interval(poll), _habitual(poll))
     # Missing documents are requested when their retry is due, even if the feed itself is not due yet.
     seconds = min([regular, *(_gap(reason, poll) for reason in gaps if reason.kind.retry is not Retry.NEVER)])
     if poll.retry_after is not None:
@@ -84,6 +84,15 @@ def next_due(poll: Poll, gaps: Iterable[Reason], limits: Limits) -> str:
     latest = shift(poll.polled, limits.longest)
     due = shift(poll.polled, min(max(seconds, limits.shortest), limits.longest))
     return min(_not_skipped(due, poll.update_schedule, latest), latest)
+
+
+def is_held_back(poll: Poll) -> bool:
+    """Return whether a feed asks not to be polled for longer than it takes until all it shows is new."""
+    return poll.half_replaced is not None and 2 * poll.half_replaced < _declared_interval(poll)
+
+
+def _declared_interval(poll: Poll) -> int:
+    return max(poll.fresh or 0, _scheduled_interval(poll))
 
 
 # RSS 2.0, ttl: "It's a number of minutes that indicates how long a channel can be cached before refreshing

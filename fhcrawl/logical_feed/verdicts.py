@@ -49,6 +49,7 @@ NO_DOCUMENT = {
 }
 IS_PAGED = "is a paged feed, whose pages change while they are read (RFC 5005, 3)"
 HAS_HOLES = "may have lost entries between two reads"
+ASKS_FOR_LESS = "it or its server asks not to be read as often as it would need"
 NO_ORDER = "unknown: it shows entries in no order that proves more"
 TO_THE_DAY, TO_THE_MINUTE = len("2003-12-13"), len("2003-12-13T18:30")
 
@@ -60,6 +61,7 @@ def verdict(
     gaps: Iterable[Reason],
     has_entries: bool = False,
     covered: Coverage | None = None,
+    is_held_back: bool = False,
 ) -> tuple[Verdict, list[Reason]]:
     """Return the verdict on a feed, and the reasons why it is not `complete`.
 
@@ -69,6 +71,7 @@ def verdict(
     :param has_entries: whether the store has entries of the feed; without a subscription document, they are
         from captures
     :param covered: for how long a plain feed is covered; None if it never was read
+    :param is_held_back: a plain feed asks for fewer polls than its holes would need
     """
     reasons = list(gaps)
     if kind is None:
@@ -79,7 +82,7 @@ def verdict(
     if kind is Kind.SINGLE:
         detail = SAYS_NOTHING if covered is None else f"{SAYS_NOTHING}; {_known(covered)}"
         plain = Reason(ReasonKind.NO_HISTORY, feed, detail, since)
-        return Verdict.UNKNOWN, [*reasons, plain, *_holes(feed, covered)]
+        return Verdict.UNKNOWN, [*reasons, plain, *_holes(feed, covered, is_held_back)]
     if kind is Kind.PAGED:
         # RFC 5005, 3: "clients SHOULD NOT present paged feeds as coherent or complete".
         # A walk reads the pages behind a hole in the first one: the hole is no reason.
@@ -95,7 +98,7 @@ def _known(covered: Coverage) -> str:
     return f"unknown before {covered.spans[0].since[:TO_THE_DAY]}, seamless since{since}"
 
 
-def _holes(feed: str, covered: Coverage | None) -> Iterator[Reason]:
+def _holes(feed: str, covered: Coverage | None, is_held_back: bool) -> Iterator[Reason]:
     """Yield one reason for the holes in what is covered; it names the last one."""
     if covered is None or not (holes := covered.holes):
         return
@@ -103,7 +106,8 @@ def _holes(feed: str, covered: Coverage | None) -> Iterator[Reason]:
     which = "the hole" if number == 1 else f"the last of {number:,} holes"
     cost = "unknown" if last.entries is None else f"{last.entries:,}" if last.entries else "none"
     when = f"{_minute(last.after)} to {_minute(last.before)}"
-    detail = f"{HAS_HOLES}; {which}: {when}; lost at its usual rate: {cost}"
+    why = f"; {ASKS_FOR_LESS}" if is_held_back else ""
+    detail = f"{HAS_HOLES}; {which}: {when}; lost at its usual rate: {cost}{why}"
     yield Reason(ReasonKind.HOLES, feed, detail, last.before)
 
 

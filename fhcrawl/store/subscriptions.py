@@ -9,9 +9,9 @@ from sqlalchemy import case, exists, func, null, select
 
 from fhcrawl.documents import UpdateSchedule
 from fhcrawl.exceptions import StoreError
+from fhcrawl.logical_feed import polling
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.polling import Poll, interval
-from fhcrawl.logical_feed.polling import next_due as due_of
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import heads, leases, statements
 from fhcrawl.store.schema import changes, coverage, documents, entries, feeds, versions
@@ -211,8 +211,13 @@ def plan_row(
     if row.polled is None:
         return {}
     poll = _poll(row, covered)
-    due = due_of(poll, reasons, limits)
+    due = polling.next_due(poll, reasons, limits)
     return {"changed": poll.changed, "change_seconds": poll.interval, "due": due}
+
+
+def is_held_back(row: Row[Any], covered: Coverage) -> bool:
+    """Return whether what a plain feed or its server asks for leaves holes: `polling.is_held_back`."""
+    return row.polled is not None and polling.is_held_back(_poll(row, covered))
 
 
 def _poll(row: Row[Any], covered: Coverage | None) -> Poll:

@@ -116,7 +116,15 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
         kind = _kind(row, leading.get(row.id))
         count, oldest, newest = live.get(row.id, (0, None, None))
         known = covered.get(row.id) if kind in COVERED_KINDS else None
-        reached, reasons = verdict(row.url, kind, row.crawled or row.since, gaps, count > 0, known)
+        reached, reasons = verdict(
+            row.url,
+            kind,
+            row.crawled or row.since,
+            gaps,
+            has_entries=count > 0,
+            covered=known,
+            is_held_back=known is not None and subscriptions.is_held_back(row, known),
+        )
         yield Feed(
             row.url,
             row.title,

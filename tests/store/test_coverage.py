@@ -107,3 +107,16 @@ def test_feed_is_due_before_half_of_its_entries_are_new(url: str) -> None:
         feed = crawl(url, number, document(24, 8))
     assert feed.due is not None
     assert 0.9 < elapsed(day(8), feed.due) / (DAY / 4) < 1.2
+
+
+def test_reason_says_if_the_feed_asks_for_fewer_polls_than_it_would_need(url: str) -> None:
+    crawl(url, 1, rss(4, 60))
+    assert "asks not" not in crawl(url, 2, rss(12, 60)).reasons[1].detail
+    feed = crawl(url, 3, rss(20, 24 * 60))
+    assert feed.reasons[1].detail.endswith("; it or its server asks not to be read as often as it would need")
+    assert feed.due == day(4)
+
+
+def rss(newest: int, ttl: int) -> str:
+    items = "".join(f"<item><guid>{newest - place}</guid></item>" for place in range(4))
+    return f"<rss version='2.0'><channel><title>-</title><ttl>{ttl}</ttl>{items}</channel></rss>"
