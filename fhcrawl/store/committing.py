@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.logical_feed import FIRST_WALK, Role, absence
+from fhcrawl.logical_feed.coverage import coverage_after
 from fhcrawl.logical_feed.results import DocumentFailure, State, has_changes, must_follow
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import lists, rows, statements, subscriptions
+from fhcrawl.store import coverage, lists, rows, statements, subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed import Version, Winner
     from fhcrawl.logical_feed.batches import CommitBatch
+    from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.results import DocumentResult
     from fhcrawl.store.upserts import Upserts
 
@@ -31,6 +33,7 @@ class StoredState(NamedTuple):
     :param whole: the newest versions of all entries of the feed, by id, if the document is a complete feed's
     :param unlisted: ids of documents that an earlier version of the list named, and this one does not
     :param ends_earlier: a page has lost its link to the older one, and is to be read again
+    :param covered: for how long a plain feed is covered; None if it never was read
     :param head: digest of the feed's head, if it is in memory
     """
 
@@ -38,12 +41,14 @@ class StoredState(NamedTuple):
     whole: dict[str, Winner]
     unlisted: list[int]
     ends_earlier: bool = False
+    covered: Coverage | None = None
     head: str | None = None
 
     @staticmethod
     def matters(result: DocumentResult) -> bool:
         """Return whether the commit of a document depends on any of this; most do not."""
-        return result.present is not None or result.parts is not None or _is_last_page(result)
+        has_one = (result.present, result.parts, result.shown)
+        return any(one is not None for one in has_one) or _is_last_page(result)
 
     @classmethod
     def read(
@@ -61,7 +66,10 @@ class StoredState(NamedTuple):
             known = rows.find_document(connection, feed_id, result.fetch.key)
             if known is not None and known.behind_id is not None and known.role == Role.PAGE.value:
                 ends_earlier = has_changes(result, batch.stored) or known.detail != ENDS_EARLIER.detail
-        return cls(feed_id, whole, unlisted, ends_earlier)
+        covered = None
+        if result.shown is not None:
+            covered = coverage.read(connection, [feed_id]).get(feed_id)
+        return cls(feed_id, whole, unlisted, ends_earlier, covered)
 
 
 # The link may be missing for a while only, and the older pages may never have been read, even if this page
@@ -90,7 +98,7 @@ class Commit:
         self._keeps_versions = keeps_versions
         self._connection = connection
         self._upserts = upserts
-        self._feed_id, whole, self._unlisted, ends_earlier, self._known_head = before
+        self._feed_id, whole, self._unlisted, ends_earlier, self._covered, self._known_head = before
         self._unless_lost = ENDS_EARLIER if ends_earlier else None
         self._fetch, self._result, self._batch = result.fetch, result, batch
         self._stored = {**whole, **batch.stored}
@@ -128,6 +136,7 @@ class Commit:
         if self._fetch.role is Role.SUBSCRIPTION:
             self._write_subscription(self._subscription_row())
             self._write_head()
+            self._write_coverage()
         if self._fetch.role is Role.INDEX and self._fetch.special is not None:
             self._update_feed({"special": self._fetch.special})
         if self._fetch.role is Role.CAPTURE and self._result.title is not None:
@@ -149,6 +158,14 @@ class Commit:
         self._upserts.head.write(
             self._connection, self._feed_id, head, fetch.url, fetch.fetched, self._keeps_versions
         )
+
+    def _write_coverage(self) -> None:
+        """Write for how long a plain feed is covered."""
+        if self._result.shown is None:
+            return
+        covered = coverage_after(self._covered, self._result.shown, self._fetch.fetched)
+        if covered is not None:
+            self._connection.execute(self._upserts.coverage, coverage.row(self._feed_id, covered))
 
     def _write_news(self, has_news: bool) -> None:
         if has_news and self._fetch.role in (Role.SUBSCRIPTION, Role.PART):
@@ -177,6 +194,8 @@ class Commit:
             # The pages that this walk goes on to read are older than what the subscription document holds.
             self._connection.execute(statements.CONFIRM_NEWEST, of_feed)
         self._connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed)
+        at = {"b_feed_id": self._feed_id, "b_time": fetch.fetched}
+        self._connection.execute(coverage.CONFIRM, at)
 
     def _update_feed(self, values: Mapping[str, object], is_subscription: bool = False) -> None:
         statement = statements.update_feed(tuple(values), is_subscription)

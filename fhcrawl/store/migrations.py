@@ -76,6 +76,15 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE UNIQUE INDEX heads_current ON heads (feed_id) WHERE until IS NULL",
         "UPDATE feeds SET etag = NULL, last_modified = NULL, validated_url = NULL, body_digest = NULL",
     ),
+    # 12: the coverage of plain feeds, for which their documents are read again.
+    (
+        "CREATE TABLE coverage (feed_id INTEGER NOT NULL PRIMARY KEY REFERENCES feeds (id),"
+        " known TEXT NOT NULL, shown INTEGER NOT NULL, depth INTEGER NOT NULL, since TEXT NOT NULL,"
+        " until TEXT NOT NULL, earlier TEXT NOT NULL, entries INTEGER NOT NULL, seconds INTEGER NOT NULL,"
+        " burst_entries INTEGER NOT NULL, burst_seconds INTEGER NOT NULL, burst TEXT)",
+        "UPDATE feeds SET etag = NULL, last_modified = NULL, validated_url = NULL, body_digest = NULL"
+        " WHERE kind IN ('single', 'paged')",
+    ),
 )
 VERSION = 1 + len(STEPS)
 # An arbitrary number for the lock of the processes that prepare one store at the same time.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from fhcrawl.logical_feed import Kind, Reason, Verdict, Version
+    from fhcrawl.logical_feed.coverage import Hole, Span
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
 
 JSON_FIELDS = ("authors", "categories", "enclosures")
@@ -165,6 +166,7 @@ class Feed:
     :param due: when it is due again; None: now
     :param oldest: when its oldest live entry was published, else updated; None if no entry has a time
     :param newest: the same for its newest live entry
+    :param spans, holes: when a plain or paged feed was seen without a hole, and the holes; oldest first
     """
 
     feed: str
@@ -179,6 +181,8 @@ class Feed:
     due: str | None
     oldest: str | None
     newest: str | None
+    spans: list[Span] = field(default_factory=list)
+    holes: list[Hole] = field(default_factory=list)
 
     @property
     def verdict_in_words(self) -> str:
