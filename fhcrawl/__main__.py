@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.core.command import Command
 
-# In the order of the help.
+# Their modules, in the order of the help.
 COMMANDS = (
     "crawl",
     "feeds",
@@ -36,6 +36,7 @@ COMMANDS = (
     "subscribe",
     "unsubscribe",
     "copystore",
+    "checkhistory",
     "demo",
 )
 COMMANDS_MODULE = "fhcrawl.commands"
@@ -126,7 +127,7 @@ def load_commands(settings: Settings) -> dict[str, Command]:
     for name in COMMANDS:
         command: Command = import_module(f"{COMMANDS_MODULE}.{name}").Command()
         command.settings = settings
-        commands[name] = command
+        commands[command.name or name] = command
     return commands
 
 

@@ -41,6 +41,10 @@ PRIVATE = (
     "or give the feed headers in a TOML list"
 )
 REFUSED = "ask its publisher for access"
+OFTENER = (
+    "subscribe to it, and run fhcrawl crawl --due every 15 minutes: a feed is due before all that it shows "
+    "is new, as far as its server allows (docs/howto/schedule.md)"
+)
 ONLY_CAPTURES = (
     "nothing, if its publisher is gone: its entries are from captures, and stay; "
     "else, the next run asks again"
@@ -124,6 +128,7 @@ class ReasonKind(str, Enum):
     BEGINS_LATER = "begins-later", OLDER
     PAGED = "paged", "run it often: a paged feed cannot promise more", Retry.NEVER, False
     NO_HISTORY = "no-history", PLAIN, Retry.NEVER, False
+    HOLES = "holes", OFTENER, Retry.NEVER, False
     OTHER = "other", "the next run asks again"
 
     def __new__(cls, value: str, advice: str = "", retry: Retry = Retry.LATER, is_gap: bool = True) -> Self:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     Crawl = Callable[[FeedServer, Project], list[dict[str, Any]]]
 
 GOLDEN = ROOT / "tests" / "data" / "golden"
-COMMANDS = ("copystore", "crawl", "demo", "export", "feeds", "history", "report", "subscribe", "unsubscribe")
+COMMANDS = (
+    *("checkhistory", "copystore", "crawl", "demo", "export", "feeds"),
+    *("history", "report", "subscribe", "unsubscribe"),
+)
 # Stats whose values depend on the machine, the minute, or the digits of a port.
 VOLATILE = re.compile(r"memusage/|test/|.*_bytes$|elapsed_|finish_time|start_time")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def test_the_rules_do_without_scrapy_and_without_a_database() -> None:
-    rooms = ("documents", "logical_feed.polling", "logical_feed.results", "utils.addresses")
+    rooms = ("documents", "logical_feed.polling", "logical_feed.results", "utils.addresses", "validation")
     script = f"import sys, {', '.join(f'fhcrawl.{name}' for name in rooms)}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
-from fhcrawl.__main__ import COMMANDS, build_parser, load_commands
+from fhcrawl.__main__ import build_parser, load_commands
 from fhcrawl.store import Store
 from tests.feeds import E, atom
 from tests.projects import ROOT, USER_AGENT, read_export
@@ -50,7 +50,7 @@ def test_examples_of_the_help_are_command_lines(example: str, parser: argparse.A
     words = words[words.index("fhcrawl") + 1 :]
     ends = [words.index(word) for word in ("|", ">") if word in words]
     parsed = parser.parse_args(words[: min(ends, default=None)])  # exits if it cannot
-    assert parsed.command in COMMANDS
+    assert parsed.command in load_commands(defaults())
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -60,7 +60,7 @@ def test_shells_complete_the_commands(
     with pytest.raises(SystemExit):
         parser.parse_args(["--print-completion", shell])
     script = capsys.readouterr().out
-    assert all(name in script for name in [*COMMANDS, "reset"])
+    assert all(name in script for name in [*load_commands(defaults()), "reset"])
 
 
 class Anywhere:

@@ -1,4 +1,4 @@
-"""Generates the parts of pages that the code knows: commands, settings, fields, reasons.
+"""Generates the parts of pages that the code knows: commands, settings, fields, reasons, rules.
 
 A line `% generated: NAME ARGUMENT …` of a page is replaced by what the function NAME returns, in Markdown.
 """
@@ -16,6 +16,7 @@ from scrapy.settings import Settings, default_settings
 from fhcrawl import __main__, items, settings
 from fhcrawl.exporters.profiles import PROFILES
 from fhcrawl.reasons import ReasonKind, Retry
+from fhcrawl.validation import CHAIN_RULES, DOCUMENT_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -210,6 +211,17 @@ def _kind(name: str, meaning: str) -> str:
     return f"(reason-{name})=\n`{name}`\n: {meaning}\n\n  What to do: {_escaped(kind.advice)}.{due}"
 
 
+# -- rules of the check ---------------------------------------------------------------------------
+
+
+def checks() -> str:
+    """Describe the rules of `fhcrawl check`, by the registry."""
+    rules = [
+        f"| `{name}` | {summary} | {clause} |" for name, clause, summary in (*DOCUMENT_RULES, *CHAIN_RULES)
+    ]
+    return "\n".join(["| Rule | What it checks | Clause |", "|---|---|---|", *rules])
+
+
 GENERATORS: dict[str, Callable[..., str]] = {
     "commands": commands,
     "global_options": global_options,
@@ -218,6 +230,7 @@ GENERATORS: dict[str, Callable[..., str]] = {
     "fields": fields,
     "optional_fields": optional_fields,
     "profile": profile,
+    "checks": checks,
 }
 
 

@@ -9,7 +9,7 @@ from scrapy.settings import BaseSettings, default_settings
 from scrapy.utils.misc import load_object
 
 from fhcrawl import settings as ours
-from fhcrawl.core.components import PRIORITY, add_components
+from fhcrawl.core.components import PRIORITY, add_components, check_components
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,23 +49,26 @@ SECRETS = (
 
 
 class Addon:
-    """Gives fhcrawl's settings to the crawls of `HistorySpider` and its subclasses, and to no other crawl.
+    """Gives fhcrawl's settings to the crawls of `HistorySpider` and its subclasses, and to checks.
 
     The settings are those of `fhcrawl.settings`, with the priority of add-ons: what the project, the spider
     or the command line sets wins. Dictionaries are merged, those of components by `add_components`.
 
     :param is_of_history: whether the spider of the crawl is one of these
+    :param is_check: whether it is the one of checks, which have no store
     """
 
-    def __init__(self, is_of_history: bool) -> None:
-        self._is_of_history = is_of_history
+    def __init__(self, is_of_history: bool, is_check: bool = False) -> None:
+        self._is_of_history = is_of_history or is_check
+        self._is_check = is_check
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the add-on of a crawl."""
+        from fhcrawl.spiders.check import CheckSpider
         from fhcrawl.spiders.history import HistorySpider
 
-        return cls(issubclass(crawler.spidercls, HistorySpider))
+        return cls(issubclass(crawler.spidercls, HistorySpider), issubclass(crawler.spidercls, CheckSpider))
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
@@ -91,6 +94,11 @@ class Addon:
             add_settings(settings)
             add_components(settings)
             check_settings(settings)
+            if self._is_check:
+                from fhcrawl.spiders.check import remove_store
+
+                check_components(settings)
+                remove_store(settings)
             remove_disabled(settings)
             mask_secrets(settings)
         elif settings["ITEM_PROCESSOR"] == ours.ITEM_PROCESSOR:

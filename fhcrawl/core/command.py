@@ -27,15 +27,17 @@ class PageFormatter(RawDescriptionHelpFormatter, ScrapyHelpFormatter):
 class Command(ScrapyCommand):
     """A command that is described by attributes, and needs no crawl.
 
-    `usage` is what follows its name, `summary` its line in the list of commands, `description` a paragraph
-    of its help, and `examples` are command lines. `operand` is the name and the help of its positional
-    arguments; None if it has none.
+    `name` is its name for `fhcrawl`; None if that is its module's, as it is for `scrapy`. `usage` is what
+    follows its name, `summary` its line in the list of commands, `description` a paragraph of its help, and
+    `examples` are command lines. `operand` is the name and the help of its positional arguments; None if it
+    has none.
     """
 
     requires_project = True
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, object]] = {"LOG_ENABLED": False}
 
+    name: ClassVar[str | None] = None
     usage: ClassVar[str]
     summary: ClassVar[str]
     description: ClassVar[str]
@@ -71,7 +73,7 @@ class Command(ScrapyCommand):
         """
         unknown = [printable(arg) for arg in args if arg.startswith("-")]
         if unknown:
-            name = type(self).__module__.rpartition(".")[2]
+            name = self.name or type(self).__module__.rpartition(".")[2]
             raise UsageError(
                 f"There is no option {' or '.join(unknown)}: `fhcrawl {name} --help` lists all",
                 print_help=False,

@@ -13,6 +13,7 @@ from fhcrawl.crawling import responses, versions
 from fhcrawl.crawling.context import Referral, context_of
 from fhcrawl.documents import Bounds, limits, snapshot
 from fhcrawl.logical_feed import ChainPosition, Role, Version, contents
+from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.relations import contradiction, older_contradiction
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
@@ -195,9 +196,9 @@ def read_document(
     if _loss_on_the_way(response):
         # The next run requests the user's URL again.
         fetch = replace(fetch, location=fetch.feed)
-    found, size = versions.versions_of(fetch, document, since, earlier)
-    responses.note_growth(response, size)
-    counted = [version for version in found if version is not None]
+    found = versions.read_entries(fetch, document, since, earlier)
+    responses.note_growth(response, found.size)
+    counted = [version for version in found.versions if version is not None]
     deletions = versions.deletions_of(fetch, document)
     lost_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
     left_out = sum(problem.kind in limits.KINDS and bool(problem.entry) for problem in document.problems)
@@ -220,8 +221,8 @@ def read_document(
     if fetch.role in logical_feed.CHAIN and not _is_immutable(document):
         result = _of_chain(result, response, earlier)
     if fetch.role is Role.SUBSCRIPTION:
-        result = _of_subscription(result, response, document)
-    return ReadDocument(document, result, found)
+        result = _of_subscription(result, response, document, found.shown)
+    return ReadDocument(document, result, found.versions)
 
 
 # Feed of multipart pages: "A page with a `next` link is immutable".
@@ -278,7 +279,9 @@ def _compare(fetch: Fetch, response: Response, document: FeedDocument) -> Counte
     return Counter(f"fhcrawl/neighbour/{problem.kind}" for problem in found)
 
 
-def _of_subscription(result: DocumentResult, response: Response, document: FeedDocument) -> DocumentResult:
+def _of_subscription(
+    result: DocumentResult, response: Response, document: FeedDocument, shown: list[str]
+) -> DocumentResult:
     # RFC 5005, 2; an incomplete or invalid document deletes no entries.
     mended = any(problem.kind == "repaired" for problem in document.problems)
     is_state = document.complete and not result.lost_entries and not mended and result.failure is None
@@ -287,6 +290,7 @@ def _of_subscription(result: DocumentResult, response: Response, document: FeedD
         update_schedule=None if document.update_schedule is None else asdict(document.update_schedule),
         validators=_validators(response),
         present=frozenset(version.id for version in result.versions) if is_state else None,
+        shown=shown if result.kind in COVERED_KINDS and result.failure is None else None,
         head=document.head,
     )
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl import logical_feed
 from fhcrawl.documents.entry_batches import EntryBatches, batches_of
 from fhcrawl.items import EntryVersion
-from fhcrawl.logical_feed import Role, Version
+from fhcrawl.logical_feed import Role, Version, coverage
 from fhcrawl.logical_feed.ordering import latest_time, order
 
 if TYPE_CHECKING:
@@ -21,10 +21,23 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
 
 
-def versions_of(
+class ReadEntries(NamedTuple):
+    """What was read of the entries of a document.
+
+    :param versions: the version of each entry; None without an id or before a snapshot
+    :param shown: their marks (`coverage.mark`), if the document is a subscription document
+    :param size: the sum of `_inherited`
+    """
+
+    versions: list[Version | None]
+    shown: list[str]
+    size: int
+
+
+def read_entries(
     fetch: Fetch, document: FeedDocument, since: str, earlier: EarlierReading | None = None
-) -> tuple[list[Version | None], int]:
-    """Return the version of each entry, None without an id or before a snapshot; and the sum of `_inherited`.
+) -> ReadEntries:
+    """Read the entries of a document.
 
     The entries of a document in pieces are too large to keep in memory: their versions have no original.
 
@@ -32,6 +45,7 @@ def versions_of(
     """
     is_whole = not isinstance(document.entries, EntryBatches)
     versions: list[Version | None] = []
+    shown: list[str] = []
     inherited = 0
     for position, entry in enumerate(document.entries):
         inherited += _inherited(entry, fetch.url)
@@ -46,7 +60,9 @@ def versions_of(
             else earlier.order(entry_id, digest, entry.updated, document.updated, position)
         )
         versions.append(_version(fetch, entry_id, claimed, digest, entry.original if is_whole else None))
-    return versions, inherited
+        if fetch.role is Role.SUBSCRIPTION and position < coverage.WINDOW:
+            shown.append(coverage.mark(entry_id, entry.published, entry.updated, digest))
+    return ReadEntries(versions, shown, inherited)
 
 
 # A link of a few octets may be resolved against a base of 2,000, and each entry may take the feed's authors.

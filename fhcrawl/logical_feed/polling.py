@@ -44,6 +44,7 @@ class Poll(NamedTuple):
     :param update_schedule: the schedule in the document
     :param changed: when the feed was last found to have changed
     :param interval: average seconds between two changes; None if there were not two
+    :param half_replaced: seconds in which half of the shown entries may be new; None if nobody knows
     """
 
     polled: str
@@ -52,6 +53,7 @@ class Poll(NamedTuple):
     update_schedule: UpdateSchedule = UpdateSchedule()
     changed: str | None = None
     interval: int | None = None
+    half_replaced: int | None = None
 
 
 def interval(changed: str | None, average: int | None, news: str) -> int | None:
@@ -74,7 +76,7 @@ def next_due(poll: Poll, gaps: Iterable[Reason], limits: Limits) -> str:
 
     :param gaps: the reasons why the feed is not complete
     """
-    regular = max(poll.fresh or 0, _scheduled_interval(poll), _habitual(poll))
+    regular = max(_declared_interval(poll), _habitual(poll))
     # Missing documents are requested when their retry is due, even if the feed itself is not due yet.
     seconds = min([regular, *(_gap(reason, poll) for reason in gaps if reason.kind.retry is not Retry.NEVER)])
     if poll.retry_after is not None:
@@ -82,6 +84,15 @@ def next_due(poll: Poll, gaps: Iterable[Reason], limits: Limits) -> str:
     latest = shift(poll.polled, limits.longest)
     due = shift(poll.polled, min(max(seconds, limits.shortest), limits.longest))
     return min(_not_skipped(due, poll.update_schedule, latest), latest)
+
+
+def is_held_back(poll: Poll) -> bool:
+    """Return whether a feed asks not to be polled for longer than it takes until all it shows is new."""
+    return poll.half_replaced is not None and 2 * poll.half_replaced < _declared_interval(poll)
+
+
+def _declared_interval(poll: Poll) -> int:
+    return max(poll.fresh or 0, _scheduled_interval(poll))
 
 
 # RSS 2.0, ttl: "It's a number of minutes that indicates how long a channel can be cached before refreshing
@@ -100,7 +111,9 @@ def _habitual(poll: Poll) -> int:
     if poll.changed is None:
         return 0
     # A feed quiet for longer than its average interval may stay quiet for as long again.
-    return max(poll.interval or 0, elapsed(poll.changed, poll.polled)) // POLLS
+    habitual = max(poll.interval or 0, elapsed(poll.changed, poll.polled)) // POLLS
+    # But no entry is to come and be pushed out before the next poll.
+    return habitual if poll.half_replaced is None else min(habitual, poll.half_replaced)
 
 
 # The longer a document has been missing, the later it is tried again.

@@ -101,6 +101,7 @@ class DocumentResult:
     :param replaces: prefix of the ids of a snapshot's entities; once all its parts are processed, they
         replace the entries of earlier snapshots
     :param present: the ids in a complete feed's document; None for other documents
+    :param shown: marks of the entries of a plain feed's subscription document (`coverage.mark`), else None
     :param head: the head section of a subscription document; None if it has none
     :param counts: additions to the crawl's stats, apart from the entries' outcomes, on commit
     """
@@ -125,6 +126,7 @@ class DocumentResult:
     parts: list[ListedDocument] | None = None
     replaces: str | None = None
     present: frozenset[str] | None = None
+    shown: list[str] | None = None
     head: HeadSource | None = None
     counts: Counter[str] = field(default_factory=Counter)
 

@@ -10,7 +10,9 @@ from fhcrawl.logical_feed.chain import Kind
 from fhcrawl.reasons import NEVER_READ, OURSELVES, ReasonKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    from fhcrawl.logical_feed.coverage import Coverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,20 @@ NO_DOCUMENT = {
     ReasonKind.ONLY_CAPTURES: "has never been read itself; its entries are from captures",
 }
 IS_PAGED = "is a paged feed, whose pages change while they are read (RFC 5005, 3)"
+HAS_HOLES = "may have lost entries between two reads"
+ASKS_FOR_LESS = "it or its server asks not to be read as often as it would need"
+NO_ORDER = "unknown: it shows entries in no order that proves more"
+TO_THE_DAY, TO_THE_MINUTE = len("2003-12-13"), len("2003-12-13T18:30")
 
 
 def verdict(
-    feed: str, kind: Kind | None, since: str, gaps: Iterable[Reason], has_entries: bool = False
+    feed: str,
+    kind: Kind | None,
+    since: str,
+    gaps: Iterable[Reason],
+    has_entries: bool = False,
+    covered: Coverage | None = None,
+    is_held_back: bool = False,
 ) -> tuple[Verdict, list[Reason]]:
     """Return the verdict on a feed, and the reasons why it is not `complete`.
 
@@ -58,6 +70,8 @@ def verdict(
     :param gaps: reasons for missing documents and entries that the feed refers to
     :param has_entries: whether the store has entries of the feed; without a subscription document, they are
         from captures
+    :param covered: for how long a plain feed is covered; None if it never was read
+    :param is_held_back: a plain feed asks for fewer polls than its holes would need
     """
     reasons = list(gaps)
     if kind is None:
@@ -66,11 +80,39 @@ def verdict(
         why = ReasonKind.ONLY_CAPTURES if has_entries else ReasonKind.UNREACHABLE
         return Verdict.UNKNOWN, [Reason(why, feed, NO_DOCUMENT[why], since), *reasons]
     if kind is Kind.SINGLE:
-        return Verdict.UNKNOWN, [*reasons, Reason(ReasonKind.NO_HISTORY, feed, SAYS_NOTHING, since)]
+        detail = SAYS_NOTHING if covered is None else f"{SAYS_NOTHING}; {_known(covered)}"
+        plain = Reason(ReasonKind.NO_HISTORY, feed, detail, since)
+        return Verdict.UNKNOWN, [*reasons, plain, *_holes(feed, covered, is_held_back)]
     if kind is Kind.PAGED:
         # RFC 5005, 3: "clients SHOULD NOT present paged feeds as coherent or complete".
+        # A walk reads the pages behind a hole in the first one: the hole is no reason.
         return Verdict.LOSSY, [*reasons, Reason(ReasonKind.PAGED, feed, IS_PAGED, since)]
     return (Verdict.INCOMPLETE if reasons else Verdict.COMPLETE), reasons
+
+
+# What follows a semicolon differs from feed to feed.
+def _known(covered: Coverage) -> str:
+    if not covered.is_proof:
+        return NO_ORDER
+    since = f" {_minute(covered.since)}" if covered.earlier else ""
+    return f"unknown before {covered.spans[0].since[:TO_THE_DAY]}, seamless since{since}"
+
+
+def _holes(feed: str, covered: Coverage | None, is_held_back: bool) -> Iterator[Reason]:
+    """Yield one reason for the holes in what is covered; it names the last one."""
+    if covered is None or not (holes := covered.holes):
+        return
+    last, number = holes[-1], sum(hole.number for hole in holes)
+    which = "the hole" if number == 1 else f"the last of {number:,} holes"
+    cost = "unknown" if last.entries is None else f"{last.entries:,}" if last.entries else "none"
+    when = f"{_minute(last.after)} to {_minute(last.before)}"
+    why = f"; {ASKS_FOR_LESS}" if is_held_back else ""
+    detail = f"{HAS_HOLES}; {which}: {when}; lost at its usual rate: {cost}{why}"
+    yield Reason(ReasonKind.HOLES, feed, detail, last.before)
+
+
+def _minute(time: str) -> str:
+    return time[:TO_THE_MINUTE].replace("T", " ")
 
 
 def is_unreachable(reasons: Iterable[Reason]) -> bool:

@@ -7,15 +7,20 @@ container and is readable on a phone. The style sheet sets colours, by class.
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
+from fhcrawl.documents.dates import elapsed
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from fhcrawl.logical_feed.coverage import Hole, Span
+
 MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
-TO_THE_MONTH = len("2003-12")
+TO_THE_MONTH, TO_THE_DAY, TO_THE_MINUTE = map(len, ("2003-12", "2003-12-13", "2003-12-13T18:30"))
 YEAR = 12
 MOST_BINS = 40
 MOST_LABELS = 4  # more would overlap on a phone
@@ -25,6 +30,8 @@ BELOW = 22  # pixels, for the labels of the time axis
 ABOVE = 8  # pixels, so that the top label is not cropped
 TOP = 100  # units of a bar's height
 MOST_STEPS = 3
+TIMELINE = 18  # pixels; height of a timeline
+LEAST_PART = 0.005  # of a timeline, so that a short hole is seen
 FEWEST_COLUMNS = 8  # limits the width of a bar
 # Of the columns, the part that stands for the time before the first one, if that is not known.
 BEFORE = 8
@@ -168,3 +175,37 @@ def _labels(drawn: Sequence[Bin], begin: int, columns: int) -> Iterator[Markup]:
         middle = (begin + position + 0.5) * 100 / (begin + columns)
         first = drawn[position].label.partition(" to ")[0]
         yield text.format(f"{middle:.4g}", HEIGHT + ABOVE + BELOW - 5, first)
+
+
+def timeline(spans: Sequence[Span], holes: Sequence[Hole], label: str) -> Markup:
+    """Draw spans of time, and the holes between them, which are hatched.
+
+    :param spans: at least one, oldest first
+    :param holes: one after each span but the last
+    :param label: description for screen readers
+    """
+    parts = [(span.since, span.until, False) for span in spans]
+    for number, hole in enumerate(holes):
+        parts.insert(2 * number + 1, (hole.after, hole.before, True))
+    least = max(1, LEAST_PART * elapsed(spans[0].since, spans[-1].until))
+    lengths = [max(least, elapsed(begin, end)) for begin, end, _ in parts]
+    begins = [0, *accumulate(lengths)]
+    drawn = (
+        _part(part, 100 * begin / begins[-1], 100 * length / begins[-1])
+        for part, begin, length in zip(parts, begins, lengths, strict=False)
+    )
+    head = Markup('<svg class="plot timeline" role="img" aria-label="{}" width="100%" height="{}">')
+    ends = Markup('<text class="from" y="{0}">{1}</text><text x="100%" y="{0}">{2}</text>')
+    days = (time[:TO_THE_DAY] for time in (spans[0].since, spans[-1].until))
+    below = ends.format(TIMELINE + BELOW - 5, *days)
+    return head.format(label, TIMELINE + BELOW) + Markup("").join(drawn) + below + Markup("</svg>")
+
+
+def _part(part: tuple[str, str, bool], begin: float, width: float) -> Markup:
+    since, until, is_hole = part
+    rect = Markup(
+        '<rect class="{}" x="{:.4g}%" width="{:.4g}%" height="{}"{}><title>{} to {}: {}</title></rect>'
+    )
+    kind, fill, said = ("hole", Markup(' fill="url(#hatch)"'), "hole") if is_hole else ("span", "", "no hole")
+    times = (time[:TO_THE_MINUTE].replace("T", " ") for time in (since, until))
+    return rect.format(kind, begin, width, TIMELINE, fill, *times, said)

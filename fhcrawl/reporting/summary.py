@@ -25,7 +25,14 @@ MOST_REASONS = 20
 # At the end of a crawl, more plain feeds than these are one line together.
 MOST_PLAIN = 3
 # The verdict in the table says as much: feeds with these reasons are counted. They come after the others.
-COUNTED = (ReasonKind.UNREACHABLE, ReasonKind.ONLY_CAPTURES, ReasonKind.PAGED, ReasonKind.NO_HISTORY)
+COUNTED = (
+    ReasonKind.UNREACHABLE,
+    ReasonKind.ONLY_CAPTURES,
+    ReasonKind.HOLES,
+    ReasonKind.PAGED,
+    ReasonKind.NO_HISTORY,
+)
+PLAIN = ({ReasonKind.NO_HISTORY}, {ReasonKind.NO_HISTORY, ReasonKind.HOLES})
 ORDER = ["", *(kind.advice for kind in COUNTED)]
 DAY = len("2003-12-13")
 TO_DO = "What to do:"
@@ -39,12 +46,12 @@ class Problems:
 
     :param listed: URLs and rests of sentences, the first of them
     :param number: number of all that would be listed
-    :param counted: for rests of sentences, the first URL and the number of feeds
+    :param counted: for the first parts of rests of sentences, those of the first feed and the number of feeds
     """
 
     listed: list[tuple[str, str]] = field(default_factory=list)
     number: int = 0
-    counted: dict[str, tuple[str, int]] = field(default_factory=dict)
+    counted: dict[str, tuple[str, str, int]] = field(default_factory=dict)
 
     def lines(self, look: Look) -> Iterator[str]:
         """Yield their sentences."""
@@ -52,9 +59,9 @@ class Problems:
             yield from look.sentence(url, rest)
         if more := self.number - len(self.listed):
             yield MORE_REASONS.format(more)
-        for rest, (url, number) in self.counted.items():
+        for common, (url, rest, number) in self.counted.items():
             one = look.sentence(url, rest)
-            yield from one if number == 1 else look.wrap(f"each of {number:,} feeds {rest}")
+            yield from one if number == 1 else look.wrap(f"each of {number:,} feeds {common}")
 
 
 class Summary:
@@ -104,7 +111,7 @@ class Summary:
             is_subscribed=feed.subscribed is not None,
             verdict=in_words(verdict, reasons),
         )
-        is_plain = [reason.kind for reason in reasons] == [ReasonKind.NO_HISTORY]
+        is_plain = {reason.kind for reason in reasons} in PLAIN
         self._add(row, is_plain and self._of_run)
         for reason, advised in with_kind_of_advice(reasons):
             since = "" if self._of_run else f", since {reason.since[:DAY]}"
@@ -134,8 +141,10 @@ class Summary:
         self._has_gaps = self._has_gaps or kind.is_gap
         detail = printable(detail)
         if kind in COUNTED:
-            first, number = problems.counted.get(detail, (self._shown(url), 0))
-            problems.counted[detail] = first, number + 1
+            # What follows a semicolon differs from feed to feed.
+            common = detail if self._most_reasons is None else detail.partition(";")[0]
+            first, rest, number = problems.counted.get(common, (self._shown(url), detail, 0))
+            problems.counted[common] = first, rest, number + 1
             return
         problems.number += 1
         if self._most_reasons is None or len(problems.listed) < self._most_reasons:

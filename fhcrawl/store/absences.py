@@ -12,10 +12,11 @@ from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.logical_feed.contents import digest_of_id, ids_of
 from fhcrawl.logical_feed.results import DocumentResult, Fetch, State
 from fhcrawl.store import rows, statements
-from fhcrawl.store.committing import Commit, StoredState
+from fhcrawl.store.committing import Commit
 from fhcrawl.store.opening import ROWS_AT_ONCE
 from fhcrawl.store.schema import absences, documents, entries, feeds
 from fhcrawl.store.session import Repository
+from fhcrawl.store.stored_state import StoredState
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:

@@ -134,3 +134,17 @@ def absence_rows(feed_id: int, result: DocumentResult) -> list[dict[str, object]
     fetch = result.fetch
     same = {"feed_id": feed_id, "id": None, "role": fetch.role.value, "walk": fetch.walk, "gone": None}
     return [{**same, "key": key, "looked": fetch.walk, "since": fetch.fetched} for key in result.lost]
+
+
+def content_row(result: DocumentResult) -> dict[str, object]:
+    """Return the columns of a document that tell whether it has changed when it is requested again."""
+    fetch, (etag, last_modified, _) = result.fetch, result.validators or (None, None, None)
+    return {
+        "etag": etag,
+        "last_modified": last_modified,
+        "validated_url": fetch.url if etag or last_modified else None,
+        "checked": None if result.held is None else fetch.fetched,
+        "checked_walk": fetch.walk,
+        "changed_walk": fetch.walk,
+        "held": result.held,
+    }

@@ -2,73 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fhcrawl.logical_feed import FIRST_WALK, Role, absence
+from fhcrawl.logical_feed.coverage import coverage_after
 from fhcrawl.logical_feed.results import DocumentFailure, State, has_changes, must_follow
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import checks, lists, rows, statements, subscriptions
+from fhcrawl.store import checks, coverage, lists, rows, statements, subscriptions
+from fhcrawl.store.stored_state import ENDS_EARLIER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sqlalchemy import Connection
 
-    from fhcrawl.logical_feed import Version, Winner
+    from fhcrawl.logical_feed import Version
     from fhcrawl.logical_feed.batches import CommitBatch
     from fhcrawl.logical_feed.results import DocumentResult
+    from fhcrawl.store.stored_state import StoredState
     from fhcrawl.store.upserts import Upserts
 
 
 HAVE_OLDER_PAGES = (Role.SUBSCRIPTION, Role.PAGE)
 UNFINISHED = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "has not been read to its end")
-ENDS_EARLIER = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "leads to no page any more as it did before")
-
-
-class StoredState(NamedTuple):
-    """The state of the store that a commit depends on.
-
-    :param whole: the newest versions of all entries of the feed, by id, if the document is a complete feed's
-    :param unlisted: ids of documents that an earlier version of the list named, and this one does not
-    :param ends_earlier: a page has lost its link to the older one, and is to be read again
-    :param head: digest of the feed's head, if it is in memory
-    """
-
-    feed_id: int
-    whole: dict[str, Winner]
-    unlisted: list[int]
-    ends_earlier: bool = False
-    head: str | None = None
-
-    @staticmethod
-    def matters(result: DocumentResult) -> bool:
-        """Return whether the commit of a document depends on any of this; most do not."""
-        return result.present is not None or result.parts is not None or _is_last_page(result)
-
-    @classmethod
-    def read(
-        cls, connection: Connection, feed_id: int, result: DocumentResult, batch: CommitBatch
-    ) -> StoredState:
-        """Read the state."""
-        whole, unlisted = {}, []
-        if result.present is not None and result.failure is None:
-            found = connection.execute(statements.WINNERS, {"feed_id": feed_id})
-            whole = rows.winners(found, result.fetch.latest)
-        if result.parts is not None:
-            unlisted = lists.unlisted(connection, feed_id, result.parts)
-        ends_earlier = False
-        if _is_last_page(result):
-            known = rows.find_document(connection, feed_id, result.fetch.key)
-            if known is not None and known.behind_id is not None and known.role == Role.PAGE.value:
-                ends_earlier = has_changes(result, batch.stored) or known.detail != ENDS_EARLIER.detail
-        return cls(feed_id, whole, unlisted, ends_earlier)
-
-
-# The link may be missing for a while only, and the older pages may never have been read, even if this page
-# has no changes. The next run reads it again: if it still has none, it is the last page.
-def _is_last_page(result: DocumentResult) -> bool:
-    """Return whether a page links to no older one."""
-    return result.fetch.role is Role.PAGE and result.older_document is None and result.failure is None
 
 
 class Commit:
@@ -90,7 +46,7 @@ class Commit:
         self._keeps_versions = keeps_versions
         self._connection = connection
         self._upserts = upserts
-        self._feed_id, whole, self._unlisted, ends_earlier, self._known_head = before
+        self._feed_id, whole, self._unlisted, ends_earlier, self._covered, self._known_head = before
         self._unless_lost = ENDS_EARLIER if ends_earlier else None
         self._fetch, self._result, self._batch = result.fetch, result, batch
         self._stored = {**whole, **batch.stored}
@@ -129,6 +85,7 @@ class Commit:
         if self._fetch.role is Role.SUBSCRIPTION:
             self._write_subscription(self._subscription_row())
             self._write_head()
+            self._write_coverage()
         if self._fetch.role is Role.INDEX and self._fetch.special is not None:
             self._update_feed({"special": self._fetch.special})
         if self._fetch.role is Role.CAPTURE and self._result.title is not None:
@@ -150,6 +107,14 @@ class Commit:
         self._upserts.head.write(
             self._connection, self._feed_id, head, fetch.url, fetch.fetched, self._keeps_versions
         )
+
+    def _write_coverage(self) -> None:
+        """Write for how long a plain feed is covered."""
+        if self._result.shown is None:
+            return
+        covered = coverage_after(self._covered, self._result.shown, self._fetch.fetched)
+        if covered is not None:
+            self._connection.execute(self._upserts.coverage, coverage.row(self._feed_id, covered))
 
     def _write_news(self, has_news: bool) -> None:
         if has_news and self._fetch.role in (Role.SUBSCRIPTION, Role.PART):
@@ -178,6 +143,8 @@ class Commit:
             # The pages that this walk goes on to read are older than what the subscription document holds.
             self._connection.execute(statements.CONFIRM_NEWEST, of_feed)
         self._connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed | {"b_time": fetch.fetched})
+        at = {"b_feed_id": self._feed_id, "b_time": fetch.fetched}
+        self._connection.execute(coverage.CONFIRM, at)
 
     # What was read of the document stays, whatever became of it: it is only not known to be as it was.
     def write_check(self) -> None:
@@ -205,6 +172,7 @@ class Commit:
         """Write the document and its link to the older one."""
         failure = self._result.failure or unless_lost
         row = rows.document_row(self._feed_id, self._result, self._write_behind(), failure)
+        row |= checks.content_row(self._result)
         # The page that it linked to before counts as unread too: the link may change back.
         self._unread_page()
         self._unread_pages()

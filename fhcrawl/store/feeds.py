@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, func, select, true
 from fhcrawl.logical_feed import Kind, Role, is_unreachable
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.results import State
-from fhcrawl.store import heads, subscriptions, verdicts
+from fhcrawl.store import coverage, heads, subscriptions, verdicts
 from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import documents, entries, feeds
 from fhcrawl.store.session import Repository
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row
 
     from fhcrawl.logical_feed import Reason, Verdict
+    from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.polling import Limits
     from fhcrawl.store.heads import StoredHead
     from fhcrawl.store.rows import Feed
@@ -196,17 +197,22 @@ class Feeds(Repository):
             rows = connection.execute(of_run.order_by(feeds.c.id).with_for_update()).all()
             if rows:
                 is_released = {"released": int(released) or None}
-                noted = [_noted(row, by_url[row.url], limits) | is_released for row in rows]
+                covered = coverage.read(connection, [row.id for row in rows])
+                noted = [
+                    _noted(row, covered.get(row.id), by_url[row.url], limits) | is_released for row in rows
+                ]
                 connection.execute(NOTE, noted)
             if forgets_unreachable:
                 unreachable = [row for row in rows if is_unreachable(by_url[row.url].reasons)]
                 subscriptions.forget_unread(connection, unreachable)
 
 
-def _noted(row: Row[Any], record: VerdictRecord, limits: Limits) -> dict[str, object]:
+def _noted(
+    row: Row[Any], covered: Coverage | None, record: VerdictRecord, limits: Limits
+) -> dict[str, object]:
     reasons = json.dumps([dataclasses.asdict(reason) for reason in record.reasons], ensure_ascii=False)
     before = {"changed": row.changed, "change_seconds": row.change_seconds, "due": row.due}
-    planned = subscriptions.plan_row(row, record.reasons, limits)
+    planned = subscriptions.plan_row(row, covered, record.reasons, limits)
     return {"b_id": row.id, "verdict": record.verdict.value, "reasons": reasons, **before, **planned}
 
 

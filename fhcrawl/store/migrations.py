@@ -76,7 +76,16 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE UNIQUE INDEX heads_current ON heads (feed_id) WHERE until IS NULL",
         "UPDATE feeds SET etag = NULL, last_modified = NULL, validated_url = NULL, body_digest = NULL",
     ),
-    # 12: what the documents of chains held when they were last read, to check whether they have changed; and
+    # 12: the coverage of plain feeds, for which their documents are read again.
+    (
+        "CREATE TABLE coverage (feed_id INTEGER NOT NULL PRIMARY KEY REFERENCES feeds (id),"
+        " known TEXT NOT NULL, shown INTEGER NOT NULL, depth INTEGER NOT NULL, since TEXT NOT NULL,"
+        " until TEXT NOT NULL, earlier TEXT NOT NULL, entries INTEGER NOT NULL, seconds INTEGER NOT NULL,"
+        " burst_entries INTEGER NOT NULL, burst_seconds INTEGER NOT NULL, burst TEXT)",
+        "UPDATE feeds SET etag = NULL, last_modified = NULL, validated_url = NULL, body_digest = NULL"
+        " WHERE kind IN ('single', 'paged')",
+    ),
+    # 13: what the documents of chains held when they were last read, to check whether they have changed; and
     # what no document holds any more.
     (
         *(

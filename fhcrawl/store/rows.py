@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from fhcrawl.logical_feed import Kind, Reason, Verdict, Version
+    from fhcrawl.logical_feed.coverage import Hole, Span
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
 
 JSON_FIELDS = ("authors", "categories", "enclosures")
@@ -166,6 +167,7 @@ class Feed:
     :param due: when it is due again; None: now
     :param oldest: when its oldest live entry was published, else updated; None if no entry has a time
     :param newest: the same for its newest live entry
+    :param spans, holes: when a plain or paged feed was seen without a hole, and the holes; oldest first
     """
 
     feed: str
@@ -182,6 +184,8 @@ class Feed:
     due: str | None
     oldest: str | None
     newest: str | None
+    spans: list[Span] = field(default_factory=list)
+    holes: list[Hole] = field(default_factory=list)
 
     @property
     def verdict_in_words(self) -> str:
@@ -260,7 +264,7 @@ def document_row(
     :param older_key: key of the older document, whose id the row gets
     :param failure: why it does not count as processed, or None
     """
-    fetch, (etag, last_modified, _) = result.fetch, result.validators or (None, None, None)
+    fetch = result.fetch
     return {
         "feed_id": feed_id,
         "key": fetch.key,
@@ -280,13 +284,6 @@ def document_row(
         "fetched": fetch.fetched,
         "moved_to": result.moved_to,
         "uncounted": result.uncounted,
-        "etag": etag,
-        "last_modified": last_modified,
-        "validated_url": fetch.url if etag or last_modified else None,
-        "checked": None if result.held is None else fetch.fetched,
-        "checked_walk": fetch.walk,
-        "changed_walk": fetch.walk,
-        "held": result.held,
     }
 
 

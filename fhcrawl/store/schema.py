@@ -227,6 +227,24 @@ heads = Table(
     Column("until", Text, comment="when another one replaced it; NULL: it is the current one"),
 )
 
+# What `fhcrawl.logical_feed.coverage` knows of plain and paged feeds.
+coverage = Table(
+    "coverage",
+    metadata,
+    Column("feed_id", ForeignKey("feeds.id"), primary_key=True, autoincrement=False),
+    Column("known", Text, nullable=False, comment="marks of entries: those shown last, then earlier ones"),
+    Column("shown", Integer, nullable=False, comment="how many of them were shown last"),
+    Column("depth", Integer, nullable=False, comment="how many of them stood above a new one, at most"),
+    Column("since", Text, nullable=False, comment="the current span begins"),
+    Column("until", Text, nullable=False, comment="the current span ends: the last read"),
+    Column("earlier", Text, nullable=False, comment="spans with holes after them: a JSON list of lists"),
+    Column("entries", Integer, nullable=False, comment="new entries in all spans"),
+    Column("seconds", Integer, nullable=False, comment="length of the earlier spans"),
+    Column("burst_entries", Integer, nullable=False, comment="new entries at the highest rate"),
+    Column("burst_seconds", Integer, nullable=False, comment="in this time"),
+    Column("burst", Text, comment="which ended then"),
+)
+
 changes = Table(
     "changes",
     metadata,

@@ -9,12 +9,12 @@ from sqlalchemy import case, exists, func, null, select
 
 from fhcrawl.documents import UpdateSchedule
 from fhcrawl.exceptions import StoreError
+from fhcrawl.logical_feed import polling
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.polling import Poll, interval
-from fhcrawl.logical_feed.polling import next_due as due_of
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import heads, leases, statements
-from fhcrawl.store.schema import absences, changes, documents, entries, feeds, versions
+from fhcrawl.store.schema import absences, changes, coverage, documents, entries, feeds, versions
 from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import is_of, is_one_of
 from fhcrawl.utils.clock import now as time_now
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row
 
     from fhcrawl.logical_feed import Reason
+    from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.polling import Limits
     from fhcrawl.logical_feed.results import DocumentResult
 
@@ -166,7 +167,7 @@ def forget_unread(connection: Connection, rows: Iterable[Row[Any]]) -> None:
 
 def _delete(connection: Connection, feed_ids: list[int]) -> None:
     heads.forget(connection, feed_ids)
-    for table in (absences, changes, versions, entries, documents):
+    for table in (absences, changes, versions, entries, documents, coverage):
         connection.execute(table.delete().where(table.c.feed_id.in_(feed_ids)))
     connection.execute(feeds.delete().where(feeds.c.id.in_(feed_ids)))
 
@@ -203,18 +204,26 @@ def answer_row(result: DocumentResult) -> dict[str, object]:
     return {"polled": fetch.fetched, "fresh_seconds": fetch.freshness_lifetime, "rhythm": rhythm}
 
 
-def plan_row(row: Row[Any], reasons: Iterable[Reason], limits: Limits) -> dict[str, object]:
+def plan_row(
+    row: Row[Any], covered: Coverage | None, reasons: Iterable[Reason], limits: Limits
+) -> dict[str, object]:
     """Return the columns that say when a feed is due again; {} if it was never polled: it is due now."""
     if row.polled is None:
         return {}
-    poll = _poll(row)
-    due = due_of(poll, reasons, limits)
+    poll = _poll(row, covered)
+    due = polling.next_due(poll, reasons, limits)
     return {"changed": poll.changed, "change_seconds": poll.interval, "due": due}
 
 
-def _poll(row: Row[Any]) -> Poll:
+def is_held_back(row: Row[Any], covered: Coverage) -> bool:
+    """Return whether what a plain feed or its server asks for leaves holes: `polling.is_held_back`."""
+    return row.polled is not None and polling.is_held_back(_poll(row, covered))
+
+
+def _poll(row: Row[Any], covered: Coverage | None) -> Poll:
     changed, average = row.changed, row.change_seconds
     if row.news is not None and row.news != changed:
         changed, average = row.news, interval(changed, average, row.news)
     rhythm = UpdateSchedule(**json.loads(row.rhythm)) if row.rhythm else UpdateSchedule()
-    return Poll(row.polled, row.fresh_seconds, row.retry_after, rhythm, changed, average)
+    half_replaced = None if covered is None else covered.half_replaced_in(row.polled)
+    return Poll(row.polled, row.fresh_seconds, row.retry_after, rhythm, changed, average, half_replaced)

@@ -9,6 +9,7 @@ from sqlalchemy import ARRAY, Integer, LargeBinary, Select, Text, bindparam, cas
 
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import State
+from fhcrawl.store import coverage
 from fhcrawl.store.compiled import ArrayInsert, CompiledStatement
 from fhcrawl.store.heads import HeadUpserts
 from fhcrawl.store.schema import (
@@ -75,6 +76,7 @@ class Upserts:
         self.superseded = self._copied(among(select(entries).where(of_feed), "b_ids", dialect))
         self.head = HeadUpserts(dialect)
         self.absence = self._absence(insert(absences))
+        self.coverage = coverage.upsert(dialect)
         self.capture = self._overwrite(insert(captures), captures.c.url)
 
     def superseded_where(self, condition: ColumnElement[bool]) -> Any:

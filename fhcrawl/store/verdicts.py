@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, case, func, select
 
 from fhcrawl.logical_feed import HAS_MOVED, Kind, Reason, Role, verdict
+from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import subscriptions
+from fhcrawl.store import coverage, subscriptions
 from fhcrawl.store.rows import NOT_FETCHED, Feed
 from fhcrawl.store.schema import Keyed, absences, documents, entries, feeds
 from fhcrawl.store.statements import MOVED, chain, chain_ends
@@ -130,6 +131,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
     states = _by_feed(connection.execute(STATES, some))
     live = {row[0]: tuple(row[1:]) for row in connection.execute(LIVE_ENTRIES, some)}
     absent = {row[0]: row[1] for row in connection.execute(ABSENT, some)}
+    covered = coverage.read(connection, some["feeds"])
     for row in rows:
         gaps = [
             *_gaps(row, ends[row.id], lost[row.id], moved[row.id], losing[row.id]),
@@ -138,7 +140,16 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
         of_chain = of_chains.get(row.id)
         kind = _kind(row, of_chain)
         count, oldest, newest = live.get(row.id, (0, None, None))
-        reached, reasons = verdict(row.url, kind, row.crawled or row.since, gaps, has_entries=count > 0)
+        known = covered.get(row.id) if kind in COVERED_KINDS else None
+        reached, reasons = verdict(
+            row.url,
+            kind,
+            row.crawled or row.since,
+            gaps,
+            has_entries=count > 0,
+            covered=known,
+            is_held_back=known is not None and subscriptions.is_held_back(row, known),
+        )
         yield Feed(
             row.url,
             row.title,
@@ -154,6 +165,8 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
             subscriptions.due(row),
             oldest,
             newest,
+            known.spans if known else [],
+            known.holes if known else [],
         )
 
 

@@ -34,8 +34,10 @@ SELECT feeds.url AS feed, feeds.title, feeds.kind, feeds.verdict, feeds.reasons,
         WHERE documents.feed_id = feeds.id AND documents.state = 'processed') AS documents_processed,
     (SELECT count(*) FROM documents
         WHERE documents.feed_id = feeds.id AND documents.state <> 'processed') AS documents_not_processed,
-    feeds.since AS first_crawled, feeds.crawled AS last_crawled
-FROM feeds
+    feeds.since AS first_crawled, feeds.crawled AS last_crawled,
+    coverage.since AS seamless_since, coverage.until AS seamless_until
+FROM feeds LEFT JOIN coverage
+    ON coverage.feed_id = feeds.id AND coverage.shown > coverage.depth AND feeds.kind IN ('single', 'paged')
 """
 IS_GAP = f"NOT IN ({', '.join(repr(kind.value) for kind in ReasonKind if not kind.is_gap)})"
 GAPS = {

@@ -17,6 +17,7 @@ from fhcrawl.core.addons import SWITCHED, Addon, add_settings, has_addon, is_mis
 from fhcrawl.core.components import COMPONENTS, DOWNLOAD_HANDLERS
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.items import FIELDS
+from fhcrawl.spiders.check import WITHOUT, CheckSpider
 from fhcrawl.spiders.history import HistorySpider
 from tests.feeds import E, atom
 from tests.spiders.own import OwnSpider, PlainSpider
@@ -62,6 +63,20 @@ def test_crawls_of_the_spider_and_of_subclasses_get_all_settings(spider: type[Sp
     named = {"BOT_NAME", "SPIDER_MODULES", "NEWSPIDER_MODULE", "COMMANDS_MODULE"}
     bases = {name for name in wanted if name.endswith("_BASE")}  # what is switched off is removed there
     assert {n for n in wanted if settings.get(n) != wanted[n]} - bases == named
+
+
+def test_checks_get_the_settings_without_those_of_the_store() -> None:
+    settings = crawl_settings(
+        CheckSpider, EXTENSIONS={"scrapy.extensions.memusage.MemoryUsage": 1}, FEEDS={"x.csv": {}}
+    )
+    assert (
+        settings["DOWNLOADER_MIDDLEWARES"]["fhcrawl.downloadermiddlewares.guard.GuardMiddleware"] is not None
+    )
+    assert settings["EXTENSIONS"]["scrapy.extensions.memusage.MemoryUsage"] == 1
+    for name, paths in WITHOUT.items():
+        assert {settings[name][path] for path in paths} == {None}
+    assert settings["DOWNLOAD_HANDLERS"]["http"] == DOWNLOAD_HANDLERS["http"]
+    assert not settings.getdict("FEEDS")
 
 
 def test_environment_wins_over_the_project_and_the_command_line_over_both(

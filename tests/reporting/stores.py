@@ -53,7 +53,26 @@ def _feed(number: int, archives: int) -> dict[str, list[dict[str, Any]]]:
     }
     documents = [_document(number, root, step, links, kind) for step in range(links + 1)]
     entries = [_entry(number, root, step) for step in range((links + 1) * 4)] if kind else []
-    return {"feeds": [feed], "documents": documents, "entries": entries}
+    coverage = [_coverage(number)] if kind == "single" else []
+    return {"feeds": [feed], "documents": documents, "entries": entries, "coverage": coverage}
+
+
+def _coverage(number: int) -> dict[str, Any]:
+    earlier = [["2026-01-01T00:00:00Z", "2026-01-20T00:00:00Z", 3, 1]] if number % 2 else []
+    return {
+        "feed_id": number,
+        "known": "",
+        "shown": 4,
+        "depth": 0,
+        "since": "2026-02-01T00:00:00Z",
+        "until": CRAWLED,
+        "earlier": json.dumps(earlier),
+        "entries": 9,
+        "seconds": 9,
+        "burst_entries": 0,
+        "burst_seconds": 1,
+        "burst": None,
+    }
 
 
 def _document(number: int, root: str, step: int, links: int, kind: str | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from fhcrawl.logical_feed.coverage import Hole, Span
 from fhcrawl.reporting import plot
 
 MONTHS = st.dictionaries(
@@ -132,3 +133,25 @@ def test_bars_stay_within_the_plot(months: dict[str, int], gap_before: str | Non
         assert 0 < float(label.get("x", "").rstrip("%")) < 100
     for hatched in svg.iterfind("rect"):
         assert 0 < float(hatched.get("width", "").rstrip("%")) <= 100
+
+
+def test_spans_and_holes_fill_a_timeline_in_their_order() -> None:
+    spans = [
+        Span("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),
+        Span("2026-01-03T00:00:00Z", "2026-01-05T00:00:00Z"),
+    ]
+    holes = [Hole(spans[0].until, spans[1].since, 2 * 86400, None, 1)]
+    svg = etree.fromstring(plot.timeline(spans, holes, "Said & done"))
+    assert svg.get("aria-label") == "Said & done"
+    drawn = [(part.get("class"), part.findtext("title")) for part in svg.iterfind("rect")]
+    assert drawn == [
+        ("span", "2026-01-01 00:00 to 2026-01-01 00:00: no hole"),
+        ("hole", "2026-01-01 00:00 to 2026-01-03 00:00: hole"),
+        ("span", "2026-01-03 00:00 to 2026-01-05 00:00: no hole"),
+    ]
+    places = [
+        [float(part.get(name, "").rstrip("%")) for name in ("x", "width")] for part in svg.iterfind("rect")
+    ]
+    # A read alone is visible too.
+    assert places == [[0, 0.4975], [0.4975, 49.75], [50.25, 49.75]]
+    assert [text.text for text in svg.iterfind("text")] == ["2026-01-01", "2026-01-05"]

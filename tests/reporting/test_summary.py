@@ -59,7 +59,10 @@ def plain(number: int) -> Feed:
         number,
         kind=Kind.SINGLE,
         verdict=Verdict.UNKNOWN,
-        reasons=[reason("no-history", url, "says nothing")],
+        reasons=[
+            reason("no-history", url, f"says nothing; seamless since 20{number}"),
+            *([reason("holes", url, f"may have lost some; {number}")] if number % 2 else []),
+        ],
         oldest=f"20{number:02}-01-01T00:00:00Z",
         newest=f"20{number:02}-06-01T00:00:00Z",
     )
@@ -279,3 +282,11 @@ def test_look_is_that_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("NO_COLOR", "")
         monkeypatch.setenv("TERM", "dumb")
         assert Look.of(file) == (76, False)
+
+
+def test_each_plain_feed_says_since_when_it_is_seamless_where_all_reasons_are_listed() -> None:
+    lines = lines_of(of_store(plain(11), plain(12), most_reasons=None))
+    assert [line.partition(" ")[2] for line in lines if "seamless" in line] == [
+        "says nothing; seamless since 2011",
+        "says nothing; seamless since 2012",
+    ]

@@ -1,0 +1,116 @@
+"""`fhcrawl check`: checks how a feed publishes its history, for publishers."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, ClassVar
+
+from scrapy.exceptions import UsageError
+
+from fhcrawl.commands import UTF_8, printing
+from fhcrawl.core import command
+from fhcrawl.exceptions import FhcrawlError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from fhcrawl.validation import HistoryCheck
+
+
+class Command(command.Command):
+    """Checks a feed's history, without a store; `check` is a command of Scrapy's, so it has another name."""
+
+    requires_crawler_process = True
+    default_settings: ClassVar[dict[str, object]] = {}
+    name = "check"
+    usage = "[--json] [--strict] [--max-documents N] URL"
+    summary = "Check how a feed publishes its history, for publishers"
+    description = (
+        "Walk a feed's documents back to the oldest one, and say what is wrong with its history, by clause "
+        "of the specification, the document and the line; what would be better, and what is good. Nothing is "
+        "stored. The exit code is 1 if there are errors."
+    )
+    examples = (
+        "fhcrawl check https://example.org/index.atom",
+        "fhcrawl check --strict --json https://example.org/index.atom | jq .findings",
+    )
+    operand = ("URL", "the feed that is polled")
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
+        from fhcrawl.validation.check import MOST_DOCUMENTS
+
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+        parser.add_argument("--strict", action="store_true", help="exit with 1 if there are warnings too")
+        parser.add_argument(
+            "--max-documents",
+            metavar="N",
+            type=int,
+            default=MOST_DOCUMENTS,
+            help=f"read at most so many documents (default: {MOST_DOCUMENTS:,})",
+        )
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Process Scrapy's options; logging is off unless the user asks for it."""
+        super().process_options(args, opts)
+        if self.settings is not None and not opts.loglevel:
+            self.settings.set("LOG_ENABLED", False, priority="cmdline")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Check the feed, and print what was found.
+
+        :raises UsageError: if there is no URL, or if a setting or an argument cannot be used
+        """
+        from fhcrawl.core.checks import check_settings
+        from fhcrawl.crawling import subscriptions
+
+        if self.settings is None:
+            raise UsageError("no settings")
+        if len(args) != 1:
+            raise UsageError("write fhcrawl check https://example.org/index.atom", print_help=False)
+        if self.settings["SCHEDULER"].startswith("fhcrawl.cluster."):
+            raise UsageError("A check is for one process: write SCRAPY_PROJECT=embedded", print_help=False)
+        if opts.max_documents < 1:
+            raise UsageError("--max-documents: write a number from 1", print_help=False)
+        try:
+            check_settings(self.settings)
+            [url] = subscriptions.from_arguments(args[0], None)
+        except FhcrawlError as error:
+            raise UsageError(str(error), print_help=False) from error
+        self._report(self._crawl(url, opts.max_documents), opts)
+
+    def _crawl(self, url: str, most: int) -> HistoryCheck:
+        from fhcrawl.commands.crawl import log_error
+        from fhcrawl.crawling.responses import bounds_of
+        from fhcrawl.spiders.check import CheckSpider
+        from fhcrawl.validation import HistoryCheck
+
+        if self.settings is None or self.crawler_process is None:
+            raise UsageError("no settings")
+        check = HistoryCheck(url, most, bounds_of(self.settings))
+        crawl = self.crawler_process.crawl(CheckSpider, check=check, url=url)
+        if isinstance(crawl, asyncio.Task):
+            crawl.add_done_callback(log_error)
+        self.crawler_process.start()
+        if self.crawler_process.bootstrap_failed:
+            self.exitcode = 1
+        return check
+
+    def _report(self, check: HistoryCheck, opts: argparse.Namespace) -> None:
+        from fhcrawl.reporting import findings as shown
+        from fhcrawl.reporting.table import Look
+
+        if check.wanted is not None:  # it was interrupted
+            self.exitcode = 1
+        findings = check.finish()
+        summary = check.summary(findings)
+        with printing(UTF_8 if opts.json else None):
+            if opts.json:
+                print(shown.as_json(findings, summary))
+            else:
+                for line in shown.lines(findings, summary, Look.of(sys.stdout)):
+                    print(line)
+        if summary.errors or (opts.strict and summary.warnings):
+            self.exitcode = 1

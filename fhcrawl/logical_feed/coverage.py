@@ -1,0 +1,267 @@
+"""Coverage of a plain feed: the spans of time in which its entries were seen without a hole.
+
+A feed that shows its newest entries was seen without a hole between two reads if the later one still shows an
+entry that the earlier one showed: all newer entries stand above it. That holds for a feed whose publisher
+keeps these assumptions:
+
+1. Newest first. The document lists entries by an order in which a new entry stands above older ones, and
+   leaves out only the oldest. How many it shows may vary; it always shows one that is not pinned.
+2. Pinned entries stand at the top, above all others. So an entry above a new one proves nothing.
+3. An entry that moves to another place shows another time than before; if entries have no times, another
+   content. So an entry with another time proves nothing. Entries without a time that are edited prove nothing
+   either.
+4. A backdated entry comes below some of the entries that are shown, but below no more of them than any
+   entry before it: the greatest number that was seen is `depth`, with pinned entries. So more than `depth`
+   entries have to be found again.
+
+An entry that comes and is deleted between two reads is no part of the feed any more: no hole. Where an
+assumption is seen to be broken, fewer entries count as found again: the rule errs towards holes. So it does
+for feeds that list the oldest entries first, or by rank, and if the oldest entry shown is edited.
+
+Pure: values in, values out. Reads come in the order in which they were made: captures of a web archive, which
+are read later, would need the reads on both sides of them. Times are ISO 8601 in UTC, in whole seconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from base64 import b64encode
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fhcrawl.documents.dates import elapsed
+from fhcrawl.logical_feed.chain import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Other feeds promise their history (RFC 5005, 2 and 4).
+COVERED_KINDS = (Kind.SINGLE, Kind.PAGED)
+# Of a document with more entries, the newest are compared, as if it showed no more.
+WINDOW = 256
+# Octets of digests, and characters of both in base64.
+ID_SIZE, TIME_SIZE = 6, 3
+ID, MARK = 8, 12
+# Entries that are no longer shown return when newer ones are deleted: some are remembered.
+REMEMBERED = 32
+MOST_SPANS = 50
+# Bursts are measured in intervals of this length at least; after a month, a burst counts half.
+SHORTEST_BURST = 60 * 60
+HALF_LIFE = 30 * 24 * 60 * 60
+# Where all entries are new, this many times as many are supposed to have come.
+AT_A_HOLE = 2
+
+
+def mark(entry_id: str, published: str | None, updated: str | None, digest: str) -> str:
+    """Return what a shown entry is recognised by: digests of its id and of its times.
+
+    :param digest: of the content, which is taken for an entry without a time
+    """
+    times = f"{published} {updated}" if published or updated else digest
+    return _digest(entry_id, ID_SIZE) + _digest(times, TIME_SIZE)
+
+
+def _digest(text: str, size: int) -> str:
+    found = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size)
+    return b64encode(found.digest()).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A span of time, from one read to another, in which no entry was missed."""
+
+    since: str
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """The time between two reads in which entries may have been missed.
+
+    :param after, before: times of the two reads
+    :param entries: how many it may have cost, by the usual rate of the feed; None if that is not known
+    :param number: of holes that this one stands for: old ones are merged, with the spans between them
+    """
+
+    after: str
+    before: str
+    seconds: int
+    entries: int | None
+    number: int
+
+
+class EarlierSpan(NamedTuple):
+    """A span that a hole follows.
+
+    :param lost: estimate of the entries that the hole has cost; None if nothing is known
+    :param number: of holes that this one stands for
+    """
+
+    since: str
+    until: str
+    lost: int | None
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The time for which a feed is covered, and what the next read is compared with.
+
+    :param known: marks of the entries that the last read showed, in document order, then of some before them
+    :param shown: number of entries that the last read showed, WINDOW at most
+    :param depth: the greatest number of known entries that stood above a new one
+    :param since, until: the current span; `until` is the time of the last read
+    :param earlier: the spans before it, oldest first
+    :param entries: number of new entries in all spans
+    :param seconds: length of the earlier spans
+    :param burst_entries, burst_seconds, burst: the interval with the highest rate, and when it ended
+    """
+
+    known: str
+    shown: int
+    since: str
+    until: str
+    depth: int = 0
+    earlier: tuple[EarlierSpan, ...] = ()
+    entries: int = 0
+    seconds: int = 0
+    burst_entries: int = 0
+    burst_seconds: int = SHORTEST_BURST
+    burst: str | None = None
+
+    @property
+    def spans(self) -> list[Span]:
+        """All spans, oldest first."""
+        return [*(Span(one.since, one.until) for one in self.earlier), Span(self.since, self.until)]
+
+    @property
+    def holes(self) -> list[Hole]:
+        """The holes between the spans."""
+        return [
+            Hole(one.until, then.since, elapsed(one.until, then.since), one.lost, one.number)
+            for one, (_, then) in zip(self.earlier, pairwise(self.spans), strict=True)
+        ]
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether the same entries in the next read are enough to be found again."""
+        return self.shown > self.depth
+
+    @property
+    def rate(self) -> float:
+        """New entries per second, on average; 0 if not known."""
+        return self.entries / max(1, self.seconds + elapsed(self.since, self.until))
+
+    def worst_rate(self, now: str) -> float:
+        """Return the highest rate that was seen, or the usual one; bursts of long ago count less."""
+        if self.burst is None:
+            return self.rate
+        months = max(0, elapsed(self.burst, now)) / HALF_LIFE
+        return max(self.rate, self.burst_entries / self.burst_seconds / math.exp2(months))
+
+    def half_replaced_in(self, now: str) -> int | None:
+        """Return in how many seconds half of the shown entries may be replaced; None if nobody knows.
+
+        Not counted are the entries that a read has to find again because of backdated or pinned ones.
+        """
+        rate = self.worst_rate(now)
+        return None if not rate else int(max(1, self.shown - self.depth) / 2 / rate)
+
+    def confirm(self, time: str) -> Coverage:
+        """Return the coverage after a read of the same document."""
+        return replace(self, until=time) if self.is_proof and time > self.until else self
+
+
+def coverage_after(before: Coverage | None, shown: Sequence[str], time: str) -> Coverage | None:
+    """Return the coverage of a feed after a read of its subscription document.
+
+    :param before: None if this is the first read
+    :param shown: the marks of the entries, in document order
+    :param time: when it was read
+    """
+    first: dict[str, str] = {}
+    for entry in shown[:WINDOW]:
+        first.setdefault(entry[:ID], entry)
+    marks = list(first.values())
+    if not marks:
+        return before  # says nothing: entries may have come, and left it again
+    if before is None:
+        return Coverage("".join(marks), len(marks), time, time)
+    known = _marks(before.known)
+    numbers = {entry: number for number, entry in enumerate(known)}
+    ids = {entry[:ID] for entry in known}
+    places = [numbers.get(entry) for entry in marks]
+    is_new = [entry[:ID] not in ids for entry in marks]
+    new = sum(is_new)
+    depth = max(before.depth, _depth(places, is_new))
+    seen: dict[str, Any] = {"known": "".join(_remembered(marks, known)), "shown": len(marks), "depth": depth}
+    if time >= before.until and _found_again(places) > depth:
+        burst = _burst(before, new, time)
+        return replace(before, **seen, **burst, until=time, entries=before.entries + new)
+    # How many have come is not known: at least those that are shown.
+    burst = _burst(before, AT_A_HOLE * new, time)
+    return replace(_with_hole(before, new, time), **seen, **burst)
+
+
+def _marks(known: str) -> list[str]:
+    return [known[begin : begin + MARK] for begin in range(0, len(known), MARK)]
+
+
+def _remembered(marks: list[str], known: list[str]) -> list[str]:
+    shown = {entry[:ID] for entry in marks}
+    gone = [entry for entry in known if entry[:ID] not in shown]
+    return [*marks, *gone[: len(marks) + REMEMBERED]]
+
+
+def _depth(places: list[int | None], is_new: list[bool]) -> int:
+    """Return how many known entries stand above a new one that stands among them.
+
+    New entries at the end say nothing: all known ones may be pinned, or the document shows more than before.
+    """
+    depth = above = above_new = 0
+    for place, new in zip(places, is_new, strict=True):
+        if place is not None:
+            depth, above = above_new, above + 1
+        elif new:
+            above_new = above
+    return depth
+
+
+def _found_again(places: list[int | None]) -> int:
+    """Return how many entries at the end of the document are known, and in the same order as before."""
+    number, below = 0, None
+    for place in reversed(places):
+        if place is None or (below is not None and place > below):
+            break
+        number, below = number + 1, place
+    return number
+
+
+def _burst(before: Coverage, new: int, time: str) -> dict[str, Any]:
+    """Return the fields of the highest rate, if it is the one before this read; else {}."""
+    seconds = max(SHORTEST_BURST, elapsed(before.until, time))
+    if not new or new / seconds < before.worst_rate(time):
+        return {}
+    return {"burst_entries": new, "burst_seconds": seconds, "burst": time}
+
+
+# A clock that was ahead has not seen what is still to come: spans end before this read.
+def _with_hole(before: Coverage, new: int, time: str) -> Coverage:
+    """Return the coverage with a hole before a read, and a span that begins with it."""
+    seconds = max(0, elapsed(before.until, time))
+    lost = max(0, round(before.rate * seconds) - new) if before.rate else None
+    spans = [*before.earlier, EarlierSpan(before.since, before.until, lost, 1)]
+    earlier = [one._replace(until=min(one.until, time)) for one in spans if one.since <= time]
+    while len(earlier) >= MOST_SPANS:
+        earlier[:2] = [_merged(*earlier[:2])]
+    length = before.seconds + elapsed(before.since, before.until)
+    return replace(before, since=time, until=time, earlier=tuple(earlier), seconds=length)
+
+
+def _merged(first: EarlierSpan, second: EarlierSpan) -> EarlierSpan:
+    """Return the first of two spans, with one hole in place of the second and the holes beside it."""
+    known = first.lost is not None and second.lost is not None
+    lost = (first.lost or 0) + (second.lost or 0) if known else None
+    return first._replace(lost=lost, number=first.number + second.number)

@@ -1,0 +1,72 @@
+"""The findings of a check, as lines for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from fhcrawl.reporting.table import BOLD, INDENT, RED, cut_in_middle
+from fhcrawl.utils.text import json_escaped, printable
+from fhcrawl.validation import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from fhcrawl.reporting.table import Look
+    from fhcrawl.validation import Finding, Summary
+
+HEADINGS = {
+    Severity.ERROR: ("Errors", RED),
+    Severity.WARNING: ("Warnings", "33"),
+    Severity.ADVICE: ("Advice", BOLD),
+    Severity.GOOD: ("Good", "32"),
+}
+# Sentences of one rule and severity, and documents of one sentence, that are printed; --json has all.
+MOST_SENTENCES, MOST_DOCUMENTS = 5, 3
+
+
+def lines(findings: Sequence[Finding], summary: Summary, look: Look) -> Iterator[str]:
+    """Yield the findings by their severity, each sentence once with its documents, and the summary.
+
+    :param findings: the worst first
+    """
+    for severity, group in groupby(findings, key=lambda finding: finding.severity):
+        heading, colour = HEADINGS[severity]
+        yield look.paint(heading, colour)
+        by_rule: dict[str, dict[str, list[Finding]]] = {}
+        for finding in group:
+            by_rule.setdefault(finding.rule, {}).setdefault(finding.text, []).append(finding)
+        for sentences in by_rule.values():
+            for same in list(sentences.values())[:MOST_SENTENCES]:
+                yield from _sentence(same, look)
+            if len(sentences) > MOST_SENTENCES:
+                yield f"- and {len(sentences) - MOST_SENTENCES:,} more of this kind (--json has all)"
+        yield ""
+    yield from (look.paint(line, BOLD) for line in look.wrap(summary.sentence))
+
+
+def _sentence(same: Sequence[Finding], look: Look) -> Iterator[str]:
+    """Yield the lines of findings that say the same of several documents."""
+    first = same[0]
+    yield from look.wrap(f"{printable(first.text)} [{first.clause}]", "-")
+    yield from (f"{INDENT}{place}" for place in _places(same, look))
+    if first.fix:
+        yield from look.wrap(printable(first.fix), f"{INDENT}To do:")
+
+
+def _places(same: Iterable[Finding], look: Look) -> Iterator[str]:
+    """Yield the documents and lines; of many only the first."""
+    found = [finding for finding in same if finding.document is not None]
+    for finding in found[:MOST_DOCUMENTS]:
+        at = "" if finding.line is None else f", line {finding.line}"
+        url = printable(finding.document or "")
+        yield (url if look.width is None else cut_in_middle(url, look.width - len(at) - len(INDENT))) + at
+    if len(found) > MOST_DOCUMENTS:
+        yield f"and {len(found) - MOST_DOCUMENTS:,} more"
+
+
+def as_json(findings: Sequence[Finding], summary: Summary) -> str:
+    """Return the summary, with the list of findings, as a JSON object."""
+    found = {**summary._asdict(), "findings": [finding._asdict() for finding in findings]}
+    return json_escaped(json.dumps(found, ensure_ascii=False))

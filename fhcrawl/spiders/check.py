@@ -1,0 +1,138 @@
+"""The spider that fetches the documents of one feed for `validation.HistoryCheck`, without a store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, Spider
+
+from fhcrawl.crawling import responses
+from fhcrawl.crawling.context import RequestContext, WalkContext, cb_kwargs_of, context_of
+from fhcrawl.crawling.failures import loss_of
+from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Role
+from fhcrawl.logical_feed.results import State
+from fhcrawl.utils.clock import now
+from fhcrawl.validation import Fetched, HistoryCheck, Purpose
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+    from twisted.python.failure import Failure
+
+    from fhcrawl.validation import Wanted
+
+# The components that need a store, or serve one; fetching ahead would hide the order of requests.
+WITHOUT = {
+    "DOWNLOADER_MIDDLEWARES": (
+        "fhcrawl.downloadermiddlewares.disk.DiskMiddleware",
+        "fhcrawl.downloadermiddlewares.prefetch.PrefetchMiddleware",
+    ),
+    "SPIDER_MIDDLEWARES": (
+        "fhcrawl.spidermiddlewares.commit.CommitMiddleware",
+        "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch",
+    ),
+    "ITEM_PIPELINES": ("fhcrawl.pipelines.duplicates.DuplicatesPipeline",),
+    "EXTENSIONS": (
+        "fhcrawl.extensions.store.StoreExtension",
+        "fhcrawl.extensions.reader.ReaderExtension",
+        "fhcrawl.extensions.warc.WarcExtension",
+        "fhcrawl.extensions.progress.ProgressExtension",
+        "fhcrawl.extensions.verdicts.VerdictsExtension",
+        "fhcrawl.extensions.release.ReleaseExtension",
+        "fhcrawl.extensions.feedexport.FeedExporter",
+        "fhcrawl.extensions.itemexport.ItemExporter",
+    ),
+}
+REPLACED = {
+    # One request at a time cannot exceed a limit; fhcrawl's asks for the store.
+    "DOWNLOADER": "scrapy.core.downloader.Downloader",
+    "SCHEDULER": "scrapy.core.scheduler.Scheduler",
+    "ITEM_PROCESSOR": "scrapy.pipelines.ItemPipelineManager",
+}
+# Header fields that the rules read.
+FIELDS = ("Content-Type", "Cache-Control", "Expires", "Date", "Age", "ETag", "Last-Modified")
+
+
+def remove_store(settings: BaseSettings) -> None:
+    """Take the store, and what belongs to it, out of the settings of a crawl."""
+    for name, paths in WITHOUT.items():
+        for path in paths:
+            settings[name].set(path, None, "cmdline")
+    for name, path in REPLACED.items():
+        settings.set(name, path, "cmdline")
+    settings.set("FEEDS", {}, "cmdline")
+
+
+class CheckSpider(Spider):
+    """Fetches what a check wants, one document at a time, as politely as a crawl.
+
+    It has no name, so that it is no spider of a project: the command `check` runs it.
+
+    :param check: the check; the command reads its findings when the crawl has ended
+    """
+
+    def __init__(self, check: HistoryCheck, url: str) -> None:
+        super().__init__("check")
+        self.feeds = [url]
+        self._check = check
+        self._walk = WalkContext(url, run=0)
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Yield the request for the subscription document."""
+        for request in self._next():
+            yield request
+
+    def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request]:
+        """Pass a response to the check; yield the request for what it wants next."""
+        self._walk = context_of(response).walk
+        meta = responses.request_of(response).meta
+        names = {name.lower(): responses.header(response, name) for name in FIELDS}
+        lines = (line.decode("latin-1") for line in response.headers.getlist("Cache-Control"))
+        names["cache-control"] = ", ".join(lines)
+        self._check.take(
+            Fetched(
+                url=response.url,
+                body=response.body,
+                status=response.status,
+                headers={name: value for name, value in names.items() if value},
+                links=tuple(responses.links(response)),
+                redirects=tuple(meta.get("redirect_reasons", ())),
+                fetched=now(),
+                is_cut="dataloss" in response.flags,
+            )
+        )
+        yield from self._next()
+
+    def lose(self, failure: Failure) -> list[Request]:
+        """Tell the check why a document could not be fetched; return the request for what it wants next."""
+        reason = loss_of(failure)
+        self._check.lose(reason.detail, is_limit=reason.state is State.KNOWN)
+        return list(self._next())
+
+    def _next(self) -> Iterator[Request]:
+        wanted = self._check.wanted
+        if wanted is not None:
+            yield self._request(wanted)
+
+    def _request(self, wanted: Wanted) -> Request:
+        context = RequestContext(
+            self._walk,
+            wanted.url,
+            wanted.role,
+            ChainPosition(FIRST_WALK, -wanted.number),
+            via=wanted.via,
+            documents=0 if wanted.role is Role.SUBSCRIPTION else wanted.number,
+        )
+        request = Request(
+            **responses.request_target(wanted.url, self._walk),
+            callback=self.parse,
+            errback=self.lose,
+            dont_filter=True,
+            cb_kwargs=cb_kwargs_of(context),
+        )
+        if wanted.purpose is Purpose.CONDITION:
+            request.meta["handle_httpstatus_list"] = [responses.NOT_MODIFIED]
+            request.headers.update(wanted.headers)
+        return request

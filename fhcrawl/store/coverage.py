@@ -1,0 +1,54 @@
+"""The coverage of plain feeds in the store."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, select
+
+from fhcrawl.logical_feed.coverage import Coverage, EarlierSpan
+from fhcrawl.store.schema import Text, coverage
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Dialect, Row
+
+COLUMNS = tuple(field.name for field in dataclasses.fields(Coverage))
+OF_FEEDS = select(coverage).where(coverage.c.feed_id.in_(bindparam("feeds", expanding=True)))
+_time = bindparam("b_time", type_=Text)
+# `Coverage.confirm`.
+CONFIRM = (
+    coverage.update()
+    .where(
+        coverage.c.feed_id == bindparam("b_feed_id"),
+        coverage.c.shown > coverage.c.depth,
+        coverage.c.until < _time,
+    )
+    .values(until=_time)
+)
+
+
+def upsert(dialect: Dialect) -> Any:
+    """Return the statement that writes the coverage of a feed."""
+    statement = import_module(f"sqlalchemy.dialects.{dialect.name}").insert(coverage)
+    new = {name: statement.excluded[name] for name in COLUMNS}
+    return statement.on_conflict_do_update(index_elements=(coverage.c.feed_id,), set_=new)
+
+
+def read(connection: Connection, feed_ids: list[int]) -> dict[int, Coverage]:
+    """Return the coverage of feeds, by id; feeds that have none are missing."""
+    return {row.feed_id: _of(row) for row in connection.execute(OF_FEEDS, {"feeds": feed_ids})}
+
+
+def _of(row: Row[Any]) -> Coverage:
+    values = {name: getattr(row, name) for name in COLUMNS}
+    values["earlier"] = tuple(EarlierSpan(*span) for span in json.loads(row.earlier))
+    return Coverage(**values)
+
+
+def row(feed_id: int, covered: Coverage) -> dict[str, object]:
+    """Return the row of a feed's coverage."""
+    values = {name: getattr(covered, name) for name in COLUMNS}
+    return {"feed_id": feed_id, **values, "earlier": json.dumps(covered.earlier)}

@@ -1,0 +1,31 @@
+"""Validates published histories: the rules of RFC 5005, RFC 4287 and RSS, over all documents of a chain.
+
+Pure: responses in, findings out; no Scrapy, no I/O, no clock. `HistoryCheck` names the documents to fetch,
+and gives them to the rules: those of one document (`history`, `formats`, `serving`), and those of the chain
+(`chain`, `neighbours`).
+"""
+
+from __future__ import annotations
+
+from fhcrawl.validation import chain, formats, history, neighbours, serving
+from fhcrawl.validation.check import HistoryCheck, Purpose, Wanted
+from fhcrawl.validation.model import Fetched, Finding, Severity, Summary
+from fhcrawl.validation.rules import CHAIN_RULES, DOCUMENT_RULES, Rule
+
+__all__ = [
+    "CHAIN_RULES",
+    "DOCUMENT_RULES",
+    "Fetched",
+    "Finding",
+    "HistoryCheck",
+    "Purpose",
+    "Rule",
+    "Severity",
+    "Summary",
+    "Wanted",
+    "chain",
+    "formats",
+    "history",
+    "neighbours",
+    "serving",
+]

@@ -1,0 +1,152 @@
+"""Remembers the entries of a chain by digests, and finds those that are in several documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+
+from fhcrawl import logical_feed
+from fhcrawl.documents.dates import elapsed
+from fhcrawl.logical_feed.ordering import comparable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fhcrawl.documents import Entry, FeedDocument
+
+MOST_ENTRIES = 300_000
+MOST_CLASHES = 1000
+
+
+class Sighting(NamedTuple):
+    """An entry of a document; digests instead of texts, since there is one for each entry of a chain.
+
+    :param number: of the document
+    :param updated, content: digests; 0 for an entry without an update time
+    """
+
+    number: int
+    line: int | None
+    updated: int
+    content: int
+
+
+class Clash(NamedTuple):
+    """Two versions of an entry with the same update time, or without one, and with different contents.
+
+    :param newer, older: the numbers of the documents
+    :param line: in the older document
+    :param is_timed: whether they have update times
+    """
+
+    id: str
+    newer: int
+    older: int
+    line: int | None
+    is_timed: bool
+
+
+class ChangedId(NamedTuple):
+    """Two entries with the same link and different ids.
+
+    :param number: of the document with the older entry
+    """
+
+    link: str
+    number: int
+    line: int | None
+
+
+class Counted(NamedTuple):
+    """What `EntryIndex.add` has found in a document.
+
+    :param shared: how many entries are in the document before it too
+    :param widest: the longest time between two entries that follow each other, in seconds
+    """
+
+    oldest: str | None
+    newest: str | None
+    shared: int
+    widest: int
+
+
+@dataclass(slots=True)
+class EntryIndex:
+    """The entries of a chain, whose documents are added from the newest to the oldest.
+
+    :param number: how many entries there are, each counted once
+    :param repeated: how many entries are in more than one document
+    :param is_full: whether there are more entries than are remembered
+    """
+
+    clashes: list[Clash] = field(default_factory=list)
+    changed_ids: list[ChangedId] = field(default_factory=list)
+    number: int = 0
+    repeated: int = 0
+    is_full: bool = False
+    _seen: dict[int, Sighting] = field(default_factory=dict)
+    _links: dict[int, int] = field(default_factory=dict)
+
+    def add(self, number: int, feed: FeedDocument, lines: Sequence[int | None]) -> Counted:
+        """Add the entries of a document.
+
+        :param lines: the lines of the entries; [] if they are not known
+        """
+        shared, times = 0, []
+        found: dict[int, Sighting] = {}
+        for position, entry in enumerate(feed.entries):
+            times.append(entry.published or entry.updated)
+            line = lines[position] if position < len(lines) else None
+            identity = logical_feed.identity(entry, feed)
+            if identity is None:
+                self.number += 1
+                continue
+            key = _digest(identity)
+            self.number += key not in self._seen and key not in found
+            seen = Sighting(number, line, _digest(comparable(entry.updated)), _content(entry))
+            before = self._seen.get(key)
+            if before is not None and key not in found:
+                shared += before.number == number - 1
+                self._compare(identity, before, seen)
+            found.setdefault(key, seen)
+            self._note_link(entry, key, number, line)
+        self._remember(found)
+        return _counted([time for time in times if time], shared)
+
+    def _compare(self, identity: str, before: Sighting, seen: Sighting) -> None:
+        self.repeated += 1
+        if before.content != seen.content and before.updated == seen.updated:
+            clash = Clash(identity, before.number, seen.number, seen.line, bool(seen.updated))
+            self.clashes += [clash] if len(self.clashes) < MOST_CLASHES else []
+
+    def _note_link(self, entry: Entry, key: int, number: int, line: int | None) -> None:
+        if entry.id is None or entry.link is None:
+            return
+        known = self._links.get(link := _digest(entry.link))
+        if known is None and not self.is_full:
+            self._links[link] = key
+        elif known not in (None, key) and len(self.changed_ids) < MOST_CLASHES:
+            self.changed_ids.append(ChangedId(entry.link, number, line))
+
+    def _remember(self, found: dict[int, Sighting]) -> None:
+        room = MOST_ENTRIES - len(self._seen)
+        self.is_full = self.is_full or len(found) > room
+        if not self.is_full:
+            self._seen.update(found)
+
+
+def _counted(times: list[str], shared: int) -> Counted:
+    times.sort(key=comparable)
+    widest = max(map(elapsed, times, times[1:]), default=0)
+    return Counted(times[0] if times else None, times[-1] if times else None, shared, widest)
+
+
+def _content(entry: Entry) -> int:
+    return _digest(entry.digest or logical_feed.digest(entry))
+
+
+def _digest(text: str) -> int:
+    if not text:
+        return 0
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")

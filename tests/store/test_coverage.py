@@ -1,0 +1,122 @@
+"""What crawls store of the time for which plain feeds are covered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fhcrawl.documents.dates import elapsed
+from fhcrawl.logical_feed.coverage import Hole, Span
+from fhcrawl.reasons import ReasonKind
+from fhcrawl.store import Store
+from tests.engine import Engine
+from tests.faketime import clock_at
+from tests.feeds import E, atom
+
+if TYPE_CHECKING:
+    from fhcrawl.store.rows import Feed
+    from tests.databases import Database
+
+FEED = "http://example.org/index"
+DAY = 86400
+CUT = "</feed>"
+
+
+@pytest.fixture
+def url(database: Database) -> str:
+    return database.url
+
+
+def day(number: int) -> str:
+    return f"2026-03-{number:02}T00:00:00Z"
+
+
+def document(newest: int, shown: int = 4, **links: str) -> str:
+    return atom([E(str(newest - place)) for place in range(shown)], links=links)
+
+
+def crawl(url: str, number: int, body: str, **engine: int) -> Feed:
+    """The feed after a crawl on a day in March."""
+    with clock_at(day(number).rstrip("Z")):
+        Engine(url, {FEED: body}, **engine).crawl(FEED)  # type: ignore[arg-type]
+        return stored(url)
+
+
+def stored(url: str) -> Feed:
+    store = Store.open(url)
+    [feed] = store.feeds.read()
+    store.close()
+    return feed
+
+
+def test_reads_that_have_an_entry_in_common_are_one_span(url: str) -> None:
+    assert crawl(url, 1, document(4)).spans == [Span(day(1), day(1))]
+    assert crawl(url, 2, document(7)).spans == [Span(day(1), day(2))]
+    # The same document, as after a 304.
+    feed = crawl(url, 9, document(7))
+    assert (feed.spans, feed.holes) == ([Span(day(1), day(9))], [])
+    assert [reason.kind for reason in feed.reasons] == [ReasonKind.NO_HISTORY]
+    assert feed.reasons[0].detail.endswith("; unknown before 2026-03-01, seamless since")
+
+
+def test_reads_that_have_no_entry_in_common_have_a_hole_between_them(url: str) -> None:
+    for number, newest in enumerate((4, 6, 8), 1):
+        crawl(url, number, document(newest))
+    feed = crawl(url, 13, document(40))
+    assert feed.spans == [Span(day(1), day(3)), Span(day(13), day(13))]
+    assert feed.holes == [Hole(day(3), day(13), 10 * DAY, 16, 1)]
+    assert [reason.kind for reason in feed.reasons] == [ReasonKind.NO_HISTORY, ReasonKind.HOLES]
+    assert feed.reasons[0].detail.endswith("; unknown before 2026-03-01, seamless since 2026-03-13 00:00")
+    assert feed.reasons[1].detail.endswith(
+        "; the hole: 2026-03-03 00:00 to 2026-03-13 00:00; lost at its usual rate: 16"
+    )
+    assert feed.verdict.value == "unknown"
+
+
+def test_read_that_fails_or_is_killed_proves_nothing(url: str) -> None:
+    crawl(url, 1, document(4))
+    assert crawl(url, 2, document(6).replace(CUT, "")).spans == [Span(day(1), day(1))]
+    assert crawl(url, 3, document(7), life=1).spans == [Span(day(1), day(1))]
+    assert crawl(url, 4, document(9)).spans == [Span(day(1), day(1)), Span(day(4), day(4))]
+
+
+def test_feeds_that_promise_their_history_have_no_spans(url: str) -> None:
+    feed = crawl(url, 1, atom([E("1")], head="<fh:complete/>"))
+    assert (feed.spans, feed.holes) == ([], [])
+    crawl(url, 2, document(4))
+    crawl(url, 3, document(9))
+    # The holes do not matter any more.
+    feed = crawl(url, 4, atom([E("1")], head="<fh:complete/>"))
+    assert (feed.spans, feed.holes, feed.reasons) == ([], [], [])
+
+
+def test_feed_is_deleted_with_its_spans(url: str) -> None:
+    crawl(url, 1, document(4))
+    store = Store.open(url)
+    store.subscriptions.delete([FEED])
+    store.close()
+    assert crawl(url, 5, document(4)).spans == [Span(day(5), day(5))]
+
+
+def test_feed_is_due_before_half_of_its_entries_are_new(url: str) -> None:
+    """Of 8 entries: 4 of them in 6 hours, at the rate of the second day."""
+    crawl(url, 1, document(8, 8))
+    crawl(url, 2, document(24, 8))
+    for number in range(3, 9):
+        feed = crawl(url, number, document(24, 8))
+    assert feed.due is not None
+    assert 0.9 < elapsed(day(8), feed.due) / (DAY / 4) < 1.2
+
+
+def test_reason_says_if_the_feed_asks_for_fewer_polls_than_it_would_need(url: str) -> None:
+    crawl(url, 1, rss(4, 60))
+    assert "asks not" not in crawl(url, 2, rss(12, 60)).reasons[1].detail
+    feed = crawl(url, 3, rss(20, 24 * 60))
+    assert feed.reasons[1].detail.endswith("; it or its server asks not to be read as often as it would need")
+    assert feed.due == day(4)
+
+
+def rss(newest: int, ttl: int) -> str:
+    items = "".join(f"<item><guid>{newest - place}</guid></item>" for place in range(4))
+    return f"<rss version='2.0'><channel><title>-</title><ttl>{ttl}</ttl>{items}</channel></rss>"

@@ -1,0 +1,53 @@
+"""A fault in a history that has none else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from fhcrawl.validation import Severity
+from tests.validation.histories import ATOM_SET, SITE, served
+
+if TYPE_CHECKING:
+    from fhcrawl.validation import Fetched
+
+ERROR, WARNING, ADVICE, GOOD = Severity
+LINK_TO_2 = '<link rel="prev-archive" href="https://example.org/2"/>'
+NEXT_TO_2 = '<link rel="next-archive" href="https://example.org/2"/>'
+CURRENT = '<link rel="current" href="https://example.org/index"/>'
+ID_9 = "<id>urn:9</id>"
+HTML = "text/html; charset=utf-8"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fault in a history: what is replaced in one of its documents, or how that is served.
+
+    :param document: its path
+    :param line: the line of the fault; None if the finding has none
+    :param words: words of the sentence
+    """
+
+    rule: str
+    severity: Severity
+    words: str
+    document: str = "index"
+    old: str = ""
+    new: str = ""
+    line: int | None = None
+    history: dict[str, str] = field(default_factory=lambda: ATOM_SET)
+    headers: dict[str, str] = field(default_factory=dict)
+    redirects: tuple[int, ...] = ()
+    is_cut: bool = False
+    leads_to: str = ""  # where a redirect leads
+
+    def responses(self) -> dict[str, Fetched]:
+        path = self.document
+        assert self.old in self.history[path]
+        text = (
+            self.history[path].replace(self.old, self.new, 1) if self.old else self.history[path] + self.new
+        )
+        found = served({**self.history, path: text})
+        url = f"{SITE}/{path}"
+        here = replace(found[url], redirects=self.redirects, is_cut=self.is_cut, url=self.leads_to or url)
+        return {**found, url: replace(here, headers={**here.headers, **self.headers})}

@@ -1,0 +1,66 @@
+"""What holds for the check of any history, however its documents link to each other."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fhcrawl.validation import HistoryCheck, Severity
+from fhcrawl.validation.check import MOST_PROBES
+from tests.validation import histories
+from tests.validation.histories import (
+    ARCHIVE,
+    ATOM_SET,
+    COMPLETE,
+    FEED,
+    RSS_SET,
+    SITE,
+    check,
+    response,
+    served,
+)
+
+PATHS = ("index", "1", "2", "3", "missing")
+RELATIONS = ("prev_archive", "next_archive", "current", "self", "next", "previous", "first", "last")
+LINKS = st.dictionaries(st.sampled_from(RELATIONS), st.sampled_from(PATHS), max_size=4)
+DOCUMENT = st.builds(
+    lambda day, numbers, mark, links: histories.atom(day, numbers, mark, **links),
+    st.integers(1, 28),
+    st.lists(st.integers(1, 9), max_size=4),
+    st.sampled_from(["", ARCHIVE, COMPLETE]),
+    LINKS,
+)
+HISTORY = st.fixed_dictionaries(dict.fromkeys(PATHS[:-1], DOCUMENT))
+
+
+@given(HISTORY)
+def test_check_of_any_links_ends_and_does_not_contradict_itself(history: dict[str, str]) -> None:
+    responses, checking = served(history), HistoryCheck(FEED)
+    requests = 0
+    while (wanted := checking.wanted) is not None:
+        requests += 1
+        assert requests <= len(PATHS) + MOST_PROBES + 2
+        if wanted.url in responses:
+            checking.take(responses[wanted.url])
+        else:
+            checking.lose("is not there (404)")
+    findings = checking.finish()
+    by_severity = {s: {f.rule for f in findings if f.severity is s} for s in Severity}
+    # What is good is not wrong in another document.
+    assert not by_severity[Severity.GOOD] & (by_severity[Severity.ERROR] | by_severity[Severity.WARNING])
+    walks = "walk-ends" in by_severity[Severity.ERROR]
+    assert checking.summary(findings).is_whole is not walks
+    assert {f.document for f in findings} <= {None, *(f"{SITE}/{path}" for path in PATHS[:-1])}
+
+
+@given(
+    st.sampled_from([ATOM_SET["1"], RSS_SET["1"]]),
+    st.integers(0, 2000),
+    st.integers(0, 30),
+    st.binary(max_size=8),
+)
+def test_check_of_any_octets_ends(document: str, at: int, length: int, octets: bytes) -> None:
+    body = document.encode()
+    body = body[:at] + octets + body[at + length :]
+    findings, _summary = check({FEED: response(FEED, body)})
+    assert findings
