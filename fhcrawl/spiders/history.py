@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider
-from scrapy.utils.asyncio import run_in_thread
 
 from fhcrawl import logical_feed
 from fhcrawl.crawling import reading, requests, responses, subscriptions, versions, wordpress
-from fhcrawl.crawling.context import WalkContext, context_of
+from fhcrawl.crawling.context import context_of, set_walk
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, known_feed, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
 from fhcrawl.documents import DocumentList, snapshot
@@ -24,10 +23,11 @@ from fhcrawl.documents.lists import IS_LIST
 from fhcrawl.exceptions import NotAFeedError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.logical_feed import Kind, Role
+from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
+from fhcrawl.spiders.list_checks import ListChecks
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import base_of
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from fhcrawl.documents import Bounds, FeedDocument
     from fhcrawl.items import EntryVersion
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
+    from fhcrawl.spiders.capture_queue import CaptureQueue
     from fhcrawl.store import Subscription
-    from fhcrawl.warc.captures import Captures
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class HistorySpider(Spider):
         self.only_due = due
         self.deltafetch_reset = deltafetch_reset
         self.warc = warc
-        self._captures: Captures | None = None
+        self._captures: CaptureQueue | None = None
         self.has_captures_left = bool(warc)  # no feed is done before its captures are read
         self.idle_reason = ""  # why a crawl has no feeds
 
@@ -163,8 +163,12 @@ class HistorySpider(Spider):
 
     def first(self, known: Subscription, options: FeedOptions) -> Iterator[Request]:
         """Return the requests that a walk begins with (`requests.first`)."""
-        guesses_pages = self.settings.getbool("FHCRAWL_WORDPRESS_ENABLED")
-        return map(self._request, requests.first(known, options, guesses_pages))
+        if self.settings.getbool("FHCRAWL_WORDPRESS_ENABLED"):
+            options = replace(options, wordpress=True)
+        return map(self._request, requests.first(known, options))
+
+    def _with_callbacks(self, output: Iterator[Any]) -> Iterator[Any]:
+        return (self._request(one) if isinstance(one, Request) else one for one in output)
 
     def _request(self, request: Request) -> Request:
         """Set the callback and errback of a request."""
@@ -180,6 +184,9 @@ class HistorySpider(Spider):
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Parse a document: yield the request for the older document, then its entries."""
         fetch, context = responses.fetch_from_response(response), context_of(response)
+        if context.check is not None:
+            yield from self._with_callbacks(self._checks.parse(fetch, response, context.check))
+            return
         last, digest = context.last_reading, context.body_digest
         if response.status == responses.NOT_MODIFIED and not responses.was_asked_whether(response, digest):
             self._lose(fetch, UNASKED)
@@ -188,6 +195,8 @@ class HistorySpider(Spider):
             self._commits.record_unchanged(fetch, last.older_document)
             if last.older_document is not None:
                 yield self._request(requests.known_older_document(fetch, response, last.older_document))
+            else:
+                yield from self._with_callbacks(self._checks.begin(fetch, response, is_unchanged=True))
             return
         if context.page_digest is not None and responses.digest(response) == context.page_digest:
             self._lose(fetch, reading.REPEATS)
@@ -227,12 +236,18 @@ class HistorySpider(Spider):
         read = reading.read_document(fetch, response, document, self._most)
         result = wordpress.with_guess(read.result, response)
         is_guess = result.older_document != read.result.older_document
+        walk = context_of(response).walk
+        if walk.options.wordpress and fetch.role is Role.SUBSCRIPTION:
+            # Requests that are made after this carry it.
+            set_walk(response, replace(walk, page_size=len(result.versions)))
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)
         if result.older_document is not None and document.fault is None:
             newer = logical_feed.as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
             link = result.older_document
             yield self._request(requests.older_document(result, response, link, is_guess, newer))
+        elif result.failure is None:
+            yield from self._with_callbacks(self._checks.begin(fetch, response))
         yield from versions.items(pending, read)
 
     def _list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Iterator[Request]:
@@ -278,11 +293,10 @@ class HistorySpider(Spider):
     # -- captures -----------------------------------------------------------------------------------
 
     async def _open_captures(self) -> None:
-        from fhcrawl.warc.captures import Captures
+        from fhcrawl.spiders.capture_queue import CaptureQueue
 
-        self._captures = Captures(self.warc)
-        count = await run_in_thread(self._captures.build)
-        logger.info("Captures in the WARC files: %d", count)
+        self._captures = CaptureQueue(self.crawler, self.warc, self.feeds)
+        await self._captures.build()
 
     def read_captures(self) -> None:
         """Request the first capture of each feed, when all walks have ended.
@@ -292,45 +306,19 @@ class HistorySpider(Spider):
         if self._captures is None or not self.has_captures_left:
             return
         self.has_captures_left = False
-        first = self._first_captures(self._captures)
+        first = self._captures.first()
         for request in first:
-            self.crawler.engine.crawl(request)
+            self.crawler.engine.crawl(self._request(request))
         if first:
             raise DontCloseSpider
-
-    def _first_captures(self, captures: Captures) -> list[Request]:
-        extension = StoreExtension.of(self.crawler)
-        try:
-            for feed in self.feeds:
-                if feed not in extension.skipped_feeds:
-                    self._want_captures(captures, feed)
-        except StoreError as error:
-            extension.fail(error)
-            return []
-        first = [request for feed in self.feeds for request in self._next_capture(feed)]
-        if self.feeds and not first:
-            logger.warning("No capture of these feeds is in the WARC files", extra={"is_for_users": True})
-        return first
 
     def closed(self, reason: str) -> None:
         """Close the index of the WARC files."""
         if self._captures is not None:
             self._captures.close()
 
-    def _want_captures(self, captures: Captures, feed: str) -> None:
-        store = StoreExtension.of(self.crawler).store
-        # RFC 5005, 2: an entry that is not in the document is not part of the feed, even if it was before.
-        if store.feeds.read_kind(feed) is Kind.COMPLETE:
-            logger.info("%s is a complete feed: no capture of it is read", printable(feed))
-            return
-        for url, role in store.documents.read_urls(feed):
-            captures.want(feed, url, int(role is not Role.SUBSCRIPTION))
-
     def _next_capture(self, feed: str) -> Iterator[Request]:
-        found = None if self._captures is None else self._captures.next(feed)
-        if found is not None:
-            walk = WalkContext(feed, StoreExtension.of(self.crawler).run, self.feeds[feed])
-            yield self._request(requests.capture(found, walk))
+        return iter(()) if self._captures is None else map(self._request, self._captures.next(feed))
 
     def parse_capture(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Parse a document of a web archive: yield the request for the next one, then its entries."""
@@ -344,13 +332,17 @@ class HistorySpider(Spider):
         read = reading.read_document(fetch, response, document, self._most)
         older = read.result.older_document
         if older is not None and self._captures is not None:
-            self._captures.want(fetch.feed, older.url, 1 - fetch.position.step)
+            self._captures.want_older(fetch, older.url)
         # The links of a capture do not belong to the feed's chain today.
         result = replace(read.result, older_document=None)
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)
         yield from self._next_capture(fetch.feed)
         yield from versions.items(pending, read)
+
+    @cached_property
+    def _checks(self) -> ListChecks:
+        return ListChecks(self.crawler)
 
     @cached_property
     def _commits(self) -> CommitMiddleware:
@@ -387,6 +379,10 @@ class HistorySpider(Spider):
         request = failure.request  # type: ignore[attr-defined]
         fetch = responses.fetch_from_request(request, wait_of(failure))
         reason, context = loss_of(failure), context_of(request)
+        if context.check is not None:
+            # Without the list, the feed is what it is without one.
+            logger.info("%s %s", printable(fetch.requested_url), reason.detail)
+            return []
         others = list(self._give_up(fetch, reason, context))
         if fetch.role is Role.CAPTURE and reason.state is not State.KNOWN:
             return list(self._next_capture(fetch.feed))

@@ -85,6 +85,12 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "UPDATE feeds SET etag = NULL, last_modified = NULL, validated_url = NULL, body_digest = NULL"
         " WHERE kind IN ('single', 'paged')",
     ),
+    # 13: what a feed's publisher says of the number of its entries. The view of gaps is without `wordpress`.
+    (
+        "ALTER TABLE feeds ADD COLUMN total INTEGER",
+        "ALTER TABLE feeds ADD COLUMN guessable INTEGER",
+        "ALTER TABLE feeds ADD COLUMN listing TEXT",
+    ),
 )
 VERSION = 1 + len(STEPS)
 # An arbitrary number for the lock of the processes that prepare one store at the same time.
