@@ -32,10 +32,7 @@ NOT_NEWEST = (
 ODD = "tell its publisher; the next run looks again"
 OLDER = "look for an older snapshot or for the feed's archives; what lies between is not there"
 OURS = "look in the log for the error and mend it; the next run reads it again"
-PLAIN = (
-    "run it often: what it shows from now on is kept; if WordPress makes it, FHCRAWL_WORDPRESS_ENABLED=1 "
-    "asks for its older pages"
-)
+PLAIN = "run it often: what it shows from now on is kept"
 PRIVATE = (
     "it wants a password: set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, "
     "or give the feed headers in a TOML list"
@@ -49,6 +46,7 @@ ONLY_CAPTURES = (
     "nothing, if its publisher is gone: its entries are from captures, and stay; "
     "else, the next run asks again"
 )
+WORDPRESS = "crawl it with --wordpress, or write wordpress = true for it in a list: that brings older entries"
 UNREAD = (
     "look in a browser whether a feed is there; if not, correct its address, "
     "and `unsubscribe` from the wrong one if it is subscribed"
@@ -129,6 +127,7 @@ class ReasonKind(str, Enum):
     PAGED = "paged", "run it often: a paged feed cannot promise more", Retry.NEVER, False
     NO_HISTORY = "no-history", PLAIN, Retry.NEVER, False
     HOLES = "holes", OFTENER, Retry.NEVER, False
+    WORDPRESS = "wordpress", WORDPRESS, Retry.NEVER, False
     OTHER = "other", "the next run asks again"
 
     def __new__(cls, value: str, advice: str = "", retry: Retry = Retry.LATER, is_gap: bool = True) -> Self:

@@ -120,7 +120,8 @@ FHCRAWL_DELETE_ABSENT = False
 FHCRAWL_DUE_MIN_SECONDS = 15 * 60
 # Maximum seconds between two polls of a feed, whatever the feed, its server and its history say.
 FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
-# Whether feeds of WordPress that link to no pages are crawled with `?paged=2`, `?paged=3` and so on.
+# Whether feeds of WordPress that link to no pages are crawled with `?paged=2`, `?paged=3` and so on, and are
+# compared with the site's list of posts. `--wordpress` sets it; `wordpress = true` is for one feed.
 FHCRAWL_WORDPRESS_ENABLED = False
 
 # Hosts at private and other special addresses to which feeds may lead, besides their own host and port:

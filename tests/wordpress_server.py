@@ -40,7 +40,9 @@ file_put_contents(__DIR__ . '/requests', $_SERVER['REQUEST_URI'] . "\\n", FILE_A
 define('ABSPATH', __DIR__ . '/site/');
 define('WP_USE_THEMES', true);
 require ABSPATH . 'wp-load.php';
-if (strtok($_SERVER['REQUEST_URI'], '?') !== '/' && !get_option('permalink_structure')) {
+@include __DIR__ . '/plugin.php';
+$is_file = in_array(strtok($_SERVER['REQUEST_URI'], '?'), ['/', '/index.php']);
+if (!$is_file && !get_option('permalink_structure')) {
     http_response_code(404);
     return;
 }
@@ -132,6 +134,7 @@ class WordPress:
     def empty(self) -> None:
         """Remove what tests have made."""
         self.run(EMPTYING)
+        self.use_plugin("")
         self.requests()
 
     def post(self, first: int, last: int, category: int = 1) -> None:
@@ -145,6 +148,10 @@ class WordPress:
     def use_permalinks(self) -> None:
         """Serve feeds at /feed/."""
         self.run("update_option('permalink_structure', '/%postname%/'); delete_option('rewrite_rules');")
+
+    def use_plugin(self, code: str) -> None:
+        """Run PHP before each answer, as a plugin would, in place of the code of the last call."""
+        (self._folder / "plugin.php").write_text(f"<?php\n{code}", encoding="utf-8")
 
     def requests(self) -> list[str]:
         """What was asked for since the last call."""

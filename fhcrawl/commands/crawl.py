@@ -80,6 +80,7 @@ class Command(command.Command, crawl.Command):
         "fhcrawl crawl https://example.org/podcast.rss -o episodes.csv",
         "fhcrawl crawl --feeds subscriptions.opml -o entries.jsonl",
         "fhcrawl crawl --due -o entries.jsonl",
+        "fhcrawl crawl https://example.org/feed/ --wordpress -o posts.csv",
         "fhcrawl crawl https://example.org/index.atom --warc captures/",
         "fhcrawl crawl https://example.org/index.atom \\\n"
         "      -s 'FHCRAWL_WARC=captures/%(time)s-%(serial)05d.warc.gz'",
@@ -95,11 +96,18 @@ class Command(command.Command, crawl.Command):
         super().add_options(parser)
         for name, (argument, words) in OPTIONS.items():
             parser.add_argument(name, dest=f"spider_{argument}", **words)
+        parser.add_argument(
+            "--wordpress",
+            action="store_true",
+            help="read the older pages of feeds that WordPress makes, which no link names",
+        )
         add_column_options(parser)
 
     def set_settings(self, settings: Settings, opts: argparse.Namespace) -> None:
-        """Set the settings that the options of columns stand for."""
+        """Set the settings that options stand for."""
         set_columns(settings, opts)
+        if opts.wordpress:
+            settings.set("FHCRAWL_WORDPRESS_ENABLED", True, "cmdline")
 
     # Scrapy, Twisted and SQLAlchemy have some hundred thousand objects that never become garbage. The
     # collector's scans of them, during imports and in each full collection, took a tenth of a crawl's time.

@@ -31,6 +31,15 @@ class Command(command.Command):
     )
     operand = ("URL|FILE", "a feed, or a list of feeds")
 
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the option of feeds."""
+        super().add_options(parser)
+        parser.add_argument(
+            "--wordpress",
+            action="store_true",
+            help="read the older pages of these feeds, which WordPress makes and no link names",
+        )
+
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Subscribe to the feeds.
 
@@ -49,7 +58,8 @@ class Command(command.Command):
             may_list_files = self.settings.getbool(subscriptions.LISTED_FILES)
             listed = subscriptions.from_words(args, may_list_files)
             with closing(Store.open(store_url(self.settings))) as store:
-                plain = {url: options.plain() for url, options in listed.items()}
+                more = {"wordpress": True} if opts.wordpress else {}
+                plain = {url: options.plain() | more for url, options in listed.items()}
                 new = store.subscriptions.add(plain, now())
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error

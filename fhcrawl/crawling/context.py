@@ -19,6 +19,7 @@ from scrapy.http.request import NO_CALLBACK
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError
 from fhcrawl.logical_feed import ChainPosition, NewerPage, Role
+from fhcrawl.logical_feed.listings import ListCheck, ListOrder
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 
@@ -56,7 +57,7 @@ class WalkContext:
     :param run: number of the crawl
     :param options: the user's options of the feed; `snapshot` is the snapshot that the feed continues
     :param since: when that snapshot was made, ISO 8601 in UTC; it holds all older entries
-    :param guesses_pages: request pages of WordPress that no link names (FHCRAWL_WORDPRESS_ENABLED)
+    :param page_size: number of entries of a WordPress feed's first page; 0 if that is not known
     :param begun: when the feed's first request was made, in seconds since 1970 (FHCRAWL_MAX_SECONDS)
     :param octets: size of what was downloaded for the feed in this run (FHCRAWL_MAX_BYTES)
     :param special_hosts: for each host that the user gave, whether it had special addresses; hosts that have
@@ -68,7 +69,7 @@ class WalkContext:
     run: int
     options: FeedOptions = field(default_factory=FeedOptions)
     since: str | None = None
-    guesses_pages: bool = False
+    page_size: int = 0
     begun: float | None = None
     octets: int = 0
     special_hosts: dict[str, bool] = field(default_factory=dict)
@@ -143,6 +144,7 @@ class RequestContext:
     :param newer: the multipart page that links here, for the comparison of the two
     :param fetched: when a capture was made, ISO 8601 in UTC
     :param checks: ids of the documents to be checked after this one; None if this request is no check
+    :param list_check: the check that a request for a publisher's list, or for what it names, is part of
     """
 
     walk: WalkContext
@@ -162,6 +164,7 @@ class RequestContext:
     newer: NewerPage | None = None
     fetched: str | None = None
     checks: list[int] | None = None
+    list_check: ListCheck | None = None
 
     @property
     def body_digest(self) -> str | None:
@@ -271,7 +274,7 @@ def _loss(plain: list[str]) -> DocumentFailure:
 
 DEFAULTS = {
     cls: _defaults(cls)
-    for cls in (RequestContext, WalkContext, FeedOptions, LastReading, OlderDocument, Referral)
+    for cls in (RequestContext, WalkContext, FeedOptions, LastReading, OlderDocument, Referral, ListCheck)
 }
 # Functions that convert plain values to a field's type, by field.
 TYPED: dict[str, Callable[[Any], Any]] = {
@@ -284,4 +287,7 @@ TYPED: dict[str, Callable[[Any], Any]] = {
     "position": _position,
     "newer": _newer,
     "loss": _loss,
+    "list_check": partial(_typed, ListCheck),
+    "order": ListOrder,
+    "again": tuple,
 }

@@ -291,6 +291,7 @@ def _of_subscription(
         validators=_validators(response),
         present=frozenset(version.id for version in result.versions) if is_state else None,
         shown=shown if result.kind in COVERED_KINDS and result.failure is None else None,
+        total=document.total,
         head=document.head,
     )
 

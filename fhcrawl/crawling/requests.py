@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.crawling.subscriptions import FeedOptions
     from fhcrawl.logical_feed import Link, NewerPage
+    from fhcrawl.logical_feed.listings import ListCheck
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
     from fhcrawl.store import CheckedDocument, DocumentRef, Subscription
     from fhcrawl.warc.captures import Capture
@@ -39,13 +40,12 @@ CHECK_PRIORITY = -1
 ALWAYS = {DELTAFETCH_ENABLED: False}
 
 
-def first(known: Subscription, options: FeedOptions, guesses_pages: bool = False) -> Iterator[Request]:
+def first(known: Subscription, options: FeedOptions) -> Iterator[Request]:
     """Yield the first requests of a walk: for the index of a snapshot, or for the subscription document.
 
     Yield the request for the first unread page of a snapshot too.
 
     :param options: the user's options of the feed
-    :param guesses_pages: see `WalkContext`
     """
     stored = known.snapshot
     index = options.snapshot or (stored.url if stored else None)
@@ -53,7 +53,6 @@ def first(known: Subscription, options: FeedOptions, guesses_pages: bool = False
         known.feed,
         known.run,
         replace(options, snapshot=index),
-        guesses_pages=guesses_pages,
         special_hosts=given_hosts.from_store(known, index),
         number=known.walk,
     )
@@ -223,6 +222,23 @@ def capture(found: Capture, walk: WalkContext) -> Request:
         {**ALWAYS, DELTAFETCH_KEY: found.place},
     )
     return request.replace(url=found.place)
+
+
+def listed(fetch: Fetch, response: Response, check: ListCheck) -> Request:
+    """Return the request for what a check of the feed's posts needs next."""
+    context = context_of(response)
+    return _request(
+        RequestContext(
+            context.walk,
+            wordpress.url_of_check(check),
+            Role.LISTED,
+            fetch.position if context.role is Role.LISTED else fetch.position.before(),
+            via=response.url,
+            documents=context.documents + 1,
+            list_check=check,
+        ),
+        {**ALWAYS, **(GUESSED if check.is_reading else {})},
+    )
 
 
 def _request(context: RequestContext, meta: dict[str, Any] | None) -> Request:

@@ -121,7 +121,7 @@ def options_key(walk: WalkContext) -> str:
     says = {
         "next": walk.options.next,
         "reversed": walk.options.reversed,
-        "wordpress": walk.guesses_pages,
+        "wordpress": walk.options.wordpress,
     }
     return ",".join(f"{name}={value}" for name, value in says.items() if value)
 

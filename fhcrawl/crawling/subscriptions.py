@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     from fhcrawl.store.subscriptions import Subscriptions
 
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
-OPML_ATTRIBUTES = {"fhNext": "next", "fhReversed": "reversed", "fhLimit": "limit"}
+OPML_ATTRIBUTES = {
+    "fhNext": "next",
+    "fhReversed": "reversed",
+    "fhLimit": "limit",
+    "fhWordPress": "wordpress",
+}
 COMMENT = re.compile(r"(?:^|\s)#")
 WHITE_SPACE = re.compile(r"\s")
 # What may be a host: a name with a dot, or localhost; then a port, a path and so on.
@@ -56,6 +61,7 @@ class FeedOptions:
     :param limit: how many archives and pages are fetched in one run, instead of the settings; 0 is no limit
     :param headers: more headers for the requests of this feed
     :param snapshot: URL of the index of a snapshot that the feed continues
+    :param wordpress: request pages of WordPress that no link names
     """
 
     next: str | None = None
@@ -63,6 +69,7 @@ class FeedOptions:
     limit: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
     snapshot: str | None = None
+    wordpress: bool = False
 
     def plain(self) -> dict[str, Any]:
         """Return the options that differ from the defaults, as plain values."""
@@ -294,6 +301,7 @@ def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
         limit=_number(given.get("limit"), where),
         headers=headers,
         snapshot=_snapshot(given.get("snapshot"), feed, f"{where}: snapshot"),
+        wordpress=flag(_text(given.get("wordpress", False)), f"{where}: wordpress"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.documents import head_source, history, misplaced, tombstones, update_schedule
@@ -9,6 +10,13 @@ from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import FeedDocument
 from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import elements
+
+# OpenSearch 1.1 Draft 6, 'The "totalResults" element': "The number of search results available for the
+# current search." Blogger's and others' feeds have it in the namespace of version 1.0 (RSS) or of 1.1.
+TOTALS = tuple(
+    f"{{http://a9.com/-/spec/{version}/}}totalResults" for version in ("opensearch/1.1", "opensearchrss/1.0")
+)
+NUMBER = re.compile(r"[0-9]{1,9}")
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -89,6 +97,7 @@ def read(
         tombstones=tombstones.read(deleted, problems, parsed.bounds),
         incremental=links.incremental,
         update_schedule=update_schedule.read(head, namespace),
+        total=_total(head),
     )
     if parsed.keeps_head:
         document.head = _source(parsed, vocabulary, problems)
@@ -112,6 +121,11 @@ def _misplaced(section: Head, vocabulary: Vocabulary, tags: frozenset[str]) -> I
         return
     for child in (child for children in section.values() for child in children):
         yield from (entry for entry in misplaced.inside(child, tags) if entry.tag != vocabulary.entry)
+
+
+def _total(head: Head) -> int | None:
+    found = (elements.line(element) or "" for tag in TOTALS for element in head.get(tag, ()))
+    return next((int(text) for text in found if NUMBER.fullmatch(text)), None)
 
 
 def _update_time(head: Head, tags: Iterable[str]) -> str | None:

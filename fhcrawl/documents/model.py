@@ -137,6 +137,7 @@ class FeedDocument:
     :param update_schedule: when the feed changes; None if the document does not declare it
     :param other_links: the URLs that contradict `links`, by relations that a walk follows; '' for a link
         without a URL
+    :param total: number of entries that all pages of the feed have, as the document says
     :param head: the head section as it came; None if it is not kept, or if the format has none
     """
 
@@ -153,4 +154,5 @@ class FeedDocument:
     incremental: bool = False
     update_schedule: UpdateSchedule | None = None
     other_links: dict[str, list[str]] = field(default_factory=dict)
+    total: int | None = None
     head: HeadSource | None = None

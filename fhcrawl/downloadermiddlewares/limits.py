@@ -23,6 +23,7 @@ SETTINGS = {
     Role.ARCHIVE: "FHCRAWL_MAX_ARCHIVES",
     Role.PART: "FHCRAWL_MAX_ARCHIVES",
     Role.PAGE: "FHCRAWL_MAX_PAGES",
+    Role.LISTED: "FHCRAWL_MAX_PAGES",
 }
 SECONDS = "FHCRAWL_MAX_SECONDS"
 
@@ -63,7 +64,8 @@ class LimitsMiddleware:
         limit = self._limits[role] if given is None else given
         if limit and context.documents > limit:
             asks = SETTINGS[role] if given is None else "the list of feeds"
-            raise LimitReached(f"stopped at {_number(limit, role.value)}, as {asks} asks")
+            noun = Role.PAGE.value if role is Role.LISTED else role.value
+            raise LimitReached(f"stopped at {_number(limit, noun)}, as {asks} asks")
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Distinguish the end of a feed's time from a server that does not answer.

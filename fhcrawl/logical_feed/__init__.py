@@ -33,6 +33,7 @@ from fhcrawl.logical_feed.continuity import (
 from fhcrawl.logical_feed.verdicts import (
     HAS_MOVED,
     WORDS,
+    Evidence,
     Reason,
     Verdict,
     in_words,
@@ -59,6 +60,7 @@ __all__ = [
     "HAS_MOVED",
     "WORDS",
     "ChainPosition",
+    "Evidence",
     "Kind",
     "Link",
     "NewerPage",

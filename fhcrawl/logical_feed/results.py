@@ -102,6 +102,8 @@ class DocumentResult:
         replace the entries of earlier snapshots
     :param present: the ids in a complete feed's document; None for other documents
     :param shown: marks of the entries of a plain feed's subscription document (`coverage.mark`), else None
+    :param total: number of entries that a subscription document says the feed has; None if it does not say
+    :param has_guessable_pages: made with WordPress, which may have older pages; none of them is requested
     :param head: the head section of a subscription document; None if it has none
     :param counts: additions to the crawl's stats, apart from the entries' outcomes, on commit
     """
@@ -127,6 +129,8 @@ class DocumentResult:
     replaces: str | None = None
     present: frozenset[str] | None = None
     shown: list[str] | None = None
+    total: int | None = None
+    has_guessable_pages: bool = False
     head: HeadSource | None = None
     counts: Counter[str] = field(default_factory=Counter)
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fhcrawl.logical_feed.coverage import Coverage
+    from fhcrawl.logical_feed.listings import Listing
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,34 @@ class Verdict(str, Enum):
     UNKNOWN = "unknown"
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a feed besides its documents.
+
+    :param entries: number of its live entries in the store; without a subscription document, they are from
+        captures
+    :param total: how many entries the subscription document says the feed has
+    :param has_guessable_pages: WordPress makes it, and its older pages were not asked for
+    :param listing: what the check of the publisher's list has found after the last walk
+    """
+
+    entries: int = 0
+    total: int | None = None
+    has_guessable_pages: bool = False
+    listing: Listing | None = None
+
+    # A publisher may count what no page shows, or what there was at another moment; and entries that are kept
+    # may be others than those that are counted. So a number alone makes no feed complete.
+    @property
+    def in_words(self) -> str:
+        """The end of a sentence: how many entries are kept, and of how many; '' if nobody says."""
+        if self.listing is not None:
+            return f"; {self.listing.in_words}"
+        if self.total is not None:
+            return f"; it counts {self.total:,} entries, and {self.entries:,} are kept"
+        return ""
+
+
 # The verdicts as people read them, the worst one first.
 WORDS = ("unreachable", "incomplete", "lossy", "unknown", "complete")
 SAYS_NOTHING = "says nothing of entries older than those it shows"
@@ -47,6 +76,7 @@ NO_DOCUMENT = {
     ReasonKind.UNREACHABLE: "has never been read",
     ReasonKind.ONLY_CAPTURES: "has never been read itself; its entries are from captures",
 }
+HAS_GUESSABLE_PAGES = "is made with WordPress, which has older entries on pages that no link names"
 IS_PAGED = "is a paged feed, whose pages change while they are read (RFC 5005, 3)"
 HAS_HOLES = "may have lost entries between two reads"
 ASKS_FOR_LESS = "it or its server asks not to be read as often as it would need"
@@ -54,12 +84,15 @@ NO_ORDER = "unknown: it shows entries in no order that proves more"
 TO_THE_DAY, TO_THE_MINUTE = len("2003-12-13"), len("2003-12-13T18:30")
 
 
+NO_EVIDENCE = Evidence()
+
+
 def verdict(
     feed: str,
     kind: Kind | None,
     since: str,
     gaps: Iterable[Reason],
-    has_entries: bool = False,
+    evidence: Evidence = NO_EVIDENCE,
     covered: Coverage | None = None,
     is_held_back: bool = False,
 ) -> tuple[Verdict, list[Reason]]:
@@ -68,8 +101,6 @@ def verdict(
     :param kind: kind of the last subscription document; None if none has been read yet
     :param since: when that document was read, or else when the feed was first crawled; ISO 8601 in UTC
     :param gaps: reasons for missing documents and entries that the feed refers to
-    :param has_entries: whether the store has entries of the feed; without a subscription document, they are
-        from captures
     :param covered: for how long a plain feed is covered; None if it never was read
     :param is_held_back: a plain feed asks for fewer polls than its holes would need
     """
@@ -77,16 +108,22 @@ def verdict(
     if kind is None:
         if all(reason.kind in OURSELVES for reason in reasons):
             return Verdict.UNKNOWN, reasons
-        why = ReasonKind.ONLY_CAPTURES if has_entries else ReasonKind.UNREACHABLE
+        why = ReasonKind.ONLY_CAPTURES if evidence.entries else ReasonKind.UNREACHABLE
         return Verdict.UNKNOWN, [Reason(why, feed, NO_DOCUMENT[why], since), *reasons]
-    if kind is Kind.SINGLE:
-        detail = SAYS_NOTHING if covered is None else f"{SAYS_NOTHING}; {_known(covered)}"
-        plain = Reason(ReasonKind.NO_HISTORY, feed, detail, since)
+    listing = evidence.listing
+    is_listed = listing is not None and listing.is_evidence and not reasons
+    if kind is Kind.SINGLE and not is_listed:
+        why, said = ReasonKind.NO_HISTORY, SAYS_NOTHING
+        if evidence.has_guessable_pages:
+            why, said = ReasonKind.WORDPRESS, HAS_GUESSABLE_PAGES
+        said += evidence.in_words if covered is None else f"{evidence.in_words}; {_known(covered)}"
+        plain = Reason(why, feed, said, since)
         return Verdict.UNKNOWN, [*reasons, plain, *_holes(feed, covered, is_held_back)]
-    if kind is Kind.PAGED:
+    if kind is Kind.PAGED and not is_listed:
         # RFC 5005, 3: "clients SHOULD NOT present paged feeds as coherent or complete".
         # A walk reads the pages behind a hole in the first one: the hole is no reason.
-        return Verdict.LOSSY, [*reasons, Reason(ReasonKind.PAGED, feed, IS_PAGED, since)]
+        said = IS_PAGED + evidence.in_words
+        return Verdict.LOSSY, [*reasons, Reason(ReasonKind.PAGED, feed, said, since)]
     return (Verdict.INCOMPLETE if reasons else Verdict.COMPLETE), reasons
 
 

@@ -30,9 +30,10 @@ COUNTED = (
     ReasonKind.ONLY_CAPTURES,
     ReasonKind.HOLES,
     ReasonKind.PAGED,
+    ReasonKind.WORDPRESS,
     ReasonKind.NO_HISTORY,
 )
-PLAIN = ({ReasonKind.NO_HISTORY}, {ReasonKind.NO_HISTORY, ReasonKind.HOLES})
+PLAIN = frozenset({ReasonKind.NO_HISTORY, ReasonKind.WORDPRESS})
 ORDER = ["", *(kind.advice for kind in COUNTED)]
 DAY = len("2003-12-13")
 TO_DO = "What to do:"
@@ -111,7 +112,8 @@ class Summary:
             is_subscribed=feed.subscribed is not None,
             verdict=in_words(verdict, reasons),
         )
-        is_plain = {reason.kind for reason in reasons} in PLAIN
+        kinds = {reason.kind for reason in reasons}
+        is_plain = bool(kinds & PLAIN) and kinds <= PLAIN | {ReasonKind.HOLES}
         self._add(row, is_plain and self._of_run)
         for reason, advised in with_kind_of_advice(reasons):
             since = "" if self._of_run else f", since {reason.since[:DAY]}"

@@ -12,12 +12,13 @@ from scrapy import signals as scrapy_signals
 
 from fhcrawl import signals
 from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, feed_of, with_context
-from fhcrawl.crawling.responses import request_target
+from fhcrawl.crawling.responses import fetch_from_response, request_target
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import must_follow
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
+from fhcrawl.spiders.list_checks import ListChecks
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         self._store = store
         self._enabled = enabled
         self._crawler = crawler
+        self._checks = ListChecks(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -154,7 +156,13 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         if end is None or end.loop or end.step is not None:
             return request
         self._skip(request)
-        return None
+        return self._check(request, response, is_unchanged=pending is None)
+
+    # No page is left to be read: the walk ends here.
+    def _check(self, request: Request, response: Response, is_unchanged: bool) -> Request | None:
+        """Return the first request of the check of the feed against its publisher's list, if it has one."""
+        first = next(self._checks.begin(fetch_from_response(response), response, is_unchanged), None)
+        return first and first.replace(callback=request.callback, errback=request.errback)
 
     def _is_left_over(self, fetch: Fetch) -> bool:
         """Return whether an earlier walk left the page that is being read unread."""

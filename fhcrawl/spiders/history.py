@@ -15,8 +15,7 @@ from scrapy.exceptions import DontCloseSpider
 
 from fhcrawl import logical_feed
 from fhcrawl.crawling import checks, reading, requests, responses, subscriptions, versions, wordpress
-from fhcrawl.crawling.capture_queue import CaptureQueue
-from fhcrawl.crawling.context import WalkContext, context_of
+from fhcrawl.crawling.context import context_of, set_walk
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, known_feed, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
 from fhcrawl.documents import DocumentList, snapshot
@@ -28,6 +27,8 @@ from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
+from fhcrawl.spiders.list_checks import ListChecks
+from fhcrawl.spiders.rechecks import Rechecks
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import base_of
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents import Bounds, FeedDocument
     from fhcrawl.items import EntryVersion
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
+    from fhcrawl.spiders.capture_queue import CaptureQueue
     from fhcrawl.store import Store, Subscription
 
 logger = logging.getLogger(__name__)
@@ -138,8 +140,7 @@ class HistorySpider(Spider):
         if self.idle_reason:
             logger.info("%s", self.idle_reason)
         if self.warc:
-            self._captures = CaptureQueue(self.warc, extension.store)
-            await self._captures.open()
+            await self._open_captures()
         given = ((feed, options.plain()) for feed, options in feeds.items())
         while some := dict(islice(given, FEEDS_AT_ONCE)):
             for known in extension.begin_walks(some):
@@ -151,8 +152,12 @@ class HistorySpider(Spider):
 
     def first(self, known: Subscription, options: FeedOptions) -> Iterator[Request]:
         """Return the requests that a walk begins with (`requests.first`)."""
-        guesses_pages = self.settings.getbool("FHCRAWL_WORDPRESS_ENABLED")
-        return map(self._request, requests.first(known, options, guesses_pages))
+        if self.settings.getbool("FHCRAWL_WORDPRESS_ENABLED"):
+            options = replace(options, wordpress=True)
+        return map(self._request, requests.first(known, options))
+
+    def _with_callbacks(self, output: Iterator[Any]) -> Iterator[Any]:
+        return (self._request(one) if isinstance(one, Request) else one for one in output)
 
     def _request(self, request: Request) -> Request:
         """Set the callback and errback of a request."""
@@ -163,7 +168,8 @@ class HistorySpider(Spider):
 
     @cached_property
     def _callbacks(self) -> dict[Role, Callable[..., Any]]:
-        return {Role.PART: self.parse_part, Role.CAPTURE: self.parse_capture}
+        others = {Role.CAPTURE: self.parse_capture, Role.LISTED: self.parse_listed}
+        return {Role.PART: self.parse_part, **others}
 
     # Scrapy passes the request's cb_kwargs to the callbacks; `context_of` reads them.
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
@@ -177,7 +183,9 @@ class HistorySpider(Spider):
             self._commits.record_unchanged(fetch, last.older_document)
             if last.older_document is not None:
                 yield self._request(requests.known_older_document(fetch, response, last.older_document))
-            yield from self._first_check(fetch, context)
+            else:
+                yield from self._with_callbacks(self._list_checks.begin(fetch, response, is_unchanged=True))
+            yield from self._with_callbacks(self._rechecks.begin(fetch, context))
             return
         if context.page_digest is not None and responses.digest(response) == context.page_digest:
             self._lose(fetch, reading.REPEATS)
@@ -218,14 +226,20 @@ class HistorySpider(Spider):
         read = reading.read_document(fetch, response, document, self._most, earlier)
         result = wordpress.with_guess(read.result, response)
         is_guess = result.older_document != read.result.older_document
+        walk = context_of(response).walk
+        if walk.options.wordpress and fetch.role is Role.SUBSCRIPTION:
+            # Requests that are made after this carry it.
+            set_walk(response, replace(walk, page_size=len(result.versions)))
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)
         if result.older_document is not None and document.fault is None:
             newer = logical_feed.as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
             link = result.older_document
             yield self._request(requests.older_document(result, response, link, is_guess, newer))
+        elif result.failure is None:
+            yield from self._with_callbacks(self._list_checks.begin(fetch, response))
         if fetch.role is Role.SUBSCRIPTION and result.failure is None:
-            yield from self._first_check(fetch, context_of(response))
+            yield from self._with_callbacks(self._rechecks.begin(fetch, context_of(response)))
         yield from versions.items(pending, read)
 
     def _list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Iterator[Request]:
@@ -267,30 +281,19 @@ class HistorySpider(Spider):
         if step is not None:
             yield self._request(requests.part(step, context.walk, context.documents + 1))
 
-    # -- checks -------------------------------------------------------------------------------------
-
-    def _first_check(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
-        return map(self._request, checks.first(self._store, self.settings, fetch, context))
+    def parse_listed(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
+        """Parse a page of a publisher's own list, or a page of the feed that it names."""
+        return self._with_callbacks(self._list_checks.parse(response))
 
     def parse_check(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Parse a document that was read before: yield the request for the next check, then its entries."""
-        fetch, context = responses.fetch_from_response(response), context_of(response)
-        read = checks.read(fetch, response, ReaderExtension.of(self.crawler).read, self._store, self._most)
-        if not isinstance(read, reading.ReadDocument):
-            yield from self._end_check(fetch, context, read)
-            return
-        pending = self._commits.record_document(response, read.result)
-        yield from map(self._request, checks.following(self._store, context))
-        yield from versions.items(pending, read)
+        return self._with_callbacks(self._rechecks.parse(response))
 
-    def _end_check(
-        self, fetch: Fetch, context: RequestContext, failure: DocumentFailure | None
-    ) -> Iterator[Request]:
-        """Note a check without a new document; yield the request for the next one."""
-        self._commits.record_check(DocumentResult(fetch, failure=failure))
-        yield from map(self._request, checks.following(self._store, context, failure))
+    async def _open_captures(self) -> None:
+        from fhcrawl.spiders.capture_queue import CaptureQueue
 
-    # -- captures -----------------------------------------------------------------------------------
+        self._captures = CaptureQueue(self.crawler, self.warc, self.feeds)
+        await self._captures.build()
 
     def read_captures(self) -> None:
         """Request the first capture of each feed, when all walks have ended.
@@ -300,25 +303,11 @@ class HistorySpider(Spider):
         if self._captures is None or not self.has_captures_left:
             return
         self.has_captures_left = False
-        first = self._first_captures(self._captures)
+        first = self._captures.first()
         for request in first:
-            self.crawler.engine.crawl(request)
+            self.crawler.engine.crawl(self._request(request))
         if first:
             raise DontCloseSpider
-
-    def _first_captures(self, captures: CaptureQueue) -> list[Request]:
-        extension = StoreExtension.of(self.crawler)
-        try:
-            for feed in self.feeds:
-                if feed not in extension.skipped_feeds:
-                    captures.want_chain(feed)
-        except StoreError as error:
-            extension.fail(error)
-            return []
-        first = [request for feed in self.feeds for request in self._next_capture(feed)]
-        if self.feeds and not first:
-            logger.warning("No capture of these feeds is in the WARC files", extra={"is_for_users": True})
-        return first
 
     def closed(self, reason: str) -> None:
         """Close the index of the WARC files."""
@@ -326,9 +315,7 @@ class HistorySpider(Spider):
             self._captures.close()
 
     def _next_capture(self, feed: str) -> Iterator[Request]:
-        if self._captures is not None:
-            walk = WalkContext(feed, StoreExtension.of(self.crawler).run, self.feeds[feed])
-            yield from map(self._request, self._captures.next(walk))
+        return iter(()) if self._captures is None else map(self._request, self._captures.next(feed))
 
     def parse_capture(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Parse a document of a web archive: yield the request for the next one, then its entries."""
@@ -342,13 +329,21 @@ class HistorySpider(Spider):
         read = reading.read_document(fetch, response, document, self._most)
         older = read.result.older_document
         if older is not None and self._captures is not None:
-            self._captures.want(fetch.feed, older.url, 1 - fetch.position.step)
+            self._captures.want_older(fetch, older.url)
         # The links of a capture do not belong to the feed's chain today.
         result = replace(read.result, older_document=None)
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)
         yield from self._next_capture(fetch.feed)
         yield from versions.items(pending, read)
+
+    @cached_property
+    def _list_checks(self) -> ListChecks:
+        return ListChecks(self.crawler)
+
+    @cached_property
+    def _rechecks(self) -> Rechecks:
+        return Rechecks(self.crawler)
 
     @cached_property
     def _commits(self) -> CommitMiddleware:
@@ -386,7 +381,11 @@ class HistorySpider(Spider):
         fetch = responses.fetch_from_request(request, wait_of(failure))
         reason, context = loss_of(failure), context_of(request)
         if fetch.is_check:
-            return list(self._end_check(fetch, context, reason))
+            return list(self._with_callbacks(self._rechecks.end(fetch, context, reason)))
+        if fetch.role is Role.LISTED:
+            # Without the list, the feed is what it is without one.
+            logger.info("%s %s", printable(fetch.requested_url), reason.detail)
+            return []
         others = list(self._give_up(fetch, reason, context))
         if fetch.role is Role.CAPTURE and reason.state is not State.KNOWN:
             return list(self._next_capture(fetch.feed))

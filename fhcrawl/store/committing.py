@@ -322,6 +322,8 @@ class Commit:
             "last_modified": last_modified,
             "validated_url": fetch.url if etag or last_modified else None,
             "body_digest": body_digest,
+            "total": result.total,
+            "guessable": int(result.has_guessable_pages) or None,
             **subscriptions.answer_row(result),
             **({} if fetch.special is None else {"special": fetch.special}),
         }

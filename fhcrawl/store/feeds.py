@@ -7,9 +7,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import bindparam, func, select, true
+from sqlalchemy import bindparam, case, func, select, true
 
 from fhcrawl.logical_feed import Kind, Role, is_unreachable
+from fhcrawl.logical_feed.listings import Listing, StoredEntries
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import coverage, heads, subscriptions, verdicts
@@ -140,6 +141,32 @@ class Feeds(Repository):
             kind = connection.scalar(select(feeds.c.kind).where(is_of(feed)))
         return None if kind is None else Kind(kind)
 
+    def read_stored_entries(self, feed: str, walk: int) -> StoredEntries:
+        """Return how many entries a feed has, and what the last check of its publisher's list has found.
+
+        :param walk: number of the walk
+        """
+        of_feed = entries.c.feed_id == bindparam("feed_id")
+        is_read = case((entries.c.order_walk == walk, 1), else_=0)
+        counts = select(func.count(), func.coalesce(func.sum(is_read), 0))
+        with self._database.lookup() as connection:
+            number = {"feed_id": self._session.find_id(connection, feed)}
+            noted = select(feeds.c.listing).where(feeds.c.id == bindparam("feed_id"))
+            listing = Listing.from_json(connection.scalar(noted, number))
+            live, read = connection.execute(counts.where(of_feed, entries.c.digest != ""), number).one()
+        return StoredEntries(walk, live, read, listing)
+
+    def note_listing(self, feed: str, listing: Listing) -> None:
+        """Store what a check of the publisher's list has found.
+
+        :raises LeaseError: if another crawl has taken the feed over
+        """
+        with self._database.transaction() as connection:
+            number = self._session.find_id(connection, feed)
+            self._session.require_leases().check(connection, number)
+            noted = feeds.update().where(feeds.c.id == number).values(listing=listing.to_json())
+            connection.execute(noted)
+
     def read_heads(self, urls: list[str]) -> dict[str, StoredHead]:
         """Return the current heads of some feeds, by URL; feeds that have none are missing."""
         with self._database.snapshot() as connection:
@@ -174,7 +201,8 @@ class Feeds(Repository):
             chain = list(_chain(known, row.subscription_id or _first(known, Role.SUBSCRIPTION)))
             gap_before = _gap_before(connection, live, chain)
         snapshot = list(_chain(known, _first(known, Role.INDEX)))
-        beside = len(known.keys() - {document.id for document in (*chain, *snapshot)})
+        listed = [document for document in known.values() if document.role == Role.LISTED.value]
+        beside = len(known.keys() - {document.id for document in (*chain, *snapshot, *listed)})
         return Details(row.since, months, first, last, recent, latest, chain, snapshot, beside, gap_before)
 
     def note_verdicts(

@@ -85,7 +85,13 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "UPDATE feeds SET etag = NULL, last_modified = NULL, validated_url = NULL, body_digest = NULL"
         " WHERE kind IN ('single', 'paged')",
     ),
-    # 13: what the documents of chains held when they were last read, to check whether they have changed; and
+    # 13: what a feed's publisher says of the number of its entries. The view of gaps is without `wordpress`.
+    (
+        "ALTER TABLE feeds ADD COLUMN total INTEGER",
+        "ALTER TABLE feeds ADD COLUMN guessable INTEGER",
+        "ALTER TABLE feeds ADD COLUMN listing TEXT",
+    ),
+    # 14: what the documents of chains held when they were last read, to check whether they have changed; and
     # what no document holds any more.
     (
         *(

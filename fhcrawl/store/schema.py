@@ -123,6 +123,9 @@ feeds = Table(
         Integer,
         comment="1: its host had a special address when first read; 0: not; + 2: its snapshot's",
     ),
+    Column("total", Number, comment="how many entries its document says it has"),
+    Column("guessable", Integer, comment="1: of WordPress, whose older pages are not asked for"),
+    Column("listing", Text, comment="what WordPress's list of posts has shown: a JSON object, a Listing"),
     UniqueConstraint("url").ddl_if(SQLITE),
 )
 
@@ -133,7 +136,7 @@ documents = Table(
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
     Column("key", Text, nullable=False, comment="the URL as asked for, or the deltafetch_key"),
     Column("url", Text, nullable=False, comment="as asked for"),
-    Column("role", Text, nullable=False, comment="subscription, archive, page, part or index"),
+    Column("role", Text, nullable=False, comment="subscription, archive, page, part, index, …"),
     Column("state", Text, nullable=False, comment="known, processed, missing, failed, …"),
     Column("walk", Integer, nullable=False, comment="place in the chain: from which walk"),
     Column("step", Integer, nullable=False, comment="place in the chain: 0, -1 before it, …"),

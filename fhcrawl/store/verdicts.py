@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, case, func, select
 
-from fhcrawl.logical_feed import HAS_MOVED, Kind, Reason, Role, verdict
+from fhcrawl.logical_feed import HAS_MOVED, Evidence, Kind, Reason, Role, verdict
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
+from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import coverage, subscriptions
@@ -146,7 +147,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
             kind,
             row.crawled or row.since,
             gaps,
-            has_entries=count > 0,
+            _evidence(row, count),
             covered=known,
             is_held_back=known is not None and subscriptions.is_held_back(row, known),
         )
@@ -168,6 +169,14 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
             known.spans if known else [],
             known.holes if known else [],
         )
+
+
+def _evidence(feed: Row[Any], entries: int) -> Evidence:
+    """Return what is known of a feed besides its documents."""
+    listing = Listing.from_json(feed.listing)
+    # A later walk has not checked the list.
+    is_current = listing is not None and listing.walk == feed.walk
+    return Evidence(entries, feed.total, bool(feed.guessable), listing if is_current else None)
 
 
 def _start_numbers(connection: Connection, rows: Sequence[Row[Any]]) -> list[int]:

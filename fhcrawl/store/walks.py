@@ -8,6 +8,7 @@ from sqlalchemy import bindparam, exists, select
 
 from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import heads, lists
@@ -129,6 +130,11 @@ class Walks(Repository):
                 if refusal is not None:
                     raise refusal
             connection.execute(documents.update().where(documents.c.feed_id == known).values(unread))
+            for row in rows:
+                listing = Listing.from_json(row.listing)
+                if listing is not None:
+                    anew = feeds.update().where(feeds.c.id == row.id).values(listing=listing.anew().to_json())
+                    connection.execute(anew)
 
 
 def _begin(connection: Connection, rows: list[Row[Any]], run: int, since: str) -> dict[int, Subscription]:

@@ -31,6 +31,7 @@ from fhcrawl.crawling.context import (
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ContextError
 from fhcrawl.logical_feed import ChainPosition, NewerPage, Role
+from fhcrawl.logical_feed.listings import ListCheck, ListOrder
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 
@@ -50,6 +51,7 @@ options = st.builds(
     limit=st.none() | number,
     headers=st.dictionaries(text, text, max_size=2),
     snapshot=maybe,
+    wordpress=st.booleans(),
 )
 walks = st.builds(
     WalkContext,
@@ -57,7 +59,7 @@ walks = st.builds(
     run=number,
     options=options,
     since=maybe,
-    guesses_pages=st.booleans(),
+    page_size=number,
     begun=st.none() | st.floats(allow_nan=False),
     octets=number,
     special_hosts=st.dictionaries(text, st.booleans(), max_size=2),
@@ -71,6 +73,24 @@ last_readings = st.builds(
     etag=maybe,
     last_modified=maybe,
     older_document=st.none() | st.builds(OlderDocument, text, text, roles, places),
+)
+checks = st.builds(
+    ListCheck,
+    api=text,
+    feed_url=text,
+    size=number,
+    order=st.sampled_from(ListOrder),
+    page=number,
+    total=st.none() | number,
+    held=number,
+    known=number,
+    read=number,
+    newest=text,
+    highest=number,
+    again=st.lists(number, max_size=3).map(tuple),
+    is_reading=st.booleans(),
+    has_read=st.booleans(),
+    is_unchanged=st.booleans(),
 )
 contexts = st.builds(
     RequestContext,
@@ -91,6 +111,7 @@ contexts = st.builds(
     newer=st.none() | st.builds(NewerPage, st.lists(text, max_size=2), maybe, maybe),
     fetched=maybe,
     checks=st.none() | st.lists(number, max_size=2),
+    list_check=st.none() | checks,
 )
 WITHOUT_CONTEXT = Request("https://example.org/robots.txt", cb_kwargs={"context": "a user's"})
 

@@ -148,19 +148,20 @@ def test_list_can_be_toml_with_options(tmp_path: Path) -> None:
         next = "archive"
         reversed = true
         limit = 7
+        wordpress = true
         headers = {{Authorization = "Bearer x"}}
         """
     )
     assert from_arguments(None, str(listed)) == {
         A: FeedOptions(),
-        B: FeedOptions("archive", reversed=True, limit=7, headers={"Authorization": "Bearer x"}),
+        B: FeedOptions("archive", True, 7, {"Authorization": "Bearer x"}, wordpress=True),
     }
 
 
 def test_opml_attributes_are_options(tmp_path: Path) -> None:
     listed = tmp_path / "list.opml"
-    listed.write_text(f'<opml><outline xmlUrl="{A}" fhNext="archive" fhReversed="1" fhLimit="3"/></opml>')
-    assert from_arguments(None, str(listed)) == {A: FeedOptions("archive", reversed=True, limit=3)}
+    listed.write_text(f'<opml><outline xmlUrl="{A}" fhNext="archive" fhReversed="1" fhWordPress="1"/></opml>')
+    assert from_arguments(None, str(listed)) == {A: FeedOptions("archive", reversed=True, wordpress=True)}
     listed.write_text(f'<opml><outline xmlUrl="{A}" fhLimit="{NINES}"/></opml>')
     with pytest.raises(ArgumentError, match=r"limit is 9.*: write a number of up to 18 digits"):
         from_arguments(None, str(listed))
@@ -169,7 +170,10 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        ("nxt = 1", "there is no option nxt; write one of headers, limit, next, reversed"),
+        (
+            "nxt = 1",
+            "there is no option nxt; write one of headers, limit, next, reversed, snapshot, wor",
+        ),
         ('next = "x"', "next is x: write archive, or page"),
         ("limit = -1", "limit is -1: write a number"),
         ('reversed = "perhaps"', "reversed is perhaps: write 1 or 0"),

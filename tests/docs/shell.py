@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -41,6 +42,11 @@ PODCAST = """<?xml version="1.0"?>
 EPISODE = """<item><guid>{root}/episodes/{number}</guid><title>Episode {number}</title>
 <pubDate>Sat, 0{number} Feb 2003 08:00:00 GMT</pubDate>
 <enclosure url="{root}/audio/{number}.mp3" type="audio/mpeg" length="9"/></item>"""
+API = '<{}/wordpress/wp-json/>; rel="https://api.w.org/"'
+LIST = (
+    "/wordpress/wp-json/wp/v2/posts?per_page=100&orderby=id&order=asc&page=1"
+    "&_fields=id%2Cguid%2Clink%2Cmodified_gmt"
+)
 WORDPRESS = "<generator>https://wordpress.org/?v=6.1</generator>"
 
 
@@ -73,7 +79,11 @@ def serve(server: FeedServer) -> None:
         server.answers[f"/audio/{number}.mp3"] = Answer(b"not music", content_type="audio/mpeg")
     for page, number in (("", 2), ("?paged=2", 1)):
         entries = [E(f"p{number}", title=f"Post {number}")]
-        server.serve(f"/wordpress/feed/{page}", atom(entries, head=WORDPRESS, title="Posts"))
+        body = atom(entries, head=WORDPRESS, title="Posts")
+        server.serve(f"/wordpress/feed/{page}", body, headers={"Link": API.format(server.root)})
+    server.answers["/wordpress/feed/?paged=3"] = Answer(b"", 404, headers={"Link": API.format(server.root)})
+    posts = [{"id": n, "guid": {"rendered": f"p{n}"}, "modified_gmt": "2003-12-13T18:30:02"} for n in (1, 2)]
+    server.serve(LIST, json.dumps(posts), content_type="application/json", headers={"X-WP-Total": "2"})
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tests.feeds import read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LOCATION = "http://feeds.example/dir/feed"
 ATOM = "http://www.w3.org/2005/Atom"
@@ -74,3 +79,19 @@ def test_entry_of_something_else_in_the_head_is_no_entry_of_the_feed(around: str
     for document in (atom(around.format(inside)), rss(around.format(inside))):
         found = read(document.encode(), LOCATION)
         assert ([entry.id for entry in found.entries], found.problems) == (["a"], [])
+
+
+OPEN_SEARCH = "http://a9.com/-/spec/opensearch/1.1/"
+OPEN_SEARCH_RSS = "http://a9.com/-/spec/opensearchrss/1.0/"
+
+
+@pytest.mark.parametrize(
+    ("form", "namespace"), [(atom, OPEN_SEARCH), (rss, OPEN_SEARCH_RSS), (rss, OPEN_SEARCH)]
+)
+def test_number_of_all_entries_is_read(form: Callable[[str], str], namespace: str) -> None:
+    def total(text: str) -> int | None:
+        found = form(f'<o:totalResults xmlns:o="{namespace}">{text}</o:totalResults>')
+        return read(found.encode(), LOCATION).total
+
+    assert total(" 1234 ") == 1234
+    assert [total(text) for text in ("", "-1", "many", "\u0663", "9" * 5000)] == [None] * 5

@@ -10,6 +10,7 @@ from fhcrawl.documents import Entry, FeedDocument, Tombstone
 from fhcrawl.logical_feed import (
     FIRST_WALK,
     ChainPosition,
+    Evidence,
     Kind,
     Link,
     NewerPage,
@@ -35,6 +36,7 @@ from fhcrawl.logical_feed import (
     subscription_link,
     verdict,
 )
+from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.ordering import latest_time, order
 from fhcrawl.logical_feed.relations import PLAIN, older_contradiction
 from fhcrawl.logical_feed.results import DocumentResult, Fetch, has_changes, must_follow
@@ -269,6 +271,27 @@ class TestVerdict:
         assert reached is expected
         assert [reason.kind for reason in why] == reasons
         assert in_words(reached, why) == ("unreachable" if of is None else expected.value)
+
+    @pytest.mark.parametrize("of", [Kind.PAGED, Kind.SINGLE])
+    def test_publishers_list_is_evidence_if_all_of_it_is_held(self, of: Kind) -> None:
+        whole = Listing(1, "a", 10, total=3, held=3, known=3, unlisted=1, foreign=0, newest="", highest=9)
+        assert verdict("f", of, OLD, [], Evidence(4, listing=whole)) == (Verdict.COMPLETE, [])
+        for other in (replace(whole, held=2), replace(whole, foreign=1)):
+            reached, [reason] = verdict("f", of, OLD, [], Evidence(4, listing=other))
+            assert reached in (Verdict.LOSSY, Verdict.UNKNOWN)
+            assert reason.detail.endswith(f"; {other.in_words}")
+        reached, _ = verdict("f", of, OLD, [self.GAP], Evidence(4, listing=whole))
+        assert reached in (Verdict.LOSSY, Verdict.UNKNOWN)
+
+    @pytest.mark.parametrize("of", [Kind.PAGED, Kind.SINGLE])
+    def test_number_of_entries_is_said_and_is_no_evidence(self, of: Kind) -> None:
+        reached, [reason] = verdict("f", of, OLD, [], Evidence(1200, total=1200))
+        assert reached in (Verdict.LOSSY, Verdict.UNKNOWN)
+        assert reason.detail.endswith("; it counts 1,200 entries, and 1,200 are kept")
+
+    def test_wordpress_whose_pages_were_not_asked_for_has_advice_of_its_own(self) -> None:
+        reached, [reason] = verdict("f", Kind.SINGLE, OLD, [], Evidence(10, has_guessable_pages=True))
+        assert (reached, reason.kind) == (Verdict.UNKNOWN, "wordpress")
 
     @pytest.mark.parametrize("kind", sorted(OURSELVES))
     def test_feed_is_not_unreachable_if_the_cause_is_here(self, kind: ReasonKind) -> None:

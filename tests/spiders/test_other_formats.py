@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -204,6 +205,11 @@ class TestWordPress:
 
     GENERATOR = "<generator>https://wordpress.org/?v=6.1.9</generator>"
     ON = {"FHCRAWL_WORDPRESS_ENABLED": 1}  # noqa: RUF012
+    PAGES = ("/feed/", *(f"/feed/?paged={number}" for number in (2, 3, 4)))
+    LIST = (
+        "/wp-json/wp/v2/posts?per_page=100&orderby=id&order=asc&page=1"
+        "&_fields=id%2Cguid%2Clink%2Cmodified_gmt"
+    )
 
     def serve(self, server: FeedServer) -> str:
         server.serve("/feed/", rss([E("3")], head=self.GENERATOR))
@@ -215,11 +221,15 @@ class TestWordPress:
         server.answers["/feed/?paged=4"] = end
         return server.url("/feed/")
 
+    def list_posts(self, server: FeedServer, posts: list[object], total: str) -> None:
+        body = json.dumps(posts)
+        server.serve(self.LIST, body, content_type="application/json", headers={"X-WP-Total": total})
+
     @pytest.mark.quick_lane
     def test_pages_are_walked_until_there_is_none(self, server: FeedServer, project: Project) -> None:
         feed = self.serve(server)
         run = project.crawl(feed, settings=self.ON)
-        assert server.asked() == ["/feed/", *(f"/feed/?paged={number}" for number in (2, 3, 4))]
+        assert server.asked() == [*self.PAGES, self.LIST]
         assert set(run.changes) == {"1", "2", "3"}
         assert project.verdict() == ("lossy", ["paged"])
         project.crawl(feed, settings=self.ON)
@@ -232,15 +242,55 @@ class TestWordPress:
         project.crawl(feed)
         server.asked()
         run = project.crawl(feed, settings=self.ON)
-        assert server.asked() == ["/feed/", *(f"/feed/?paged={number}" for number in (2, 3, 4))]
+        assert server.asked() == [*self.PAGES, self.LIST]
         assert set(run.changes) == {"1", "2"}
         project.crawl(feed)
-        assert project.verdict() == ("unknown", ["no-history"])
+        assert project.verdict() == ("unknown", ["wordpress"])
 
     def test_pages_are_not_guessed_unless_asked_for(self, server: FeedServer, project: Project) -> None:
         run = project.crawl(self.serve(server))
         assert set(run.changes) == {"3"}
-        assert project.verdict() == ("unknown", ["no-history"])
+        assert project.verdict() == ("unknown", ["wordpress"])
+
+    @pytest.mark.parametrize("where", ["list", "subscription", "option"])
+    def test_pages_are_walked_where_the_user_asks_for_it(
+        self, server: FeedServer, project: Project, where: str
+    ) -> None:
+        feed, args = self.serve(server), ["--wordpress"]
+        if where == "list":
+            (project.folder / "feeds.toml").write_text(f'[[feed]]\nurl = "{feed}"\nwordpress = true\n')
+            args = ["-a", "feeds=feeds.toml"]
+        elif where == "subscription":
+            assert project.scrapy("subscribe", feed, *args).returncode == 0
+            args = []
+        run = project.crawl(*([feed] if where == "option" else []), args=tuple(args))
+        assert set(run.changes) == {"1", "2", "3"}
+
+    @pytest.mark.parametrize(
+        ("total", "verdict"), [("3", ("complete", [])), ("100000000", ("lossy", ["paged"]))]
+    )
+    def test_list_of_posts_is_believed_only_if_it_is_whole(
+        self, server: FeedServer, project: Project, total: str, verdict: object
+    ) -> None:
+        feed = self.serve(server)
+        time = "2003-12-13T18:30:02"
+        self.list_posts(
+            server, [{"id": n, "guid": {"rendered": f"{n}"}, "modified_gmt": time} for n in (1, 2, 3)], total
+        )
+        project.crawl(feed, settings=self.ON)
+        assert server.asked() == [*self.PAGES, self.LIST]
+        assert project.verdict() == verdict
+
+    def test_list_of_posts_on_another_host_is_not_asked_for(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        feed = self.serve(server)
+        server.answers["/feed/?paged=4"].headers["Link"] = (
+            '<http://127.0.0.2/wp-json/>; rel="https://api.w.org/"'
+        )
+        project.crawl(feed, settings=self.ON)
+        assert server.asked() == list(self.PAGES)
+        assert project.verdict() == ("lossy", ["paged"])
 
     def test_pages_of_other_software_are_not_guessed(self, server: FeedServer, project: Project) -> None:
         server.serve("/feed/", rss([E("3")]))
@@ -297,5 +347,5 @@ class TestWordPress:
         self.serve(server)
         server.serve("/rss", "", status=301, headers={"Location": "/feed/"})
         run = project.crawl(server.url("/rss"), settings=self.ON)
-        assert server.asked() == ["/rss", "/feed/", *(f"/feed/?paged={number}" for number in (2, 3, 4))]
+        assert server.asked() == ["/rss", *self.PAGES, self.LIST]
         assert set(run.changes) == {"1", "2", "3"}

@@ -1,25 +1,27 @@
-"""Crawls of a real WordPress, whose pages no link names."""
+"""Crawls of a real WordPress, whose pages no link names, and of which its REST API has a list of posts."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from w3lib.url import url_query_cleaner
+from w3lib.url import url_query_cleaner, url_query_parameter
 
 if TYPE_CHECKING:
-    from tests.projects import Project
+    from tests.projects import Project, Run
     from tests.wordpress_server import WordPress
 
 ON = {"FHCRAWL_WORDPRESS_ENABLED": 1}
 NO_HISTORY = ("unknown", ["no-history"])
 PAGED = ("lossy", ["paged"])
+COMPLETE: tuple[str, list[str]] = ("complete", [])
 NEWS = 2
 # Of each feed: requests of the first run, entries, and what is said of it. WordPress shows ten at a time, and
 # one more request finds the end.
 FEEDS = {
-    "/?feed=rss2": (13, 120, PAGED),
-    "/?feed=atom": (13, 120, PAGED),
+    "/?feed=rss2": (13, 120, COMPLETE),
+    "/?feed=atom": (13, 120, COMPLETE),
+    "/?feed=rdf": (13, 120, COMPLETE),
     f"/?feed=rss2&cat={NEWS}": (4, 30, PAGED),
     f"/?feed=rdf&cat={NEWS}": (4, 30, PAGED),
     "/?feed=rss2&s=Text+77": (2, 1, NO_HISTORY),
@@ -30,11 +32,53 @@ FEEDS = {
 }
 # A 404 whose body is a feed without entries.
 MISSING = "/?feed=rss2&author=1&paged=99"
+# Feeds of all posts, of which there is a list.
+LISTED = 3
+NO_API = """
+add_filter('rest_authentication_errors', fn($answer) => new WP_Error('no', 'no', ['status' => 401]));
+"""
+# What `pre_get_posts` is for: which posts a feed shows.
+HIDES_NEWS = (
+    "add_action('pre_get_posts', function($query) { if ($query->is_feed()) $query->set('cat', '-2'); });"
+)
+SHOWS_PAGES = """
+add_action('pre_get_posts', function($query) { if ($query->is_feed()) $query->set('post_type', 'any'); });
+"""
+# Posts that are not published are not listed; one with a password is, and the feed shows it.
+OTHER_POSTS = """
+$post = ['post_title' => 'Another', 'post_content' => 'text', 'post_author' => 1];
+wp_insert_post($post + ['post_status' => 'draft', 'post_date' => '2020-09-14 00:00:01']);
+wp_insert_post($post + ['post_status' => 'private', 'post_date' => '2020-09-14 00:00:02']);
+$locked = $post + ['post_status' => 'publish', 'post_password' => 'x'];
+wp_insert_post($locked + ['post_date' => '2020-09-14 00:00:03']);
+wp_insert_post($post + ['post_status' => 'future', 'post_date' => '2199-01-01 00:00:00']);
+stick_post(3);
+"""
+IMPORT = """
+$post = ['post_title' => 'Imported', 'post_content' => 'text', 'post_status' => 'publish'];
+wp_insert_post($post + ['post_date' => $time, 'post_date_gmt' => $time]);
+"""
 
 
 def asked(wordpress: WordPress) -> Counter[str]:
-    """How often each feed was asked for, with its pages."""
-    return Counter(url_query_cleaner(path, ("paged",), remove=True) for path in wordpress.requests())
+    """How often each feed was asked for, with its pages; and the list of posts."""
+    return Counter(
+        "list" if is_list(path) else url_query_cleaner(path, ("paged",), remove=True)
+        for path in wordpress.requests()
+    )
+
+
+def is_list(path: str) -> bool:
+    return "rest_route" in path or "wp-json" in path
+
+
+def steps(wordpress: WordPress) -> list[str]:
+    """What was asked for after robots.txt, in words; of the list, the order."""
+    return [
+        url_query_parameter(path, "orderby", "") if is_list(path) else path
+        for path in wordpress.requests()
+        if path != "/robots.txt"
+    ]
 
 
 def test_feeds_of_each_kind_are_walked_to_the_end_and_no_farther(
@@ -47,10 +91,11 @@ def test_feeds_of_each_kind_are_walked_to_the_end_and_no_farther(
     missing = url_query_cleaner(MISSING, ("paged",), remove=True)
     feeds = [wordpress.url(path) for path in (*FEEDS, MISSING)]
     run = project.crawl(*feeds, settings=ON)
-    assert asked(wordpress) == {"/robots.txt": 1, missing: 1} | {path: n for path, (n, _, _) in FEEDS.items()}
+    others = {"/robots.txt": 1, missing: 1, "list": 2 * LISTED}
+    assert asked(wordpress) == others | {path: n for path, (n, _, _) in FEEDS.items()}
     assert run.all_stats["finish_reason"] == "finished"
     run = project.crawl(*feeds, settings=ON)
-    assert asked(wordpress) == {"/robots.txt": 1, missing: 1} | dict.fromkeys(FEEDS, 1)
+    assert asked(wordpress) == others | dict.fromkeys(FEEDS, 1)
     assert not run.items
     found = {
         feed["feed"]: (feed["entries"], (feed["verdict"], [reason["kind"] for reason in feed["reasons"]]))
@@ -67,17 +112,90 @@ def test_later_run_asks_for_what_is_new(wordpress: WordPress, project: Project) 
     feed = wordpress.url("/feed/")
     run = project.crawl(feed, settings=ON)
     pages = [f"/feed/?paged={number}" for number in (2, 3, 4)]
-    assert wordpress.requests() == ["/robots.txt", "/feed/", *pages]
+    assert steps(wordpress) == ["/feed/", *pages, "id"]
     assert len(run.changes) == 25
     # One entry of each page moves to the next one.
     wordpress.post(26, 26)
     wordpress.requests()
     run = project.crawl(feed, settings=ON)
-    assert wordpress.requests() == ["/robots.txt", "/feed/", "/feed/?paged=2"]
+    assert steps(wordpress) == ["/feed/", "/feed/?paged=2", "id"]
     assert list(run.changes.values()) == ["new"]
     # Another document, with the same entries.
     wordpress.run("update_option('blogname', 'Another title'); wp_update_post(['ID' => 1]);")
     run = project.crawl(feed, settings=ON)
-    assert wordpress.requests() == ["/robots.txt", "/feed/"]
+    assert steps(wordpress) == ["/feed/", "id", "/feed/?orderby=ID&order=asc&paged=1", "id"]
     assert not run.items
+    assert project.verdict() == COMPLETE
+
+
+def test_list_of_posts_finds_what_has_changed(wordpress: WordPress, project: Project) -> None:
+    wordpress.post(1, 120)
+    wordpress.run(OTHER_POSTS)
+    wordpress.use_permalinks()
+    paths = ["/feed/", "/feed/atom/", "/feed/rdf/"]
+
+    def crawl() -> tuple[Run, Counter[str]]:
+        wordpress.requests()
+        run = project.crawl(*map(wordpress.url, paths), settings=ON)
+        assert [(feed["verdict"], feed["reasons"]) for feed in project.feeds()] == [COMPLETE] * 3
+        return run, Counter(steps(wordpress))
+
+    crawl()
+    assert [feed["entries"] for feed in project.feeds()] == [121] * 3
+    # An edit on the last page: one page, and the list again.
+    wordpress.run("wp_update_post(['ID' => 5, 'post_content' => 'Another text']);")
+    run, found = crawl()
+    again = [f"{path}?orderby=modified&order=desc&paged=1" for path in paths]
+    assert found == dict.fromkeys([*paths, *again], 1) | {"modified": 6, "id": 3}
+    assert [item["change"] for item in run.items] == ["updated"] * 3
+    assert all("Another text" in (item["content"] or item["summary"]) for item in run.items)
+    # A deletion, of which the feed says nothing.
+    wordpress.run("wp_delete_post(7, true);")
+    run, found = crawl()
+    assert found == dict.fromkeys(paths, 1) | {"modified": 3, "id": 3}
+    assert run.all_stats["fhcrawl/entry/unlisted"] == 3
+    # An import: an old date, and an old time of modification; and as many deletions.
+    wordpress.run("$time = '2020-09-14 09:09:09';" + IMPORT + "wp_delete_post(8, true);")
+    run, found = crawl()
+    assert [item["title"] for item in run.items] == ["Imported"] * 3
+    assert found.total() <= 8 * 3
+
+
+def test_feed_stays_lossy_without_the_list(wordpress: WordPress, project: Project) -> None:
+    wordpress.post(1, 25)
+    wordpress.use_plugin(NO_API)
+    wordpress.requests()
+    feed = wordpress.url("/?feed=rss2")
+    project.crawl(feed, settings=ON)
+    assert asked(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 4, "list": 1}
+    assert project.verdict() == PAGED
+    project.crawl(feed, settings=ON)
+    assert asked(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 1}
+
+
+def test_posts_that_the_feed_hides_are_looked_for_once(wordpress: WordPress, project: Project) -> None:
+    wordpress.post(1, 20)
+    wordpress.post(21, 23, NEWS)
+    wordpress.use_plugin(HIDES_NEWS)
+    wordpress.requests()
+    feed = wordpress.url("/?feed=rss2")
+    project.crawl(feed, settings=ON)
+    again = "/?feed=rss2&orderby=ID&order=asc"
+    assert asked(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 3, "list": 2, again: 1}
+    [reason] = project.feeds()[0]["reasons"]
+    assert "; 20 of the 23 posts that its WordPress lists are kept" in reason["detail"]
+    project.crawl(feed, settings=ON)
+    assert asked(wordpress) == {"/robots.txt": 1, "/?feed=rss2": 1, "list": 1}
+    assert project.verdict() == PAGED
+
+
+def test_feed_that_shows_more_than_posts_is_not_complete(wordpress: WordPress, project: Project) -> None:
+    wordpress.post(1, 12)
+    wordpress.run("wp_insert_post(['post_type' => 'page', 'post_title' => 'A', 'post_status' => 'publish']);")
+    wordpress.use_plugin(SHOWS_PAGES)
+    project.crawl(wordpress.url("/?feed=rss2"), settings=ON)
+    [reason] = project.feeds()[0]["reasons"]
+    assert (
+        "; 12 of the 12 posts that its WordPress lists are kept, and 1 that it does not" in reason["detail"]
+    )
     assert project.verdict() == PAGED

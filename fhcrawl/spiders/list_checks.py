@@ -1,0 +1,121 @@
+"""Checks what the store has of a feed against its publisher's own list of entries, after its walk."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fhcrawl.crawling import reading, requests, responses, versions, wordpress
+from fhcrawl.crawling.context import context_of
+from fhcrawl.documents import post_list
+from fhcrawl.exceptions import LeaseError, NotAFeedError
+from fhcrawl.extensions.reader import ReaderExtension
+from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.logical_feed import listings
+from fhcrawl.logical_feed.listings import Listing
+from fhcrawl.logical_feed.ordering import latest_time
+from fhcrawl.spidermiddlewares.commit import CommitMiddleware
+from fhcrawl.utils.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from fhcrawl.items import EntryVersion
+    from fhcrawl.logical_feed.listings import ListCheck
+    from fhcrawl.logical_feed.results import Fetch
+    from fhcrawl.store import Store
+
+logger = logging.getLogger(__name__)
+
+
+class ListChecks:
+    """The checks of a crawl; `logical_feed.listings` has their rules."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    def begin(self, fetch: Fetch, response: Response, is_unchanged: bool = False) -> Iterator[Request]:
+        """Yield the first request of the check of a feed whose walk has ended; nothing if it has no list.
+
+        :param response: to the last request of the walk
+        :param is_unchanged: it says that the subscription document is unchanged
+        """
+        walk = context_of(response).walk
+        if not walk.options.wordpress or fetch.role not in wordpress.WALKED:
+            return
+        before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
+        feed_url = wordpress.first_page(fetch.location or fetch.requested_url)
+        # WordPress names its API in each response but a 304.
+        api = before.api if is_unchanged and before else wordpress.list_of(response, feed_url)
+        size = walk.page_size or (before.size if before else wordpress.DEFAULT_PAGE_SIZE)
+        if api is not None:
+            check = listings.begin(api, feed_url, size, before, is_unchanged=is_unchanged)
+            yield requests.listed(fetch, response, check)
+
+    def parse(self, response: Response) -> Iterator[Request | EntryVersion]:
+        """Parse a response to a request of a check: yield the next request, then the entries of a page."""
+        fetch, check = responses.fetch_from_response(response), context_of(response).list_check
+        if check is None:
+            return
+        if check.is_reading:
+            yield from self._read_page(fetch, response, check)
+            return
+        listed = post_list.read(response.body, responses.header(response, "X-WP-Total"))
+        if listed is None:
+            logger.info("%s is no list of posts", printable(fetch.requested_url))
+            return
+        entries = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk)
+        ids = list({one for post in listed.posts for one in post.ids})
+        stored = self._store.entries.find_winners(fetch.feed, ids, latest_time(fetch.fetched))
+        following = listings.follow(check, listed, stored, entries)
+        if isinstance(following, Listing):
+            self._note(fetch, following)
+        elif following is not None:
+            yield requests.listed(fetch, response, following)
+        else:
+            logger.info("%s has changed while it was read", printable(check.api))
+
+    def _read_page(
+        self, fetch: Fetch, response: Response, check: ListCheck
+    ) -> Iterator[Request | EntryVersion]:
+        """Read a page of the feed that has listed posts which are not held."""
+        yield requests.listed(fetch, response, self._after_page(fetch, check))
+        if response.status == wordpress.NOT_FOUND:
+            return
+        try:
+            document = ReaderExtension.of(self._crawler).read(response)
+        except NotAFeedError as error:
+            logger.info("%s is not a feed: %s", printable(fetch.requested_url), error)
+            return
+        read = reading.read_document(fetch, response, document, responses.bounds_of(self._crawler.settings))
+        result = replace(read.result, older_document=None)
+        reading.log_problems(result, document)
+        pending = CommitMiddleware.of(self._crawler).record_document(response, result)
+        yield from versions.items(pending, read)
+
+    def _after_page(self, fetch: Fetch, check: ListCheck) -> ListCheck:
+        if len(check.again) > 1:
+            return replace(check, again=check.again[1:])
+        before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
+        return listings.begin(
+            check.api, check.feed_url, check.size, before, has_read=True, is_unchanged=check.is_unchanged
+        )
+
+    def _note(self, fetch: Fetch, found: Listing) -> None:
+        try:
+            self._store.feeds.note_listing(fetch.feed, found)
+        except LeaseError as error:
+            StoreExtension.of(self._crawler).yield_to_other(fetch.feed, error)
+            return
+        self._crawler.stats.inc_value("fhcrawl/entry/unlisted", found.unlisted)
+        gone = f"; {found.unlisted:,} more are kept that are not listed" if found.unlisted else ""
+        logger.info("%s: %s%s", printable(fetch.feed), found.in_words, gone)
+
+    @property
+    def _store(self) -> Store:
+        return StoreExtension.of(self._crawler).store

@@ -1,0 +1,306 @@
+"""The check of a feed against its publisher's list, on a model of WordPress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fhcrawl.documents.post_list import MOST_POSTS, Post, PostList
+from fhcrawl.logical_feed import Winner
+from fhcrawl.logical_feed.listings import (
+    Listing,
+    ListOrder,
+    StoredEntries,
+    begin,
+    follow,
+    is_held,
+)
+from fhcrawl.logical_feed.ordering import Order
+
+if TYPE_CHECKING:
+    from fhcrawl.logical_feed.listings import ListCheck
+
+SIZE = 10
+API, FEED = "http://x/wp-json/wp/v2/posts", "http://x/feed/"
+BEGUN = begin(API, FEED, SIZE, None)
+NOTHING = StoredEntries(1, 0, 0, None)
+
+
+def time(number: int) -> str:
+    return f"{2000 + number // 3600:04}-01-01T00:{number // 60 % 60:02}:{number % 60:02}"
+
+
+@dataclass
+class Site:
+    """A WordPress and the store of a crawler.
+
+    :param posts: when each post was modified, by number
+    :param stored: the state in which the store has each post, and the walk that has read it
+    :param hidden: posts that the feed does not show
+    :param foreign: entries that the feed shows, and the list does not
+    """
+
+    posts: dict[int, int] = field(default_factory=dict)
+    stored: dict[str, tuple[int, int]] = field(default_factory=dict)
+    hidden: set[int] = field(default_factory=set)
+    foreign: int = 0
+    now: int = 0
+    number: int = 0
+    walk: int = 0
+    listing: Listing | None = None
+    requests: list[tuple[str, int]] = field(default_factory=list)
+
+    def add(self, number: int | None = None, modified: int | None = None) -> None:
+        """Publish a post: a new one, or the draft of an odd number; now, or with an old time."""
+        self.now += 1
+        self.number += 2
+        self.posts[number or self.number] = self.now if modified is None else min(modified, self.now)
+
+    def edit(self, index: int) -> None:
+        self.now += 1
+        if self.posts:
+            self.posts[sorted(self.posts)[index % len(self.posts)]] = self.now
+
+    def delete(self, index: int) -> None:
+        if self.posts:
+            del self.posts[sorted(self.posts)[index % len(self.posts)]]
+
+    def read(self, numbers: list[int]) -> None:
+        for number in numbers:
+            if number in self.posts and number not in self.hidden:
+                self.stored[str(number)] = self.posts[number], self.walk
+
+    def crawl(self, numbers: list[int]) -> Listing | None:
+        """Read posts, as a walk does, then check the list."""
+        self.walk += 1
+        self.now += 1
+        self.read(numbers)
+        for number in range(self.foreign):
+            self.stored[f"page {number}"] = self.now, self.walk
+        self.requests = []
+        check: ListCheck | Listing | None = begin(API, FEED, SIZE, self.listing)
+        while check is not None and not isinstance(check, Listing):
+            check = self.answer(check)
+        if check is not None:
+            self.listing = check
+        return check
+
+    def answer(self, check: ListCheck) -> ListCheck | Listing | None:
+        by_time = check.order is ListOrder.MODIFIED
+        ordered = sorted(self.posts, key=lambda n: (self.posts[n], n) if by_time else (n, n))
+        if check.order is not ListOrder.ALL:
+            ordered.reverse()
+        if check.is_reading:
+            self.requests.append(("feed", check.again[0]))
+            shown = [number for number in ordered if number not in self.hidden]
+            self.read(shown[SIZE * (check.again[0] - 1) : SIZE * check.again[0]])
+            if len(check.again) > 1:
+                return replace(check, again=check.again[1:])
+            return begin(API, FEED, SIZE, self.listing, has_read=True)
+        self.requests.append((check.order.value, check.page))
+        some = ordered[MOST_POSTS * (check.page - 1) : MOST_POSTS * check.page]
+        posts = [Post(number, (str(number),), time(self.posts[number])) for number in some]
+        return follow(check, PostList(len(ordered), posts), self.winners(), self.entries())
+
+    def winners(self) -> dict[str, Winner]:
+        return {
+            i: Winner(Order(time(state), 0, time(state), walk, 0, 0), "digest")
+            for i, (state, walk) in self.stored.items()
+        }
+
+    def entries(self) -> StoredEntries:
+        read = sum(walk == self.walk for _, walk in self.stored.values())
+        return StoredEntries(self.walk, len(self.stored), read, self.listing)
+
+
+def site_of(number: int) -> Site:
+    """A site of a number of posts, all of which were read and checked."""
+    site = Site()
+    for _ in range(number):
+        site.add()
+    site.crawl(list(site.posts))
+    return site
+
+
+def test_first_check_reads_the_whole_list() -> None:
+    site = site_of(120)
+    assert site.requests == [("all", 1), ("all", 2)]
+    assert site.listing is not None
+    assert site.listing.is_evidence
+
+
+def test_later_check_reads_what_was_modified_and_what_is_new() -> None:
+    site = site_of(1000)
+    site.crawl([])
+    assert site.requests == [("modified", 1), ("newest", 1)]
+    assert site.listing is not None
+    assert (site.listing.walk, site.listing.is_evidence) == (2, True)
+
+
+def test_edited_post_is_read_again_where_the_feed_shows_it_by_time() -> None:
+    site = site_of(1000)
+    site.edit(3)
+    site.crawl([])
+    assert site.requests == [("modified", 1), ("feed", 1), ("modified", 1), ("newest", 1)]
+    assert site.listing is not None
+    assert site.listing.is_evidence
+
+
+def test_imported_post_is_read_again_where_the_feed_shows_it_by_number() -> None:
+    """Its time is old, and as many posts were deleted: only its number tells."""
+    site = site_of(1000)
+    site.add(modified=500)
+    site.delete(3)
+    site.crawl([])
+    assert ("newest", 1) in site.requests
+    assert ("feed", 1) in site.requests
+    assert site.listing is not None
+    assert (site.listing.is_evidence, site.listing.unlisted) == (True, 1)
+
+
+@pytest.mark.parametrize("what", ["edits", "imports"])
+def test_more_changes_than_the_beginning_of_a_list_has_are_all_found(what: str) -> None:
+    site = site_of(400)
+    for number in range(150):
+        if what == "edits":
+            site.edit(number)
+        else:
+            site.add(modified=number)
+    found = site.crawl([])
+    assert found is not None
+    assert found.is_evidence
+    assert all(site.stored[str(number)][0] == modified for number, modified in site.posts.items())
+    assert len([r for r in site.requests if r[0] == "feed"]) == 15
+
+
+def test_deleted_posts_follow_from_the_total() -> None:
+    site = site_of(1000)
+    site.delete(3)
+    site.delete(500)
+    site.crawl([])
+    assert site.requests == [("modified", 1), ("newest", 1)]
+    assert site.listing is not None
+    assert (site.listing.is_evidence, site.listing.total, site.listing.unlisted) == (True, 998, 2)
+
+
+def test_posts_that_the_feed_never_shows_are_looked_for_once() -> None:
+    site = Site(hidden={8, 30, 110})
+    for _ in range(120):
+        site.add()
+    site.crawl(list(site.posts))
+    assert site.listing is not None
+    assert (site.listing.is_evidence, site.listing.held, site.listing.total) == (False, 117, 120)
+    site.crawl([])
+    assert site.requests == [("modified", 1), ("newest", 1)]
+    assert site.listing.held == 117
+    site.add()
+    site.crawl([site.number])
+    assert not any(what == "feed" for what, _ in site.requests)
+    assert site.listing.in_words == "118 of the 121 posts that its WordPress lists are kept"
+
+
+def test_post_that_the_feed_shows_only_as_it_was_is_not_held() -> None:
+    """A cache answers with an old page, say."""
+    site = site_of(400)
+    site.hidden = {8}
+    site.edit(3)
+    site.crawl([])
+    assert site.listing is not None
+    assert (site.listing.known, site.listing.held, site.listing.is_evidence) == (400, 399, False)
+    assert site.listing.in_words.endswith("lists are kept, 1 of them not as they are now")
+
+
+def test_posts_are_looked_for_again_on_demand_and_deletions_stay_known() -> None:
+    site = site_of(250)
+    site.hidden = {8}
+    site.edit(3)
+    site.delete(100)
+    site.crawl([])
+    assert site.listing is not None
+    assert (site.listing.held, site.listing.total, site.listing.unlisted) == (248, 249, 1)
+    site.hidden = set()
+    site.listing = Listing.from_json(site.listing.to_json())
+    assert site.listing is not None
+    site.listing = site.listing.anew()
+    found = site.crawl([])
+    assert found is not None
+    assert (found.is_evidence, found.unlisted, found.foreign) == (True, 1, 0)
+
+
+def test_feed_that_shows_more_than_the_list_is_never_complete() -> None:
+    site = site_of(120)
+    site.foreign = 1
+    site.crawl([])
+    assert site.listing is not None
+    assert not site.listing.is_evidence
+    assert "and 1 that it does not list" in site.listing.in_words
+    # The walk has not read the older pages again, which may still show it.
+    site.foreign = 0
+    site.add()
+    site.delete(3)
+    site.crawl([site.number])
+    assert site.requests[-1] == ("all", 2)
+    assert not site.listing.is_evidence
+
+
+def test_list_that_changes_while_it_is_read_is_no_evidence() -> None:
+    site = site_of(250)
+    check = begin(API, FEED, SIZE, None)
+    following = site.answer(check)
+    assert following is not None
+    assert not isinstance(following, Listing)
+    site.delete(3)
+    assert site.answer(following) is None
+
+
+@pytest.mark.parametrize(
+    ("numbers", "total"), [([1, 2], 3), ([3, 2, 1], 3), ([1, 1, 2], 3), ([0], 1), ([1], 0)]
+)
+def test_list_that_contradicts_itself_is_no_evidence(numbers: list[int], total: int) -> None:
+    posts = [Post(number, (str(number),), time(1)) for number in numbers]
+    assert follow(BEGUN, PostList(total, posts), {}, NOTHING) is None
+
+
+def test_list_of_millions_that_is_not_there_ends_the_check() -> None:
+    posts = [Post(number, (str(number),), time(1)) for number in range(1, 51)]
+    assert follow(BEGUN, PostList(10**8, posts), {}, NOTHING) is None
+
+
+changes = st.lists(
+    st.tuples(st.sampled_from(["add", "import", "draft", "edit", "delete"]), st.integers(0, 400)), max_size=5
+)
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from([0, 3, 98, 100, 130]),
+    st.lists(st.tuples(changes, st.integers(0, 3)), min_size=1, max_size=5),
+)
+def test_evidence_means_that_each_listed_post_is_held(number: int, runs: list[tuple[object, int]]) -> None:
+    site = site_of(number)
+    for done, unread in runs:
+        added: list[int] = []
+        for what, value in done:  # type: ignore[attr-defined]
+            before = set(site.posts)
+            if what == "add":
+                site.add()
+            elif what == "import":
+                site.add(modified=value)
+            elif what == "draft":
+                site.add(number=value % (site.number + 1) // 2 * 2 + 1)
+            else:
+                getattr(site, what)(value)
+            added += set(site.posts) - before
+        # The walk reads posts of new dates; an interrupted one reads fewer.
+        found = site.crawl(added[: len(added) - unread])
+        assert len([r for r in site.requests if r[0] == "feed"]) <= 10 + len(added)
+        if found is not None and found.is_evidence:
+            winners = site.winners()
+            for post, modified in site.posts.items():
+                assert is_held(Post(post, (str(post),), time(modified)), winners)
+                assert site.stored[str(post)][0] == modified
+            assert found.total == len(site.posts)
