@@ -109,6 +109,13 @@ FHCRAWL_READER_TIMEOUT = 600
 # Maximum number of archives fetched ahead of each chain, and of needless requests for a chain and run. At
 # most CONCURRENT_REQUESTS_PER_DOMAIN + 3 are ahead at a time. 0: none.
 FHCRAWL_PREFETCH = 8
+# How often archives and pages that were read are requested again, since publishers change them: the number of
+# days in which each is checked once, and the maximum number of checks of a feed in one run. The requests are
+# conditional, and spread over the runs: for 120 archives, `30,20` is one check in 6 hours. 0: none.
+FHCRAWL_RECHECK: list[int] | str = [30, 20]
+# Whether entries are deleted that no document of their feed's chain holds any more: the next export says so
+# (`deleted`). By default they are kept and counted (`absent` in `fhcrawl feeds --json`).
+FHCRAWL_DELETE_ABSENT = False
 # Minimum seconds between two polls of a feed, for crawls of feeds that are due.
 FHCRAWL_DUE_MIN_SECONDS = 15 * 60
 # Maximum seconds between two polls of a feed, whatever the feed, its server and its history say.

@@ -6,7 +6,7 @@ the `logical_feed.batches.CommitBatch` of its entries.
 `document_read(result, batch, response)`: the spider has read a document and is about to yield its entries.
 `document_lost(result)`: a document could not be fetched or read; see `result.failure`.
 `document_committed(result, batch, deleted)`: a document and its entries are in the store.
-`document_unchanged(result)`: a subscription document has not changed.
+`document_unchanged(result)`: a document that was requested again has not changed.
 """
 
 from __future__ import annotations

@@ -70,6 +70,7 @@ class Engine:
         settings.set("ADDONS", {})  # fhcrawl's would add the other extensions
         settings.set("TWISTED_REACTOR_ENABLED", False)
         settings.set("FHCRAWL_READER_ENABLED", False)
+        settings.set("FHCRAWL_RECHECK", [])  # the tests' clocks leap
         settings.update(more or {})
         self._crawler = get_crawler(HistorySpider, settings.copy_to_dict())
         self._documents = documents
@@ -151,7 +152,7 @@ class Engine:
             self.asked.append(request.url)
             document = self._documents[request.url]
             if isinstance(document, int):
-                _fail(spider, TextResponse(request.url, status=document, request=request))
+                requests += _fail(spider, TextResponse(request.url, status=document, request=request))
                 continue
             response = TextResponse(request.url, body=document.encode(), request=request)
             try:
@@ -168,7 +169,8 @@ class Engine:
 
     async def _output(self, spider: HistorySpider, response: TextResponse) -> AsyncIterator[Any]:
         assert response.request is not None
-        yielded = _asynchronous(spider.parse(response, **response.request.cb_kwargs))
+        callback = response.request.callback or spider.parse
+        yielded = _asynchronous(callback(response, **response.request.cb_kwargs))
         through = self._deltafetch.process_spider_output(response, yielded)
         async for output in self._commits.process_spider_output(response, through):
             yield output
@@ -178,10 +180,10 @@ class Engine:
             await self._pipelines.process_item_async(item)
 
 
-def _fail(spider: HistorySpider, response: TextResponse) -> None:
+def _fail(spider: HistorySpider, response: TextResponse) -> list[Request]:
     failure = Failure(HttpError(response))  # type: ignore[no-untyped-call]
     failure.request = response.request  # type: ignore[attr-defined]
-    spider.lose(failure)
+    return spider.lose(failure)
 
 
 async def _asynchronous(outputs: Iterable[Any]) -> AsyncIterator[Any]:

@@ -46,6 +46,7 @@ def check_settings(settings: BaseSettings) -> None:
 
     :raises ArgumentError: if one of them cannot be used
     """
+    from fhcrawl.crawling.checks import budget_of
     from fhcrawl.downloadermiddlewares.guard import allowed_hosts
     from fhcrawl.store.leases import LONGEST as LONGEST_LEASE
 
@@ -64,6 +65,7 @@ def check_settings(settings: BaseSettings) -> None:
     for name in OUR_SWITCHES:
         check_switch(settings, name)
     allowed_hosts(settings)
+    budget_of(settings)
     check_added_fields(settings)
     columns.check(settings)
     has_password = settings.get("HTTPAUTH_USER") or settings.get("HTTPAUTH_PASS")

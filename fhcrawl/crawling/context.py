@@ -62,6 +62,7 @@ class WalkContext:
     :param octets: size of what was downloaded for the feed in this run (FHCRAWL_MAX_BYTES)
     :param special_hosts: for each host that the user gave, whether it had special addresses; hosts that have
         not been looked up yet are missing
+    :param number: number of the walk
     """
 
     feed: str
@@ -72,6 +73,7 @@ class WalkContext:
     begun: float | None = None
     octets: int = 0
     special_hosts: dict[str, bool] = field(default_factory=dict)
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class OlderDocument:
 
 @dataclass(frozen=True, slots=True)
 class LastReading:
-    """What the store knows of a subscription document from when it was last read.
+    """What the store knows of a document from when it was last read.
 
     :param is_new: the feed has never been read
     :param body_digest: `responses.body_digest` of the last response; None to read the document again anyway
@@ -129,7 +131,8 @@ class RequestContext:
     :param position: the document's place in the chain
     :param via: URL of the document that links to it
     :param documents: number of archives, pages or parts requested by the walk in this run, with this one
-    :param last_reading: only in a request for the subscription document at the URL in the store
+    :param last_reading: only in a request for the subscription document at the URL in the store, and in a
+        check
     :param referral: only in a request for a subscription document that another document named
     :param is_given: requests the subscription document at the user's URL after another URL was tried
     :param archive: URL of the archive to read if a request with `is_given` fails
@@ -140,7 +143,8 @@ class RequestContext:
         known, None if a link names the page
     :param newer: the multipart page that links here, for the comparison of the two
     :param fetched: when a capture was made, ISO 8601 in UTC
-    :param check: the check that a request for a page of a publisher's list, or for what it names, is part of
+    :param checks: ids of the documents to be checked after this one; None if this request is no check
+    :param list_check: the check that a request for a publisher's list, or for what it names, is part of
     """
 
     walk: WalkContext
@@ -159,7 +163,8 @@ class RequestContext:
     guessed_from: str | None = None
     newer: NewerPage | None = None
     fetched: str | None = None
-    check: ListCheck | None = None
+    checks: list[int] | None = None
+    list_check: ListCheck | None = None
 
     @property
     def body_digest(self) -> str | None:
@@ -282,7 +287,7 @@ TYPED: dict[str, Callable[[Any], Any]] = {
     "position": _position,
     "newer": _newer,
     "loss": _loss,
-    "check": partial(_typed, ListCheck),
+    "list_check": partial(_typed, ListCheck),
     "order": ListOrder,
     "again": tuple,
 }

@@ -12,7 +12,7 @@ from fhcrawl import logical_feed
 from fhcrawl.crawling import responses, versions
 from fhcrawl.crawling.context import Referral, context_of
 from fhcrawl.documents import Bounds, limits, snapshot
-from fhcrawl.logical_feed import ChainPosition, Role, Version
+from fhcrawl.logical_feed import ChainPosition, Role, Version, contents
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.relations import contradiction, older_contradiction
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents import DocumentList, FeedDocument
     from fhcrawl.exceptions import NotAFeedError
     from fhcrawl.logical_feed import Link
+    from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.relations import Contradiction, FeedQuirks
     from fhcrawl.logical_feed.results import Fetch
 
@@ -174,8 +175,17 @@ class ReadDocument(NamedTuple):
     versions: list[Version | None]
 
 
-def read_document(fetch: Fetch, response: Response, document: FeedDocument, most: Bounds) -> ReadDocument:
-    """Return a document with its result: the feed, its entries, and the link to the older document."""
+def read_document(
+    fetch: Fetch,
+    response: Response,
+    document: FeedDocument,
+    most: Bounds,
+    earlier: EarlierReading | None = None,
+) -> ReadDocument:
+    """Return a document with its result: the feed, its entries, and the link to the older document.
+
+    :param earlier: what the document held when it was last read, if it was
+    """
     walk = context_of(response).walk
     quirks = responses.quirks_of(walk.options)
     failure = _beyond(document, most) or _loss(fetch, document, quirks) or _loss_of(response)
@@ -186,7 +196,7 @@ def read_document(fetch: Fetch, response: Response, document: FeedDocument, most
     if _loss_on_the_way(response):
         # The next run requests the user's URL again.
         fetch = replace(fetch, location=fetch.feed)
-    found = versions.read_entries(fetch, document, since)
+    found = versions.read_entries(fetch, document, since, earlier)
     responses.note_growth(response, found.size)
     counted = [version for version in found.versions if version is not None]
     deletions = versions.deletions_of(fetch, document)
@@ -208,9 +218,32 @@ def read_document(fetch: Fetch, response: Response, document: FeedDocument, most
         uncounted=versions.first_uncounted(fetch, (*counted, *deletions)),
         counts=counts,
     )
+    if fetch.role in logical_feed.CHAIN and not _is_immutable(document):
+        result = _of_chain(result, response, earlier)
     if fetch.role is Role.SUBSCRIPTION:
         result = _of_subscription(result, response, document, found.shown)
     return ReadDocument(document, result, found.versions)
+
+
+# Feed of multipart pages: "A page with a `next` link is immutable".
+def _is_immutable(document: FeedDocument) -> bool:
+    return document.format == "multipart" and "next-archive" in document.links
+
+
+def _of_chain(result: DocumentResult, response: Response, earlier: EarlierReading | None) -> DocumentResult:
+    """Return the result of a document of the chain, with what is needed to read it again."""
+    older = result.older_document
+    unsettled = earlier.unsettled if earlier is not None else ()
+    held = contents.encode(result.versions, older and older.url, unsettled)
+    # A feed without older documents only shows its last entries.
+    may_miss = earlier is not None and (result.fetch.role is not Role.SUBSCRIPTION or older is not None)
+    return replace(
+        result,
+        held=held,
+        lost=earlier.lost(held) if may_miss and earlier is not None else [],
+        # Entries that have to be looked at again, even if the document stays the same.
+        validators=None if unsettled else (*_validators_of(response), None),
+    )
 
 
 def _older(
@@ -264,8 +297,11 @@ def _of_subscription(
 
 
 def _validators(response: Response) -> tuple[str | None, str | None, str]:
-    etag, last_modified = responses.header(response, "ETag"), responses.header(response, "Last-Modified")
-    return etag, last_modified, responses.body_digest(response, context_of(response).walk)
+    return *_validators_of(response), responses.body_digest(response, context_of(response).walk)
+
+
+def _validators_of(response: Response) -> tuple[str | None, str | None]:
+    return responses.header(response, "ETag"), responses.header(response, "Last-Modified")
 
 
 def _beyond(document: FeedDocument, most: Bounds) -> DocumentFailure | None:

@@ -30,11 +30,12 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Link, NewerPage
     from fhcrawl.logical_feed.listings import ListCheck
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
-    from fhcrawl.store import DocumentRef, Subscription
+    from fhcrawl.store import CheckedDocument, DocumentRef, Subscription
     from fhcrawl.warc.captures import Capture
 
 # The meta of requests for pages that may not exist.
 GUESSED = {"handle_httpstatus_list": [wordpress.NOT_FOUND]}
+CHECK_PRIORITY = -1
 # The meta of requests for documents that are fetched even if they are processed.
 ALWAYS = {DELTAFETCH_ENABLED: False}
 
@@ -53,6 +54,7 @@ def first(known: Subscription, options: FeedOptions) -> Iterator[Request]:
         known.run,
         replace(options, snapshot=index),
         special_hosts=given_hosts.from_store(known, index),
+        number=known.walk,
     )
     if stored is not None and stored.is_read and stored.url == index:
         walk = replace(walk, since=stored.created_at)
@@ -184,6 +186,34 @@ def part(step: DocumentRef, walk: WalkContext, documents: int = 1) -> Request:
     return _request(context, {DELTAFETCH_KEY: step.key})
 
 
+def check(found: CheckedDocument, walk: WalkContext, others: list[int], documents: int) -> Request:
+    """Return the request for a document that has been read, to see whether it has changed.
+
+    :param others: ids of the documents to be checked after it
+    :param documents: see `RequestContext`
+    """
+    key, url, role, position, *_ = found.document
+    context = RequestContext(
+        walk,
+        url,
+        role,
+        position,
+        documents=documents,
+        last_reading=LastReading(
+            validated_url=found.validated_url, etag=found.etag, last_modified=found.last_modified
+        ),
+        checks=others,
+    )
+    meta = {
+        **ALWAYS,
+        DELTAFETCH_KEY: key,
+        "handle_httpstatus_list": [responses.NOT_MODIFIED],
+        "dont_retry": True,
+    }
+    # The walk comes first.
+    return _request(context, meta).replace(priority=CHECK_PRIORITY)
+
+
 def capture(found: Capture, walk: WalkContext) -> Request:
     """Return the request for a document of a web archive."""
     place = logical_feed.position_of_capture(found.date, found.depth)
@@ -205,7 +235,7 @@ def listed(fetch: Fetch, response: Response, check: ListCheck) -> Request:
             fetch.position if context.role is Role.LISTED else fetch.position.before(),
             via=response.url,
             documents=context.documents + 1,
-            check=check,
+            list_check=check,
         ),
         {**ALWAYS, **(GUESSED if check.is_reading else {})},
     )

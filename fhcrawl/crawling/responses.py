@@ -81,6 +81,8 @@ def _fetch(request: Request, url: str) -> Fetch:
         run=context.walk.run,
         location=_location(request, context.requested_url, url),
         special=given_hosts.to_store(context.walk),
+        walk=context.walk.number,
+        is_check=context.checks is not None,
     )
 
 

@@ -19,6 +19,8 @@ from fhcrawl.utils.text import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from fhcrawl.store.subscriptions import Subscriptions
+
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 OPML_ATTRIBUTES = {
     "fhNext": "next",
@@ -118,6 +120,29 @@ def from_arguments(
     if snapshot:
         _add_snapshot(listed, snapshot)
     return listed
+
+
+def chosen(stored: Subscriptions, given: Listed, due_at: str | None) -> Listed:
+    """Return the feeds to crawl: the given ones, or the subscribed feeds.
+
+    :param due_at: only those that are due at this time; None for all
+    """
+    if not given:
+        return {url: FeedOptions(**options) for url, options in stored.read(due_at).items()}
+    known = with_subscribed(given, stored.read_options(given))
+    if due_at is None:
+        return known
+    due = stored.find_due(known)
+    return {url: options for url, options in known.items() if (due.get(url) or "") <= due_at}
+
+
+def why_none(stored: Subscriptions, given: Listed, only_due: bool) -> str:
+    """Return why `chosen` has found no feeds, as a sentence."""
+    if not only_due:
+        return NOTHING_SUBSCRIBED
+    listed = filter(None, stored.find_due(given).values())
+    first = min(listed, default=None) if given else stored.find_first_due()
+    return f"No feed is due; the next one is due at {first}" if first else "No feed is due"
 
 
 def with_subscribed(given: Listed, subscribed: dict[str, dict[str, Any]]) -> Listed:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.crawling.reading import ReadDocument
     from fhcrawl.documents import Entry, FeedDocument
+    from fhcrawl.logical_feed.contents import EarlierReading
     from fhcrawl.logical_feed.ordering import Order
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
 
@@ -33,10 +34,14 @@ class ReadEntries(NamedTuple):
     size: int
 
 
-def read_entries(fetch: Fetch, document: FeedDocument, since: str) -> ReadEntries:
+def read_entries(
+    fetch: Fetch, document: FeedDocument, since: str, earlier: EarlierReading | None = None
+) -> ReadEntries:
     """Read the entries of a document.
 
     The entries of a document in pieces are too large to keep in memory: their versions have no original.
+
+    :param earlier: what the document held when it was last read, if it was
     """
     is_whole = not isinstance(document.entries, EntryBatches)
     versions: list[Version | None] = []
@@ -48,8 +53,12 @@ def read_entries(fetch: Fetch, document: FeedDocument, since: str) -> ReadEntrie
         if entry_id is None or (since and logical_feed.is_before(entry.updated, since)):
             versions.append(None)
             continue
-        claimed = order(entry.updated, document.updated, fetch.position, position)
         digest = entry.digest or logical_feed.digest(entry)
+        claimed = (
+            order(entry.updated, document.updated, fetch.position, position)
+            if earlier is None
+            else earlier.order(entry_id, digest, entry.updated, document.updated, position)
+        )
         versions.append(_version(fetch, entry_id, claimed, digest, entry.original if is_whole else None))
         if fetch.role is Role.SUBSCRIPTION and position < coverage.WINDOW:
             shown.append(coverage.mark(entry_id, entry.published, entry.updated, digest))

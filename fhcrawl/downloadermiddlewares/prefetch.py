@@ -253,7 +253,7 @@ class PrefetchMiddleware:
         """Note the URL of the walk's next request."""
         context = find_context(request)
         chain = None if context is None else self._chains.get(context.walk.feed)
-        if context is not None and chain is not None:
+        if context is not None and context.checks is None and chain is not None:
             chain.scheduled = context.requested_url
 
     def document_done(self, result: DocumentResult) -> None:
@@ -282,11 +282,12 @@ class PrefetchMiddleware:
                 self._miss(chain, ahead)
 
 
-# Not pages, since entries move to later pages while pages are read. A page that is fetched before the page
-# that links to it, which may be retried, would lack the entries that have moved since.
+# Not checks, which follow no pattern. Not pages, since entries move to later pages while pages are read. A
+# page that is fetched before the page that links to it, which may be retried, would lack the entries that
+# have moved since.
 def _is_predictable(request: Request) -> bool:
     context = find_context(request)
-    return context is not None and context.role is Role.ARCHIVE
+    return context is not None and context.role is Role.ARCHIVE and context.checks is None
 
 
 def _is_usable(response: Response) -> bool:

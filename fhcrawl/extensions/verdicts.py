@@ -85,6 +85,7 @@ class VerdictsExtension:
         """
         extension = StoreExtension.of(self._crawler)
         try:
+            self._settle_absences(extension, urls)
             feeds = list(extension.store.feeds.read(extension.run, urls))
             records = [_verdict_record(feed, extension.unrecorded_failures.get(feed.feed)) for feed in feeds]
             extension.store.feeds.note_verdicts(
@@ -122,9 +123,25 @@ class VerdictsExtension:
     def _tell_stored(self, extension: StoreExtension, forgets: bool) -> None:
         feeds = extension.store.feeds.read(extension.run)
         while some := list(islice(feeds, FEEDS_AT_ONCE)):
+            if not extension.has_failed and self._settle_absences(extension, [feed.feed for feed in some]):
+                some = list(extension.store.feeds.read(extension.run, [feed.feed for feed in some]))
             records = [_verdict_record(feed, extension.unrecorded_failures.get(feed.feed)) for feed in some]
             self._note(extension, records, forgets)
             self._tell_all(extension, some, records)
+
+    def _settle_absences(self, extension: StoreExtension, urls: list[str]) -> bool:
+        """Look for entries that are gone at the publisher; return whether that may have changed a feed."""
+        store, settings = extension.store, self._crawler.settings
+        deletes = settings.getbool("FHCRAWL_DELETE_ABSENT")
+        keeps_versions = store.documents.keeps_versions
+        deleted = store.absences.settle(extension.run, urls, deletes, keeps_versions)
+        progress = self._crawler.get_extension(ProgressExtension)
+        for url, number in deleted.items():
+            if number:
+                self._crawler.stats.inc_value("fhcrawl/entry/deleted", number)
+            if progress is not None:
+                progress.progress.delete(url, number)
+        return bool(deleted)
 
     def _tell_all(self, extension: StoreExtension, feeds: list[Feed], records: list[VerdictRecord]) -> None:
         progress = self._crawler.get_extension(ProgressExtension)

@@ -6,6 +6,7 @@ Pure: values in, values out.
 from __future__ import annotations
 
 from fhcrawl.logical_feed.chain import (
+    CHAIN,
     FIRST_WALK,
     ChainPosition,
     Kind,
@@ -54,6 +55,7 @@ from fhcrawl.logical_feed.versions import (
 )
 
 __all__ = [
+    "CHAIN",
     "FIRST_WALK",
     "HAS_MOVED",
     "WORDS",

@@ -69,6 +69,10 @@ class Role(str, Enum):
     LISTED = "listed"
 
 
+# The roles of the documents of a chain.
+CHAIN = (Role.SUBSCRIPTION, Role.ARCHIVE, Role.PAGE)
+
+
 class Link(NamedTuple):
     """A link to another document of the feed, and the role of that document."""
 

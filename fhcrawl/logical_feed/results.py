@@ -55,6 +55,8 @@ class Fetch:
     :param special: whether the hosts that the user gave had special addresses: see `crawling.given_hosts`
     :param freshness_lifetime: seconds for which the server declares a subscription document fresh
     :param retry_after: time before which the server wants no request, ISO 8601 in UTC
+    :param walk: number of the walk
+    :param is_check: an archive or page that was read before is requested again, to see whether it has changed
     """
 
     feed: str
@@ -70,6 +72,8 @@ class Fetch:
     special: int | None = None
     freshness_lifetime: int | None = None
     retry_after: str | None = None
+    walk: int = 0
+    is_check: bool = False
 
     def __post_init__(self) -> None:
         """Set the default of `latest`."""
@@ -85,7 +89,10 @@ class DocumentResult:
     :param older_key: key of that document in the store; None: its URL
     :param is_left_over: a page that an earlier walk has left unread, or a page older than that one
     :param failure: why the document does not count as processed, if it does not
-    :param validators: ETag, Last-Modified and body digest of a subscription document
+    :param validators: ETag, Last-Modified, and the body digest of a subscription document
+    :param held: what the document holds (`contents.encode`); None for one that is not read again, since it
+        never changes or is no document of a chain
+    :param lost: digests of the ids of the entries that it held before, and does not hold now
     :param update_schedule: how often a subscription document declares to change, as plain values
     :param versions: its entries, in document order; without originals if it is read in batches
     :param deletions: the deletions by its tombstones
@@ -110,7 +117,9 @@ class DocumentResult:
     older_key: str | None = None
     is_left_over: bool = False
     failure: DocumentFailure | None = None
-    validators: tuple[str | None, str | None, str] | None = None
+    validators: tuple[str | None, str | None, str | None] | None = None
+    held: bytes | None = None
+    lost: list[bytes] = field(default_factory=list)
     update_schedule: dict[str, object] | None = None
     lost_entries: int = 0
     versions: list[Version] = field(default_factory=list)

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.documents import extensions, identifiers
+from fhcrawl.logical_feed.chain import FIRST_WALK
 from fhcrawl.logical_feed.ordering import Order, order
 
 if TYPE_CHECKING:
@@ -178,6 +179,8 @@ def decide(version: Version, winner: Winner | None) -> Outcome:
         return Outcome.NEW
     if version.digest == winner.digest:
         return Outcome.DUPLICATE
-    if version.order < winner.order:
+    # A capture is older than the walk that has not found the entry any more, whatever its times say.
+    is_missed = not winner.digest and not winner.order.time
+    if version.order < winner.order or (is_missed and version.order.walk < FIRST_WALK):
         return Outcome.STALE
     return Outcome.UPDATED if winner.digest else Outcome.NEW

@@ -142,6 +142,11 @@ class Progress:
         walk.counts.documents += 1
         self.total.documents += 1
 
+    def delete(self, feed: str, number: int) -> None:
+        """Count entries that are deleted when a feed is done."""
+        for counts in filter(None, (self._counts.get(feed), self.total)):
+            counts.deleted += number
+
     def lose(self, result: DocumentResult) -> None:
         """Count a document that could not be obtained."""
         self._end_document(result)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ENTRIES_AT_ONCE = 20
+NOT_NOTED = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, "is unchanged, which could not be stored")
 
 
 class CommitMiddleware:
@@ -227,11 +228,23 @@ class CommitMiddleware:
         link = None if older is None else Link(older.role, older.url)
         result = DocumentResult(fetch, older_document=link)
         self._count("document", "unchanged")
-        failure = DocumentFailure(
-            State.FAILED, ReasonKind.STORE_ERROR, "is unchanged, which could not be stored"
-        )
-        self._tell(self._store.documents.note_confirmation, result, failure)
+        self._tell(self._store.documents.note_confirmation, result, NOT_NOTED)
         self._send(signals.document_unchanged, result=result)
+
+    def record_check(self, result: DocumentResult) -> None:
+        """Store that a document that was requested again is unchanged, or why that is not known."""
+        failure = result.failure
+        if failure is None:
+            self._count("check", "unchanged")
+            self._tell(self._store.documents.note_check, result, NOT_NOTED)
+            self._send(signals.document_unchanged, result=result)
+            return
+        say = logger.info if failure.state is State.KNOWN else logger.warning
+        say("%s %s: what was read of it is kept", printable(result.fetch.requested_url), failure.detail)
+        if failure.state is not State.KNOWN:
+            self._count("check", "failed")
+            self._tell(self._store.documents.note_check, result, NOT_NOTED)
+        self._send(signals.document_lost, result=result)
 
     def _tell(
         self, tell: Callable[[DocumentResult], None], result: DocumentResult, failure: DocumentFailure
@@ -281,6 +294,8 @@ class CommitMiddleware:
         if deleted:
             self._crawler.stats.inc_value("fhcrawl/entry/deleted", deleted)
         self._count("document", result.failure.state.value if result.failure else "processed")
+        if result.fetch.is_check:
+            self._count("check", "changed" if batch.accepted or batch.written or deleted else "unchanged")
         self._send(signals.document_committed, result=result, batch=batch, deleted=deleted)
 
     def _count_all(self, batch: CommitBatch) -> None:

@@ -14,7 +14,7 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import reading, requests, responses, subscriptions, versions, wordpress
+from fhcrawl.crawling import checks, reading, requests, responses, subscriptions, versions, wordpress
 from fhcrawl.crawling.context import context_of, set_walk
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, known_feed, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
@@ -28,6 +28,7 @@ from fhcrawl.logical_feed.results import DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.list_checks import ListChecks
+from fhcrawl.spiders.rechecks import Rechecks
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import base_of
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from fhcrawl.items import EntryVersion
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.spiders.capture_queue import CaptureQueue
-    from fhcrawl.store import Subscription
+    from fhcrawl.store import Store, Subscription
 
 logger = logging.getLogger(__name__)
 
@@ -121,30 +122,18 @@ class HistorySpider(Spider):
 
         :raises StoreError: if the store cannot be read
         """
-        store, due_at = StoreExtension.of(self.crawler).store, now() if self.only_due else None
-        if not self._given:
-            subscribed = store.subscriptions.read(due_at)
-            return {url: FeedOptions(**options) for url, options in subscribed.items()}
-        given = subscriptions.with_subscribed(self._given, store.subscriptions.read_options(self._given))
-        if due_at is None:
-            return given
-        due = store.subscriptions.find_due(given)
-        return {url: options for url, options in given.items() if (due.get(url) or "") <= due_at}
+        return subscriptions.chosen(self._store.subscriptions, self._given, now() if self.only_due else None)
 
-    def _why_idle(self) -> str:
-        if not self.only_due:
-            return subscriptions.NOTHING_SUBSCRIBED
-        store = StoreExtension.of(self.crawler).store
-        listed = filter(None, store.subscriptions.find_due(self._given).values())
-        first = min(listed, default=None) if self._given else store.subscriptions.find_first_due()
-        return f"No feed is due; the next one is due at {first}" if first else "No feed is due"
+    @property
+    def _store(self) -> Store:
+        return StoreExtension.of(self.crawler).store
 
     async def start(self) -> AsyncIterator[Request]:
         """Yield the first requests of each feed."""
         extension = StoreExtension.of(self.crawler)
         try:
-            feeds = self.feeds
-            self.idle_reason = "" if feeds else self._why_idle()
+            feeds, stored = self.feeds, extension.store.subscriptions
+            self.idle_reason = "" if feeds else subscriptions.why_none(stored, self._given, self.only_due)
         except StoreError as error:
             extension.fail(error)
             return
@@ -172,21 +161,20 @@ class HistorySpider(Spider):
 
     def _request(self, request: Request) -> Request:
         """Set the callback and errback of a request."""
-        request.callback = self._callbacks.get(context_of(request).role, self.parse)
+        role, is_check = context_of(request).role, context_of(request).checks is not None
+        request.callback = self.parse_check if is_check else self._callbacks.get(role, self.parse)
         request.errback = self.lose
         return request
 
     @cached_property
     def _callbacks(self) -> dict[Role, Callable[..., Any]]:
-        return {Role.PART: self.parse_part, Role.CAPTURE: self.parse_capture}
+        others = {Role.CAPTURE: self.parse_capture, Role.LISTED: self.parse_listed}
+        return {Role.PART: self.parse_part, **others}
 
     # Scrapy passes the request's cb_kwargs to the callbacks; `context_of` reads them.
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Parse a document: yield the request for the older document, then its entries."""
         fetch, context = responses.fetch_from_response(response), context_of(response)
-        if context.check is not None:
-            yield from self._with_callbacks(self._checks.parse(fetch, response, context.check))
-            return
         last, digest = context.last_reading, context.body_digest
         if response.status == responses.NOT_MODIFIED and not responses.was_asked_whether(response, digest):
             self._lose(fetch, UNASKED)
@@ -196,7 +184,8 @@ class HistorySpider(Spider):
             if last.older_document is not None:
                 yield self._request(requests.known_older_document(fetch, response, last.older_document))
             else:
-                yield from self._with_callbacks(self._checks.begin(fetch, response, is_unchanged=True))
+                yield from self._with_callbacks(self._list_checks.begin(fetch, response, is_unchanged=True))
+            yield from self._with_callbacks(self._rechecks.begin(fetch, context))
             return
         if context.page_digest is not None and responses.digest(response) == context.page_digest:
             self._lose(fetch, reading.REPEATS)
@@ -233,7 +222,8 @@ class HistorySpider(Spider):
     def _read(
         self, fetch: Fetch, response: Response, document: FeedDocument
     ) -> Iterator[Request | EntryVersion]:
-        read = reading.read_document(fetch, response, document, self._most)
+        earlier = checks.earlier_reading(self._store, fetch, context_of(response).walk)
+        read = reading.read_document(fetch, response, document, self._most, earlier)
         result = wordpress.with_guess(read.result, response)
         is_guess = result.older_document != read.result.older_document
         walk = context_of(response).walk
@@ -247,7 +237,9 @@ class HistorySpider(Spider):
             link = result.older_document
             yield self._request(requests.older_document(result, response, link, is_guess, newer))
         elif result.failure is None:
-            yield from self._with_callbacks(self._checks.begin(fetch, response))
+            yield from self._with_callbacks(self._list_checks.begin(fetch, response))
+        if fetch.role is Role.SUBSCRIPTION and result.failure is None:
+            yield from self._with_callbacks(self._rechecks.begin(fetch, context_of(response)))
         yield from versions.items(pending, read)
 
     def _list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Iterator[Request]:
@@ -255,8 +247,7 @@ class HistorySpider(Spider):
         if fetch.role is not Role.SUBSCRIPTION or "dataloss" in response.flags:
             yield from self._not_a_feed(fetch, response, NotAFeedError(ReasonKind.NOT_A_FEED, IS_LIST))
             return
-        store = StoreExtension.of(self.crawler).store
-        walk = context_of(response).walk
+        store, walk = self._store, context_of(response).walk
         if reading.is_snapshot(fetch, response):
             fetch = replace(fetch, role=Role.INDEX)
             walk = replace(walk, since=listed.created_at)
@@ -286,11 +277,17 @@ class HistorySpider(Spider):
 
     def _next_part(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
         """Yield the request for the next document of a list, even after a failure of this one."""
-        step = StoreExtension.of(self.crawler).store.documents.find_next_part(fetch.feed, fetch.key)
+        step = self._store.documents.find_next_part(fetch.feed, fetch.key)
         if step is not None:
             yield self._request(requests.part(step, context.walk, context.documents + 1))
 
-    # -- captures -----------------------------------------------------------------------------------
+    def parse_listed(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
+        """Parse a page of a publisher's own list, or a page of the feed that it names."""
+        return self._with_callbacks(self._list_checks.parse(response))
+
+    def parse_check(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
+        """Parse a document that was read before: yield the request for the next check, then its entries."""
+        return self._with_callbacks(self._rechecks.parse(response))
 
     async def _open_captures(self) -> None:
         from fhcrawl.spiders.capture_queue import CaptureQueue
@@ -341,8 +338,12 @@ class HistorySpider(Spider):
         yield from versions.items(pending, read)
 
     @cached_property
-    def _checks(self) -> ListChecks:
+    def _list_checks(self) -> ListChecks:
         return ListChecks(self.crawler)
+
+    @cached_property
+    def _rechecks(self) -> Rechecks:
+        return Rechecks(self.crawler)
 
     @cached_property
     def _commits(self) -> CommitMiddleware:
@@ -356,7 +357,7 @@ class HistorySpider(Spider):
         url = next(filter(responses.is_fetchable, error.feeds), None)
         is_new = context.last_reading is not None and context.last_reading.is_new
         if url is not None and is_new and fetch.role is Role.SUBSCRIPTION:
-            if url == fetch.feed or not StoreExtension.of(self.crawler).store.feeds.has(url):
+            if url == fetch.feed or not self._store.feeds.has(url):
                 logger.info("%s is an HTML page; its feed is %s", *map(printable, (fetch.requested_url, url)))
                 yield self._request(requests.subscription_elsewhere(fetch, response, reading.Elsewhere(url)))
                 return
@@ -379,7 +380,9 @@ class HistorySpider(Spider):
         request = failure.request  # type: ignore[attr-defined]
         fetch = responses.fetch_from_request(request, wait_of(failure))
         reason, context = loss_of(failure), context_of(request)
-        if context.check is not None:
+        if fetch.is_check:
+            return list(self._with_callbacks(self._rechecks.end(fetch, context, reason)))
+        if fetch.role is Role.LISTED:
             # Without the list, the feed is what it is without one.
             logger.info("%s %s", printable(fetch.requested_url), reason.detail)
             return []

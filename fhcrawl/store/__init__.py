@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fhcrawl.store.checks import CheckedDocument
 from fhcrawl.store.feeds import FEEDS_AT_ONCE, Details, Document, LatestEntry, VerdictRecord
 from fhcrawl.store.rows import ChainEnd, DocumentRef, Feed, StoredSnapshot, Subscription
 from fhcrawl.store.store import Store
@@ -9,6 +10,7 @@ from fhcrawl.store.store import Store
 __all__ = [
     "FEEDS_AT_ONCE",
     "ChainEnd",
+    "CheckedDocument",
     "Details",
     "Document",
     "DocumentRef",

@@ -2,81 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fhcrawl.logical_feed import FIRST_WALK, Role, absence
 from fhcrawl.logical_feed.coverage import coverage_after
 from fhcrawl.logical_feed.results import DocumentFailure, State, has_changes, must_follow
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import coverage, lists, rows, statements, subscriptions
+from fhcrawl.store import checks, coverage, lists, rows, statements, subscriptions
+from fhcrawl.store.stored_state import ENDS_EARLIER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from sqlalchemy import Connection
 
-    from fhcrawl.logical_feed import Version, Winner
+    from fhcrawl.logical_feed import Version
     from fhcrawl.logical_feed.batches import CommitBatch
-    from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.results import DocumentResult
+    from fhcrawl.store.stored_state import StoredState
     from fhcrawl.store.upserts import Upserts
 
 
 HAVE_OLDER_PAGES = (Role.SUBSCRIPTION, Role.PAGE)
 UNFINISHED = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "has not been read to its end")
-ENDS_EARLIER = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "leads to no page any more as it did before")
-
-
-class StoredState(NamedTuple):
-    """The state of the store that a commit depends on.
-
-    :param whole: the newest versions of all entries of the feed, by id, if the document is a complete feed's
-    :param unlisted: ids of documents that an earlier version of the list named, and this one does not
-    :param ends_earlier: a page has lost its link to the older one, and is to be read again
-    :param covered: for how long a plain feed is covered; None if it never was read
-    :param head: digest of the feed's head, if it is in memory
-    """
-
-    feed_id: int
-    whole: dict[str, Winner]
-    unlisted: list[int]
-    ends_earlier: bool = False
-    covered: Coverage | None = None
-    head: str | None = None
-
-    @staticmethod
-    def matters(result: DocumentResult) -> bool:
-        """Return whether the commit of a document depends on any of this; most do not."""
-        has_one = (result.present, result.parts, result.shown)
-        return any(one is not None for one in has_one) or _is_last_page(result)
-
-    @classmethod
-    def read(
-        cls, connection: Connection, feed_id: int, result: DocumentResult, batch: CommitBatch
-    ) -> StoredState:
-        """Read the state."""
-        whole, unlisted = {}, []
-        if result.present is not None and result.failure is None:
-            found = connection.execute(statements.WINNERS, {"feed_id": feed_id})
-            whole = rows.winners(found, result.fetch.latest)
-        if result.parts is not None:
-            unlisted = lists.unlisted(connection, feed_id, result.parts)
-        ends_earlier = False
-        if _is_last_page(result):
-            known = rows.find_document(connection, feed_id, result.fetch.key)
-            if known is not None and known.behind_id is not None and known.role == Role.PAGE.value:
-                ends_earlier = has_changes(result, batch.stored) or known.detail != ENDS_EARLIER.detail
-        covered = None
-        if result.shown is not None:
-            covered = coverage.read(connection, [feed_id]).get(feed_id)
-        return cls(feed_id, whole, unlisted, ends_earlier, covered)
-
-
-# The link may be missing for a while only, and the older pages may never have been read, even if this page
-# has no changes. The next run reads it again: if it still has none, it is the last page.
-def _is_last_page(result: DocumentResult) -> bool:
-    """Return whether a page links to no older one."""
-    return result.fetch.role is Role.PAGE and result.older_document is None and result.failure is None
 
 
 class Commit:
@@ -117,6 +65,7 @@ class Commit:
             lists.forget_parts(self._connection, self._feed_id)
         if self._fetch.role is Role.INDEX:
             lists.forget_others(self._connection, self._feed_id, self._result)
+        self._execute(self._upserts.absence, checks.absence_rows(self._feed_id, self._result))
         kept = self._upserts if self._keeps_versions else None
         deleted = self._delete() + lists.replace(self._connection, self._feed_id, self._result, kept)
         self._write_feed(has_news=bool(self._batch.accepted or self._batch.written) or deleted > 0)
@@ -193,9 +142,17 @@ class Commit:
         if self._result.older_document is not None and self._result.older_document.role is Role.PAGE:
             # The pages that this walk goes on to read are older than what the subscription document holds.
             self._connection.execute(statements.CONFIRM_NEWEST, of_feed)
-        self._connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed)
+        self._connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed | {"b_time": fetch.fetched})
         at = {"b_feed_id": self._feed_id, "b_time": fetch.fetched}
         self._connection.execute(coverage.CONFIRM, at)
+
+    # What was read of the document stays, whatever became of it: it is only not known to be as it was.
+    def write_check(self) -> None:
+        """Write that the document was requested again, and is the same, unless the request failed."""
+        fetch = self._fetch
+        checked, walk = (fetch.fetched, fetch.walk) if self._result.failure is None else (None, None)
+        seen = {"b_time": fetch.fetched, "b_checked": checked, "b_walk": walk}
+        self._connection.execute(statements.NOTE_CHECK, self._numbers() | seen)
 
     def _update_feed(self, values: Mapping[str, object], is_subscription: bool = False) -> None:
         statement = statements.update_feed(tuple(values), is_subscription)
@@ -215,6 +172,7 @@ class Commit:
         """Write the document and its link to the older one."""
         failure = self._result.failure or unless_lost
         row = rows.document_row(self._feed_id, self._result, self._write_behind(), failure)
+        row |= checks.content_row(self._result)
         # The page that it linked to before counts as unread too: the link may change back.
         self._unread_page()
         self._unread_pages()
@@ -226,6 +184,9 @@ class Commit:
     # again. They count as unread at once, so that a crash of this run hides nothing from the next one.
     def _unread_page(self) -> None:
         result = self._result
+        # A check leaves the pages behind this one to their own checks.
+        if self._fetch.is_check:
+            return
         follows = result.is_left_over or must_follow(result, self._batch.stored)
         if follows and self._fetch.role in HAVE_OLDER_PAGES:
             parameters = {**self._numbers(), **rows.unread_row(self._fetch)}
@@ -372,6 +333,13 @@ class Commit:
         deletions = [v for v in self._result.deletions if self._wins(v)]
         if self._result.present is not None and self._result.failure is None:
             deletions += self._absences({v.id for v in deletions})
+        return self._delete_entries(deletions)
+
+    def delete_absent(self, ids: Iterable[str]) -> int:
+        """Delete entries that are gone at the publisher; return the number of live entries among them."""
+        return self._delete_entries([absence(entry_id, self._fetch.position) for entry_id in ids])
+
+    def _delete_entries(self, deletions: list[Version]) -> int:
         known = {v.id: self._stored[v.id] for v in deletions if v.id in self._stored}
         self._note_uncounted(list(known))
         self._keep([entry_id for entry_id, winner in known.items() if winner.digest])

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import select
 
-from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed import CHAIN, Role
 from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.store import lists, rows, statements
-from fhcrawl.store.committing import Commit, StoredState
+from fhcrawl.store.committing import Commit
 from fhcrawl.store.opening import stream
 from fhcrawl.store.rows import ChainEnd, DocumentRef
 from fhcrawl.store.schema import documents, feeds
 from fhcrawl.store.session import Repository
+from fhcrawl.store.stored_state import StoredState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from fhcrawl.store.session import Session
 
 T = TypeVar("T")
-
-CHAIN = (Role.SUBSCRIPTION, Role.ARCHIVE, Role.PAGE)
 
 
 class Documents(Repository):
@@ -140,6 +139,13 @@ class Documents(Repository):
         :raises LeaseError: if another crawl has taken the feed over
         """
         self._written(result, CommitBatch(), Commit.write_confirmation)
+
+    def note_check(self, result: DocumentResult) -> None:
+        """Store that a document was checked, and has not changed, or could not be read.
+
+        :raises LeaseError: if another crawl has taken the feed over
+        """
+        self._written(result, CommitBatch(), Commit.write_check)
 
     def _written(
         self,

@@ -91,6 +91,22 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE feeds ADD COLUMN guessable INTEGER",
         "ALTER TABLE feeds ADD COLUMN listing TEXT",
     ),
+    # 14: what the documents of chains held when they were last read, to check whether they have changed; and
+    # what no document holds any more.
+    (
+        *(
+            f"ALTER TABLE documents ADD COLUMN {name} TEXT"
+            for name in ("etag", "last_modified", "validated_url", "checked")
+        ),
+        "ALTER TABLE documents ADD COLUMN checked_walk INTEGER",
+        "ALTER TABLE documents ADD COLUMN changed_walk INTEGER",
+        "ALTER TABLE documents ADD COLUMN held BLOB",
+        "UPDATE documents SET checked = fetched WHERE state = 'processed'"
+        " AND role IN ('subscription', 'archive', 'page')",
+        "CREATE TABLE absences (feed_id INTEGER NOT NULL REFERENCES feeds (id), key BLOB NOT NULL, id TEXT,"
+        " role TEXT NOT NULL, walk INTEGER NOT NULL, looked INTEGER NOT NULL, since TEXT NOT NULL, gone TEXT,"
+        " UNIQUE (feed_id, key))",
+    ),
 )
 VERSION = 1 + len(STEPS)
 # An arbitrary number for the lock of the processes that prepare one store at the same time.
@@ -138,7 +154,9 @@ def _version(connection: Connection) -> int | None:
 
 
 def _in_words_of(database: str, statement: str) -> str:
-    return statement.replace(" TEXT", ' TEXT COLLATE "C"') if database == schema.POSTGRESQL else statement
+    if database != schema.POSTGRESQL:
+        return statement
+    return statement.replace(" TEXT", ' TEXT COLLATE "C"').replace(" BLOB", " BYTEA")
 
 
 def _migrate(connection: Connection, version: int) -> None:

@@ -159,9 +159,10 @@ class StoredSnapshot:
 class Feed:
     """A feed in the store.
 
-    :param entries: number of live entries
+    :param entries, absent: number of live entries; and of those among them that are gone at the publisher
     :param documents: number of documents in each state
     :param crawled: when its subscription document was last read
+    :param checked: the earliest of the times at which the documents of its chain were last seen
     :param subscribed: since when it is subscribed; None if it is not
     :param due: when it is due again; None: now
     :param oldest: when its oldest live entry was published, else updated; None if no entry has a time
@@ -175,8 +176,10 @@ class Feed:
     verdict: Verdict
     reasons: list[Reason]
     entries: int
+    absent: int
     documents: dict[str, int]
     crawled: str | None
+    checked: str | None
     subscribed: str | None
     due: str | None
     oldest: str | None

@@ -10,6 +10,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     UniqueConstraint,
@@ -150,6 +151,13 @@ documents = Table(
     Column("moved_to", Text, comment="where a redirect led from an archive, if another one may be there"),
     Column("moved_walk", Integer, comment="the walk that first was led there"),
     Column("uncounted", Text, comment="earliest time in it that did not count: it was in the future"),
+    Column("etag", Text),
+    Column("last_modified", Text),
+    Column("validated_url", Text, comment="URL whose response brought etag and last_modified"),
+    Column("checked", Text, comment="when it was last seen as it is here; NULL if it never changes"),
+    Column("checked_walk", Integer, comment="the walk that saw it then"),
+    Column("changed_walk", Integer, comment="the walk that first saw it as it is here"),
+    Column("held", LargeBinary, comment="digests of its link and entries: logical_feed.contents"),
     UniqueConstraint("feed_id", "key").ddl_if(SQLITE),
 )
 
@@ -191,6 +199,22 @@ versions = Table(
     Column("feed_id", ForeignKey("feeds.id"), nullable=False),
     *(Column(c.name, c.type, nullable=c.nullable) for c in entries.c if c.name != "feed_id"),
     UniqueConstraint("feed_id", "id", "digest").ddl_if(SQLITE),
+)
+
+# What a document of a chain has held, and lost: entries that no other document holds either may be gone at
+# the publisher.
+absences = Table(
+    "absences",
+    metadata,
+    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column("key", LargeBinary, nullable=False, comment="digest of the entry's id"),
+    Column("id", Text, comment="of the entry; NULL until it is known that no document holds it"),
+    Column("role", Text, nullable=False, comment="of the document that has lost it"),
+    Column("walk", Integer, nullable=False, comment="the walk since which no document is known to hold it"),
+    Column("looked", Integer, nullable=False, comment="the walk in which it was last looked for"),
+    Column("since", Text, nullable=False, comment="when it was missed first"),
+    Column("gone", Text, comment="since when it is known to be gone; NULL: it may only have moved"),
+    UniqueConstraint("feed_id", "key"),
 )
 
 # The head sections of subscription documents: the current one of each feed, and the earlier ones with

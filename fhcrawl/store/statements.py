@@ -236,7 +236,7 @@ CONFIRM_SUBSCRIPTION = (
         documents.c.id
         == select(feeds.c.subscription_id).where(feeds.c.id == bindparam("b_feed_id")).scalar_subquery()
     )
-    .values(walk=bindparam("b_walk"))
+    .values(walk=bindparam("b_walk"), checked=bindparam("b_time"), checked_walk=bindparam("b_walk"))
 )
 
 _subscription = (
@@ -267,6 +267,20 @@ FRONT_OF = (
     )
 )
 
+
+# A check that has failed has neither `b_checked` nor `b_walk`.
+NOTE_CHECK = (
+    documents.update()
+    .where(
+        documents.c.feed_id == bindparam("b_feed_id"),
+        Keyed(documents.c.key) == Keyed(bindparam("b_key", type_=Text())),
+    )
+    .values(
+        fetched=bindparam("b_time"),
+        checked=func.coalesce(bindparam("b_checked", type_=Text()), documents.c.checked),
+        checked_walk=func.coalesce(bindparam("b_walk", type_=Integer), documents.c.checked_walk),
+    )
+)
 
 FORGET_OTHERS = documents.delete().where(
     documents.c.feed_id == bindparam("b_feed_id"),

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store import copying, leases, opening, schema
+from fhcrawl.store.absences import Absences
 from fhcrawl.store.captures import Captures
+from fhcrawl.store.checks import Checks
 from fhcrawl.store.database import Database
 from fhcrawl.store.documents import Documents
 from fhcrawl.store.entries import Entries
@@ -40,6 +42,8 @@ class Store:
         self.exports = Exports(session)
         self.subscriptions = Subscriptions(session)
         self.captures = Captures(session)
+        self.checks = Checks(session)
+        self.absences = Absences(session)
 
     @classmethod
     def open_to_read(cls, url: str) -> Store:

@@ -16,6 +16,7 @@ from fhcrawl.store.schema import (
     POSTGRESQL,
     Keyed,
     Utf8,
+    absences,
     captures,
     changes,
     documents,
@@ -37,7 +38,12 @@ UNREAD_COLUMNS = (
     *("feed_id", "key", "url", "role", "state", "walk", "step"),
     *("lost_entries", "reason", "detail", "since"),
 )
-READ_COLUMNS = (*UNREAD_COLUMNS, "run", "updated", "fetched", "moved_to", "uncounted")
+# What is known of a document's content, to see whether it has changed when it is requested again.
+CONTENT_COLUMNS = (
+    *("etag", "last_modified", "validated_url"),
+    *("checked", "checked_walk", "changed_walk", "held"),
+)
+READ_COLUMNS = (*UNREAD_COLUMNS, "run", "updated", "fetched", "moved_to", "uncounted", *CONTENT_COLUMNS)
 DOCUMENT_KEY = (documents.c.feed_id, Keyed(documents.c.key))
 VERSION_KEY = (versions.c.feed_id, Keyed(versions.c.id), versions.c.digest)
 
@@ -69,6 +75,7 @@ class Upserts:
         of_feed = entries.c.feed_id == bindparam("b_feed_id", type_=Integer())
         self.superseded = self._copied(among(select(entries).where(of_feed), "b_ids", dialect))
         self.head = HeadUpserts(dialect)
+        self.absence = self._absence(insert(absences))
         self.coverage = coverage.upsert(dialect)
         self.capture = self._overwrite(insert(captures), captures.c.url)
 
@@ -101,6 +108,13 @@ class Upserts:
         return statement.on_conflict_do_update(index_elements=(*also, Keyed(key)), set_=updated)
 
     @staticmethod
+    def _absence(statement: Any) -> Any:
+        updated = {c.name: statement.excluded[c.name] for c in absences.c}
+        return statement.on_conflict_do_update(
+            index_elements=(absences.c.feed_id, absences.c.key), set_=updated
+        )
+
+    @staticmethod
     def _known_document(statement: Any, *also: str) -> Any:
         """Complete an INSERT of a document that a link or a list names; an existing row keeps its state.
 
@@ -124,6 +138,11 @@ class Upserts:
         # An archive keeps its first position in the chain; documents that every walk reads move.
         moves = new.role != Role.ARCHIVE.value
         same_target = documents.c.moved_to.is_not_distinct_from(new.moved_to)
+        # What was not read to its end is not compared with what is read next.
+        is_read = new.state == State.PROCESSED.value
+        content = {name: case((is_read, new[name]), else_=documents.c[name]) for name in CONTENT_COLUMNS}
+        is_same = documents.c.held.is_not_distinct_from(new.held)
+        content["changed_walk"] = case((is_same, documents.c.changed_walk), else_=content["changed_walk"])
         # A future time was recorded by a wrong clock.
         same_reason = documents.c.reason.is_not_distinct_from(new.reason) & (documents.c.since <= new.since)
         return statement.on_conflict_do_update(
@@ -146,6 +165,7 @@ class Upserts:
                 "fetched": new.fetched,
                 "moved_to": new.moved_to,
                 "uncounted": new.uncounted,
+                **content,
                 "moved_walk": case((same_target, documents.c.moved_walk), else_=new.moved_walk),
             },
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, case, func, select
 
 from fhcrawl.logical_feed import HAS_MOVED, Evidence, Kind, Reason, Role, verdict
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
@@ -14,7 +14,7 @@ from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import coverage, subscriptions
 from fhcrawl.store.rows import NOT_FETCHED, Feed
-from fhcrawl.store.schema import documents, entries, feeds
+from fhcrawl.store.schema import Keyed, absences, documents, entries, feeds
 from fhcrawl.store.statements import MOVED, chain, chain_ends
 
 if TYPE_CHECKING:
@@ -65,6 +65,18 @@ LIVE_ENTRIES = (
 )
 
 
+ABSENT = (
+    select(absences.c.feed_id, func.count())
+    .join(entries, (entries.c.feed_id == absences.c.feed_id) & (Keyed(entries.c.id) == Keyed(absences.c.id)))
+    .where(
+        absences.c.feed_id.in_(bindparam("feeds", expanding=True)),
+        absences.c.gone.is_not(None),
+        entries.c.digest != "",
+    )
+    .group_by(absences.c.feed_id)
+)
+
+
 def _losing_entries() -> Select[Any]:
     """Return the statement for documents of chains and lists with entries that could not be kept."""
     links = chain(_starts)
@@ -73,12 +85,23 @@ def _losing_entries() -> Select[Any]:
     return losing.order_by(documents.c.id)
 
 
-def _with_pages() -> Select[Any]:
-    """Return the statement for feeds with pages in their chains: how many of these have an older page."""
+def _of_chains() -> Select[Any]:
+    """Return the statement for the documents of chains.
+
+    By feed: how many are pages, how many pages have an older one, and the oldest time of a check.
+    """
     links = chain(_starts)
-    is_page = documents.c.id.in_(select(links.c.id)) & (documents.c.role == Role.PAGE.value)
-    leading = func.count(documents.c.behind_id)
-    return select(documents.c.feed_id, leading).where(is_page).group_by(documents.c.feed_id)
+    is_page = documents.c.role == Role.PAGE.value
+    return (
+        select(
+            documents.c.feed_id,
+            func.count(case((is_page, 1))).label("pages"),
+            func.count(case((is_page, documents.c.behind_id))).label("leading"),
+            func.min(documents.c.checked).label("checked"),
+        )
+        .where(documents.c.id.in_(select(links.c.id)))
+        .group_by(documents.c.feed_id)
+    )
 
 
 def _moved_archives() -> Select[Any]:
@@ -90,7 +113,7 @@ def _moved_archives() -> Select[Any]:
 
 LOSING_ENTRIES = _losing_entries()
 MOVED_ARCHIVES = _moved_archives()
-WITH_PAGES = _with_pages()
+OF_CHAINS = _of_chains()
 
 
 def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
@@ -105,16 +128,18 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
     left = {row.feed_id: row for row in connection.execute(LEFT_PARTS, some)}
     moved = _by_feed(connection.execute(MOVED_ARCHIVES, starts))
     losing = _by_feed(connection.execute(LOSING_ENTRIES, some | starts))
-    leading = {row[0]: row[1] for row in connection.execute(WITH_PAGES, starts)}
+    of_chains = {row.feed_id: row for row in connection.execute(OF_CHAINS, starts)}
     states = _by_feed(connection.execute(STATES, some))
     live = {row[0]: tuple(row[1:]) for row in connection.execute(LIVE_ENTRIES, some)}
+    absent = {row[0]: row[1] for row in connection.execute(ABSENT, some)}
     covered = coverage.read(connection, some["feeds"])
     for row in rows:
         gaps = [
             *_gaps(row, ends[row.id], lost[row.id], moved[row.id], losing[row.id]),
             *_left(row, left.get(row.id)),
         ]
-        kind = _kind(row, leading.get(row.id))
+        of_chain = of_chains.get(row.id)
+        kind = _kind(row, of_chain)
         count, oldest, newest = live.get(row.id, (0, None, None))
         known = covered.get(row.id) if kind in COVERED_KINDS else None
         reached, reasons = verdict(
@@ -133,8 +158,10 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
             reached,
             reasons,
             count,
+            absent.get(row.id, 0),
             {found.state: found.number for found in states[row.id]},
             row.crawled,
+            (of_chain and of_chain.checked) or row.crawled,
             row.subscribed,
             subscriptions.due(row),
             oldest,
@@ -166,15 +193,17 @@ def _by_feed(found: Iterable[Row[Any]]) -> ByFeed:
     return of_feed
 
 
-def _kind(feed: Row[Any], leading: int | None) -> Kind | None:
+def _kind(feed: Row[Any], of_chain: Row[Any] | None) -> Kind | None:
     """Return the kind of a feed, by its subscription document and the pages of its chain.
 
-    :param leading: how many pages of its chain have an older one; None if it has no pages
+    :param of_chain: the row of `OF_CHAINS`
     """
     kind = None if feed.kind is None else Kind(feed.kind)
+    if of_chain is None or not of_chain.pages:
+        return kind
     # An archived feed's chain may continue with pages, and then with archives again. The pages of a feed that
     # links to none are guessed until a guess fails: the last one does not exist.
-    is_paged = leading is not None if kind is Kind.ARCHIVED else kind is Kind.SINGLE and bool(leading)
+    is_paged = kind is Kind.ARCHIVED or (kind is Kind.SINGLE and of_chain.leading)
     return Kind.PAGED if is_paged else kind
 
 

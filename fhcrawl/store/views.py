@@ -18,6 +18,14 @@ SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, entries.title, 
 FROM entries JOIN feeds ON feeds.id = entries.feed_id
 WHERE entries.digest <> ''
 """
+ABSENT_ENTRIES = """
+CREATE VIEW absent_entries AS
+SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, entries.title, entries.link,
+    absences.since AS absent
+FROM absences JOIN feeds ON feeds.id = absences.feed_id
+    JOIN entries ON entries.feed_id = absences.feed_id AND entries.id = absences.id
+WHERE absences.gone IS NOT NULL AND entries.digest <> ''
+"""
 FEED_VERDICTS = """
 CREATE VIEW feed_verdicts AS
 SELECT feeds.url AS feed, feeds.title, feeds.kind, feeds.verdict, feeds.reasons,
@@ -49,7 +57,7 @@ FROM feeds, json_array_elements(CAST(feeds.reasons AS json)) AS reason (value)
 WHERE reason.value ->> 'kind' {IS_GAP}
 """,  # noqa: S608 - no value comes from outside
 }
-NAMES = ("live_entries", "feed_verdicts", "gaps")
+NAMES = ("live_entries", "absent_entries", "feed_verdicts", "gaps")
 
 
 def drop(connection: Connection) -> None:
@@ -60,5 +68,5 @@ def drop(connection: Connection) -> None:
 
 def create(connection: Connection) -> None:
     """Create the views."""
-    for statement in (LIVE_ENTRIES, FEED_VERDICTS, GAPS[connection.dialect.name]):
+    for statement in (LIVE_ENTRIES, ABSENT_ENTRIES, FEED_VERDICTS, GAPS[connection.dialect.name]):
         connection.exec_driver_sql(statement.strip())

@@ -63,6 +63,7 @@ walks = st.builds(
     begun=st.none() | st.floats(allow_nan=False),
     octets=number,
     special_hosts=st.dictionaries(text, st.booleans(), max_size=2),
+    number=number,
 )
 last_readings = st.builds(
     LastReading,
@@ -109,7 +110,8 @@ contexts = st.builds(
     guessed_from=maybe,
     newer=st.none() | st.builds(NewerPage, st.lists(text, max_size=2), maybe, maybe),
     fetched=maybe,
-    check=st.none() | checks,
+    checks=st.none() | st.lists(number, max_size=2),
+    list_check=st.none() | checks,
 )
 WITHOUT_CONTEXT = Request("https://example.org/robots.txt", cb_kwargs={"context": "a user's"})
 

@@ -1,0 +1,120 @@
+"""Requests documents that have been read again, to see whether they have changed (FHCRAWL_RECHECK).
+
+The documents to check are found when the subscription document has been read. Their requests follow one
+after another, beside those of the walk, which have precedence.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fhcrawl.crawling import reading, requests, responses
+from fhcrawl.crawling.context import context_of
+from fhcrawl.crawling.failures import UNASKED
+from fhcrawl.exceptions import ArgumentError, NotAFeedError
+from fhcrawl.logical_feed import FIRST_WALK, absences, rechecks
+from fhcrawl.logical_feed.rechecks import Budget
+from fhcrawl.logical_feed.results import State
+from fhcrawl.utils.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy import Request
+    from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+
+    from fhcrawl.crawling.context import RequestContext, WalkContext
+    from fhcrawl.crawling.reading import ReadDocument
+    from fhcrawl.documents import Bounds, FeedDocument
+    from fhcrawl.logical_feed.contents import EarlierReading
+    from fhcrawl.logical_feed.results import DocumentFailure, Fetch
+    from fhcrawl.store import Store
+
+SETTING = "FHCRAWL_RECHECK"
+LONGEST_DAYS = 36_500
+# A check that fails for one of these reasons says nothing of the other documents. After another failure, the
+# host is left alone until the next run.
+OF_ONE_DOCUMENT = (State.MISSING, State.INVALID)
+
+
+def budget_of(settings: BaseSettings) -> Budget:
+    """Read FHCRAWL_RECHECK.
+
+    :raises ArgumentError: if it is invalid
+    """
+    given = [str(number).strip() for number in settings.getlist(SETTING)] or ["0"]
+    numbers = [
+        int(number) for number in given if number.isdecimal() and len(number) < len(str(LONGEST_DAYS * 10))
+    ]
+    if given == ["0"]:
+        return Budget(0, 0)
+    if len(numbers) != len(given) or len(given) != len(Budget._fields) or max(numbers) > LONGEST_DAYS:
+        shown = printable(",".join(given))
+        raise ArgumentError(f"{SETTING} is {shown!r}: write days and a number of documents (30,20), or 0")
+    return Budget(*numbers)
+
+
+def first(store: Store, settings: BaseSettings, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
+    """Yield the request for the first document of a feed that is to be checked, if any is.
+
+    :param fetch: of the subscription document
+    """
+    budget = budget_of(settings)
+    if not budget.days or (context.last_reading is not None and context.last_reading.is_new):
+        return
+    known, missed = store.checks.read_chain(fetch.feed)
+    # Out of turn, to see whether an entry that an archive has lost is gone; but not what cannot be had.
+    doubted = absences.unconfirmed([one.seen for one in known], missed) if missed is not None else []
+    doubted = [index for index in doubted if known[index].is_there]
+    due = rechecks.due([one.asked for one in known], fetch.fetched, budget, doubted)
+    yield from _next(store, [known[index].id for index in due], context.walk)
+
+
+def following(
+    store: Store, context: RequestContext, failure: DocumentFailure | None = None
+) -> Iterator[Request]:
+    """Yield the request for the document to be checked after another one, if any is.
+
+    :param context: of the request for that other document
+    :param failure: why that one could not be checked
+    """
+    if failure is None or failure.state in OF_ONE_DOCUMENT:
+        yield from _next(store, context.checks or [], context.walk, context.documents + 1)
+
+
+def _next(store: Store, numbers: list[int], walk: WalkContext, documents: int = 2) -> Iterator[Request]:
+    for position, number in enumerate(numbers, 1):
+        found = store.checks.find(number)
+        if found is not None:
+            yield requests.check(found, walk, numbers[position:], documents)
+            return
+
+
+def read(
+    fetch: Fetch,
+    response: Response,
+    parse: Callable[[Response], FeedDocument],
+    store: Store,
+    most: Bounds,
+) -> ReadDocument | DocumentFailure | None:
+    """Return the document that a check has brought; None if it is unchanged, or why it could not be read."""
+    if response.status == responses.NOT_MODIFIED:
+        return None if responses.conditions(responses.request_of(response)) else UNASKED
+    try:
+        document = parse(response)
+    except NotAFeedError as error:
+        return reading.unread(response, error, most)
+    earlier = earlier_reading(store, fetch, context_of(response).walk)
+    found = reading.read_document(fetch, response, document, most, earlier)
+    if found.result.failure is None:
+        reading.log_problems(found.result, document)
+    return found.result.failure or found
+
+
+def earlier_reading(store: Store, fetch: Fetch, walk: WalkContext) -> EarlierReading | None:
+    """Return what a document held when it was last read; None if that is not known."""
+    # In its first walk, nothing of a feed was read before.
+    if walk.number <= FIRST_WALK:
+        return None
+    return store.checks.read_earlier(fetch.feed, fetch.key, fetch.position, walk.number)

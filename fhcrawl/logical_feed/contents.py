@@ -1,0 +1,135 @@
+"""What a document held when it was read: digests of its link, and of each entry's id and content.
+
+A document that is read again is compared with it, to tell which entries have changed in this document since.
+The digests are short: a publisher who makes a collision hides a change of an own entry.
+
+Pure: values in, values out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from fhcrawl.logical_feed.chain import ChainPosition
+from fhcrawl.logical_feed.ordering import order
+from fhcrawl.logical_feed.versions import OF_EXTENSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator
+
+    from fhcrawl.logical_feed.ordering import Order
+    from fhcrawl.logical_feed.versions import Version
+
+# Octets of the digest of an id; of a content; and of its extensions, which is zero where they do not count.
+OF_ID, OF_CONTENT, OF_REST = 8, 4, 4
+UNCOUNTED = bytes(OF_REST)
+UNKNOWN = bytes(OF_CONTENT + OF_REST)
+SIZE = OF_ID + OF_CONTENT + OF_REST
+# The digest of the URL of the older document comes first.
+HEAD = OF_ID
+
+
+def digest_of_id(entry_id: str) -> bytes:
+    """Return the digest of an entry's id, or of a URL."""
+    return hashlib.blake2b(entry_id.encode("utf-8", "surrogatepass"), digest_size=OF_ID).digest()
+
+
+def _digest_of_content(digest: str) -> bytes:
+    content, _, extensions = digest.partition(OF_EXTENSIONS)
+    if not extensions:
+        return bytes.fromhex(content[: 2 * OF_CONTENT]) + UNCOUNTED
+    return bytes.fromhex(content[: 2 * OF_CONTENT] + extensions[: 2 * OF_REST])
+
+
+def encode(versions: Iterable[Version], older_url: str | None, unsettled: Container[str] = ()) -> bytes:
+    """Return what a document holds, in its order.
+
+    :param older_url: URL of the older document that it links to
+    :param unsettled: ids of entries that are to count as changed when the document is read next
+    """
+    return digest_of_id(older_url or "") + b"".join(
+        digest_of_id(v.id) + (UNKNOWN if v.id in unsettled else _digest_of_content(v.digest))
+        for v in versions
+    )
+
+
+def ids_of(held: bytes) -> Iterator[bytes]:
+    """Yield the digests of the ids of the entries that a document held, in its order."""
+    return (held[begin : begin + OF_ID] for begin in range(HEAD, len(held), SIZE))
+
+
+def _contents_of(held: bytes) -> dict[bytes, set[bytes]]:
+    found = defaultdict(set)
+    for number, entry_id in enumerate(ids_of(held), 1):
+        end = HEAD + number * SIZE
+        found[entry_id].add(held[end - OF_CONTENT - OF_REST : end])
+    return found
+
+
+class EarlierReading:
+    """What an archive or a page held when it was last read, to compare it with what it holds now.
+
+    An entry with the same content as before is no news, whatever the document's time says: it keeps the place
+    of the document, so that an old copy never replaces the newer version of another document. One whose
+    content has changed in this document was edited since: it counts as read by this walk, in the document's
+    place of the chain.
+
+    The subscription document is read more often. While it has an entry, its version counts; another one that
+    an archive has counts when the archive is read next.
+
+    :param held: what it held
+    :param current: what the subscription document held when it was last read
+    :param place: the place of the document: of an archive or a checked page, when it was first read
+    :param walk: number of the walk that reads it again
+    """
+
+    def __init__(self, held: bytes, current: bytes, place: ChainPosition, walk: int) -> None:
+        self._held = _contents_of(held)
+        self._current = _contents_of(current)
+        self._place = place
+        self._now = ChainPosition(walk, place.step)
+        self.unsettled: set[str] = set()
+
+    def lost(self, held: bytes) -> list[bytes]:
+        """Return the digests of the ids that the document held, and does not hold now."""
+        return list(self._held.keys() - set(ids_of(held)))
+
+    def order(
+        self, entry_id: str, digest: str, updated: str | None, document_updated: str | None, position: int
+    ) -> Order:
+        """Return the order of a version in the document that is read now.
+
+        :param digest: digest of its content
+        :param updated, document_updated, position: as in `ordering.order`
+        """
+        # The subscription document, and pages that a walk has come to, have the place of this walk.
+        if self._place == self._now or self._is_edited(entry_id, digest):
+            return order(updated, document_updated, self._now, position)
+        return order(updated, None, self._place, position)
+
+    def _is_edited(self, entry_id: str, digest: str) -> bool:
+        """Return whether an entry was edited since, and note whether it has to be looked at again."""
+        key, content = digest_of_id(entry_id), _digest_of_content(digest)
+        if _is_in(content, self._held.get(key, ())):
+            return False
+        if key not in self._current:
+            return True
+        if not _is_in(content, self._current[key]):
+            self.unsettled.add(entry_id)
+        return False
+
+
+# Extensions count by a setting: an entry has not changed because that is on or off now.
+def _is_in(content: bytes, contents: Iterable[bytes]) -> bool:
+    bare = content[:OF_CONTENT]
+    return any(
+        content == one
+        or (
+            one != UNKNOWN
+            and one[:OF_CONTENT] == bare
+            and UNCOUNTED in (one[OF_CONTENT:], content[OF_CONTENT:])
+        )
+        for one in contents
+    )

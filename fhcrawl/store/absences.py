@@ -1,0 +1,172 @@
+"""Entries that no document of their feed's chain holds any more: which of them are gone at the publisher."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import bindparam, exists, select
+
+from fhcrawl.logical_feed import ChainPosition, Role
+from fhcrawl.logical_feed.absences import Seen, is_gone, missed_since, snapshot_walk
+from fhcrawl.logical_feed.batches import CommitBatch
+from fhcrawl.logical_feed.contents import digest_of_id, ids_of
+from fhcrawl.logical_feed.results import DocumentResult, Fetch, State
+from fhcrawl.store import rows, statements
+from fhcrawl.store.committing import Commit
+from fhcrawl.store.opening import ROWS_AT_ONCE
+from fhcrawl.store.schema import absences, documents, entries, feeds
+from fhcrawl.store.session import Repository
+from fhcrawl.store.stored_state import StoredState
+from fhcrawl.utils.clock import now
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from sqlalchemy import Connection, Row
+
+_links = statements.chain(documents.c.id == bindparam("start"))
+_columns = ("id", "role", "state", "behind_id", "lost_entries", "moved_to", "moved_walk", "checked")
+CHAIN = select(
+    *(documents.c[name] for name in (*_columns, "changed_walk", "checked_walk")),
+    documents.c.held.is_not(None).label("is_known"),
+).join(_links, _links.c.id == documents.c.id)
+HELD = select(documents.c.held).where(documents.c.id == bindparam("number"))
+OF_FEED = absences.c.feed_id == bindparam("b_feed_id")
+OF_ENTRY = OF_FEED & (absences.c.key == bindparam("b_key"))
+FORGET = absences.delete().where(OF_ENTRY)
+NOTE = (
+    absences.update()
+    .where(OF_ENTRY)
+    .values({name: bindparam(f"b_{name}") for name in ("id", "walk", "looked", "gone")})
+)
+
+
+class Missing(NamedTuple):
+    """An entry that no document holds.
+
+    :param key: digest of its id
+    """
+
+    key: bytes
+    id: str
+    row: Row[Any]
+
+
+class Absences(Repository):
+    """The entries that no document holds any more: `store.absences`."""
+
+    def settle(self, run: int, urls: Sequence[str], deletes: bool, keeps_versions: bool) -> dict[str, int]:
+        """Look for entries of feeds that documents have lost, and note which of them are gone.
+
+        :param urls: feeds whose walk has ended; those that another run has taken over are ignored
+        :param deletes: delete entries that are gone
+        :param keeps_versions: keep their versions
+        :return: number of deleted entries, by feed, of the feeds that were looked at
+        """
+        missed = exists().where(absences.c.feed_id == feeds.c.id)
+        found = select(feeds.c.url, feeds.c.id).where(
+            statements.is_one_of(list(urls)), feeds.c.run == run, missed
+        )
+        with self._database.snapshot() as connection:
+            numbers = {row.url: row.id for row in connection.execute(found.order_by(feeds.c.id))}
+        return {url: self._settle(run, one, deletes, keeps_versions) for url, one in numbers.items()}
+
+    def _settle(self, run: int, feed_id: int, deletes: bool, keeps_versions: bool) -> int:
+        of_run = select(feeds).where(feeds.c.id == feed_id, feeds.c.run == run).with_for_update()
+        with self._database.transaction() as connection:
+            feed = connection.execute(of_run).first()
+            if feed is None:
+                return 0
+            chain: list[Row[Any]] = list(connection.execute(CHAIN, {"start": feed.subscription_id}))
+            gone = _note(connection, feed, chain)
+            if not deletes or not gone:
+                return 0
+            fetch = Fetch(feed.url, "", "", "", Role.SUBSCRIPTION, ChainPosition(feed.walk, 0), now())
+            batch = CommitBatch(stored=self._winners(connection, feed_id, gone, fetch.latest))
+            before = StoredState(feed_id, {}, [])
+            commit = Commit(
+                connection, self._session.upserts, before, DocumentResult(fetch), batch, keeps_versions
+            )
+            deleted = commit.delete_absent(batch.stored)
+            connection.execute(FORGET, [_of(feed_id, digest_of_id(entry_id)) for entry_id in gone])
+            return deleted
+
+    def _winners(self, connection: Connection, feed_id: int, ids: list[str], latest: str) -> dict[str, Any]:
+        among = statements.among(statements.WINNERS, "ids", self._database.dialect)
+        found: dict[str, Any] = {}
+        for some in statements.some_at_once(ids):
+            found |= rows.winners(connection.execute(among, {"feed_id": feed_id, "ids": some}), latest)
+        return {entry_id: winner for entry_id, winner in found.items() if winner.digest}
+
+
+def _of(feed_id: int, key: bytes) -> dict[str, object]:
+    return {"b_feed_id": feed_id, "b_key": key}
+
+
+def _note(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> list[str]:
+    """Forget what a document holds again, and note what is gone; return the ids of all that is gone."""
+    of_feed = select(absences).where(absences.c.feed_id == feed.id)
+    known = {bytes(row.key): row for row in connection.execute(of_feed)}
+    held = _held(connection, chain, known.keys())
+    missing = list(_missing(connection, feed.id, {key: row for key, row in known.items() if key not in held}))
+    forgotten = known.keys() - {one.key for one in missing}
+    if forgotten:
+        connection.execute(FORGET, [_of(feed.id, key) for key in forgotten])
+    subscription = next((row for row in chain if row.id == feed.subscription_id), None)
+    if subscription is None or not missing:
+        return []
+    snapshot = _snapshot(feed, chain)
+    noted = [_noted(one, subscription, feed.walk, snapshot) for one in missing]
+    connection.execute(
+        NOTE, [_of(feed.id, one.key) | values for one, values in zip(missing, noted, strict=True)]
+    )
+    return [one.id for one, values in zip(missing, noted, strict=True) if values["b_gone"]]
+
+
+def _held(connection: Connection, chain: Iterable[Row[Any]], wanted: Iterable[bytes]) -> set[bytes]:
+    """Return the digests of those ids that a document of a chain holds."""
+    left = set(wanted)
+    found: set[bytes] = set()
+    for row in chain:
+        if row.is_known:
+            found |= left.intersection(
+                ids_of(bytes(connection.execute(HELD, {"number": row.id}).scalar_one()))
+            )
+    return found
+
+
+def _missing(connection: Connection, feed_id: int, lost: dict[bytes, Row[Any]]) -> Iterator[Missing]:
+    """Yield the live entries among some that no document holds."""
+    if lost:
+        live = select(entries.c.id).where(entries.c.feed_id == feed_id, entries.c.digest != "")
+        # In batches; the option holds for this statement only.
+        for (entry_id,) in connection.execute(live, execution_options={"yield_per": ROWS_AT_ONCE}):
+            key = digest_of_id(entry_id)
+            if key in lost:
+                yield Missing(key, entry_id, lost[key])
+
+
+def _noted(one: Missing, subscription: Row[Any], walk: int, snapshot: int | None) -> dict[str, object]:
+    row = one.row
+    since = missed_since(row.walk, row.looked, subscription.changed_walk, walk)
+    gone = row.gone or (now() if is_gone(since, snapshot) else None)
+    return {"b_id": one.id, "b_walk": since, "b_looked": walk, "b_gone": gone}
+
+
+# Nothing can be said of a chain with a gap, nor while a document may have lost entries that it has, or may
+# have moved.
+def _snapshot(feed: Row[Any], chain: Sequence[Row[Any]]) -> int | None:
+    """Return what `snapshot_walk` says of a chain; None if it does not end, or is not known as a whole."""
+    is_whole = any(row.behind_id is None for row in chain) and all(
+        row.state == State.PROCESSED.value
+        and row.is_known
+        and row.checked is not None
+        and not row.lost_entries
+        and not (row.moved_to is not None and row.moved_walk == feed.walk)
+        for row in chain
+    )
+    if not is_whole:
+        return None
+    seen = {row.id: Seen(row.changed_walk, row.checked_walk) for row in chain}
+    subscription = seen.pop(feed.subscription_id)
+    return snapshot_walk(seen.values(), subscription)

@@ -1,0 +1,150 @@
+"""What is known of processed documents, to see whether they have changed when they are requested again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import Select, Text, bindparam, func, select
+
+from fhcrawl.logical_feed import Role
+from fhcrawl.logical_feed.absences import Seen
+from fhcrawl.logical_feed.contents import EarlierReading
+from fhcrawl.logical_feed.results import State
+from fhcrawl.store.rows import DocumentRef
+from fhcrawl.store.schema import Keyed, absences, documents, feeds
+from fhcrawl.store.session import Repository
+from fhcrawl.store.statements import chain
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row
+
+    from fhcrawl.logical_feed import ChainPosition
+    from fhcrawl.logical_feed.results import DocumentResult
+
+_subscription_id = select(feeds.c.subscription_id).where(feeds.c.id == bindparam("feed_id")).scalar_subquery()
+_current = documents.alias("current")
+HELD = select(
+    documents.c.held,
+    select(_current.c.held).where(_current.c.id == _subscription_id).scalar_subquery().label("current"),
+).where(
+    documents.c.feed_id == bindparam("feed_id"),
+    Keyed(documents.c.key) == Keyed(bindparam("key", type_=Text())),
+)
+
+
+COLUMNS = ("id", "fetched", "checked", "changed_walk", "checked_walk")
+MISSED = select(func.max(absences.c.walk)).where(
+    absences.c.feed_id == bindparam("feed_id"),
+    absences.c.role == Role.ARCHIVE.value,
+    absences.c.gone.is_(None),
+)
+
+
+def _checkable() -> Select[Any]:
+    """Return the query of the documents of a feed's chain that may have changed, the newest first."""
+    links = chain(documents.c.id == _subscription_id)
+    return (
+        select(*(documents.c[name] for name in COLUMNS))
+        .join(links, links.c.id == documents.c.id)
+        .where(
+            documents.c.role != Role.SUBSCRIPTION.value,
+            documents.c.state == State.PROCESSED.value,
+            documents.c.checked.is_not(None),
+        )
+        .order_by(documents.c.walk.desc(), documents.c.step.desc())
+    )
+
+
+CHECKABLE = _checkable()
+
+
+class KnownDocument(NamedTuple):
+    """A document of a chain that can be checked.
+
+    :param asked: when it was last requested
+    :param is_there: whether that request succeeded
+    """
+
+    id: int
+    asked: str
+    is_there: bool
+    seen: Seen
+
+    @classmethod
+    def of(cls, row: Row[Any]) -> KnownDocument:
+        """Return the document of a row of `CHECKABLE`."""
+        seen = Seen(row.changed_walk, row.checked_walk)
+        return cls(row.id, row.fetched, row.fetched == row.checked, seen)
+
+
+class CheckedDocument(NamedTuple):
+    """A document that has been read, and is requested again to see whether it has changed.
+
+    :param validated_url: URL whose response had etag and last_modified; None if there were none
+    """
+
+    document: DocumentRef
+    validated_url: str | None
+    etag: str | None
+    last_modified: str | None
+
+    @classmethod
+    def of(cls, row: Row[Any]) -> CheckedDocument:
+        """Return the document of a row of `documents`."""
+        return cls(DocumentRef.of(row), row.validated_url, row.etag, row.last_modified)
+
+
+class Checks(Repository):
+    """The processed documents of chains, to be requested again: `store.checks`."""
+
+    def read_chain(self, feed: str) -> tuple[list[KnownDocument], int | None]:
+        """Return the documents of a feed's chain that can be checked, and the walk that missed an entry.
+
+        The documents come with the newest first; without the subscription document, and without those that
+        are unprocessed or never change. The walk is the last in which an archive had lost an entry of which
+        it is not known whether it is gone; None for none.
+        """
+        with self._database.lookup() as connection:
+            of_feed = {"feed_id": self._session.find_id(connection, feed)}
+            known = [KnownDocument.of(row) for row in connection.execute(CHECKABLE, of_feed)]
+            return known, connection.scalar(MISSED, of_feed) if known else None
+
+    def find(self, number: int) -> CheckedDocument | None:
+        """Return a processed document by its id; None if it is not there, or not processed any more."""
+        is_processed = documents.c.state == State.PROCESSED.value
+        with self._database.lookup() as connection:
+            row = connection.execute(select(documents).where(documents.c.id == number, is_processed)).first()
+        return None if row is None else CheckedDocument.of(row)
+
+    def read_earlier(self, feed: str, key: str, place: ChainPosition, walk: int) -> EarlierReading | None:
+        """Return what a document held when it was last read; None if that is not known.
+
+        :param place, walk: as in `EarlierReading`
+        """
+        with self._database.lookup() as connection:
+            parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
+            row = connection.execute(HELD, parameters).first()
+        if row is None or row.held is None:
+            return None
+        return EarlierReading(bytes(row.held), bytes(row.current or b""), place, walk)
+
+
+def absence_rows(feed_id: int, result: DocumentResult) -> list[dict[str, object]]:
+    """Return the rows of the entries that a document does not hold any more."""
+    fetch = result.fetch
+    same = {"feed_id": feed_id, "id": None, "role": fetch.role.value, "walk": fetch.walk, "gone": None}
+    return [{**same, "key": key, "looked": fetch.walk, "since": fetch.fetched} for key in result.lost]
+
+
+def content_row(result: DocumentResult) -> dict[str, object]:
+    """Return the columns of a document that tell whether it has changed when it is requested again."""
+    fetch, (etag, last_modified, _) = result.fetch, result.validators or (None, None, None)
+    return {
+        "etag": etag,
+        "last_modified": last_modified,
+        "validated_url": fetch.url if etag or last_modified else None,
+        "checked": None if result.held is None else fetch.fetched,
+        "checked_walk": fetch.walk,
+        "changed_walk": fetch.walk,
+        "held": result.held,
+    }

@@ -1,0 +1,175 @@
+"""No entry is taken for gone that was published, whatever a publisher does while the documents are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from fhcrawl.logical_feed.absences import Seen, is_gone, missed_since, snapshot_walk, unconfirmed
+
+if TYPE_CHECKING:
+    from random import Random
+
+ON_A_PAGE = 2
+
+
+class Content(NamedTuple):
+    """What a document says; no document says the same again after it has changed."""
+
+    entries: tuple[int, ...]
+    has_older: bool
+    version: int
+
+
+class Publisher:
+    """Pages that are divided anew with each change, the newest entry first; document 0 is polled."""
+
+    def __init__(self) -> None:
+        self.entries = list(range(8))
+        self._last = 7
+        self._pages: dict[int, Content] = {}
+        self._divide()
+
+    def do(self, action: str, number: int) -> None:
+        index = number % len(self.entries) if self.entries else 0
+        if action == "post":
+            self._last += 1
+            self.entries.insert(0, self._last)
+        elif action == "delete" and self.entries:
+            del self.entries[index]
+        elif action == "move" and self.entries:
+            self.entries.insert(0, self.entries.pop(index))
+        elif action == "return":
+            missing = [entry for entry in range(self._last) if entry not in self.entries]
+            self.entries[index:index] = missing[:1]
+        self._divide()
+
+    def _divide(self) -> None:
+        for number in range(10):
+            begin, end = number * ON_A_PAGE, (number + 1) * ON_A_PAGE
+            before = self._pages.get(number, Content((), False, 0))
+            now = Content(tuple(self.entries[begin:end]), len(self.entries) > end, before.version)
+            self._pages[number] = now if now == before else now._replace(version=before.version + 1)
+
+    def read(self, document: int) -> Content | None:
+        found = self._pages[document]
+        return found if found.entries or not document else None
+
+
+@dataclass
+class Row:
+    walk: int
+    looked: int
+
+
+@dataclass
+class Crawler:
+    """What the store does, for one feed; `published` has what was published when each walk began."""
+
+    known: dict[int, tuple[Content, Seen]] = field(default_factory=dict)
+    seen: set[int] = field(default_factory=set)
+    rows: dict[int, Row] = field(default_factory=dict)
+    walk: int = 0
+    published: dict[int, set[int]] = field(default_factory=dict)
+
+    def read(self, publisher: Publisher, document: int) -> None:
+        content = publisher.read(document)
+        if content is None:
+            return
+        before = self.known.get(document)
+        is_same = before is not None and before[0] == content
+        changed = before[1].changed if before is not None and is_same else self.walk
+        self.known[document] = content, Seen(changed, self.walk)
+        self.seen.update(content.entries)
+
+    @property
+    def chain(self) -> list[tuple[Content, Seen]] | None:
+        """The documents from the subscription document on; None if one of them was not read."""
+        found = []
+        for number in range(100):
+            if number not in self.known:
+                return None
+            found.append(self.known[number])
+            if not found[-1][0].has_older:
+                break
+        return found
+
+    def end(self) -> list[int]:
+        """The entries that are gone, at the end of a walk, together with the walk that shows it."""
+        chain = self.chain
+        held = {entry for content, _ in self.known.values() for entry in content.entries}
+        if chain is not None:
+            held = {entry for content, _ in chain for entry in content.entries}
+        self.rows = {entry: row for entry, row in self.rows.items() if entry not in held}
+        for entry in self.seen - held - self.rows.keys():
+            self.rows[entry] = Row(self.walk, self.walk)
+        snapshot = None
+        if chain is not None:
+            (_, subscription), *others = chain
+            snapshot = snapshot_walk([seen for _, seen in others], subscription)
+        gone = []
+        for entry, row in self.rows.items():
+            changed = self.known[0][1].changed
+            row.walk, row.looked = missed_since(row.walk, row.looked, changed, self.walk), self.walk
+            if is_gone(row.walk, snapshot):
+                assert snapshot is not None
+                assert entry not in self.published[snapshot]
+                gone.append(entry)
+        return gone
+
+
+ACTIONS = (*[""] * 12, "post", "delete", "move", "return")
+
+
+def history(random: Random) -> bool:
+    """Crawl a publisher who does not rest; whether something is gone in the end."""
+    publisher, crawler = Publisher(), Crawler()
+    for _ in range(random.randint(2, 8)):
+        publisher.do(random.choice(ACTIONS), random.randrange(20))
+        crawler.walk += 1
+        crawler.published[crawler.walk] = set(publisher.entries)
+        crawler.read(publisher, 0)
+        for document in random.sample(range(1, 6), random.randint(3, 5)):
+            publisher.do(random.choice(ACTIONS), random.randrange(20))
+            crawler.read(publisher, document)
+        is_killed = random.random() < 0.2  # before it can look for what is missing
+        if not is_killed and crawler.end():
+            return True
+    return False
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.randoms(use_true_random=True))
+def test_nothing_is_gone_that_was_published(random: Random) -> None:
+    count = sum(history(random) for _ in range(200))
+    event(f"histories in which something is gone: {min(count, 3)} or more")
+
+
+def test_entry_is_gone_after_two_walks_of_a_publisher_at_rest() -> None:
+    publisher, crawler = Publisher(), Crawler()
+    found = []
+    for number in range(4):
+        if number == 1:
+            publisher.do("delete", 5)
+        crawler.walk += 1
+        crawler.published[crawler.walk] = set(publisher.entries)
+        for document in range(5):
+            crawler.read(publisher, document)
+        found.append(crawler.end())
+    assert found == [[], [], [5], [5]]
+
+
+def test_documents_are_seen_again_that_were_last_seen_before_the_last_change() -> None:
+    assert unconfirmed([Seen(1, 4), Seen(3, 3), Seen(1, 3)], missed=3) == [1, 2]
+    assert unconfirmed([Seen(1, 4), Seen(3, 4), Seen(1, 4)], missed=3) == []
+    assert unconfirmed([Seen(1, 4), Seen(None, None)], missed=5) == [0, 1]
+
+
+def test_walk_that_was_killed_is_not_counted_on() -> None:
+    """The subscription document that it has read may have had the entry."""
+    assert missed_since(3, looked=5, changed=6, walk=7) == 3
+    assert missed_since(3, looked=5, changed=7, walk=7) == 7
+    assert missed_since(3, looked=5, changed=None, walk=7) == 7

@@ -1,0 +1,234 @@
+"""Archives and pages that were read are checked again (FHCRAWL_RECHECK), since publishers rewrite them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fhcrawl.logical_feed import Verdict
+from fhcrawl.store import Store
+from tests.engine import Engine
+from tests.faketime import clock_at
+from tests.feeds import E, rss
+
+if TYPE_CHECKING:
+    from tests.databases import Database
+
+FEED, NEWER, OLDER = (f"http://example.org/{name}" for name in ("index", "2", "1"))
+DAILY = {"FHCRAWL_RECHECK": "1,100"}
+
+
+def undated(entry_id: str, text: str = "text") -> E:
+    """An entry without a time, as most of RSS are."""
+    return E(entry_id, text, updated=None)
+
+
+def document(
+    *entries: E, older: str | None = None, relation: str = "prev-archive", updated: str | None = None
+) -> str:
+    return rss(list(entries), updated=updated, links={relation: older} if older else {})
+
+
+class Publisher:
+    """Three documents, and the daily crawls of them: each day's requests, and changes by id."""
+
+    def __init__(self, database: Database, relation: str = "prev-archive") -> None:
+        self._database = database
+        self._relation = relation
+        self._day = 0
+        self.asked: list[str] = []
+        self.stats: dict[str, int] = {}
+        self.served: dict[str, str | int] = {}
+        self.serve([undated("6"), undated("5")], [undated("4"), undated("3")], [undated("2"), undated("1")])
+
+    def serve(self, *contents: list[E]) -> None:
+        urls = (FEED, NEWER, OLDER)
+        for url, older, entries in zip(urls, (*urls[1:], None), contents, strict=True):
+            self.served[url] = document(*entries, older=older, relation=self._relation)
+
+    def crawl(self, more: dict[str, Any] | None = None) -> dict[str, tuple[str, str]]:
+        self._day += 1
+        engine = Engine(self._database.url, self.served, more=DAILY if more is None else more)
+        with clock_at(f"2010-01-{self._day:02}T00:00:00"):
+            changes = engine.crawl(FEED)
+        self.asked, self.stats = engine.asked, engine.stats
+        return {change["id"]: (change["change"], change["summary"]) for change in changes or ()}
+
+    def absent(self) -> list[str]:
+        """The entries that are known to be gone."""
+        found = [row[0] for row in self._database.rows("SELECT id FROM absent_entries ORDER BY id")]
+        with closing(Store.open_to_read(self._database.url)) as store:
+            [feed] = store.feeds.read()
+        assert feed.absent == len(found)
+        return found
+
+    @property
+    def checked(self) -> str | None:
+        with closing(Store.open_to_read(self._database.url)) as store:
+            [feed] = store.feeds.read()
+        assert feed.verdict is not Verdict.INCOMPLETE
+        return feed.checked
+
+
+@pytest.fixture(params=["prev-archive", "next"])
+def publisher(database: Database, request: pytest.FixtureRequest) -> Publisher:
+    found = Publisher(database, request.param)
+    assert len(found.crawl()) == 6
+    return found
+
+
+def test_edit_in_an_archive_is_found(publisher: Publisher) -> None:
+    publisher.served[OLDER] = document(undated("2"), undated("1", "edited"))
+    assert publisher.crawl() == {"1": ("updated", "edited")}
+    assert publisher.asked == [FEED, NEWER, OLDER]
+    assert publisher.crawl() == {}
+
+
+def test_backdated_entry_is_found(publisher: Publisher) -> None:
+    publisher.served[OLDER] = document(undated("2"), undated("1.5"), undated("1"))
+    assert publisher.crawl() == {"1.5": ("new", "text")}
+    assert publisher.crawl() == {}
+
+
+def test_no_archive_is_requested_with_the_setting_off(publisher: Publisher) -> None:
+    publisher.served[OLDER] = document(undated("2"), undated("1", "edited"))
+    assert publisher.crawl({}) == {}
+    assert publisher.asked == [FEED]
+    assert publisher.checked == "2010-01-01T00:00:00Z"
+
+
+def test_verdict_is_as_of_the_oldest_check(publisher: Publisher) -> None:
+    assert publisher.checked == "2010-01-01T00:00:00Z"
+    publisher.crawl({"FHCRAWL_RECHECK": "1,1"})
+    assert (publisher.asked, publisher.checked) == ([FEED, NEWER], "2010-01-01T00:00:00Z")
+    publisher.crawl()
+    assert publisher.checked == "2010-01-03T00:00:00Z"
+
+
+@pytest.mark.parametrize("failure", [404, 503, "<html>", document(undated("2")) + "<"])
+def test_check_that_fails_loses_nothing(publisher: Publisher, failure: str | int) -> None:
+    whole = publisher.served[NEWER]
+    publisher.served[NEWER] = failure
+    assert publisher.crawl() == {}
+    # A server that fails is left alone.
+    assert publisher.asked == ([FEED, NEWER] if failure == 503 else [FEED, NEWER, OLDER])
+    assert publisher.stats["fhcrawl/check/failed"] == 1
+    assert publisher.checked == "2010-01-01T00:00:00Z"
+    publisher.served[NEWER] = whole
+    publisher.crawl()
+    assert publisher.checked == "2010-01-03T00:00:00Z"
+
+
+@pytest.fixture
+def archives(database: Database) -> Publisher:
+    found = Publisher(database)
+    assert len(found.crawl()) == 6
+    return found
+
+
+def built(day: int) -> str:
+    """The time of a build, which each document has."""
+    return f"{day:02} Jan 2009 00:00:00 GMT"
+
+
+def test_old_copy_in_an_archive_does_not_replace_an_edit_of_the_subscription_document(
+    archives: Publisher,
+) -> None:
+    """The publisher edits an entry in the subscription document only, and builds all documents anew."""
+    served = archives.served
+    served[FEED] = document(undated("7"), undated("3", "edited"), older=NEWER, updated=built(1))
+    assert archives.crawl() == {"7": ("new", "text"), "3": ("updated", "edited")}
+    served[FEED] = document(undated("8"), undated("7"), older=NEWER, updated=built(2))
+    served[NEWER] = document(undated("4", "edited"), undated("3"), older=OLDER, updated=built(2))
+    assert archives.crawl() == {"8": ("new", "text"), "4": ("updated", "edited")}
+    served[NEWER] = document(undated("4"), undated("3"), older=OLDER, updated=built(3))
+    assert archives.crawl() == {"4": ("updated", "text")}
+
+
+def test_edit_that_the_subscription_document_still_lacks_counts_when_that_has_dropped_the_entry(
+    archives: Publisher,
+) -> None:
+    served = archives.served
+    served[NEWER] = document(undated("5", "edited"), undated("4"), undated("3"), older=OLDER)
+    assert archives.crawl() == {}
+    served[FEED] = document(undated("7"), undated("6"), older=NEWER)
+    assert archives.crawl({}) == {"7": ("new", "text")}
+    assert archives.crawl() == {"5": ("updated", "edited")}
+    assert archives.crawl() == {}
+
+
+def test_archive_that_is_new_in_the_chain_is_read(publisher: Publisher) -> None:
+    between = "http://example.org/1.5"
+    publisher.served[between] = document(undated("2.5"), older=OLDER)
+    publisher.served[NEWER] = document(undated("4"), undated("3"), older=between)
+    publisher.crawl()
+    publisher.crawl()
+    assert publisher.crawl() == {}
+    assert publisher.checked == "2010-01-04T00:00:00Z"
+
+
+def test_entry_is_known_to_be_gone_when_all_documents_were_seen_twice_without_it(
+    archives: Publisher,
+) -> None:
+    archives.served[OLDER] = document(undated("2"))
+    assert archives.crawl() == {}
+    assert archives.absent() == []
+    assert archives.crawl() == {}
+    assert archives.absent() == ["1"]
+    archives.served[OLDER] = document(undated("2"), undated("1"))
+    assert archives.crawl() == {}
+    assert archives.absent() == []
+
+
+def test_entry_that_has_only_moved_is_not_gone(archives: Publisher) -> None:
+    """It leaves an archive that is checked later for one that was checked before."""
+    archives.served[OLDER] = document(undated("2"))
+    assert archives.crawl() == {}
+    archives.served[NEWER] = document(undated("4"), undated("3"), undated("1"), older=OLDER)
+    assert archives.crawl() == {}
+    archives.crawl()
+    assert archives.absent() == []
+
+
+def test_nothing_is_gone_while_a_document_cannot_be_read(archives: Publisher) -> None:
+    newer = archives.served[NEWER]
+    archives.served[OLDER] = document(undated("2"))
+    archives.crawl()
+    archives.served[NEWER] = 404
+    for _ in range(3):
+        assert archives.crawl() == {}
+        assert archives.absent() == []
+    archives.served[NEWER] = newer
+    archives.crawl()
+    assert archives.absent() == ["1"]
+
+
+def test_entry_that_the_subscription_document_has_dropped_is_gone_only_if_no_archive_has_it(
+    archives: Publisher,
+) -> None:
+    archives.served[FEED] = document(undated("8"), undated("7"), undated("6"), older=NEWER)
+    archives.crawl()
+    # The walk reads this archive; the entry is not in the others.
+    archives.served[NEWER] = document(undated("5"), undated("4"), undated("3"), older=OLDER)
+    for _ in range(3):
+        archives.crawl()
+        assert archives.absent() == []
+    archives.served[FEED] = document(undated("8"), undated("7"), older=NEWER)
+    archives.crawl()
+    archives.crawl()
+    assert archives.absent() == ["6"]
+
+
+def test_entry_that_is_gone_is_deleted_if_it_is_asked_for_and_new_when_it_comes_back(
+    archives: Publisher,
+) -> None:
+    deleting = {**DAILY, "FHCRAWL_DELETE_ABSENT": True}
+    archives.served[OLDER] = document(undated("2"))
+    changes = [archives.crawl(deleting) for _ in range(3)]
+    # The engine of these tests exports before the walk's end.
+    assert changes == [{}, {}, {"1": ("deleted", "text")}]
+    assert archives.absent() == []
+    archives.served[OLDER] = document(undated("2"), undated("1"))
+    assert archives.crawl(deleting) == {"1": ("new", "text")}

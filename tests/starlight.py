@@ -1,0 +1,109 @@
+"""A site of starlight-blog, a plugin for Astro: it writes an RSS feed with an archive a month at each build.
+
+It comes from npm, with a Node that Astro can use: `.ci/servers` installs both into the folder that the
+variable STARLIGHT_BLOG names, or into `~/.cache/fhcrawl-starlight-blog`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from datetime import date, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.servers import leave_out
+
+if TYPE_CHECKING:
+    from tests.server import FeedServer
+
+FOLDER = Path(os.environ.get("STARLIGHT_BLOG") or Path.home() / ".cache" / "fhcrawl-starlight-blog")
+PACKAGES = {"astro": "7.3.5", "@astrojs/starlight": "0.42.4", "starlight-blog": "0.30.0"}
+CONFIG = """
+import starlight from '@astrojs/starlight'
+import { defineConfig } from 'astro/config'
+import starlightBlog from 'starlight-blog'
+
+const plugins = [starlightBlog({ title: 'Blog' })]
+export default defineConfig({
+  site: 'ROOT',
+  integrations: [starlight({ title: 'Site', pagefind: false, plugins })],
+})
+"""
+CONTENT = """
+import { defineCollection } from 'astro:content'
+import { docsLoader } from '@astrojs/starlight/loaders'
+import { docsSchema } from '@astrojs/starlight/schema'
+import { blogSchema } from 'starlight-blog/schema'
+
+const schema = docsSchema({ extend: (context) => blogSchema(context) })
+export const collections = { docs: defineCollection({ loader: docsLoader(), schema }) }
+"""
+POST = "---\ntitle: Post {name}\ndate: {day}\n---\n\n{text}\n"
+BEGIN = date(2024, 1, 3)
+DAYS_APART = 6
+
+
+class Site:
+    """The site, in a folder of its own, served on loopback."""
+
+    def __init__(self, folder: Path, server: FeedServer) -> None:
+        node = FOLDER / "node_modules" / ".bin" / "node"
+        astro = FOLDER / "node_modules" / "astro" / "bin" / "astro.mjs"
+        if not node.exists() or not astro.exists():
+            names = " ".join(f"{name}@{version}" for name, version in PACKAGES.items())
+            leave_out(f"starlight-blog is not in {FOLDER}: npm install --prefix {FOLDER} node@24 {names}")
+        self._command = [str(node), str(astro), "build"]
+        self._folder = folder
+        self._server = server
+        self._posts = folder / "src" / "content" / "docs" / "blog"
+        self._posts.mkdir(parents=True)
+        # Astro finds its plugins by the dependencies.
+        package = {"name": "site", "type": "module", "private": True, "dependencies": PACKAGES}
+        (folder / "package.json").write_text(json.dumps(package))
+        (folder / "node_modules").symlink_to(FOLDER / "node_modules")
+        (folder / "astro.config.mjs").write_text(CONFIG.replace("ROOT", server.root))
+        (folder / "src" / "content.config.ts").write_text(CONTENT)
+        (folder / "src" / "content" / "docs" / "index.md").write_text("---\ntitle: Site\n---\n")
+
+    @property
+    def feed(self) -> str:
+        return self._server.url("/blog/rss.xml")
+
+    def url(self, name: str) -> str:
+        """The id of a post."""
+        return self._server.url(f"/blog/post-{name}/")
+
+    def write(self, name: str, text: str, day: date) -> None:
+        """Write a post."""
+        (self._posts / f"post-{name}.md").write_text(POST.format(name=name, day=day, text=text))
+
+    def write_nth(self, number: int, text: str = "The text.") -> str:
+        """Write the n-th of the posts that are some days apart; return its id."""
+        self.write(str(number), text, BEGIN + timedelta(days=DAYS_APART * number))
+        return self.url(str(number))
+
+    def remove(self, number: int) -> str:
+        """Remove a post; return its id."""
+        (self._posts / f"post-{number}.md").unlink()
+        return self.url(str(number))
+
+    def build(self) -> list[str]:
+        """Build the site, and serve its feed documents as they are then; return their paths."""
+        dist = self._folder / "dist"
+        shutil.rmtree(dist, ignore_errors=True)
+        environment = {**os.environ, "ASTRO_TELEMETRY_DISABLED": "1", "CI": "1"}
+        subprocess.run(
+            self._command, cwd=self._folder, env=environment, check=True, capture_output=True, timeout=600
+        )
+        found = sorted(dist.glob("blog/**/*.xml"))
+        for path in found:
+            # As static servers do, by the time of the file: a document that is the same counts as changed.
+            stamp = f'"{path.stat().st_mtime_ns:x}"'
+            content = path.read_bytes()
+            self._server.serve(
+                f"/{path.relative_to(dist)}", content, content_type="application/xml", etag=stamp
+            )
+        return [f"/{path.relative_to(dist)}" for path in found]
