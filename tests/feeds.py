@@ -109,11 +109,10 @@ def _element(name: str, text: str | None) -> str:
 def said(document: FeedDocument) -> dict[str, Any]:
     """What a document says, as the expectations in tests/data have it: of entries, what is their content."""
     fields = asdict(document)
-    if fields["update_schedule"] is None:
-        del fields["update_schedule"]
     del fields["head"]
-    if not fields["other_links"]:
-        del fields["other_links"]
+    for name in ("update_schedule", "other_links", "total"):
+        if not fields[name]:
+            del fields[name]
     for entry in fields["entries"]:
         for name in ("original", "digest", *DETAILS):
             del entry[name]

@@ -8,14 +8,17 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.faketime import clock
-from tests.starlight import Site
+from tests.starlight import new_site
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from tests.projects import Project, Run
     from tests.server import FeedServer
+    from tests.starlight import Site
 
 POSTS, ARCHIVES = 130, 26
 BEGIN = date(2027, 1, 1)
@@ -24,10 +27,18 @@ DAYS, MOST = 30, 20
 WEEKS = DAYS // 7 + 1
 
 
+@pytest.fixture
+def site(server: FeedServer) -> Iterator[Site]:
+    with new_site(server) as site:
+        yield site
+
+
+# Three builds of a site take a while.
+@pytest.mark.timeout(900)
+@pytest.mark.any_store("a real publisher; tests/spiders/test_checks.py runs on both")
 def test_everything_that_the_author_of_a_static_site_does_is_found(
-    tmp_path: Path, server: FeedServer, project: Project
+    site: Site, server: FeedServer, project: Project
 ) -> None:
-    site = Site(tmp_path / "site", server)
 
     def crawl(day: int, *args: str) -> Run:
         return project.crawl(site.feed, args=args, **clock(f"{BEGIN + timedelta(day)} 00:00:00"))

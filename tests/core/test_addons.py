@@ -67,7 +67,10 @@ def test_crawls_of_the_spider_and_of_subclasses_get_all_settings(spider: type[Sp
 
 def test_checks_get_the_settings_without_those_of_the_store() -> None:
     settings = crawl_settings(
-        CheckSpider, EXTENSIONS={"scrapy.extensions.memusage.MemoryUsage": 1}, FEEDS={"x.csv": {}}
+        CheckSpider,
+        TWISTED_REACTOR_ENABLED=False,
+        EXTENSIONS={"scrapy.extensions.memusage.MemoryUsage": 1},
+        FEEDS={"x.csv": {}},
     )
     assert (
         settings["DOWNLOADER_MIDDLEWARES"]["fhcrawl.downloadermiddlewares.guard.GuardMiddleware"] is not None
