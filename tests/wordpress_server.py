@@ -40,7 +40,8 @@ file_put_contents(__DIR__ . '/requests', $_SERVER['REQUEST_URI'] . "\\n", FILE_A
 define('ABSPATH', __DIR__ . '/site/');
 define('WP_USE_THEMES', true);
 require ABSPATH . 'wp-load.php';
-@include __DIR__ . '/plugin.php';
+// Not included: opcache would keep what it was some seconds ago.
+eval(@file_get_contents(__DIR__ . '/plugin.php'));
 $is_file = in_array(strtok($_SERVER['REQUEST_URI'], '?'), ['/', '/index.php']);
 if (!$is_file && !get_option('permalink_structure')) {
     http_response_code(404);
@@ -151,7 +152,7 @@ class WordPress:
 
     def use_plugin(self, code: str) -> None:
         """Run PHP before each answer, as a plugin would, in place of the code of the last call."""
-        (self._folder / "plugin.php").write_text(f"<?php\n{code}", encoding="utf-8")
+        (self._folder / "plugin.php").write_text(code, encoding="utf-8")
 
     def requests(self) -> list[str]:
         """What was asked for since the last call."""

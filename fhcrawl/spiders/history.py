@@ -168,13 +168,15 @@ class HistorySpider(Spider):
 
     @cached_property
     def _callbacks(self) -> dict[Role, Callable[..., Any]]:
-        others = {Role.CAPTURE: self.parse_capture, Role.LISTED: self.parse_listed}
-        return {Role.PART: self.parse_part, **others}
+        return {Role.PART: self.parse_part, Role.CAPTURE: self.parse_capture}
 
     # Scrapy passes the request's cb_kwargs to the callbacks; `context_of` reads them.
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Parse a document: yield the request for the older document, then its entries."""
         fetch, context = responses.fetch_from_response(response), context_of(response)
+        if fetch.role is Role.LISTED:
+            yield from self._with_callbacks(self._list_checks.parse(response))
+            return
         last, digest = context.last_reading, context.body_digest
         if response.status == responses.NOT_MODIFIED and not responses.was_asked_whether(response, digest):
             self._lose(fetch, UNASKED)
@@ -280,10 +282,6 @@ class HistorySpider(Spider):
         step = self._store.documents.find_next_part(fetch.feed, fetch.key)
         if step is not None:
             yield self._request(requests.part(step, context.walk, context.documents + 1))
-
-    def parse_listed(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
-        """Parse a page of a publisher's own list, or a page of the feed that it names."""
-        return self._with_callbacks(self._list_checks.parse(response))
 
     def parse_check(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Parse a document that was read before: yield the request for the next check, then its entries."""
