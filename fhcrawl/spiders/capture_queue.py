@@ -13,7 +13,6 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.utils.text import printable
-from fhcrawl.warc.captures import Captures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,6 +34,9 @@ class CaptureQueue:
     """
 
     def __init__(self, crawler: Crawler, files: Sequence[str], feeds: Listed) -> None:
+        # Scrapy imports this module in each crawl; few read captures.
+        from fhcrawl.warc.captures import Captures
+
         self._extension = StoreExtension.of(crawler)
         self._captures = Captures(files)
         self._feeds = feeds

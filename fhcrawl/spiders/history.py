@@ -27,6 +27,7 @@ from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
+from fhcrawl.spiders.capture_queue import CaptureQueue
 from fhcrawl.spiders.list_checks import ListChecks
 from fhcrawl.spiders.rechecks import Rechecks
 from fhcrawl.store import FEEDS_AT_ONCE
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from fhcrawl.documents import Bounds, FeedDocument
     from fhcrawl.items import EntryVersion
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
-    from fhcrawl.spiders.capture_queue import CaptureQueue
     from fhcrawl.store import Store, Subscription
 
 logger = logging.getLogger(__name__)
@@ -288,8 +288,6 @@ class HistorySpider(Spider):
         return self._with_callbacks(self._rechecks.parse(response))
 
     async def _open_captures(self) -> None:
-        from fhcrawl.spiders.capture_queue import CaptureQueue
-
         self._captures = CaptureQueue(self.crawler, self.warc, self.feeds)
         await self._captures.build()
 

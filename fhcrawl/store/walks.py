@@ -81,7 +81,8 @@ ASK_AGAIN = (
         documents.c.feed_id.in_(bindparam("in_doubt", expanding=True)),
         HAS_MOVED | COUNTS_OTHERWISE | MAY_BE_REPLACED,
     )
-    .values(UNREAD | {"since": bindparam("b_since"), "uncounted": None})
+    # Its entries are compared as those of a document that was never read.
+    .values(UNREAD | {"since": bindparam("b_since"), "uncounted": None, "held": None})
 )
 
 

@@ -41,6 +41,9 @@ NOTHING: dict[str, object] = {
     **dict.fromkeys(("description", "link", "language", "image", "owner", "copyright", "generator")),
     "authors": [],
     "categories": [],
+    "absent": 0,
+    "spans": [],
+    "holes": [],
 }
 
 
@@ -48,6 +51,8 @@ def test_feeds_as_json(crawled: FeedServer, project: Project) -> None:
     one, two = project.feeds()
     since = two["reasons"][0].pop("since")
     assert since >= two.pop("crawled")
+    assert one["checked"] <= one["crawled"]
+    assert [feed.pop("checked")[-1] for feed in (one, two)] == ["Z", "Z"]
     assert one.pop("crawled").endswith("Z")
     assert two.pop("due") >= one.pop("due") > since
     assert one == NOTHING | {

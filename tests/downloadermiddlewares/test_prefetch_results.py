@@ -81,6 +81,7 @@ def whole(project: Project, run: Run) -> tuple[Any, ...]:
         {
             **feed,
             "crawled": None,
+            "checked": None,
             "due": None,
             "reasons": [{**reason, "since": None} for reason in feed["reasons"]],
         }

@@ -294,6 +294,8 @@ def readings(draw: st.DrawFn) -> tuple[list[Document], list[Reading]]:
 
 
 NEWER = Document([E("a", "x", TIMES[3])], TIMES[1], [])
+EMPTY, DELETING = Document([], None, []), Document([], None, [("a", None)])
+DATED = Document([E("a", "x", None)], TIMES[2], [])
 
 
 @pytest.mark.full_lane("hundreds of crawls in this process")
@@ -301,6 +303,7 @@ NEWER = Document([E("a", "x", TIMES[3])], TIMES[1], [])
 @given(readings(), documents)
 @example(([NEWER], [Reading(CLOCKS[0], 1), Reading(CLOCKS[-1], 1)]), LIVE)
 @example(([NEWER, LIVE], [Reading(CLOCKS[-1], 1), Reading(CLOCKS[0], 2), Reading(CLOCKS[-1], 2)]), LIVE)
+@example(([DELETING, DATED, EMPTY], [Reading(CLOCKS[0], 3), Reading(CLOCKS[-1], 3)]), EMPTY)
 @example(([TWICE, BURIED], [Reading(CLOCKS[1], 2, 1), Reading(CLOCKS[0], 2), Reading(CLOCKS[-1], 2)]), LIVE)
 def test_clocks_that_were_wrong_leave_the_feed_as_it_is_by_the_right_one(
     new_database: NewDatabase, read: tuple[list[Document], list[Reading]], subscription: Document

@@ -219,6 +219,10 @@ def test_habit_of_a_feed_is_learnt(server: FeedServer, project: Project) -> None
         times = {name: row(project)[name] for name in ("polled", "news", "changed", "due")}
         moved = (f"{name} = '{shift(time, -hours * HOUR)}'" for name, time in times.items())
         project.database.execute(f"UPDATE feeds SET {', '.join(moved)}")
+        for name in ("since", "until"):
+            for (then,) in project.database.rows(f"SELECT {name} FROM coverage"):
+                moved_to = shift(then, -hours * HOUR)
+                project.database.execute(f"UPDATE coverage SET {name} = '{moved_to}'")
 
     def publish(*ids: str, built: str = "Sat, 13 Dec 2003 18:30:02 GMT", head: str = "") -> None:
         server.serve("/a", rss([E(i) for i in ids], updated=built, head=head))
@@ -234,7 +238,7 @@ def test_habit_of_a_feed_is_learnt(server: FeedServer, project: Project) -> None
     assert row(project)["change_seconds"] is None
     assert 2 * HOUR <= wait(project) < 3 * HOUR
     passes(hours=4)
-    publish("1", "2")
+    publish("2", "1")
     average = row(project)["change_seconds"]
     assert 8 * HOUR <= average < 9 * HOUR
     assert wait(project) == average // 2
