@@ -149,6 +149,9 @@ def _missing(connection: Connection, feed_id: int, lost: dict[bytes, Row[Any]]) 
 def _noted(one: Missing, subscription: Row[Any], walk: int, snapshot: int | None) -> dict[str, object]:
     row = one.row
     since = missed_since(row.walk, row.looked, subscription.changed_walk, walk)
+    # What could not be read of this subscription document may have been the entry.
+    if subscription.lost_entries or subscription.state != State.PROCESSED.value:
+        since = walk + 1
     gone = row.gone or (now() if is_gone(since, snapshot) else None)
     return {"b_id": one.id, "b_walk": since, "b_looked": walk, "b_gone": gone}
 

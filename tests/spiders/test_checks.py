@@ -205,6 +205,19 @@ def test_nothing_is_gone_while_a_document_cannot_be_read(archives: Publisher) ->
     assert archives.absent() == ["1"]
 
 
+def test_what_a_subscription_document_has_lost_is_not_gone(archives: Publisher) -> None:
+    """It is in no archive while the subscription document has an entry that cannot be kept."""
+    feed, older = str(archives.served[FEED]), archives.served[OLDER]
+    archives.served[FEED] = feed.replace("</channel>", "<item/></channel>")
+    archives.served[OLDER] = document(undated("2"))
+    archives.crawl()
+    archives.crawl()
+    assert archives.absent() == []
+    archives.served |= {FEED: feed, OLDER: older}
+    archives.crawl({"FHCRAWL_RECHECK": "30,100"})
+    assert archives.absent() == []
+
+
 def test_entry_that_the_subscription_document_has_dropped_is_gone_only_if_no_archive_has_it(
     archives: Publisher,
 ) -> None:
