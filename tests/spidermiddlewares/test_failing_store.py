@@ -46,8 +46,9 @@ class Locking(dict[str, "str | int"]):
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stores that do not wait long for a lock."""
+def impatient(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores that do not wait long for a lock; made before, in turn with those of other tests."""
+    Store.open(database.url).close()
     of_sqlite, of_postgresql = opening._configure_sqlite, opening._configure_postgresql
 
     def configure_sqlite(connection: Any, record: Any) -> None:
@@ -161,7 +162,6 @@ class TestStoreThatFails:
     def test_lock_that_another_process_holds_for_long_ends_the_walk_for_this_run(
         self, database: Database
     ) -> None:
-        Store.open(database.url).close()
         with closing(Locking(database, A1)) as documents:
             changes, engine = crawl(database, documents)
         assert changes == {"3": "new"}
