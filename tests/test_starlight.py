@@ -35,7 +35,7 @@ def site(server: FeedServer) -> Iterator[Site]:
 
 # Three builds of a site take a while.
 @pytest.mark.timeout(900)
-@pytest.mark.any_store("a real publisher; tests/spiders/test_checks.py runs on both")
+@pytest.mark.any_store("a real publisher; tests/spiders/test_rechecks.py runs on both")
 def test_everything_that_the_author_of_a_static_site_does_is_found(
     site: Site, server: FeedServer, project: Project
 ) -> None:

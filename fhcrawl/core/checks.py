@@ -46,7 +46,7 @@ def check_settings(settings: BaseSettings) -> None:
 
     :raises ArgumentError: if one of them cannot be used
     """
-    from fhcrawl.crawling.checks import budget_of
+    from fhcrawl.crawling.rechecks import budget_of
     from fhcrawl.downloadermiddlewares.guard import allowed_hosts
     from fhcrawl.store.leases import LONGEST as LONGEST_LEASE
 

@@ -14,7 +14,7 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import checks, reading, requests, responses, subscriptions, versions, wordpress
+from fhcrawl.crawling import reading, rechecks, requests, responses, subscriptions, versions, wordpress
 from fhcrawl.crawling.context import context_of, set_walk
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, known_feed, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
@@ -224,7 +224,7 @@ class HistorySpider(Spider):
     def _read(
         self, fetch: Fetch, response: Response, document: FeedDocument
     ) -> Iterator[Request | EntryVersion]:
-        earlier = checks.earlier_reading(self._store, fetch, context_of(response).walk)
+        earlier = rechecks.earlier_reading(self._store, fetch, context_of(response).walk)
         read = reading.read_document(fetch, response, document, self._most, earlier)
         result = wordpress.with_guess(read.result, response)
         is_guess = result.older_document != read.result.older_document

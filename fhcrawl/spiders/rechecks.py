@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fhcrawl.crawling import checks, reading, responses, versions
+from fhcrawl.crawling import reading, rechecks, responses, versions
 from fhcrawl.crawling.context import context_of
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
@@ -33,18 +33,18 @@ class Rechecks:
 
     def begin(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
         """Yield the request for the first document of a feed that is to be checked, if any is."""
-        return checks.first(self._store, self._crawler.settings, fetch, context)
+        return rechecks.first(self._store, self._crawler.settings, fetch, context)
 
     def parse(self, response: Response) -> Iterator[Request | EntryVersion]:
         """Parse a document that was read before: yield the request for the next one, then its entries."""
         fetch, context = responses.fetch_from_response(response), context_of(response)
         parse, bounds = ReaderExtension.of(self._crawler).read, responses.bounds_of(self._crawler.settings)
-        read = checks.read(fetch, response, parse, self._store, bounds)
+        read = rechecks.read(fetch, response, parse, self._store, bounds)
         if not isinstance(read, reading.ReadDocument):
             yield from self.end(fetch, context, read)
             return
         pending = self._commits.record_document(response, read.result)
-        yield from checks.following(self._store, context)
+        yield from rechecks.following(self._store, context)
         yield from versions.items(pending, read)
 
     def end(
@@ -52,7 +52,7 @@ class Rechecks:
     ) -> Iterator[Request]:
         """Note a check without a new document; yield the request for the next one."""
         self._commits.record_check(DocumentResult(fetch, failure=failure))
-        yield from checks.following(self._store, context, failure)
+        yield from rechecks.following(self._store, context, failure)
 
     @cached_property
     def _commits(self) -> CommitMiddleware:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fhcrawl.store.checks import CheckedDocument
 from fhcrawl.store.feeds import FEEDS_AT_ONCE, Details, Document, LatestEntry, VerdictRecord
+from fhcrawl.store.rechecks import CheckedDocument
 from fhcrawl.store.rows import ChainEnd, DocumentRef, Feed, StoredSnapshot, Subscription
 from fhcrawl.store.store import Store
 

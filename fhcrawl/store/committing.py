@@ -8,7 +8,7 @@ from fhcrawl.logical_feed import FIRST_WALK, Role, absence
 from fhcrawl.logical_feed.coverage import coverage_after
 from fhcrawl.logical_feed.results import DocumentFailure, State, has_changes, must_follow
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import checks, coverage, lists, rows, statements, subscriptions
+from fhcrawl.store import coverage, lists, rechecks, rows, statements, subscriptions
 from fhcrawl.store.stored_state import ENDS_EARLIER
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Commit:
             lists.forget_parts(self._connection, self._feed_id)
         if self._fetch.role is Role.INDEX:
             lists.forget_others(self._connection, self._feed_id, self._result)
-        self._execute(self._upserts.absence, checks.absence_rows(self._feed_id, self._result))
+        self._execute(self._upserts.absence, rechecks.absence_rows(self._feed_id, self._result))
         kept = self._upserts if self._keeps_versions else None
         deleted = self._delete() + lists.replace(self._connection, self._feed_id, self._result, kept)
         self._write_feed(has_news=bool(self._batch.accepted or self._batch.written) or deleted > 0)
@@ -172,7 +172,7 @@ class Commit:
         """Write the document and its link to the older one."""
         failure = self._result.failure or unless_lost
         row = rows.document_row(self._feed_id, self._result, self._write_behind(), failure)
-        row |= checks.content_row(self._result)
+        row |= rechecks.content_row(self._result)
         # The page that it linked to before counts as unread too: the link may change back.
         self._unread_page()
         self._unread_pages()

@@ -9,13 +9,13 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.store import copying, leases, opening, schema
 from fhcrawl.store.absences import Absences
 from fhcrawl.store.captures import Captures
-from fhcrawl.store.checks import Checks
 from fhcrawl.store.database import Database
 from fhcrawl.store.documents import Documents
 from fhcrawl.store.entries import Entries
 from fhcrawl.store.exports import Exports
 from fhcrawl.store.feeds import Feeds
 from fhcrawl.store.leases import Leases
+from fhcrawl.store.rechecks import Rechecks
 from fhcrawl.store.session import Session
 from fhcrawl.store.subscriptions import Subscriptions
 from fhcrawl.store.walks import Walks
@@ -42,7 +42,7 @@ class Store:
         self.exports = Exports(session)
         self.subscriptions = Subscriptions(session)
         self.captures = Captures(session)
-        self.checks = Checks(session)
+        self.rechecks = Rechecks(session)
         self.absences = Absences(session)
 
     @classmethod

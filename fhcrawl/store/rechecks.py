@@ -94,8 +94,8 @@ class CheckedDocument(NamedTuple):
         return cls(DocumentRef.of(row), row.validated_url, row.etag, row.last_modified)
 
 
-class Checks(Repository):
-    """The processed documents of chains, to be requested again: `store.checks`."""
+class Rechecks(Repository):
+    """The processed documents of chains, to be requested again: `store.rechecks`."""
 
     def read_chain(self, feed: str) -> tuple[list[KnownDocument], int | None]:
         """Return the documents of a feed's chain that can be checked, and the walk that missed an entry.

@@ -63,7 +63,7 @@ def first(store: Store, settings: BaseSettings, fetch: Fetch, context: RequestCo
     budget = budget_of(settings)
     if not budget.days or (context.last_reading is not None and context.last_reading.is_new):
         return
-    known, missed = store.checks.read_chain(fetch.feed)
+    known, missed = store.rechecks.read_chain(fetch.feed)
     # Out of turn, to see whether an entry that an archive has lost is gone; but not what cannot be had.
     doubted = absences.unconfirmed([one.seen for one in known], missed) if missed is not None else []
     doubted = [index for index in doubted if known[index].is_there]
@@ -85,7 +85,7 @@ def following(
 
 def _next(store: Store, numbers: list[int], walk: WalkContext, documents: int = 2) -> Iterator[Request]:
     for position, number in enumerate(numbers, 1):
-        found = store.checks.find(number)
+        found = store.rechecks.find(number)
         if found is not None:
             yield requests.check(found, walk, numbers[position:], documents)
             return
@@ -117,4 +117,4 @@ def earlier_reading(store: Store, fetch: Fetch, walk: WalkContext) -> EarlierRea
     # In its first walk, nothing of a feed was read before.
     if walk.number <= FIRST_WALK:
         return None
-    return store.checks.read_earlier(fetch.feed, fetch.key, fetch.position, walk.number)
+    return store.rechecks.read_earlier(fetch.feed, fetch.key, fetch.position, walk.number)
