@@ -116,12 +116,14 @@ class PendingDocument:
         if result is not None and result.failure is None:
             self._fail(result, DocumentFailure(State.FAILED, kind, detail))
 
-    def end_in_loop(self, url: str) -> None:
-        """End the walk at this document, which links to a document that the run has already read."""
+    def end_in_loop(self, url: str, keeps_link: bool) -> None:
+        """End the walk at this document, whose links lead back to it, or to one that the run has read.
+
+        :param keeps_link: store its link, so that the documents of the loop are checked
+        """
         if self.result is not None:
-            result = replace(self.result, older_document=None)
             self._fail(
-                result,
+                self.result if keeps_link else replace(self.result, older_document=None),
                 DocumentFailure(State.INVALID, ReasonKind.LOOP, f"links back to {url}: the chain is a loop"),
             )
 

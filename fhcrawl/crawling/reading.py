@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents import DocumentList, FeedDocument
     from fhcrawl.exceptions import NotAFeedError
     from fhcrawl.logical_feed import Link
-    from fhcrawl.logical_feed.contents import EarlierReading
+    from fhcrawl.logical_feed.contents import Reading
     from fhcrawl.logical_feed.relations import Contradiction, FeedQuirks
     from fhcrawl.logical_feed.results import Fetch
 
@@ -180,11 +180,11 @@ def read_document(
     response: Response,
     document: FeedDocument,
     most: Bounds,
-    earlier: EarlierReading | None = None,
+    earlier: Reading | None = None,
 ) -> ReadDocument:
     """Return a document with its result: the feed, its entries, and the link to the older document.
 
-    :param earlier: what the document held when it was last read, if it was
+    :param earlier: what is known of the document from before; None if nothing is
     """
     walk = context_of(response).walk
     quirks = responses.quirks_of(walk.options)
@@ -230,7 +230,7 @@ def _is_immutable(document: FeedDocument) -> bool:
     return document.format == "multipart" and "next-archive" in document.links
 
 
-def _of_chain(result: DocumentResult, response: Response, earlier: EarlierReading | None) -> DocumentResult:
+def _of_chain(result: DocumentResult, response: Response, earlier: Reading | None) -> DocumentResult:
     """Return the result of a document of the chain, with what is needed to read it again."""
     older = result.older_document
     unsettled = earlier.unsettled if earlier is not None else ()

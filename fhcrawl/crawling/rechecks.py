@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.context import RequestContext, WalkContext
     from fhcrawl.crawling.reading import ReadDocument
     from fhcrawl.documents import Bounds, FeedDocument
-    from fhcrawl.logical_feed.contents import EarlierReading
+    from fhcrawl.logical_feed.contents import Reading
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.store import Store
 
@@ -63,9 +63,11 @@ def first(store: Store, settings: BaseSettings, fetch: Fetch, context: RequestCo
     budget = budget_of(settings)
     if not budget.days or (context.last_reading is not None and context.last_reading.is_new):
         return
-    known, missed = store.rechecks.read_chain(fetch.feed)
-    # Out of turn, to see whether an entry that an archive has lost is gone; but not what cannot be had.
-    doubted = absences.unconfirmed([one.seen for one in known], missed) if missed is not None else []
+    known, *doubts = store.rechecks.read_chain(fetch.feed)
+    # Out of turn, to see whether an entry that an archive has lost is gone, or whether links of several walks
+    # only seem to be a loop; but not what cannot be had.
+    walk = max((one for one in doubts if one is not None), default=None)
+    doubted = [] if walk is None else absences.unconfirmed([one.seen for one in known], walk)
     doubted = [index for index in doubted if known[index].is_there]
     due = rechecks.due([one.asked for one in known], fetch.fetched, budget, doubted)
     yield from _next(store, [known[index].id for index in due], context.walk)
@@ -112,8 +114,8 @@ def read(
     return found.result.failure or found
 
 
-def earlier_reading(store: Store, fetch: Fetch, walk: WalkContext) -> EarlierReading | None:
-    """Return what a document held when it was last read; None if that is not known."""
+def earlier_reading(store: Store, fetch: Fetch, walk: WalkContext) -> Reading | None:
+    """Return what is known of a document from before this walk; None if nothing is."""
     # In its first walk, nothing of a feed was read before.
     if walk.number <= FIRST_WALK:
         return None

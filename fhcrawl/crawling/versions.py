@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.crawling.reading import ReadDocument
     from fhcrawl.documents import Entry, FeedDocument
-    from fhcrawl.logical_feed.contents import EarlierReading
+    from fhcrawl.logical_feed.contents import Reading
     from fhcrawl.logical_feed.ordering import Order
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
 
@@ -35,13 +35,13 @@ class ReadEntries(NamedTuple):
 
 
 def read_entries(
-    fetch: Fetch, document: FeedDocument, since: str, earlier: EarlierReading | None = None
+    fetch: Fetch, document: FeedDocument, since: str, earlier: Reading | None = None
 ) -> ReadEntries:
     """Read the entries of a document.
 
     The entries of a document in pieces are too large to keep in memory: their versions have no original.
 
-    :param earlier: what the document held when it was last read, if it was
+    :param earlier: what is known of the document from before; None if nothing is
     """
     is_whole = not isinstance(document.entries, EntryBatches)
     versions: list[Version | None] = []

@@ -119,8 +119,8 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         end = self._store.documents.find_end(context.walk.feed, key, Role.ARCHIVE, run)
         if end is None:
             return request
-        if end.loop or _is_read(end.step, pending, run):
-            self._loop(request, pending)
+        if (end.loop and end.step is None) or _is_read(end.step, pending, run):
+            self._loop(request, pending, keeps_link=end.step is not None)
             return None
         if end.step is None or end.step.key != key:
             self._skip(request)
@@ -176,12 +176,12 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         if self.stats:
             self.stats.inc_value("deltafetch/skipped")
 
-    def _loop(self, request: Request, pending: PendingDocument | None) -> None:
+    def _loop(self, request: Request, pending: PendingDocument | None, keeps_link: bool = False) -> None:
         context = context_of(request)
         if pending is None:
             logger.warning("The chain of %s is a loop", printable(context.walk.feed))
         else:
-            pending.end_in_loop(printable(context.requested_url))
+            pending.end_in_loop(printable(context.requested_url), keeps_link)
 
 
 def _is_key_of(pending: PendingDocument, key: str) -> bool:

@@ -77,11 +77,13 @@ class Documents(Repository):
         with self._database.lookup() as connection:
             parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
             row = connection.execute(statements.END_OF, parameters).first()
-        if row is None:
-            return None
-        if row.start_role != role.value:
-            return ChainEnd(None, loop=True) if row.start_run == run else None
-        return ChainEnd.of(None if row.state is None else row)
+            if row is None:
+                return None
+            if row.start_role != role.value:
+                return ChainEnd(None, loop=True) if row.start_run == run else None
+            if row.state is None:
+                return ChainEnd(_end_of_loop(connection, row.start_id), loop=True)
+        return ChainEnd.of(row)
 
     def read_urls(self, feed: str) -> Iterator[tuple[str, Role]]:
         """Yield the URLs and roles of the documents of a feed's chain; the subscription document first."""
@@ -205,3 +207,17 @@ class Documents(Repository):
                 if matters
                 else StoredState(feed_id, {}, [])
             )
+
+
+def _end_of_loop(connection: Connection, start: int) -> DocumentRef:
+    """Return the document that leads back to a document before it, in a chain that is a loop.
+
+    :param start: id of the chain's first document
+    """
+    links = statements.chain(documents.c.id == start)
+    found = connection.execute(select(documents).join(links, links.c.id == documents.c.id))
+    left = {row.id: row for row in found}
+    row = left.pop(start)
+    while row.behind_id in left:
+        row = left.pop(row.behind_id)
+    return DocumentRef.of(row)

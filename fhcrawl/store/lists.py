@@ -69,7 +69,8 @@ def unread(connection: Connection, row: Row[Any] | None) -> DocumentRef | None:
     """
     if row is None or row.role != Role.PART.value:
         return None if row is None else DocumentRef.of(row)
-    return ChainEnd.of(connection.execute(statements.CHAIN_ENDS, {"start": row.id}).first()).step
+    end = connection.execute(statements.CHAIN_ENDS, {"start": row.id}).first()
+    return None if end is None else ChainEnd.of(end).step
 
 
 def unread_older(connection: Connection, row: Row[Any]) -> DocumentRef | None:

@@ -8,7 +8,7 @@ from sqlalchemy import Select, Text, bindparam, func, select
 
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.absences import Seen
-from fhcrawl.logical_feed.contents import EarlierReading
+from fhcrawl.logical_feed.contents import EarlierReading, FirstReading
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store.rows import DocumentRef
 from fhcrawl.store.schema import Keyed, absences, documents, feeds
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Row
 
     from fhcrawl.logical_feed import ChainPosition
+    from fhcrawl.logical_feed.contents import Reading
     from fhcrawl.logical_feed.results import DocumentResult
 
 _subscription_id = select(feeds.c.subscription_id).where(feeds.c.id == bindparam("feed_id")).scalar_subquery()
@@ -32,30 +33,32 @@ HELD = select(
 )
 
 
-COLUMNS = ("id", "fetched", "checked", "changed_walk", "checked_walk")
+COLUMNS = ("id", "fetched", "checked", "changed_walk", "checked_walk", "behind_id")
 MISSED = select(func.max(absences.c.walk)).where(
     absences.c.feed_id == bindparam("feed_id"),
     absences.c.role == Role.ARCHIVE.value,
     absences.c.gone.is_(None),
 )
+MISSING = select(absences.c.key).where(
+    absences.c.feed_id == bindparam("feed_id"), absences.c.role != Role.SUBSCRIPTION.value
+)
 
 
-def _checkable() -> Select[Any]:
-    """Return the query of the documents of a feed's chain that may have changed, the newest first."""
-    links = chain(documents.c.id == _subscription_id)
+MAY_HAVE_CHANGED = (documents.c.state == State.PROCESSED.value) & documents.c.checked.is_not(None)
+
+
+def _older_documents() -> Select[Any]:
+    """Return the query of the documents of a feed's chain but the subscription document, newest first."""
+    links = chain(documents.c.id == _subscription_id, with_gaps=True)
     return (
-        select(*(documents.c[name] for name in COLUMNS))
+        select(*(documents.c[name] for name in COLUMNS), MAY_HAVE_CHANGED.label("is_checkable"))
         .join(links, links.c.id == documents.c.id)
-        .where(
-            documents.c.role != Role.SUBSCRIPTION.value,
-            documents.c.state == State.PROCESSED.value,
-            documents.c.checked.is_not(None),
-        )
+        .where(documents.c.role != Role.SUBSCRIPTION.value)
         .order_by(documents.c.walk.desc(), documents.c.step.desc())
     )
 
 
-CHECKABLE = _checkable()
+OLDER_DOCUMENTS = _older_documents()
 
 
 class KnownDocument(NamedTuple):
@@ -72,9 +75,24 @@ class KnownDocument(NamedTuple):
 
     @classmethod
     def of(cls, row: Row[Any]) -> KnownDocument:
-        """Return the document of a row of `CHECKABLE`."""
+        """Return the document of a row of `OLDER_DOCUMENTS`."""
         seen = Seen(row.changed_walk, row.checked_walk)
         return cls(row.id, row.fetched, row.fetched == row.checked, seen)
+
+
+class KnownChain(NamedTuple):
+    """A feed's chain without its subscription document.
+
+    :param documents: those that can be checked, the newest first; without those that are unprocessed or never
+        change
+    :param missed: the last walk in which an archive had lost an entry of which it is not known whether it is
+        gone; None for none
+    :param looped: the last walk that has seen a change of a document, if the links are a loop; else None
+    """
+
+    documents: list[KnownDocument]
+    missed: int | None
+    looped: int | None
 
 
 class CheckedDocument(NamedTuple):
@@ -97,17 +115,16 @@ class CheckedDocument(NamedTuple):
 class Rechecks(Repository):
     """The processed documents of chains, to be requested again: `store.rechecks`."""
 
-    def read_chain(self, feed: str) -> tuple[list[KnownDocument], int | None]:
-        """Return the documents of a feed's chain that can be checked, and the walk that missed an entry.
-
-        The documents come with the newest first; without the subscription document, and without those that
-        are unprocessed or never change. The walk is the last in which an archive had lost an entry of which
-        it is not known whether it is gone; None for none.
-        """
+    def read_chain(self, feed: str) -> KnownChain:
+        """Return what is known of a feed's chain, to choose the documents that are checked."""
         with self._database.lookup() as connection:
             of_feed = {"feed_id": self._session.find_id(connection, feed)}
-            known = [KnownDocument.of(row) for row in connection.execute(CHECKABLE, of_feed)]
-            return known, connection.scalar(MISSED, of_feed) if known else None
+            rows: list[Row[Any]] = list(connection.execute(OLDER_DOCUMENTS, of_feed))
+            missed = connection.scalar(MISSED, of_feed) if rows else None
+        is_loop = all(row.behind_id is not None for row in rows)
+        changed = [row.changed_walk for row in rows if row.changed_walk is not None] if is_loop else []
+        known = [KnownDocument.of(row) for row in rows if row.is_checkable]
+        return KnownChain(known, missed, max(changed, default=None))
 
     def find(self, number: int) -> CheckedDocument | None:
         """Return a processed document by its id; None if it is not there, or not processed any more."""
@@ -116,16 +133,18 @@ class Rechecks(Repository):
             row = connection.execute(select(documents).where(documents.c.id == number, is_processed)).first()
         return None if row is None else CheckedDocument.of(row)
 
-    def read_earlier(self, feed: str, key: str, place: ChainPosition, walk: int) -> EarlierReading | None:
-        """Return what a document held when it was last read; None if that is not known.
+    def read_earlier(self, feed: str, key: str, place: ChainPosition, walk: int) -> Reading | None:
+        """Return what is known of a document from before this walk; None if nothing is.
 
         :param place, walk: as in `EarlierReading`
         """
         with self._database.lookup() as connection:
             parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
             row = connection.execute(HELD, parameters).first()
-        if row is None or row.held is None:
-            return None
+            if row is None or row.held is None:
+                # What this walk has come to has a place in this walk.
+                missing = connection.scalars(MISSING, parameters).all() if place.walk < walk else ()
+                return FirstReading(set(map(bytes, missing)), place, walk) if missing else None
         return EarlierReading(bytes(row.held), bytes(row.current or b""), place, walk)
 
 

@@ -72,19 +72,18 @@ class DocumentRef(NamedTuple):
 
 
 class ChainEnd(NamedTuple):
-    """The end of a chain: an unprocessed document, or None at its oldest document or (`loop`) in a loop."""
+    """The end of a chain: an unprocessed document, or None at its oldest document.
+
+    :param loop: the links lead back to a document of the chain, from `step`, or to the subscription document
+    """
 
     step: DocumentRef | None
     loop: bool
 
     @classmethod
-    def of(cls, row: Row[Any] | None) -> ChainEnd:
-        """Return the chain's end for the row of `chain_ends`, None in a loop."""
-        if row is None:
-            return cls(None, loop=True)
-        if row.state == State.PROCESSED.value:
-            return cls(None, loop=False)
-        return cls(DocumentRef.of(row), loop=False)
+    def of(cls, row: Row[Any]) -> ChainEnd:
+        """Return the chain's end for the row of `chain_ends`."""
+        return cls(None if row.state == State.PROCESSED.value else DocumentRef.of(row), loop=False)
 
 
 class Capture(NamedTuple):

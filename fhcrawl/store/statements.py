@@ -332,15 +332,15 @@ UNREAD_PAGE = _unread(_is_behind_key)
 UNREAD_PAGES = _unread(_is_behind_subscription | documents.c.id.not_in(_leading))
 
 
-def chain(start: Any) -> CTE:
-    """Return the query of a chain's documents, newest first, to the first unprocessed one; safe in loops."""
+def chain(start: Any, with_gaps: bool = False) -> CTE:
+    """Return the query of a chain's documents, newest first, to the first unprocessed one; safe in loops.
+
+    :param with_gaps: go on behind unprocessed documents, as far as their links are known
+    """
     columns = (documents.c.id, documents.c.behind_id, documents.c.state)
     first = select(*columns).where(start).cte("chain", recursive=True)
-    return first.union(
-        select(*columns)
-        .join(first, documents.c.id == first.c.behind_id)
-        .where(first.c.state == State.PROCESSED.value)
-    )
+    older = select(*columns).join(first, documents.c.id == first.c.behind_id)
+    return first.union(older if with_gaps else older.where(first.c.state == State.PROCESSED.value))
 
 
 def chain_ends(start: Any) -> Select[Any]:
@@ -378,13 +378,13 @@ CHAIN_ENDS = chain_ends(documents.c.id == bindparam("start"))
 
 
 def _end_of() -> Select[Any]:
-    """Return the query of a document, as `start_role` and `start_run`, and of its chain's end."""
+    """Return the query of a document, as `start_id`, `start_role` and `start_run`, and of its chain's end."""
     start = documents.alias("start")
     feed: ColumnElement[int] = bindparam("feed_id", type_=Integer())
     key = Keyed(bindparam("key", type_=Text()))
     ends = chain_ends((documents.c.feed_id == feed) & (Keyed(documents.c.key) == key)).subquery("ends")
     return (
-        select(start.c.role.label("start_role"), start.c.run.label("start_run"), ends)
+        select(*(start.c[name].label(f"start_{name}") for name in ("id", "role", "run")), ends)
         .join_from(start, ends, true(), isouter=True)
         .where(start.c.feed_id == feed, Keyed(start.c.key) == key)
     )

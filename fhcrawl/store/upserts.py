@@ -9,6 +9,7 @@ from sqlalchemy import ARRAY, Integer, LargeBinary, Select, Text, bindparam, cas
 
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import coverage
 from fhcrawl.store.compiled import ArrayInsert, CompiledStatement
 from fhcrawl.store.heads import HeadUpserts
@@ -139,7 +140,7 @@ class Upserts:
         moves = new.role != Role.ARCHIVE.value
         same_target = documents.c.moved_to.is_not_distinct_from(new.moved_to)
         # What was not read to its end is not compared with what is read next.
-        is_read = new.state == State.PROCESSED.value
+        is_read = (new.state == State.PROCESSED.value) | (new.reason == ReasonKind.LOOP.value)
         content = {name: case((is_read, new[name]), else_=documents.c[name]) for name in CONTENT_COLUMNS}
         is_same = documents.c.held.is_not_distinct_from(new.held)
         content["changed_walk"] = case((is_same, documents.c.changed_walk), else_=content["changed_walk"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,8 @@ from tests.faketime import clock_at
 from tests.feeds import E, rss
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.databases import Database
 
 FEED, NEWER, OLDER = (f"http://example.org/{name}" for name in ("index", "2", "1"))
@@ -48,10 +51,19 @@ class Publisher:
         for url, older, entries in zip(urls, (*urls[1:], None), contents, strict=True):
             self.served[url] = document(*entries, older=older, relation=self._relation)
 
+    def link(self, order: Sequence[str], newest: str, older: str | None = None) -> None:
+        """Serve archives of one entry each, the newest first, and a subscription document with another."""
+        names = [*order, *([older] if older else [])]
+        urls = [f"{FEED}/{name}" for name in names]
+        self.served |= {FEED: document(undated(newest), older=urls[0])}
+        for name, url, following in zip(names, urls, [*urls[1:], None], strict=True):
+            if following is not None or url not in urls[:-1]:
+                self.served[url] = document(undated(name), older=following)
+
     def crawl(self, more: dict[str, Any] | None = None) -> dict[str, tuple[str, str]]:
         self._day += 1
         engine = Engine(self._database.url, self.served, more=DAILY if more is None else more)
-        with clock_at(f"2010-01-{self._day:02}T00:00:00"):
+        with clock_at(f"{date(2009, 12, 31) + timedelta(self._day)}T00:00:00"):
             changes = engine.crawl(FEED)
         self.asked, self.stats = engine.asked, engine.stats
         return {change["id"]: (change["change"], change["summary"]) for change in changes or ()}
@@ -63,6 +75,12 @@ class Publisher:
             [feed] = store.feeds.read()
         assert feed.absent == len(found)
         return found
+
+    @property
+    def verdict(self) -> tuple[str, list[str]]:
+        with closing(Store.open_to_read(self._database.url)) as store:
+            [feed] = store.feeds.read()
+        return feed.verdict.value, [reason.kind.value for reason in feed.reasons]
 
     @property
     def checked(self) -> str | None:
@@ -245,3 +263,67 @@ def test_entry_that_is_gone_is_deleted_if_it_is_asked_for_and_new_when_it_comes_
     assert archives.absent() == []
     archives.served[OLDER] = document(undated("2"), undated("1"))
     assert archives.crawl(deleting) == {"1": ("new", "text")}
+
+
+def test_edit_in_an_archive_that_is_new_behind_another_is_found(database: Database) -> None:
+    publisher = Publisher(database)
+    publisher.served[NEWER] = document(undated("4"), undated("3"))
+    publisher.crawl()
+    publisher.served[NEWER] = document(undated("4"), older=OLDER)
+    publisher.served[OLDER] = document(undated("3", "edited"))
+    found = [publisher.crawl() for _ in range(3)]
+    assert found == [{}, {"3": ("updated", "edited")}, {}]
+
+
+def test_archive_that_is_new_behind_another_does_not_replace_what_that_one_has(database: Database) -> None:
+    publisher = Publisher(database)
+    publisher.served[NEWER] = document(undated("4"), undated("3"))
+    publisher.crawl()
+    publisher.served[NEWER] = document(undated("4"), undated("3"), older=OLDER)
+    publisher.served[OLDER] = document(undated("3", "old text"), undated("2"))
+    assert [publisher.crawl() for _ in range(3)] == [{}, {"2": ("new", "text")}, {}]
+
+
+def test_archive_that_was_missing_does_not_replace_what_the_subscription_document_had(
+    database: Database,
+) -> None:
+    publisher = Publisher(database)
+    publisher.served |= {FEED: document(undated("5"), undated("2", "new text"), older=NEWER), OLDER: 404}
+    publisher.crawl()
+    publisher.served |= {FEED: document(undated("5"), older=NEWER)}
+    publisher.crawl()
+    publisher.served |= {OLDER: document(undated("2", "old text"), undated("1"))}
+    assert [publisher.crawl() for _ in range(2)] == [{"1": ("new", "text")}, {}]
+
+
+@pytest.mark.parametrize("missing", ["1", "2"])
+@pytest.mark.parametrize("order", [("1", "2", "3"), ("2", "1", "3"), ("3", "1", "2")])
+def test_archives_that_are_linked_in_another_order_are_no_loop_for_long(
+    database: Database, order: tuple[str, ...], missing: str
+) -> None:
+    publisher, more = Publisher(database), {"FHCRAWL_RECHECK": "5,20"}
+    publisher.link(("3", "2", "1"), "5")
+    publisher.served[f"{FEED}/{missing}"] = 404
+    publisher.crawl(more)
+    publisher.link(order, "6")
+    for _ in range(4):
+        publisher.crawl(more)
+    # What is new behind an archive that was not checked since is not known.
+    publisher.link(order, "7", older="0")
+    for _ in range(7):
+        publisher.crawl(more)
+    assert publisher.verdict == ("complete", [])
+    assert publisher.crawl(more) == {}
+    rows = database.rows("SELECT id FROM entries ORDER BY id")
+    assert [row[0] for row in rows] == list("0123567")
+
+
+def test_loop_is_asked_for_once_in_each_run(database: Database) -> None:
+    publisher = Publisher(database)
+    publisher.link(("3", "2", "1", "2"), "5")
+    asked = []
+    for _ in range(4):
+        publisher.crawl({"FHCRAWL_RECHECK": "30,20"})
+        asked.append(len(publisher.asked))
+        assert publisher.verdict == ("incomplete", ["loop"])
+    assert asked == [4, 4, 2, 2]

@@ -123,10 +123,12 @@ def test_end_of_a_chain_is_the_first_document_that_is_not_processed(store: Store
     assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == ChainEnd(None, loop=False)
 
 
-def test_chain_of_processed_documents_that_loops_has_no_end(store: Store) -> None:
-    store.documents.commit(*read("a2", "a1"))
-    store.documents.commit(*read("a1", "a2"))
-    assert store.documents.find_end(FEED, "a2", Role.ARCHIVE, 2) == ChainEnd(None, loop=True)
+def test_chain_of_processed_documents_that_loops_ends_where_it_leads_back(store: Store) -> None:
+    store.documents.commit(*read("a3", "a2", step=-1))
+    store.documents.commit(*read("a2", "a1", step=-2))
+    store.documents.commit(*read("a1", "a2", step=-3))
+    oldest = DocumentRef("a1", "a1", Role.ARCHIVE, ChainPosition(1, -3), 1)
+    assert store.documents.find_end(FEED, "a3", Role.ARCHIVE, 2) == ChainEnd(oldest, loop=True)
 
 
 def test_archive_keeps_the_place_that_the_chain_gave_it(store: Store) -> None:
