@@ -185,9 +185,9 @@ class HistorySpider(Spider):
             self._commits.record_unchanged(fetch, last.older_document)
             if last.older_document is not None:
                 yield self._request(requests.known_older_document(fetch, response, last.older_document))
+                yield from self._with_callbacks(self._rechecks.begin(fetch, context))
             else:
                 yield from self._with_callbacks(self._list_checks.begin(fetch, response, is_unchanged=True))
-            yield from self._with_callbacks(self._rechecks.begin(fetch, context))
             return
         if context.page_digest is not None and responses.digest(response) == context.page_digest:
             self._lose(fetch, reading.REPEATS)
@@ -240,7 +240,7 @@ class HistorySpider(Spider):
             yield self._request(requests.older_document(result, response, link, is_guess, newer))
         elif result.failure is None:
             yield from self._with_callbacks(self._list_checks.begin(fetch, response))
-        if fetch.role is Role.SUBSCRIPTION and result.failure is None:
+        if fetch.role is Role.SUBSCRIPTION and result.failure is None and result.older_document is not None:
             yield from self._with_callbacks(self._rechecks.begin(fetch, context_of(response)))
         yield from versions.items(pending, read)
 
