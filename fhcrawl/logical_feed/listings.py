@@ -278,10 +278,10 @@ def _result(check: ListCheck, total: int, entries: StoredEntries) -> Listing:
 def _foreign(check: ListCheck, entries: StoredEntries, unlisted: int) -> int:
     """Return how many entries the feed shows that were never listed, as far as can be known."""
     shown = 0 if check.is_unchanged else max(entries.read - check.read, 0)
-    if entries.before is not None:
-        return max(entries.before.foreign, shown)
     # Only a walk that has read all pages tells which of these are still shown.
-    return shown if check.read == check.known else unlisted
+    if check.read == check.known:
+        return shown
+    return unlisted if entries.before is None else max(entries.before.foreign, shown)
 
 
 def _again(

@@ -245,6 +245,10 @@ def test_feed_that_shows_more_than_the_list_is_never_complete() -> None:
     site.crawl([site.number])
     assert site.requests[-1] == ("all", 2)
     assert not site.listing.is_evidence
+    # As `--reset` does.
+    site.listing = site.listing.anew()
+    site.crawl(list(site.posts))
+    assert site.listing.is_evidence
 
 
 def test_list_that_changes_while_it_is_read_is_no_evidence() -> None:
