@@ -81,7 +81,7 @@ class Command(command.Command):
             raise UsageError(str(error), print_help=False) from error
         self._report(self._crawl(url, opts.max_documents), opts)
 
-    def _crawl(self, url: str, most: int) -> HistoryCheck:
+    def _crawl(self, url: str, max_documents: int) -> HistoryCheck:
         from fhcrawl.commands.crawl import log_error
         from fhcrawl.crawling.responses import bounds_of
         from fhcrawl.spiders.check import CheckSpider
@@ -89,7 +89,7 @@ class Command(command.Command):
 
         if self.settings is None or self.crawler_process is None:
             raise UsageError("no settings")
-        check = HistoryCheck(url, most, bounds_of(self.settings))
+        check = HistoryCheck(url, max_documents, bounds_of(self.settings))
         crawl = self.crawler_process.crawl(CheckSpider, check=check, url=url)
         if isinstance(crawl, asyncio.Task):
             crawl.add_done_callback(log_error)

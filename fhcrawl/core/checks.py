@@ -51,11 +51,11 @@ def check_settings(settings: BaseSettings) -> None:
     from fhcrawl.store.leases import LONGEST as LONGEST_LEASE
 
     check_mistyped(settings)
-    for name, most in OUR_NUMBERS.items():
+    for name, limit in OUR_NUMBERS.items():
         if not is_number(given := str(settings.get(name))):
             raise ArgumentError(f"{name} is {printable(given)!r}: write a number, 0 to switch it off")
-        if most is not None and settings.getint(name) > most:
-            raise ArgumentError(f"{name} is {settings.get(name)}: write no more than {most}")
+        if limit is not None and settings.getint(name) > limit:
+            raise ArgumentError(f"{name} is {settings.get(name)}: write no more than {limit}")
     lease = str(settings.get("FHCRAWL_LEASE_SECONDS"))
     if not is_number(lease) or not SHORTEST_LEASE <= int(lease) <= LONGEST_LEASE:
         allowed = f"{SHORTEST_LEASE} to {LONGEST_LEASE}"

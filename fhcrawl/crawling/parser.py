@@ -42,7 +42,7 @@ class Job(NamedTuple):
     links: list[str]
     last_modified: str | None
     keep_originals: bool
-    most: Bounds
+    bounds: Bounds
     keep_head: bool = False
     with_extensions: bool = False
 

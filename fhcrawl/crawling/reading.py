@@ -50,15 +50,15 @@ BEYOND = {
 }
 
 
-def beyond(kind: str, most: Bounds) -> DocumentFailure:
+def beyond(kind: str, bounds: Bounds) -> DocumentFailure:
     """Return the failure of a document that exceeds a bound (`limits.KINDS`)."""
-    return DocumentFailure(State.REFUSED, ReasonKind.LIMIT, BEYOND[kind].format(most))
+    return DocumentFailure(State.REFUSED, ReasonKind.LIMIT, BEYOND[kind].format(bounds))
 
 
-def unread(response: Response, error: NotAFeedError, most: Bounds) -> DocumentFailure:
+def unread(response: Response, error: NotAFeedError, bounds: Bounds) -> DocumentFailure:
     """Return the failure of a response that could not be parsed, or is not a feed."""
     if error.bound:
-        return beyond(error.bound, most)
+        return beyond(error.bound, bounds)
     if error.kind is ReasonKind.LIMIT:
         return DocumentFailure(State.KNOWN, ReasonKind.LIMIT, f"was left for a later run: {error}")
     if error.kind is ReasonKind.READER_DIED:
@@ -133,9 +133,9 @@ def elsewhere(fetch: Fetch, response: Response, document: FeedDocument, limit: i
     if fetch.role is not Role.SUBSCRIPTION or current is None or current in own or context.is_last:
         return None
     # Each page of a multipart feed links to the next newer one; these links may form a loop.
-    most = limit if current == document.links.get("next-archive") else REFERRALS
+    allowed = limit if current == document.links.get("next-archive") else REFERRALS
     number, mark = (0, None) if context.referral is None else (context.referral.number, context.referral.mark)
-    is_far = bool(most) and number >= most
+    is_far = bool(allowed) and number >= allowed
     if is_far or current == mark or not responses.is_fetchable(current):
         return None
     others = contradiction(document, logical_feed.subscription_relation(document, quirks), quirks)
@@ -179,7 +179,7 @@ def read_document(
     fetch: Fetch,
     response: Response,
     document: FeedDocument,
-    most: Bounds,
+    bounds: Bounds,
     earlier: Reading | None = None,
 ) -> ReadDocument:
     """Return a document with its result: the feed, its entries, and the link to the older document.
@@ -188,7 +188,7 @@ def read_document(
     """
     walk = context_of(response).walk
     quirks = responses.quirks_of(walk.options)
-    failure = _beyond(document, most) or _loss(fetch, document, quirks) or _loss_of(response)
+    failure = _beyond(document, bounds) or _loss(fetch, document, quirks) or _loss_of(response)
     since = walk.since or "" if fetch.role is not Role.PART else ""
     older, failure = _older(fetch, document, quirks, since, failure)
     moved_to = _moved_to(fetch, response, document)
@@ -304,8 +304,8 @@ def _validators_of(response: Response) -> tuple[str | None, str | None]:
     return responses.header(response, "ETag"), responses.header(response, "Last-Modified")
 
 
-def _beyond(document: FeedDocument, most: Bounds) -> DocumentFailure | None:
-    return next((beyond(p.kind, most) for p in document.problems if p.kind in limits.KINDS), None)
+def _beyond(document: FeedDocument, bounds: Bounds) -> DocumentFailure | None:
+    return next((beyond(p.kind, bounds) for p in document.problems if p.kind in limits.KINDS), None)
 
 
 def _unresolved(document: FeedDocument) -> DocumentFailure | None:

@@ -69,7 +69,7 @@ def first(store: Store, settings: BaseSettings, fetch: Fetch, context: RequestCo
     walk = max((one for one in doubts if one is not None), default=None)
     doubted = [] if walk is None else absences.unconfirmed([one.seen for one in known], walk)
     doubted = [index for index in doubted if known[index].is_there]
-    due = rechecks.due([one.asked for one in known], fetch.fetched, budget, doubted)
+    due = rechecks.due([one.requested for one in known], fetch.fetched, budget, doubted)
     yield from _next(store, [known[index].id for index in due], context.walk)
 
 
@@ -98,7 +98,7 @@ def read(
     response: Response,
     parse: Callable[[Response], FeedDocument],
     store: Store,
-    most: Bounds,
+    bounds: Bounds,
 ) -> ReadDocument | DocumentFailure | None:
     """Return the document that a check has brought; None if it is unchanged, or why it could not be read."""
     if response.status == responses.NOT_MODIFIED:
@@ -106,9 +106,9 @@ def read(
     try:
         document = parse(response)
     except NotAFeedError as error:
-        return reading.unread(response, error, most)
+        return reading.unread(response, error, bounds)
     earlier = earlier_reading(store, fetch, context_of(response).walk)
-    found = reading.read_document(fetch, response, document, most, earlier)
+    found = reading.read_document(fetch, response, document, bounds, earlier)
     if found.result.failure is None:
         reading.log_problems(found.result, document)
     return found.result.failure or found

@@ -39,8 +39,8 @@ class HeadersTooLarge(FhcrawlError, IgnoreRequest):  # noqa: N818
 class TooManyStreams(FhcrawlError, IgnoreRequest):  # noqa: N818
     """A compressed body that consists of too many streams.
 
-    :param most: the limit
+    :param limit: the limit
     """
 
-    def __init__(self, most: int) -> None:
-        super().__init__(f"consists of more than {most} compressed streams")
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"consists of more than {limit} compressed streams")

@@ -251,12 +251,12 @@ def bounds_of(settings: BaseSettings) -> Bounds:
 
 
 def job(
-    request: Request, response: Response, keep_originals: bool, most: Bounds, with_extensions: bool = False
+    request: Request, response: Response, keep_originals: bool, bounds: Bounds, with_extensions: bool = False
 ) -> Job:
     """Return the job of parsing a response.
 
     :param keep_originals: keep the XML or JSON of each entry
-    :param most: the bounds of the document
+    :param bounds: the bounds of the document
     :param with_extensions: as in `Job`
     """
     return Job(
@@ -266,7 +266,7 @@ def job(
         links(response),
         header(response, "Last-Modified"),
         keep_originals,
-        most,
+        bounds,
         keep_head=context_of(request).role is Role.SUBSCRIPTION,
         with_extensions=with_extensions,
     )

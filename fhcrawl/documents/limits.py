@@ -139,11 +139,11 @@ def too_long(number: int, bounds: Bounds) -> Problem:
     return Problem(TOO_LONG, f"entry {number}", detail)
 
 
-def is_longer(entry: Entry, most: int) -> bool:
+def is_longer(entry: Entry, limit: int) -> bool:
     """Return whether a text of an entry has more than a number of characters."""
     lists = (*entry.authors, *entry.categories)
     # `any` and `max` take twice the time, for each entry of a large document.
     for text in (entry.content, entry.summary, entry.title, entry.id, entry.link, *lists):
-        if text and len(text) > most:
+        if text and len(text) > limit:
             return True
     return False

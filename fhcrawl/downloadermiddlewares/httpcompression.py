@@ -48,8 +48,8 @@ class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
         """
         # Scrapy removes the header when it decompresses the body.
         encodings = response.headers.getlist("Content-Encoding")
-        most = request.meta.get("download_maxsize", self._max_size)
-        has_end = is_whole(response.body, encodings, most)
+        limit = request.meta.get("download_maxsize", self._max_size)
+        has_end = is_whole(response.body, encodings, limit)
         done = super().process_response(request, response)
         if done is response or not isinstance(done, Response) or has_end:
             return done
@@ -57,12 +57,12 @@ class HttpCompressionMiddleware(httpcompression.HttpCompressionMiddleware):
 
 
 # Scrapy's functions return the data before a fault, and do not report it.
-def is_whole(body: bytes, encodings: list[bytes], most: int) -> bool:
+def is_whole(body: bytes, encodings: list[bytes], limit: int) -> bool:
     """Return whether a compressed body is complete, with the right checksum and length, or too large.
 
     :param body: the body as it was received
     :param encodings: the Content-Encoding headers
-    :param most: how many octets it may have when it is decompressed; 0 is no limit
+    :param limit: how many octets it may have when it is decompressed; 0 is no limit
     :raises TooManyStreams: if it consists of too many streams
     """
     names = [name.strip().lower() for name in b",".join(encodings).split(b",")]
@@ -71,7 +71,7 @@ def is_whole(body: bytes, encodings: list[bytes], most: int) -> bool:
             pieces, size = [], 0
             for piece in DECOMPRESS[names.pop()](body):
                 size += len(piece)
-                if 0 < most < size:
+                if 0 < limit < size:
                     return True
                 if names:  # there is another encoding
                     pieces.append(piece)

@@ -30,8 +30,8 @@ class OctetsMiddleware:
     first document after the subscription document is always fetched, so that each run makes progress.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._octets: dict[str, int] = {}
 
     @classmethod
@@ -40,10 +40,10 @@ class OctetsMiddleware:
 
         :raises NotConfigured: if there is no limit
         """
-        most = crawler.settings.getint(SETTING)
-        if not most:
+        limit = crawler.settings.getint(SETTING)
+        if not limit:
             raise NotConfigured
-        middleware = cls(most)
+        middleware = cls(limit)
         crawler.signals.connect(middleware.response_downloaded, signal=signals.response_downloaded)
         return middleware
 
@@ -53,8 +53,8 @@ class OctetsMiddleware:
         :raises LimitReached: if the limit is reached
         """
         context = find_context(request)
-        if self._count(request, 0) >= self._most and context is not None and context.documents != 1:
-            raise LimitReached(f"stopped after {self._most} octets, as {SETTING} asks")
+        if self._count(request, 0) >= self._limit and context is not None and context.documents != 1:
+            raise LimitReached(f"stopped after {self._limit} octets, as {SETTING} asks")
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Count the octets of a response as it was received."""

@@ -83,13 +83,13 @@ class Chain:
         self.missed = 0
         self.scheduled = ""
 
-    def ask(self, request: Request, most: int) -> None:
+    def ask(self, request: Request, limit: int) -> None:
         """Predict the next URLs from a request of the walk."""
         self.last = request
         self.scheduled = context_of(request).requested_url
         self.seen.append(request.url)
         del self.seen[1:-LEARNT_FROM]
-        self.predicted = archive_urls.ahead(self.seen, most - self.missed)
+        self.predicted = archive_urls.ahead(self.seen, limit - self.missed)
 
     def discard_before(self, url: str) -> list[PrefetchedRequest]:
         """Remove and return the requests before a URL that the walk requests; all, if it is not held."""
@@ -112,9 +112,9 @@ class PrefetchMiddleware:
     has to come after those that complete or refuse a request.
     """
 
-    def __init__(self, crawler: Crawler, most: int) -> None:
+    def __init__(self, crawler: Crawler, limit: int) -> None:
         self._crawler = crawler
-        self._most = most
+        self._limit = limit
         self._most_of_all = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._largest = crawler.settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE")
         self._chains: dict[str, Chain] = {}
@@ -124,10 +124,10 @@ class PrefetchMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Read the settings, and connect to the signals that show where a chain ends."""
-        most = crawler.settings.getint("FHCRAWL_PREFETCH")
-        if not most:
+        limit = crawler.settings.getint("FHCRAWL_PREFETCH")
+        if not limit:
             raise NotConfigured
-        middleware = cls(crawler, most)
+        middleware = cls(crawler, limit)
         connect = crawler.signals.connect
         connect(middleware.request_scheduled, signal=scrapy_signals.request_scheduled)
         connect(middleware.spider_error, signal=scrapy_signals.spider_error)
@@ -147,7 +147,7 @@ class PrefetchMiddleware:
         for passed in chain.discard_before(request.url):
             self._miss(chain, passed)
         ahead = chain.held.pop(request.url, None)
-        chain.ask(request, self._most)
+        chain.ask(request, self._limit)
         # Later, so that this request is the first in its host's slot.
         asyncio.get_running_loop().call_soon(self._fetch_more, chain)
         return None if ahead is None else await self._use(chain, ahead, request)
@@ -221,7 +221,7 @@ class PrefetchMiddleware:
         return None
 
     def _has_room(self, chain: Chain, request: Request) -> bool:
-        if len(chain.held) + chain.missed >= self._most or self._crawler.engine.needs_backout():
+        if len(chain.held) + chain.missed >= self._limit or self._crawler.engine.needs_backout():
             return False
         if self._most_of_all and len(self._held) >= self._most_of_all:
             return False

@@ -43,9 +43,9 @@ class BoundedDownloadHandler(HTTP11DownloadHandler):
         super().__init__(crawler)
         from twisted.internet import reactor
 
-        most = self._pool.maxPersistentPerHost
+        limit = self._pool.maxPersistentPerHost
         self._pool = BoundedPool(reactor)  # type: ignore[no-untyped-call]
-        self._pool.maxPersistentPerHost = most
+        self._pool.maxPersistentPerHost = limit
         self._pool._factory = BoundedFactory
 
     async def download_request(self, request: Request) -> Response:
@@ -83,7 +83,7 @@ class BoundedPool(HTTPConnectionPool):
         super()._putConnection(key, connection)  # type: ignore[no-untyped-call]
         self._put_back.pop(connection, None)
         self._put_back[connection] = self, key
-        files, _most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        files, _limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         if len(self._put_back) > min(MOST_IDLE, files // SHARES):
             oldest = next(iter(self._put_back))
             pool, where = self._put_back.pop(oldest)

@@ -76,23 +76,23 @@ class UrlStep(NamedTuple):
     changes: tuple[tuple[Unit, int], ...]
 
 
-def ahead(seen: Sequence[str], most: int) -> list[str]:
+def ahead(seen: Sequence[str], limit: int) -> list[str]:
     """Return the URLs that will probably be requested next, in that order.
 
     :param seen: the requested URLs of a chain, the latest last. The last four give the step;
         the others show whether numbers are zero-padded
-    :param most: maximum number of URLs
+    :param limit: maximum number of URLs
     :return: none before two predictions in a row have come true; fewer where a counter or a day would
         fall below 1, or where it is unknown whether a 9 after a 10 is written 09
     """
-    if most < 1 or len(seen) < ENOUGH:
+    if limit < 1 or len(seen) < ENOUGH:
         return []
     parts = [_split(url) for url in seen]
     first, *others = (_step(*pair) for pair in pairwise(parts[-ENOUGH:]))
     if first is None or any(other != first for other in others):
         return []
     like = [one for one in parts if one.is_like(parts[-1])]
-    return list(_following(first, like, most))
+    return list(_following(first, like, limit))
 
 
 @lru_cache(URLS_REMEMBERED)
@@ -145,9 +145,9 @@ def _others(numbers: tuple[str, ...], units: list[Unit]) -> list[int]:
     return [index for index in range(len(numbers)) if index not in covered]
 
 
-def _following(step: UrlStep, like: list[Parts], most: int) -> Iterator[str]:
+def _following(step: UrlStep, like: list[Parts], limit: int) -> Iterator[str]:
     numbers = like[-1].numbers
-    for _ in range(most):
+    for _ in range(limit):
         values = _values(step, numbers)
         written = [_write(values[i], number, i, like) for i, number in enumerate(numbers)] if values else []
         if not written or None in written:

@@ -19,11 +19,11 @@ class Budget(NamedTuple):
     """The user's limits (FHCRAWL_RECHECK).
 
     :param days: in this time, each document is to be requested once; 0: none is checked
-    :param most: how many documents of a feed are checked in one run
+    :param documents: how many documents of a feed are checked in one run
     """
 
     days: int
-    most: int
+    documents: int
 
 
 # RFC 5005, 4: "The set of entries contained in an archive document published at a particular URI SHOULD NOT
@@ -31,21 +31,21 @@ class Budget(NamedTuple):
 # `days / n` days, for n documents, spreads the requests over the runs. Of the documents that were not
 # requested for a time t, so many are due that as many were requested in t as this rate asks for, for any t:
 # archives that are new do not postpone the check of those that are old.
-def due(asked: Sequence[str], now: str, budget: Budget, doubted: Collection[int] = ()) -> list[int]:
+def due(requested: Sequence[str], now: str, budget: Budget, doubted: Collection[int] = ()) -> list[int]:
     """Return the indexes of the documents to check now, in the order of the requests.
 
     If any is due, the newest document comes first, where edits are most likely; then come those that have
     been unchecked for the longest time. A document that was not requested for `days` is always due, as far
-    as `most` allows.
+    as `documents` allows.
 
-    :param asked: when each document was last requested, the newest document first
+    :param requested: when each document was last requested, the newest document first
     :param doubted: indexes of documents that are to be checked whether they are due or not
     """
     if not budget.days:
         return []
     period = budget.days * SECONDS_A_DAY
     # A time in the future was recorded by a wrong clock.
-    ages = [age if age >= 0 else period for age in (elapsed(time, now) for time in asked)]
+    ages = [age if age >= 0 else period for age in (elapsed(time, now) for time in requested)]
     longest_first = sorted(range(len(ages)), key=lambda index: -ages[index])
     owed = (
         len(ages) * ages[index] // period - younger for younger, index in enumerate(reversed(longest_first))
@@ -53,4 +53,4 @@ def due(asked: Sequence[str], now: str, budget: Budget, doubted: Collection[int]
     chosen = longest_first[: max(owed, default=0)] if ages else []
     first = [0] if chosen else []
     others = [index for index in longest_first if index in doubted]
-    return list(dict.fromkeys([*first, *chosen, *others]))[: budget.most]
+    return list(dict.fromkeys([*first, *chosen, *others]))[: budget.documents]

@@ -76,8 +76,8 @@ class Advised(Generic[T]):
 class ByAdvice(Generic[T]):
     """Problems by the advice on them, each advice once; the first problems of each are kept."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._problems: dict[tuple[bool, str], list[T]] = {}
         self._numbers: Counter[tuple[bool, str]] = Counter()
 
@@ -86,7 +86,7 @@ class ByAdvice(Generic[T]):
         key = kind.is_gap, kind.advice
         self._numbers[key] += 1
         noted = self._problems.setdefault(key, [])
-        if len(noted) < self._most:
+        if len(noted) < self._limit:
             noted.append(problem)
 
     def __iter__(self) -> Iterator[Advised[T]]:

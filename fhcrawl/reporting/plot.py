@@ -57,8 +57,8 @@ class Bin(NamedTuple):
     is_known: bool = True
 
 
-def bins(months: Mapping[str, int], most: int = MOST_BINS, gap_before: str | None = None) -> list[Bin]:
-    """Sum up months to at most `most` spans, including empty ones.
+def bins(months: Mapping[str, int], limit: int = MOST_BINS, gap_before: str | None = None) -> list[Bin]:
+    """Sum up months to at most `limit` spans, including empty ones.
 
     :param months: numbers by `2003-12`; other keys are ignored
     :param gap_before: time before which not all is known; ISO 8601
@@ -67,7 +67,7 @@ def bins(months: Mapping[str, int], most: int = MOST_BINS, gap_before: str | Non
     if not counted:
         return []
     first, last = min(counted), max(counted)
-    span = next((s for s in SPANS if last // s - first // s < most), SPANS[-1])
+    span = next((s for s in SPANS if last // s - first // s < limit), SPANS[-1])
     sums: dict[int, int] = {}
     for month, count in counted.items():
         sums[month // span] = sums.get(month // span, 0) + count

@@ -141,16 +141,16 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}"
 
 
-def _walks(progress: Progress, most: int) -> Table:
+def _walks(progress: Progress, limit: int) -> Table:
     table = Table(box=None, expand=True, padding=(0, 1, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("Under way", ratio=1, no_wrap=True, overflow="ellipsis")
     for heading in ("Documents", "Entries", "Back to"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for walk in islice(progress.under_way.values(), most):
+    for walk in islice(progress.under_way.values(), limit):
         counts = walk.counts
         back_to = (walk.back_to or "-")[:MONTH]
         name = Text(printable(walk.name))
         table.add_row(name, f"{counts.documents:,}", f"{counts.entries:,}", Text(printable(back_to)))
-    if len(progress.under_way) > most:
-        table.add_row(Text(f"and {len(progress.under_way) - most:,} more", "dim"))
+    if len(progress.under_way) > limit:
+        table.add_row(Text(f"and {len(progress.under_way) - limit:,} more", "dim"))
     return table

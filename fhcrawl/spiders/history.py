@@ -218,14 +218,14 @@ class HistorySpider(Spider):
         yield from self._read(fetch, response, document)
 
     @cached_property
-    def _most(self) -> Bounds:
+    def _bounds(self) -> Bounds:
         return responses.bounds_of(self.settings)
 
     def _read(
         self, fetch: Fetch, response: Response, document: FeedDocument
     ) -> Iterator[Request | EntryVersion]:
         earlier = rechecks.earlier_reading(self._store, fetch, context_of(response).walk)
-        read = reading.read_document(fetch, response, document, self._most, earlier)
+        read = reading.read_document(fetch, response, document, self._bounds, earlier)
         result = wordpress.with_guess(read.result, response)
         is_guess = result.older_document != read.result.older_document
         walk = context_of(response).walk
@@ -266,10 +266,10 @@ class HistorySpider(Spider):
         try:
             document = reading.snapshot_page(fetch, ReaderExtension.of(self.crawler).read(response))
         except NotAFeedError as error:
-            self._lose(fetch, reading.unread(response, error, self._most))
+            self._lose(fetch, reading.unread(response, error, self._bounds))
             yield from self._next_part(fetch, context_of(response))
             return
-        read = reading.read_document(fetch, response, document, self._most)
+        read = reading.read_document(fetch, response, document, self._bounds)
         following = list(self._next_part(fetch, context_of(response)))  # after octets are counted
         result = read.result if following else replace(read.result, replaces=snapshot.prefix_of(fetch.key))
         reading.log_problems(result, document)
@@ -319,10 +319,10 @@ class HistorySpider(Spider):
         try:
             document = ReaderExtension.of(self.crawler).read(response)
         except NotAFeedError as error:
-            self._lose(fetch, reading.unread(response, error, self._most))
+            self._lose(fetch, reading.unread(response, error, self._bounds))
             yield from self._next_capture(fetch.feed)
             return
-        read = reading.read_document(fetch, response, document, self._most)
+        read = reading.read_document(fetch, response, document, self._bounds)
         older = read.result.older_document
         if older is not None and self._captures is not None:
             self._captures.want_older(fetch, older.url)
@@ -346,7 +346,7 @@ class HistorySpider(Spider):
         return CommitMiddleware.of(self.crawler)
 
     def _not_a_feed(self, fetch: Fetch, response: Response, error: NotAFeedError) -> Iterator[Request]:
-        context, failure = context_of(response), reading.unread(response, error, self._most)
+        context, failure = context_of(response), reading.unread(response, error, self._bounds)
         if error.kind is ReasonKind.READER_DIED:
             self._lose(fetch, failure)
             return

@@ -64,12 +64,12 @@ OLDER_DOCUMENTS = _older_documents()
 class KnownDocument(NamedTuple):
     """A document of a chain that can be checked.
 
-    :param asked: when it was last requested
+    :param requested: when it was last requested
     :param is_there: whether that request succeeded
     """
 
     id: int
-    asked: str
+    requested: str
     is_there: bool
     seen: Seen
 

@@ -73,13 +73,13 @@ class HistoryCheck:
     """Checks the history of a feed: fetch what is `wanted`, and `take` it or `lose` it, until nothing is.
 
     :param url: URL of the subscription document
-    :param most: how many documents are read
+    :param max_documents: how many documents are read
     :param bounds: the bounds of one document
     """
 
-    def __init__(self, url: str, most: int = MOST_DOCUMENTS, bounds: Bounds = Bounds()) -> None:  # noqa: B008
+    def __init__(self, url: str, max_documents: int = MOST_DOCUMENTS, bounds: Bounds = Bounds()) -> None:  # noqa: B008
         self._url = url
-        self._most = most
+        self._max_documents = max_documents
         self._bounds = bounds
         self._chain = Chain(EntryIndex())
         self._findings: list[Finding] = []
@@ -195,8 +195,8 @@ class HistoryCheck:
         elif (known := chain.find(older.url)) is not None or (known := chain.same_as_last()) is not None:
             chain.loop = known, older.url
             self._want_more()
-        elif len(chain.documents) >= self._most:
-            chain.limit = self._most
+        elif len(chain.documents) >= self._max_documents:
+            chain.limit = self._max_documents
             self._want_more()
         else:
             self.wanted = Wanted(Purpose.READ, older.url, older.role, document.number + 1, own[1])

@@ -145,8 +145,8 @@ class _LineReader(DecompressingBufferedReader):  # type: ignore[misc]
 
     def readline(self, length: int | None = None) -> bytes:
         """Read a line, at most `length` octets."""
-        most = self.left + 1 if length is None else min(length, self.left + 1)
-        line: bytes = super().readline(most)
+        limit = self.left + 1 if length is None else min(length, self.left + 1)
+        line: bytes = super().readline(limit)
         self.left -= len(line)
         if self.left < 0:
             raise ArchiveLoadFailed(f"the head of a record is longer than {LONGEST_HEAD} octets")

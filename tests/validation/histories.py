@@ -113,10 +113,10 @@ def response(url: str, body: bytes, headers: Mapping[str, str] | None = None) ->
 
 
 def check(
-    responses: Mapping[str, Fetched | str], url: str = FEED, most: int = 100
+    responses: Mapping[str, Fetched | str], url: str = FEED, max_documents: int = 100
 ) -> tuple[list[Finding], Summary]:
     """Check a history; a response that is a text says why there is none."""
-    checking = HistoryCheck(url, most)
+    checking = HistoryCheck(url, max_documents)
     while (wanted := checking.wanted) is not None:
         found = responses.get(wanted.url, "is not there (404)")
         if isinstance(found, str):

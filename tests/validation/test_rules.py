@@ -103,7 +103,7 @@ def test_newer_version_with_a_later_time_is_good() -> None:
 
 
 def test_check_stops_at_a_number_of_documents() -> None:
-    findings, summary = check(served(ATOM_SET), most=2)
+    findings, summary = check(served(ATOM_SET), max_documents=2)
     assert [f.text for f in findings if f.rule == "walk-ends"] == [
         "The check has stopped at 2 documents: what is older was not checked."
     ]
