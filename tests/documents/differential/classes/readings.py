@@ -23,6 +23,8 @@ WINDOWS_1252 = {
     if code not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
 }
 
+ALL, LETTERS = re.compile(".+", re.DOTALL), re.compile(r"[^\W_]+")
+
 
 def decoded_again(text: str) -> str:
     try:
@@ -34,8 +36,17 @@ def decoded_again(text: str) -> str:
 def decoded_otherwise(d: Difference, text: str) -> set[str]:
     codec = d.document.encoding.codec
     others = {"utf-8", "cp1252", "iso-8859-2"} - {codec} if d.document.before else set()
-    found = {text.encode(codec, "xmlcharrefreplace").decode(other, "replace") for other in others}
+    found = {reading for other in others for reading in _decoded(text, codec, other)}
     return {*found, *(one.translate(WINDOWS_1252) for one in found)}
+
+
+def _decoded(text: str, codec: str, other: str) -> tuple[str, str]:
+    """Return a text in another encoding: all of it, and with references for all but letters and digits."""
+
+    def decoded(found: re.Match[str]) -> str:
+        return found[0].encode(codec, "xmlcharrefreplace").decode(other, "replace")
+
+    return ALL.sub(decoded, text), LETTERS.sub(decoded, text)
 
 
 def decoded_as_declared(d: Difference, text: str, guessed: str) -> str:
