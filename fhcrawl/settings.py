@@ -124,6 +124,16 @@ FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
 # compared with the site's list of posts. `--wordpress` sets it; `wordpress = true` is for one feed.
 FHCRAWL_WORDPRESS_ENABLED = False
 
+# Web archive whose captures of the feeds are read: its URL before the times of captures
+# (`https://web.archive.org/web`, say), or `wayback`, which is that of the Internet Archive. `--web-archive`
+# sets it; `web_archive = "URL"` is for one feed. Without it, none is asked.
+FHCRAWL_WEB_ARCHIVE: str | None = None
+# Maximum number of requests to a web archive for a feed in a run; the next run goes on. 0: no limit.
+FHCRAWL_MAX_CAPTURES = 500
+# Whether all captures of a web archive with distinct contents are read, and not only those that are needed to
+# see each entry: for earlier versions of entries.
+FHCRAWL_ALL_CAPTURES_ENABLED = False
+
 # Hosts at private and other special addresses to which feeds may lead, besides their own host and port:
 # names, `host:port`, addresses and networks, separated by commas.
 FHCRAWL_ALLOWED_PRIVATE_HOSTS: list[str] = []

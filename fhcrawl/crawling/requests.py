@@ -20,6 +20,8 @@ from fhcrawl.crawling.context import (
     context_of,
 )
 from fhcrawl.logical_feed import ChainPosition, Role
+from fhcrawl.logical_feed.chain import EARLIEST_WALK
+from fhcrawl.warc import indexes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Link, NewerPage
     from fhcrawl.logical_feed.listings import ListCheck
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
-    from fhcrawl.store import CheckedDocument, DocumentRef, Subscription
+    from fhcrawl.store import CheckedDocument, DocumentRef, Memento, Subscription
     from fhcrawl.warc.captures import Capture
 
 # The meta of requests for pages that may not exist.
@@ -222,6 +224,42 @@ def capture(found: Capture, walk: WalkContext) -> Request:
         {**ALWAYS, DELTAFETCH_KEY: found.place},
     )
     return request.replace(url=found.place)
+
+
+# Without the user's headers for the feed, which may be credentials.
+def _of_web_archive(context: RequestContext, url: str, **meta: Any) -> Request:
+    cb_kwargs = cb_kwargs_of(context)
+    return Request(url, meta={**ALWAYS, **meta}, dont_filter=True, cb_kwargs=cb_kwargs)
+
+
+def timemap(url: str, query: str, walk: WalkContext, documents: int) -> Request:
+    """Return the request for what a web archive has of a URL.
+
+    :param query: URL of the request
+    :param documents: how many requests the archive has had for the feed in this run, with this one
+    """
+    context = RequestContext(walk, url, Role.TIMEMAP, ChainPosition(EARLIEST_WALK, 0), documents=documents)
+    return _of_web_archive(context, query, download_maxsize=indexes.LONGEST_ANSWER)
+
+
+def memento(found: Memento, depth: int, archive: str, walk: WalkContext, documents: int) -> Request:
+    """Return the request for a capture that a web archive has.
+
+    :param depth: number of links from a subscription document to it
+    :param documents: see `timemap`
+    """
+    place = logical_feed.position_of_capture(found.time, depth)
+    context = RequestContext(
+        walk,
+        found.url,
+        Role.CAPTURE,
+        place,
+        documents=documents,
+        fetched=found.time,
+        memento=found.id,
+    )
+    url = indexes.capture_url(archive, found.time, found.url)
+    return _of_web_archive(context, url, **{DELTAFETCH_KEY: url})
 
 
 def listed(fetch: Fetch, response: Response, check: ListCheck) -> Request:

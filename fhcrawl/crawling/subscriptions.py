@@ -15,6 +15,7 @@ from lxml import etree
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.utils.addresses import without_credentials
 from fhcrawl.utils.text import printable
+from fhcrawl.warc.indexes import archive_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,6 +28,7 @@ OPML_ATTRIBUTES = {
     "fhReversed": "reversed",
     "fhLimit": "limit",
     "fhWordPress": "wordpress",
+    "fhWebArchive": "web_archive",
 }
 COMMENT = re.compile(r"(?:^|\s)#")
 WHITE_SPACE = re.compile(r"\s")
@@ -62,6 +64,7 @@ class FeedOptions:
     :param headers: more headers for the requests of this feed
     :param snapshot: URL of the index of a snapshot that the feed continues
     :param wordpress: request pages of WordPress that no link names
+    :param web_archive: URL of the web archive whose captures of the feed are read
     """
 
     next: str | None = None
@@ -70,6 +73,7 @@ class FeedOptions:
     headers: dict[str, str] = field(default_factory=dict)
     snapshot: str | None = None
     wordpress: bool = False
+    web_archive: str | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the options that differ from the defaults, as plain values."""
@@ -292,7 +296,7 @@ def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
     following = given.get("next")
     if following not in (None, "archive", "page"):
         raise ArgumentError(f"{where}: next is {printable(_text(following))}: write archive, or page")
-    headers = given.get("headers", {})
+    headers, archive = given.get("headers", {}), given.get("web_archive")
     if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
         raise ArgumentError(f'{where}: write headers = {{Name = "value"}}')
     return FeedOptions(
@@ -302,6 +306,7 @@ def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
         headers=headers,
         snapshot=_snapshot(given.get("snapshot"), feed, f"{where}: snapshot"),
         wordpress=flag(_text(given.get("wordpress", False)), f"{where}: wordpress"),
+        web_archive=archive and archive_of(_text(archive), f"{where}: web_archive"),
     )
 
 

@@ -25,7 +25,7 @@ class ReadEntries(NamedTuple):
     """What was read of the entries of a document.
 
     :param versions: the version of each entry; None without an id or before a snapshot
-    :param shown: their marks (`coverage.mark`), if the document is a subscription document
+    :param shown: their marks (`coverage.mark`), if it is a subscription document or a capture
     :param size: the sum of `_inherited`
     """
 
@@ -60,7 +60,7 @@ def read_entries(
             else earlier.order(entry_id, digest, entry.updated, document.updated, position)
         )
         versions.append(_version(fetch, entry_id, claimed, digest, entry.original if is_whole else None))
-        if fetch.role is Role.SUBSCRIPTION and position < coverage.WINDOW:
+        if fetch.role in (Role.SUBSCRIPTION, Role.CAPTURE) and position < coverage.WINDOW:
             shown.append(coverage.mark(entry_id, entry.published, entry.updated, digest))
     return ReadEntries(versions, shown, inherited)
 

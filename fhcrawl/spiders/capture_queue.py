@@ -70,7 +70,7 @@ class CaptureQueue:
         if store.feeds.read_kind(feed) is Kind.COMPLETE:
             logger.info("%s is a complete feed: no capture of it is read", printable(feed))
             return
-        for url, role in store.documents.read_urls(feed):
+        for url, role, _state in store.documents.read_urls(feed):
             self._captures.want(feed, url, int(role is not Role.SUBSCRIPTION))
 
     def want_older(self, fetch: Fetch, url: str) -> None:

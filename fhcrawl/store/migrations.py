@@ -107,6 +107,20 @@ STEPS: tuple[tuple[str, ...], ...] = (
         " role TEXT NOT NULL, walk INTEGER NOT NULL, looked INTEGER NOT NULL, since TEXT NOT NULL, gone TEXT,"
         " UNIQUE (feed_id, key))",
     ),
+    # 15: nothing.
+    (),
+    # 16: what web archives have of feeds.
+    (
+        "CREATE TABLE timemaps (id SERIAL NOT NULL PRIMARY KEY,"
+        " feed_id INTEGER NOT NULL REFERENCES feeds (id), archive TEXT NOT NULL, url TEXT NOT NULL,"
+        " depth INTEGER NOT NULL, read TEXT, retry_after TEXT)",
+        "CREATE INDEX timemaps_by_feed ON timemaps (feed_id)",
+        "CREATE TABLE mementos (id SERIAL NOT NULL PRIMARY KEY,"
+        " feed_id INTEGER NOT NULL REFERENCES feeds (id),"
+        " timemap_id INTEGER NOT NULL REFERENCES timemaps (id), url TEXT NOT NULL, time TEXT NOT NULL,"
+        " digest TEXT NOT NULL, state TEXT NOT NULL, captured TEXT, marks TEXT, UNIQUE (timemap_id, digest))",
+        "CREATE INDEX mementos_by_feed ON mementos (feed_id)",
+    ),
 )
 VERSION = 1 + len(STEPS)
 # An arbitrary number for the lock of the processes that prepare one store at the same time.
@@ -155,8 +169,9 @@ def _version(connection: Connection) -> int | None:
 
 def _in_words_of(database: str, statement: str) -> str:
     if database != schema.POSTGRESQL:
-        return statement
-    return statement.replace(" TEXT", ' TEXT COLLATE "C"').replace(" BLOB", " BYTEA")
+        return statement.replace(" SERIAL", " INTEGER")
+    statement = statement.replace(" TEXT", ' TEXT COLLATE "C"').replace(" BLOB", " BYTEA")
+    return statement.replace(" SERIAL", " BIGSERIAL")
 
 
 def _migrate(connection: Connection, version: int) -> None:

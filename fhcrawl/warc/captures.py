@@ -21,8 +21,10 @@ from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParserExce
 
 from fhcrawl.documents.dates import utc
 from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.utils.addresses import name_of
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.text import printable
+from fhcrawl.warc.indexes import is_of_web
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,7 +36,6 @@ OF_DOCUMENTS = ("Content-Type", "Content-Encoding", "Last-Modified", "Link")
 TYPES = ("response", "resource", "revisit")
 OK, NOT_MODIFIED = "200", "304"
 LONGEST_HEAD = 1 << 20  # octets
-PORTS = {"http": ":80", "https": ":443"}
 DAMAGED = (ArchiveLoadFailed, EOFError, OSError, ValueError, zlib.error)
 
 TABLES = """
@@ -102,7 +103,7 @@ class Captures:
 
     def want(self, feed: str, url: str, depth: int) -> None:
         """Queue the captures of a URL for a feed, oldest first."""
-        name = _name(url)
+        name = name_of(url)
         added = self._database.execute("INSERT OR IGNORE INTO wanted VALUES (?, ?)", (feed, name))
         if not added.rowcount:
             return
@@ -122,16 +123,6 @@ class Captures:
             return None
         self._database.execute("DELETE FROM queue WHERE rowid = ?", row[:1])
         return Capture(*row[1:])
-
-
-def _name(url: str) -> str:
-    """Return a URL without scheme and default port: old captures may be of http: instead of https:."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url  # an invalid URL, of which there are no captures
-    host = parts.netloc.rpartition("@")[2].lower().removesuffix(PORTS.get(parts.scheme, ":80"))
-    return f"{host}{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
 
 
 class _LineReader(DecompressingBufferedReader):  # type: ignore[misc]
@@ -200,7 +191,7 @@ def _records(path: Path, latest: str) -> Iterator[tuple[object, ...]]:
             # The digest of a truncated record is that of the whole body.
             if has_body and (not digest or getattr(record.raw_stream, "limit", 0)):
                 digest = place
-            yield _name(url), url, date, place, digest, has_body, _name(refers_url), refers_date
+            yield name_of(url), url, date, place, digest, has_body, name_of(refers_url), refers_date
 
 
 def _row(record: Any, latest: str) -> tuple[str, str, str, str, str] | None:
@@ -210,20 +201,13 @@ def _row(record: Any, latest: str) -> tuple[str, str, str, str, str] | None:
     # A version with a date in the future must not take precedence for ever.
     date = min(_comparable(said("WARC-Date")), latest)
     answers = (OK, NOT_MODIFIED) if record.rec_type == "revisit" else (OK,)
-    if not _is_of_web(url) or not date:
+    if not is_of_web(url) or not date:
         return None
     if record.http_headers and record.http_headers.get_statuscode() not in answers:
         return None
     refers = (said("WARC-Refers-To-Target-URI") or url).strip("<>")
     refers_date = min(_comparable(said("WARC-Refers-To-Date")) or date, latest)
     return url, date, said("WARC-Payload-Digest") or "", refers, refers_date
-
-
-def _is_of_web(url: str) -> bool:
-    try:
-        return urlsplit(url).scheme in PORTS
-    except ValueError:
-        return False
 
 
 def _comparable(date: str | None) -> str:

@@ -52,6 +52,7 @@ options = st.builds(
     headers=st.dictionaries(text, text, max_size=2),
     snapshot=maybe,
     wordpress=st.booleans(),
+    web_archive=maybe,
 )
 walks = st.builds(
     WalkContext,
@@ -110,6 +111,7 @@ contexts = st.builds(
     guessed_from=maybe,
     newer=st.none() | st.builds(NewerPage, st.lists(text, max_size=2), maybe, maybe),
     fetched=maybe,
+    memento=st.none() | number,
     checks=st.none() | st.lists(number, max_size=2),
     list_check=st.none() | checks,
 )
