@@ -1,7 +1,7 @@
-"""Web archives of the tests' own, on loopback: the Wayback Machine's way to answer, by its documentation, and pywb.
+"""Web archives of the tests' own, on loopback: pywb, and what answers as the Wayback Machine should.
 
-pywb comes from PyPI, in an environment of its own, since it needs an old redis: `.ci/servers` installs it into
-the folder that the variable PYWB names, or into `~/.cache/fhcrawl-pywb`.
+pywb comes from PyPI, in an environment of its own, since it needs an old redis: `.ci/servers` installs it
+into the folder that the variable PYWB names, or into `~/.cache/fhcrawl-pywb`.
 """
 
 from __future__ import annotations
@@ -61,13 +61,20 @@ def http_date(stamp: str) -> str:
 class Wayback(dict[str, Answer]):
     """The answers of a server as the Wayback Machine's: its CDX server, and captures.
 
-    :param most: captures in one answer, whatever is asked for
+    `most` is the number of captures in one answer, whatever is asked for. With `redirects` off, the nearest
+    capture comes without a redirect, as from pywb. `timemaps` is the number of captures in one TimeMap, which
+    are served in place of CDX if it is not 0. `index` is served in place of any index, if it is not None, and
+    `cuts` indexes come without their second half.
     """
 
-    def __init__(self, most: int = 150_000) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.captures: list[Captured] = []
-        self.most = most
+        self.most = 150_000
+        self.redirects = True
+        self.timemaps = 0
+        self.index: bytes | None = None
+        self.cuts = 0
 
     def add(self, stamp: str, url: str, body: str | bytes, **more: Any) -> None:
         """Capture a document."""
@@ -78,7 +85,11 @@ class Wayback(dict[str, Answer]):
     def get(self, path: str, default: Any = None) -> Any:
         if path in self:
             return self[path]
-        if path.startswith("/cdx/search/cdx?"):
+        if self.timemaps and path.startswith("/web/timemap/link/"):
+            page, _, url = path.removeprefix("/web/timemap/link/").partition("/")
+            is_first = not page.isdecimal()
+            return self._timemap(0 if is_first else int(page), f"{page}/{url}" if is_first else url)
+        if not self.timemaps and path.startswith("/cdx/search/cdx?"):
             return self._index({name: values[0] for name, values in parse_qs(urlsplit(path).query).items()})
         match = CAPTURE.fullmatch(path)
         return self._capture(match[1], match[2]) if match else default
@@ -88,25 +99,42 @@ class Wayback(dict[str, Answer]):
         return [one for one in self.captures if one.key == key]
 
     def _index(self, asked: dict[str, str]) -> Answer:
+        if self.index is not None:
+            return Answer(self.index, content_type="application/json")
         found = [one for one in self._of(asked["url"]) if one.stamp >= asked.get("from", "")]
         some = found[: min(int(asked["limit"]), self.most)]
         rows: list[list[str]] = [NAMES] if some else []
         rows += [[one.stamp, one.url, "application/atom+xml", str(one.status), one.digest] for one in some]
         if len(some) < len(found) and asked.get("showResumeKey") == "true":
             rows += [[], ["a+key"]]
-        return Answer(
-            ("[" + ",\n ".join(map(json.dumps, rows)) + "]\n").encode(), content_type="application/json"
-        )
+        body = ("[" + ",\n ".join(map(json.dumps, rows)) + "]\n").encode()
+        self.cuts -= 1
+        cut = len(body) // 2 if self.cuts >= 0 else None
+        return Answer(body, content_type="application/json", cut=cut)
+
+    # RFC 7089, 5.1.1, with relative references.
+    def _timemap(self, page: int, url: str) -> Answer | None:
+        found = self._of(url)
+        some = found[page * self.timemaps : (page + 1) * self.timemaps]
+        if not some:
+            return None
+        links = [f'<{url}>;rel="original"', f'</web/timemap/link/{page}/{url}>;rel="self"']
+        if len(found) > (page + 1) * self.timemaps:
+            links.append(f'</web/timemap/link/{page + 1}/{url}>;rel="timemap";type="application/link-format"')
+        links += [
+            f'</web/{one.stamp}/{one.url}>; rel="memento"; datetime="{http_date(one.stamp)}"' for one in some
+        ]
+        return Answer(",\n".join(links).encode(), content_type="application/link-format")
 
     def _capture(self, stamp: str, url: str) -> Answer | None:
         found = self._of(url)
         if not found:
             return None
         nearest = min(found, key=lambda one: abs(int(one.stamp) - int(stamp)))
-        if nearest.stamp != stamp:
+        if nearest.stamp != stamp and self.redirects:
             return Answer(b"", 302, headers={"Location": f"/web/{nearest.stamp}id_/{nearest.url}"})
         links = f'<{nearest.url}>; rel="original", </web/20300101000000/{url}>; rel="next memento"'
-        headers = {"Memento-Datetime": http_date(stamp), "Link": links, **nearest.headers}
+        headers = {"Memento-Datetime": http_date(nearest.stamp), "Link": links, **nearest.headers}
         return Answer(nearest.body, nearest.status, headers=headers)
 
 
@@ -145,7 +173,7 @@ class Unredirected(urllib.request.HTTPRedirectHandler):
 
 @contextlib.contextmanager
 def pywb(folder: Path, files: Iterable[Path]) -> Iterator[FeedServer]:
-    """Serve the captures in WARC files as the collection `coll`; what is asked for goes through a FeedServer."""
+    """Serve the captures in WARC files as the collection `coll`, through a FeedServer."""
     program = FOLDER / "bin" / "wayback"
     if not program.exists():
         leave_out(
@@ -159,7 +187,7 @@ def pywb(folder: Path, files: Iterable[Path]) -> Iterator[FeedServer]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     with (folder / "log").open("wb") as log:
-        command = [program, "-b", "127.0.0.1", "-p", str(port)]
+        command = [str(program), "-b", "127.0.0.1", "-p", str(port)]
         process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
     try:
         until = time.monotonic() + START_SECONDS

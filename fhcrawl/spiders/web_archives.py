@@ -103,8 +103,10 @@ class FeedInArchive:
     """A feed whose captures are read.
 
     :param requests: how many requests the archive has had for it in this run
-    :param mementos: the captures to be read next, each with its depth, in reverse order
-    :param last: id of the capture that is being read, and what it shows: it is committed later
+    :param mementos: the captures of a TimeMap to be read next, in reverse order
+    :param depth: of that TimeMap
+    :param asked: the capture that was requested last
+    :param last: what it has shown, which is committed later; None if it was not read
     :param failed: ids of captures and TimeMaps that could not be read in this run
     :param walked: URLs of archives and pages that walks have read, and whose captures are not wanted
     """
@@ -113,8 +115,10 @@ class FeedInArchive:
     walk: WalkContext
     requests: int = 0
     reading: Reading | None = None
-    mementos: list[tuple[Memento, int]] = field(default_factory=list)
-    last: tuple[int, CaptureRead] | None = None
+    mementos: list[Memento] = field(default_factory=list)
+    depth: int = 0
+    asked: Memento | None = None
+    last: CaptureRead | None = None
     failed: set[tuple[Role, int]] = field(default_factory=set)
     walked: set[str] = field(default_factory=set)
     is_left: bool = False
@@ -198,8 +202,8 @@ class WebArchives:
             url, query = state.reading.timemap.url, state.reading.query.url
             yield requests.timemap(url, query, state.walk, state.requests)
         elif state.mementos:
-            found, depth = state.mementos.pop()
-            yield requests.memento(found, depth, state.archive.url, state.walk, state.requests)
+            state.asked, state.last = state.mementos.pop(), None
+            yield requests.memento(state.asked, state.depth, state.archive.url, state.walk, state.requests)
 
     def _choose(self, feed: str, state: FeedInArchive) -> None:
         """Choose what to request next: first what the archive has, then the captures that are worth it."""
@@ -217,7 +221,8 @@ class WebArchives:
             times = [one.time for one in found]
             chosen = next_captures(times, reads, None if timemap.depth else live, every=self._every)
             if chosen:
-                state.mementos = [(found[number], timemap.depth) for number in reversed(chosen)]
+                state.mementos = [found[number] for number in reversed(chosen)]
+                state.depth = timemap.depth
                 return
 
     def parse_timemap(self, response: Response, fetch: Fetch) -> Iterator[Request]:
@@ -252,10 +257,12 @@ class WebArchives:
         :param shown: marks of its entries; None if it cannot be read
         """
         state = self._feeds.get(fetch.feed)
-        if state is not None and fetch.memento is not None:
-            state.archive.failures = 0
-            marks = None if shown is None else tuple(shown[:WINDOW])
-            state.last = fetch.memento, CaptureRead(fetch.fetched, marks)
+        if state is None or state.asked is None:
+            return
+        state.archive.failures = 0
+        state.last = CaptureRead(fetch.fetched, None if shown is None else tuple(shown[:WINDOW]))
+        if fetch.fetched != state.asked.time:
+            state.mementos = [one for one in state.mementos if one.time != fetch.fetched]
 
     def lose(self, fetch: Fetch, failure: DocumentFailure, wait: float = 0) -> Iterator[Request]:
         """Note why a request has failed; yield the next one.
@@ -313,8 +320,12 @@ class WebArchives:
 
 def _read(memento: Memento, state: FeedInArchive) -> CaptureRead | None:
     """Return what a capture has shown; None if it was not read yet."""
-    if state.last is not None and state.last[0] == memento.id:
-        return state.last[1]
+    asked, last = state.asked, state.last
+    if asked is not None and last is not None:
+        # The archive may have served this one instead.
+        is_served = memento.time == last.time != asked.time
+        if memento.id == asked.id or is_served:
+            return last
     if (Role.CAPTURE, memento.id) in state.failed:
         return CaptureRead(memento.time, None)
     return memento.read

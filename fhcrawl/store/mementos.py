@@ -24,15 +24,19 @@ if TYPE_CHECKING:
 
 READ, UNREAD = State.PROCESSED.value, State.KNOWN.value
 _served = mementos.alias("served")
-_of_same = select(_served.c.timemap_id).where(_served.c.id == bindparam("b_id")).scalar_subquery()
-# An archive may serve the nearest capture instead: that one is read too.
+# The TimeMap of a capture, if the archive has served another one instead: that one is read too.
+_of_another = (
+    select(_served.c.timemap_id)
+    .where(_served.c.id == bindparam("b_id"), _served.c.time != bindparam("b_captured", type_=Text))
+    .scalar_subquery()
+)
 SETTLE = (
     mementos.update()
     .where(
         mementos.c.feed_id == bindparam("b_feed_id"),
         (mementos.c.id == bindparam("b_id"))
         | (
-            (mementos.c.timemap_id == _of_same)
+            (mementos.c.timemap_id == _of_another)
             & (mementos.c.time == bindparam("b_captured", type_=Text))
             & (mementos.c.state == UNREAD)
         ),

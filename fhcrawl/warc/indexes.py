@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from fhcrawl.documents.link_header import link_values
+from fhcrawl.documents.xml.elements import resolve
 from fhcrawl.exceptions import ArgumentError, NoIndexError
 from fhcrawl.utils.addresses import PORTS, has_credentials, name_of, origin
 from fhcrawl.utils.text import printable
@@ -300,7 +301,7 @@ def _key(url: str) -> str:
 # "memento". 5.1.1: a TimeMap may point to other TimeMaps, by the relation "timemap".
 def _of_timemap(text: str, own: str, url: str) -> Answer:
     captures, pages, unread = [], [], 0
-    links = [(target or "", parameters) for target, parameters in link_values(text)]
+    links = [(resolve(target or "", own), parameters) for target, parameters in link_values(text)]
     relations = [frozenset(parameters.get("rel", "").lower().split()) for _, parameters in links]
     if not any(relation & {"memento", "original", "timemap", "timegate"} for relation in relations):
         raise NoIndexError("it is no TimeMap")
