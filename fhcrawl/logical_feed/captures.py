@@ -1,16 +1,35 @@
 """Which captures of a web archive are worth reading, and which spans of time they cover.
 
+Two captures join if the later one still shows an entry that the earlier one showed, as two reads of a feed do
+(see `coverage`, whose assumptions hold here too): what was captured between them shows no other entries, but
+for revisions and entries that were deleted again. So few captures have to be read: the newest, the oldest,
+and between those that do not join, the earliest one that is likely to join the later one; if it did not, the
+one in the middle. It ends where all join, or no unread capture lies between two that do not.
+
+The times of entries tell where to look, and prove nothing: if they are wrong, more captures are read.
+
 Pure: values in, values out. Times are ISO 8601 in UTC, in whole seconds.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+from fhcrawl.documents.dates import elapsed, shift
+from fhcrawl.logical_feed.coverage import MARK, Hole, Span, coverage_after
 
-    from fhcrawl.logical_feed.coverage import Coverage, Hole, Span
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from fhcrawl.logical_feed.coverage import Coverage
+
+# Before and after all times.
+EVER, NEVER = "", "~"
+# How many more entries than needed two captures are meant to have in common.
+SPARE = 1
 
 
 class CaptureRead(NamedTuple):
@@ -19,10 +38,12 @@ class CaptureRead(NamedTuple):
     :param time: when it was captured: Memento-Datetime, of the capture that was served
     :param marks: `coverage.mark` of its entries, in document order, `coverage.WINDOW` at most; None: it could
         not be read
+    :param oldest: when the last entry that has a time was published, or else updated; None if none has one
     """
 
     time: str
     marks: tuple[str, ...] | None
+    oldest: str | None = None
 
 
 class Covered(NamedTuple):
@@ -30,6 +51,22 @@ class Covered(NamedTuple):
 
     spans: list[Span]
     holes: list[Hole]
+
+
+class _Gap(NamedTuple):
+    """Time in which entries may have been missed.
+
+    :param after, before: its ends: times of the reads beside it, or ends of spans of the feed's own reads
+    :param left, right: times of the reads beside it
+    :param reach: when the earliest capture was made that is likely to join the read after it; None if
+        nothing is known
+    """
+
+    after: str
+    before: str
+    left: str
+    right: str
+    reach: str | None
 
 
 def next_captures(
@@ -42,9 +79,111 @@ def next_captures(
     :param live: the coverage of the feed by its own reads
     :param every: read each capture
     """
-    return [number for number in reversed(range(len(times))) if number not in reads]
+    unread = [number for number in range(len(times)) if number not in reads]
+    if every:
+        return unread[::-1]
+    found = (number for gap in _gaps(reads.values(), live) for number in _choose(gap, unread, times))
+    return sorted(set(found), reverse=True)
 
 
 def covered_by(reads: Iterable[CaptureRead], live: Coverage | None) -> Covered:
-    """Return what captures and the feed's own reads cover."""
-    return Covered(live.spans, live.holes) if live else Covered([], [])
+    """Return what captures and the feed's own reads cover.
+
+    Spans that have time in common are one: what came in it was seen in both.
+    """
+    spans, holes = (live.spans, live.holes) if live else ([], [])
+    captured = [covered for _, covered in _compared(reads, live)][-1:]
+    for found in (span for covered in captured for span in covered.spans):
+        same = [span for span in spans if span.since <= found.until and found.since <= span.until]
+        if same and found.since == found.until:
+            continue
+        since, until = (min(s.since for s in (found, *same)), max(s.until for s in (found, *same)))
+        spans = [*(span for span in spans if span not in same), Span(since, until)]
+    spans.sort(key=lambda span: span.since)
+    known = [*holes, *(hole for covered in captured for hole in covered.holes)]
+    return Covered(spans, [_hole(before.until, after.since, known) for before, after in pairwise(spans)])
+
+
+def _hole(after: str, before: str, known: Iterable[Hole]) -> Hole:
+    """Return the hole between two spans, which is a part of known ones: of all reads, or of captures."""
+    whole = min((h for h in known if h.after <= after and before <= h.before), key=lambda hole: hole.seconds)
+    seconds = elapsed(after, before)
+    entries = whole.entries and round(whole.entries * seconds / max(1, whole.seconds))
+    return Hole(after, before, seconds, entries, whole.number)
+
+
+def _compared(reads: Iterable[CaptureRead], live: Coverage | None) -> Iterator[tuple[CaptureRead, Coverage]]:
+    """Yield captures, and the feed's own last read, in order of time, each with the coverage after it."""
+    known = [read for read in reads if read.marks]
+    if live:
+        marks = (live.known[begin : begin + MARK] for begin in range(0, live.shown * MARK, MARK))
+        # The newest capture before it is likely to join it.
+        known.append(CaptureRead(live.until, tuple(marks), live.until))
+    covered = None
+    for read in sorted(known, key=lambda read: read.time):
+        is_first = covered is None
+        covered = coverage_after(covered, read.marks or (), read.time)
+        if covered and is_first and live:
+            covered = replace(covered, depth=live.depth)
+        if covered:
+            yield read, covered
+
+
+def _gaps(reads: Iterable[CaptureRead], live: Coverage | None) -> Iterator[_Gap]:
+    """Yield the time before the first read, between reads that do not join, and after the last one."""
+    compared = list(_compared(reads, live))
+    left = EVER
+    for read, covered in compared:
+        if covered.since == read.time:
+            reach = _reach(read, compared[-1][1].depth)
+            yield from (_Gap(*ends, left, read.time, reach) for ends in _uncovered(left, read.time, live))
+        left = read.time
+    yield from (_Gap(*ends, left, NEVER, None) for ends in _uncovered(left, NEVER, live))
+
+
+def _uncovered(left: str, right: str, live: Coverage | None) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a time that are in none of the spans of the feed's own reads."""
+    for span in live.spans if live else ():
+        if left < min(span.since, right):
+            yield left, min(span.since, right)
+        left = max(left, span.until)
+    if left < right:
+        yield left, right
+
+
+def _reach(read: CaptureRead, depth: int) -> str | None:
+    """Return when the earliest capture was made that is likely to join a later one; None if nobody knows.
+
+    :param depth: of the feed: see `Coverage`
+    """
+    if read.oldest is None or read.oldest > read.time:
+        return None
+    # The capture that was made when the last entry had come shows that one on top, and no newer one.
+    shown = len(read.marks or ())
+    common = min(depth + SPARE, shown - 1)
+    return shift(read.time, -elapsed(read.oldest, read.time) * (1 - common / shown))
+
+
+def _choose(gap: _Gap, unread: Sequence[int], times: Sequence[str]) -> Iterator[int]:
+    """Yield the captures that are worth reading in a gap; none if there is none in it."""
+
+    def find(time: str, search: Callable[..., int]) -> int:
+        return search(unread, time, key=times.__getitem__)
+
+    first, last = find(gap.after, bisect_right), find(gap.before, bisect_left)
+    if first == last:
+        return
+    if gap.after == EVER or gap.before == NEVER:
+        yield from ((unread[first],) if gap.after == EVER else ())
+        yield from ((unread[last - 1],) if gap.before == NEVER else ())
+        return
+    # The captures in spans of the feed's own reads that are next to the gap join it to these.
+    if last < find(gap.right, bisect_left):
+        yield unread[last]
+        return
+    is_beside = first > find(gap.left, bisect_right)
+    first -= is_beside
+    if gap.reach and (is_beside or gap.reach > gap.left):
+        yield unread[min(max(find(gap.reach, bisect_left), first), last - 1)]
+    else:
+        yield unread[(first + last) // 2]
