@@ -22,14 +22,15 @@ from fhcrawl.documents.dates import elapsed, shift
 from fhcrawl.logical_feed.coverage import MARK, Hole, Span, coverage_after
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fhcrawl.logical_feed.coverage import Coverage
 
 # Before and after all times.
 EVER, NEVER = "", "~"
-# How many more entries than needed two captures are meant to have in common.
-SPARE = 1
+# Entries are dated before they are seen: captures are meant to have as much more in common as this part of an
+# entry takes on average.
+SPARE = 0.5
 
 
 class CaptureRead(NamedTuple):
@@ -82,8 +83,9 @@ def next_captures(
     unread = [number for number in range(len(times)) if number not in reads]
     if every:
         return unread[::-1]
-    found = (number for gap in _gaps(reads.values(), live) for number in _choose(gap, unread, times))
-    return sorted(set(found), reverse=True)
+    left = [times[number] for number in unread]
+    places = {place for gap in _gaps(reads.values(), live) for place in _choose(gap, left)}
+    return [unread[place] for place in sorted(places, reverse=True)]
 
 
 def covered_by(reads: Iterable[CaptureRead], live: Coverage | None) -> Covered:
@@ -164,26 +166,22 @@ def _reach(read: CaptureRead, depth: int) -> str | None:
     return shift(read.time, -elapsed(read.oldest, read.time) * (1 - common / shown))
 
 
-def _choose(gap: _Gap, unread: Sequence[int], times: Sequence[str]) -> Iterator[int]:
-    """Yield the captures that are worth reading in a gap; none if there is none in it."""
+def _choose(gap: _Gap, times: Sequence[str]) -> list[int]:
+    """Return the places of the captures that are worth reading because of a gap.
 
-    def find(time: str, search: Callable[..., int]) -> int:
-        return search(unread, time, key=times.__getitem__)
-
-    first, last = find(gap.after, bisect_right), find(gap.before, bisect_left)
-    if first == last:
-        return
+    :param times: of the captures that were not read
+    """
+    inside = range(bisect_right(times, gap.after), bisect_left(times, gap.before))
     if gap.after == EVER or gap.before == NEVER:
-        yield from ((unread[first],) if gap.after == EVER else ())
-        yield from ((unread[last - 1],) if gap.before == NEVER else ())
-        return
-    # The captures in spans of the feed's own reads that are next to the gap join it to these.
-    if last < find(gap.right, bisect_left):
-        yield unread[last]
-        return
-    is_beside = first > find(gap.left, bisect_right)
-    first -= is_beside
-    if gap.reach and (is_beside or gap.reach > gap.left):
-        yield unread[min(max(find(gap.reach, bisect_left), first), last - 1)]
-    else:
-        yield unread[(first + last) // 2]
+        return [*inside[: gap.after == EVER], *inside[len(inside) - (gap.before == NEVER) :]]
+    # Captures beside the gap join it to the spans that the feed's own reads cover.
+    earlier = range(bisect_right(times, gap.left), inside.start)[-1:]
+    later = range(inside.stop, bisect_left(times, gap.right))[:1]
+    if not inside and gap.after != gap.left and gap.before != gap.right:
+        return []  # nor do these join if the reads did not
+    if later:
+        return [*later]
+    places = [*earlier, *inside]
+    if gap.reach and places and (earlier or gap.reach > gap.left):
+        return [min(max(bisect_left(times, gap.reach), places[0]), places[-1])]
+    return places[len(places) // 2 :][:1]
