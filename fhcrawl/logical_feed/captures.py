@@ -182,6 +182,6 @@ def _choose(gap: _Gap, times: Sequence[str]) -> list[int]:
     if later:
         return [*later]
     places = [*earlier, *inside]
-    if gap.reach and places and (earlier or gap.reach > gap.left):
+    if places and gap.reach and gap.reach > gap.left:
         return [min(max(bisect_left(times, gap.reach), places[0]), places[-1])]
     return places[len(places) // 2 :][:1]

@@ -57,15 +57,20 @@ PUBLISHERS: dict[str, Publisher] = {
 }
 
 
-def simulate(published: Sequence[float], captured: Sequence[float], has_times: bool) -> list[CaptureRead]:
-    """Return the captures of a feed that shows its newest entries, oldest first; all in days."""
+def simulate(
+    published: Sequence[float], captured: Sequence[float], has_times: bool, late: float = 0
+) -> list[CaptureRead]:
+    """Return the captures of a feed that shows its newest entries, oldest first; all in days.
+
+    :param late: how much later than they are dated entries are shown
+    """
     captures = []
     published = sorted(published)
     for day in sorted(captured):
         entries = range(bisect_right(published, day) - 1, -1, -1)[:SHOWN]
         if entries:
             marks = tuple(mark(str(entry), str(entry), None, "") for entry in entries)
-            oldest = _time(published[entries[-1]]) if has_times else None
+            oldest = _time(published[entries[-1]] - late) if has_times else None
             captures.append(CaptureRead(_time(day), marks, oldest))
     return captures
 
@@ -103,13 +108,13 @@ def _join(earlier: CaptureRead, later: CaptureRead) -> bool:
     return covered is not None and not covered.holes
 
 
-def ratios(publish: Publisher, has_times: bool, seeds: int) -> list[float]:
+def ratios(publish: Publisher, has_times: bool, seeds: int, late: float = 0) -> list[float]:
     """Return how many times as many captures are read as would do, for each seed."""
     found = []
     for seed in range(seeds):
         chance = random.Random(seed)  # noqa: S311 - the same each time
         captured = [chance.random() * DAYS for _ in range(CAPTURES)]
-        captures = simulate(publish(chance), captured, has_times)
+        captures = simulate(publish(chance), captured, has_times, late)
         found.append(len(read(captures)) / fewest(captures))
     return found
 
