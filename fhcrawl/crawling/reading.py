@@ -223,7 +223,7 @@ def read_document(
     if fetch.role is Role.SUBSCRIPTION:
         result = _of_subscription(result, response, document, found.shown)
     elif fetch.role is Role.CAPTURE:
-        result = replace(result, shown=found.shown)
+        result = replace(result, shown=found.shown, oldest=found.oldest)
     return ReadDocument(document, result, found.versions)
 
 

@@ -105,6 +105,7 @@ class DocumentResult:
     :param present: the ids in a complete feed's document; None for other documents
     :param shown: marks (`coverage.mark`) of the entries of a plain feed's subscription document, or of a
         capture; else None
+    :param oldest: when the last entry of a capture that has a time was published, or else updated
     :param total: number of entries that a subscription document says the feed has; None if it does not say
     :param has_guessable_pages: made with WordPress, which may have older pages; none of them is requested
     :param head: the head section of a subscription document; None if it has none
@@ -132,6 +133,7 @@ class DocumentResult:
     replaces: str | None = None
     present: frozenset[str] | None = None
     shown: list[str] | None = None
+    oldest: str | None = None
     total: int | None = None
     has_guessable_pages: bool = False
     head: HeadSource | None = None

@@ -72,8 +72,9 @@ class Captures:
         try:
             document = ReaderExtension.of(self._crawler).read(response)
         except NotAFeedError as error:
-            self._lose(fetch, _final(reading.unread(response, error, most)))
-            self._in_archives.note_read(fetch, None)
+            failure = _final(reading.unread(response, error, most))
+            self._lose(fetch, failure)
+            self._in_archives.note_read(DocumentResult(fetch, failure=failure))
             yield from self._next(fetch)
             return
         read = reading.read_document(fetch, response, document, most)
@@ -86,7 +87,7 @@ class Captures:
         result = replace(read.result, older_document=None)
         if result.failure is not None:
             result = result.failed(_final(result.failure))
-        self._in_archives.note_read(fetch, result.shown if result.failure is None else None)
+        self._in_archives.note_read(result)
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)
         yield from self._next(fetch)

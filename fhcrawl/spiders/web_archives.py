@@ -15,7 +15,7 @@ from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.logical_feed.captures import CaptureRead, next_captures
 from fhcrawl.logical_feed.coverage import WINDOW
 from fhcrawl.logical_feed.polling import LONGEST
-from fhcrawl.logical_feed.results import DocumentFailure, State
+from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.text import printable
@@ -214,15 +214,15 @@ class WebArchives:
             state.reading = Reading(timemap, way, indexes.query(way, state.archive.url, timemap.url))
             return
         live = self._store.mementos.find_coverage(feed)
-        for timemap in known:
-            found = self._store.mementos.find_captures(timemap)
+        for some in _timelines(known):
+            found = self._store.mementos.find_captures(some)
             known_reads = ((number, _read(one, state)) for number, one in enumerate(found))
             reads = {number: read for number, read in known_reads if read is not None}
             times = [one.time for one in found]
-            chosen = next_captures(times, reads, None if timemap.depth else live, every=self._every)
+            depth = some[0].depth
+            chosen = next_captures(times, reads, None if depth else live, every=self._every)
             if chosen:
-                state.mementos = [found[number] for number in reversed(chosen)]
-                state.depth = timemap.depth
+                state.mementos, state.depth = [found[number] for number in reversed(chosen)], depth
                 return
 
     def parse_timemap(self, response: Response, fetch: Fetch) -> Iterator[Request]:
@@ -251,16 +251,16 @@ class WebArchives:
             reading.query = following
         yield from self.next(fetch.feed)
 
-    def note_read(self, fetch: Fetch, shown: list[str] | None) -> None:
-        """Note that an archive has served a capture.
-
-        :param shown: marks of its entries; None if it cannot be read
-        """
+    def note_read(self, result: DocumentResult) -> None:
+        """Note what a capture that an archive has served has shown, before it is committed."""
+        fetch = result.fetch
         state = self._feeds.get(fetch.feed)
         if state is None or state.asked is None:
             return
         state.archive.failures = 0
-        state.last = CaptureRead(fetch.fetched, None if shown is None else tuple(shown[:WINDOW]))
+        is_read = result.failure is None and result.shown is not None
+        marks = tuple((result.shown or [])[:WINDOW]) if is_read else None
+        state.last = CaptureRead(fetch.fetched, marks, result.oldest)
         if fetch.fetched != state.asked.time:
             state.mementos = [one for one in state.mementos if one.time != fetch.fetched]
 
@@ -335,6 +335,13 @@ def outcome_of(failure: DocumentFailure) -> DocumentFailure:
     """Return the failure of a request for a capture: it is final only if no later request can do better."""
     is_final = failure.state in (State.KNOWN, State.MISSING, State.INVALID) or failure.kind in OF_CAPTURE
     return failure if is_final else failure._replace(state=State.FAILED)
+
+
+def _timelines(known: list[TimeMap]) -> Iterator[list[TimeMap]]:
+    """Yield TimeMaps whose captures are compared: those of all URLs of the subscription document are one."""
+    if newest := [timemap for timemap in known if not timemap.depth]:
+        yield newest
+    yield from ([timemap] for timemap in known if timemap.depth)
 
 
 def _is_due(timemap: TimeMap) -> bool:

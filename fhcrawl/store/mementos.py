@@ -45,6 +45,7 @@ SETTLE = (
         state=bindparam("b_state", type_=Text),
         captured=bindparam("b_captured", type_=Text),
         marks=bindparam("b_marks", type_=Text),
+        oldest=bindparam("b_oldest", type_=Text),
     )
 )
 
@@ -125,11 +126,11 @@ class Mementos(Repository):
                 seen = timemaps.update().where(timemaps.c.id == timemap.id)
                 connection.execute(seen.values(read=read, retry_after=None))
 
-    def find_captures(self, timemap: TimeMap) -> list[Memento]:
-        """Return the captures of a TimeMap, the oldest first."""
-        names = ("id", "url", "time", "state", "captured", "marks")
+    def find_captures(self, known: list[TimeMap]) -> list[Memento]:
+        """Return the captures of TimeMaps, the oldest first."""
+        names = ("id", "url", "time", "state", "captured", "marks", "oldest")
         columns = (mementos.c[name] for name in names)
-        of_map = mementos.c.timemap_id == timemap.id
+        of_map = mementos.c.timemap_id.in_([timemap.id for timemap in known])
         with self._database.lookup() as connection:
             rows = connection.execute(select(*columns).where(of_map).order_by(mementos.c.time, mementos.c.id))
             return [Memento(row.id, row.url, row.time, _read(row)) for row in rows]
@@ -168,7 +169,7 @@ def _read(row: Row[Any]) -> CaptureRead | None:
         return None
     marks: str | None = row.marks
     shown = None if marks is None else tuple(marks[at : at + MARK] for at in range(0, len(marks), MARK))
-    return CaptureRead(row.captured or row.time, shown)
+    return CaptureRead(row.captured or row.time, shown, row.oldest)
 
 
 def _upsert(dialect: Dialect, overwrites: bool) -> Any:
@@ -192,5 +193,5 @@ def settle_row(feed_id: int, result: DocumentResult) -> dict[str, object]:
     fetch, failure = result.fetch, result.failure
     marks = None if failure is not None or result.shown is None else "".join(result.shown[:WINDOW])
     state = READ if failure is None else failure.state.value
-    named = {"b_state": state, "b_captured": fetch.fetched, "b_marks": marks}
+    named = {"b_state": state, "b_captured": fetch.fetched, "b_marks": marks, "b_oldest": result.oldest}
     return {"b_feed_id": feed_id, "b_id": fetch.memento, **named}

@@ -118,7 +118,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE mementos (id SERIAL NOT NULL PRIMARY KEY,"
         " feed_id INTEGER NOT NULL REFERENCES feeds (id),"
         " timemap_id INTEGER NOT NULL REFERENCES timemaps (id), url TEXT NOT NULL, time TEXT NOT NULL,"
-        " digest TEXT NOT NULL, state TEXT NOT NULL, captured TEXT, marks TEXT, UNIQUE (timemap_id, digest))",
+        " digest TEXT NOT NULL, state TEXT NOT NULL, captured TEXT, marks TEXT, oldest TEXT,"
+        " UNIQUE (timemap_id, digest))",
         "CREATE INDEX mementos_by_feed ON mementos (feed_id)",
     ),
 )

@@ -304,6 +304,7 @@ mementos = Table(
     Column("state", Text, nullable=False, comment="known: not read yet; processed, missing, invalid, …"),
     Column("captured", Text, comment="when the capture was made that the archive has served for it"),
     Column("marks", Text, comment="marks of its entries; NULL if it could not be read"),
+    Column("oldest", Text, comment="when the last of its entries that has a time was published"),
     UniqueConstraint("timemap_id", "digest"),
 )
 

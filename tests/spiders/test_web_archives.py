@@ -166,18 +166,18 @@ def test_archive_that_asks_for_time_gets_it(
 ) -> None:
     feed, archive = serve(server, wayback, 5), archive_of(wayback)
     asks = {"Retry-After": seconds} if seconds else {}
-    path = f"/web/20090104000000id_/{feed}"
-    archive[path] = Answer(b"", 429, headers=asks)
+    for day in range(1, 6):
+        archive[f"/web/2009010{day}000000id_/{feed}"] = Answer(b"", 429, headers=asks)
     run = crawl(project, wayback, feed)
     assert "is left alone for this run: it asks for no requests before 20" in run.log
-    assert captures_of(wayback.asked()) == ["20090105000000", "20090104000000"]
-    assert set(run.changes) == {"5", "now"}
-    del archive[path]
+    assert len(captures_of(wayback.asked())) == 1
+    assert set(run.changes) == {"now"}
+    archive.clear()
     # Nor does the next run ask.
     crawl(project, wayback, feed)
     assert wayback.asked() == []
     # When the time is over, one does.
-    assert set(crawl_later(project, wayback, feed).changes) == {"1", "2", "3", "4"}
+    assert set(crawl_later(project, wayback, feed).changes) == {"1", "2", "3", "4", "5"}
 
 
 def crawl_later(project: Project, archive: FeedServer, feed: str) -> Run:
@@ -248,12 +248,12 @@ def test_capture_of_another_time_counts_as_what_it_is(
     archive.add("20150101000000", feed, atom([E("1", "of 2015")]))
     # The index promises what is not there: the archive serves what is nearest, years away.
     archive.index = archive.get(f"/cdx/search/cdx?url={feed}&limit=9").body
-    archive.captures.pop()
+    del archive.captures[0]
     server.serve("/feed", atom([E("now")]))
     crawl(project, wayback, feed)
-    assert captures_of(wayback.asked()) == ["20150101000000"]
+    assert captures_of(wayback.asked()) == ["20090101000000"]
     told = project.scrapy("history", feed, "1").stdout
-    assert "captured 2009-01-01T00:00:00Z" in told
+    assert "captured 2015-01-01T00:00:00Z" in told
 
 
 @pytest.mark.parametrize("every", [0, 1])
