@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from fhcrawl.crawling.subscriptions import Listed
-    from fhcrawl.logical_feed.results import Fetch
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +54,7 @@ class CaptureQueue:
         try:
             for feed in self._feeds:
                 if feed not in self._extension.skipped_feeds:
-                    self._want(feed)
+                    self._want_known(feed)
         except StoreError as error:
             self._extension.fail(error)
             return []
@@ -64,7 +63,7 @@ class CaptureQueue:
             logger.warning("No capture of these feeds is in the WARC files", extra={"is_for_users": True})
         return first
 
-    def _want(self, feed: str) -> None:
+    def _want_known(self, feed: str) -> None:
         store = self._extension.store
         # RFC 5005, 2: an entry that is not in the document is not part of the feed, even if it was before.
         if store.feeds.read_kind(feed) is Kind.COMPLETE:
@@ -73,9 +72,12 @@ class CaptureQueue:
         for url, role, _state in store.documents.read_urls(feed):
             self._captures.want(feed, url, int(role is not Role.SUBSCRIPTION))
 
-    def want_older(self, fetch: Fetch, url: str) -> None:
-        """Add the captures of the document that a capture links to."""
-        self._captures.want(fetch.feed, url, 1 - fetch.position.step)
+    def want(self, feed: str, url: str, depth: int) -> None:
+        """Add the captures of a document that a capture leads to.
+
+        :param depth: number of links from a subscription document to it
+        """
+        self._captures.want(feed, url, depth)
 
     def next(self, feed: str) -> Iterator[Request]:
         """Yield the request for the next capture of a feed, if there is one."""

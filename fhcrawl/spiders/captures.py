@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from fhcrawl.crawling.subscriptions import Listed
+    from fhcrawl.documents import FeedDocument
     from fhcrawl.items import EntryVersion
+    from fhcrawl.logical_feed import Link
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
 
 logger = logging.getLogger(__name__)
@@ -78,11 +80,7 @@ class Captures:
             yield from self._next(fetch)
             return
         read = reading.read_document(fetch, response, document, most)
-        older = read.result.older_document
-        if older is not None and fetch.memento is not None:
-            self._in_archives.want_older(fetch, older.url)
-        elif older is not None and self._in_files is not None:
-            self._in_files.want_older(fetch, older.url)
+        self._want_others(fetch, document, read.result.older_document)
         # The links of a capture do not belong to the feed's chain today.
         result = replace(read.result, older_document=None)
         if result.failure is not None:
@@ -92,6 +90,17 @@ class Captures:
         pending = self._commits.record_document(response, result)
         yield from self._next(fetch)
         yield from versions.items(pending, read)
+
+    def _want_others(self, fetch: Fetch, document: FeedDocument, older: Link | None) -> None:
+        """Want the captures of the documents that a capture leads to."""
+        queue = self._in_files if fetch.memento is None else self._in_archives
+        if queue is None:
+            return
+        if older is not None:
+            queue.want(fetch.feed, older.url, 1 - fetch.position.step)
+        # A podcast has moved; an archive of it has not.
+        if document.new_url is not None and not fetch.position.step:
+            queue.want(fetch.feed, document.new_url, 0)
 
     def parse_timemap(self, response: Response) -> Iterator[Request]:
         """Parse what a web archive has of a document; yield the next request."""

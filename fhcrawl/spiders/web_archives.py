@@ -42,6 +42,8 @@ ASKED_AGAIN = 30 * 24 * 60 * 60
 # An archive that has failed so often, one time after another, is left alone for the rest of the run.
 MOST_FAILURES = 5
 MOST_PAGES = 100
+# How many URLs of a subscription document there may be: each capture can name another one.
+MOST_URLS = 10
 # What a server answers that does not know the way in which it is asked.
 UNKNOWN_WAY = frozenset(map(ReasonKind.http, (400, 403, 404, 405, 410, 501))) | {
     ReasonKind.NOT_A_FEED,
@@ -171,23 +173,23 @@ class WebArchives:
         if not self._every:
             state.walked = {url for url, role, of in known if role in BEHIND and of is State.PROCESSED}
         for url in dict.fromkeys(url for url, role, _ in known if role is Role.SUBSCRIPTION):
-            self._want(feed, url, 0)
+            self.want(feed, url, 0)
         for url, role, _ in known:
             if role in BEHIND:
-                self._want(feed, url, 1)
+                self.want(feed, url, 1)
 
-    def want_older(self, fetch: Fetch, url: str) -> None:
-        """Want the captures of the document that a capture links to, unless a walk has read it."""
-        if fetch.feed in self._feeds:
-            self._want(fetch.feed, url, 1 - fetch.position.step)
+    def want(self, feed: str, url: str, depth: int) -> None:
+        """Want the captures of a document, unless it is one behind the feed that a walk has read.
 
-    def _want(self, feed: str, url: str, depth: int) -> None:
-        mementos, state = self._store.mementos, self._feeds[feed]
-        if url in state.walked or not indexes.is_of_web(url):
+        :param depth: number of links from a subscription document to it
+        """
+        mementos, state = self._store.mementos, self._feeds.get(feed)
+        if state is None or url in state.walked or not indexes.is_of_web(url):
             return
         address = url.partition("#")[0]
         known = mementos.find_timemaps(feed, state.archive.url)
-        if not any(indexes.is_same(address, one.url) for one in known):
+        has_many = not depth and sum(not one.depth for one in known) >= MOST_URLS
+        if not has_many and not any(indexes.is_same(address, one.url) for one in known):
             mementos.add_timemap(feed, state.archive.url, address, depth)
 
     def next(self, feed: str) -> Iterator[Request]:

@@ -91,8 +91,10 @@ class Documents(Repository):
         with self._database.snapshot() as connection:
             feed_id = self._session.find_id(connection, feed)
             yield feed, Role.SUBSCRIPTION, State.KNOWN
-            polled = select(feeds.c.location).where(feeds.c.id == feed_id)
-            yield connection.execute(polled).scalar_one(), Role.SUBSCRIPTION, State.KNOWN
+            # Where it is polled, and where a redirect led.
+            polled = select(feeds.c.location, feeds.c.validated_url).where(feeds.c.id == feed_id)
+            for url in filter(None, connection.execute(polled).one()):
+                yield url, Role.SUBSCRIPTION, State.KNOWN
             of_chain = documents.c.role.in_(role.value for role in CHAIN)
             columns = (documents.c.url, documents.c.role, documents.c.state)
             chain = select(*columns).where(documents.c.feed_id == feed_id, of_chain)

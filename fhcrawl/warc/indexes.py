@@ -301,16 +301,16 @@ def _key(url: str) -> str:
 # "memento". 5.1.1: a TimeMap may point to other TimeMaps, by the relation "timemap".
 def _of_timemap(text: str, own: str, url: str) -> Answer:
     captures, pages, unread = [], [], 0
-    links = [(resolve(target or "", own), parameters) for target, parameters in link_values(text)]
+    links = [(target or "", parameters) for target, parameters in link_values(text)]
     relations = [frozenset(parameters.get("rel", "").lower().split()) for _, parameters in links]
     if not any(relation & {"memento", "original", "timemap", "timegate"} for relation in relations):
         raise NoIndexError("it is no TimeMap")
     for (target, _), relation in zip(links, relations, strict=True):
-        if "timemap" in relation and "self" not in relation and target != own:
-            pages.append(target)
+        if "timemap" in relation and "self" not in relation and (page := resolve(target, own)) != own:
+            pages.append(page)
         if "memento" not in relation:
             continue
-        match = CAPTURED.search(target) if len(target) <= LONGEST_LINE else None
+        match = CAPTURED.search(f"/{target}") if len(target) <= LONGEST_LINE else None
         time = _time(match[1]) if match else None
         if match is None or time is None:
             unread += 1
