@@ -73,9 +73,10 @@ FHCRAWL_MAX_PAGES = 1_000
 # default, a daily run ends within a day, even if a server sends a byte at a time.
 FHCRAWL_MAX_SECONDS = 24 * 60 * 60
 # Maximum number of octets of a feed in a run, after decompression: of documents, with the base URLs and
-# authors that their entries inherit, of redirects, and of what is fetched ahead or again. Old captures do not
-# count. Each run reads at least one document behind the subscription document. The store takes about twice
-# as much space. 0: no limit. The default, 2 GiB, is four times a history of 100,000 entries of 5 KiB.
+# authors that their entries inherit, of redirects, of captures in web archives, and of what is fetched ahead
+# or again. Captures in WARC files do not count. Each run reads at least one document behind the subscription
+# document. The store takes about twice as much space. 0: no limit. The default, 2 GiB, is four times a
+# history of 100,000 entries of 5 KiB.
 FHCRAWL_MAX_BYTES = 2 * 1024**3
 # Octets that must be free (on a small disk, at most a quarter of it) wherever the crawl writes: the store (on
 # SQLite), exports, WARC files and temporary files (`TMPDIR`). With less, no documents are fetched until there

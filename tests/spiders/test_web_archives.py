@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from tests.projects import NewProject, Project, Run
 
+ITUNES = "http://www.itunes.com/dtds/podcast-1.0.dtd"
+
 
 @pytest.fixture
 def wayback() -> Iterator[FeedServer]:
@@ -347,3 +349,26 @@ def test_archive_on_the_network_has_to_be_listed(
     run = project.crawl(feed, settings={"FHCRAWL_WEB_ARCHIVE": f"{by_name}/web"})
     assert wayback.asked() == []
     assert "cannot say what it has" in run.log
+
+
+def test_missing_archive_and_former_addresses(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    """Captures of an archive that is gone, and of other addresses; none of what a walk has read."""
+    feed, archive = server.url("/feed"), archive_of(wayback)
+    server.answers["/feed"] = Answer(b"", 302, headers={"Location": "/now"})
+    server.serve("/now", atom([E("5")], prev="/4"))
+    server.serve("/4", atom([E("4")], prev="/3"))
+    archive.add("20090101000000", server.url("/4"), atom([E("4 as it was")]))
+    archive.add("20090102000000", server.url("/3"), atom([E("3")]))
+    moved = f'<itunes:new-feed-url xmlns:itunes="{ITUNES}"> {server.url("/new")} </itunes:new-feed-url>'
+    archive.add("20080101000000", feed, atom([E("1")], head=moved))
+    archive.add("20080201000000", server.url("/new"), atom([E("2")]))
+    archive.add("20080301000000", server.url("/now"), atom([E("2.5")]))
+    run = crawl(project, wayback, feed)
+    assert set(run.changes) == {"1", "2", "2.5", "3", "4", "5"}
+    assert "20090101000000" not in captures_of(wayback.asked())
+    assert project.verdict() == ("incomplete", ["http-404"])
+    # With all, that too; and nothing else again.
+    assert set(crawl(project, wayback, feed, FHCRAWL_ALL_CAPTURES_ENABLED=1).changes) == {"4 as it was"}
+    assert captures_of(wayback.asked()) == ["20090101000000"]
