@@ -48,10 +48,17 @@ class CaptureRead(NamedTuple):
 
 
 class Covered(NamedTuple):
-    """The spans that captures and the feed's own reads cover, oldest first, and the holes between them."""
+    """What captures and the feed's own reads cover.
+
+    :param spans, holes: oldest first
+    :param read: when the feed itself was first read, as far as is known; None if it never was
+    :param is_proof: entries are shown in an order that proves something: see `Coverage`
+    """
 
     spans: list[Span]
     holes: list[Hole]
+    read: str | None
+    is_proof: bool
 
 
 class _Gap(NamedTuple):
@@ -88,22 +95,27 @@ def next_captures(
     return [unread[place] for place in sorted(places, reverse=True)]
 
 
-def covered_by(reads: Iterable[CaptureRead], live: Coverage | None) -> Covered:
-    """Return what captures and the feed's own reads cover.
+def covered_by(reads: Iterable[CaptureRead], live: Coverage | None) -> Covered | None:
+    """Return what captures and the feed's own reads cover; None if nothing was read.
 
     Spans that have time in common are one: what came in it was seen in both.
     """
-    spans, holes = (live.spans, live.holes) if live else ([], [])
-    captured = [covered for _, covered in _compared(reads, live)][-1:]
-    for found in (span for covered in captured for span in covered.spans):
+    captured: Coverage | None = None
+    for _, captured in _compared(reads, live):
+        pass
+    if captured is None:
+        return None
+    spans, known = (live.spans, live.holes) if live else ([], [])
+    for found in captured.spans:
         same = [span for span in spans if span.since <= found.until and found.since <= span.until]
         if same and found.since == found.until:
             continue
         since, until = (min(s.since for s in (found, *same)), max(s.until for s in (found, *same)))
         spans = [*(span for span in spans if span not in same), Span(since, until)]
     spans.sort(key=lambda span: span.since)
-    known = [*holes, *(hole for covered in captured for hole in covered.holes)]
-    return Covered(spans, [_hole(before.until, after.since, known) for before, after in pairwise(spans)])
+    known = [*known, *captured.holes]
+    holes = [_hole(before.until, after.since, known) for before, after in pairwise(spans)]
+    return Covered(spans, holes, live.spans[0].since if live else None, (live or captured).is_proof)
 
 
 def _hole(after: str, before: str, known: Iterable[Hole]) -> Hole:
