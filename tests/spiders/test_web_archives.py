@@ -58,7 +58,7 @@ def test_captures_of_pywb_that_an_own_crawl_has_kept(
         run = crawl(other, archive, feed, path="/coll")
         assert set(run.changes) == {"2018", "2019", "2020", "2021", "2022", "old"}
         assert len(captures_of(archive.asked())) == 4
-        assert other.verdict() == ("unknown", ["no-history"])
+        assert other.verdict() == ("unknown", ["no-history", "holes"])
         assert {item["document"] for item in run.items} == {feed, server.url("/old")}
         told = other.scrapy("history", feed, "2019").stdout
         assert f"from {feed}, captured 2020-01-01T00:00:0" in told
@@ -81,7 +81,7 @@ def test_captures_of_the_wayback_machine(server: FeedServer, project: Project, w
     paths = wayback.asked()
     assert sorted(captures_of(paths)) == ["20080101000000", "20090101000000", "20100601000000"]
     assert len(paths) == 5  # with two indexes
-    assert project.verdict() == ("unknown", ["no-history"])
+    assert project.verdict() == ("unknown", ["no-history", "holes"])
     assert crawl(project, wayback, feed).items == []
     assert wayback.asked() == []
 
