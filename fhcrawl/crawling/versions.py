@@ -26,7 +26,7 @@ class ReadEntries(NamedTuple):
 
     :param versions: the version of each entry; None without an id or before a snapshot
     :param shown: their marks (`coverage.mark`), if it is a subscription document or a capture
-    :param oldest: when the last entry that has a time was published, or else updated, if it is a capture
+    :param oldest: when the last of these that has a time was published, or else updated
     :param size: the sum of `_inherited`
     """
 
@@ -64,7 +64,6 @@ def read_entries(
         versions.append(_version(fetch, entry_id, claimed, digest, entry.original if is_whole else None))
         if fetch.role in (Role.SUBSCRIPTION, Role.CAPTURE) and position < coverage.WINDOW:
             shown.append(coverage.mark(entry_id, entry.published, entry.updated, digest))
-        if fetch.role is Role.CAPTURE:
             oldest = entry.published or entry.updated or oldest
     return ReadEntries(versions, shown, oldest, inherited)
 

@@ -194,7 +194,7 @@ def test_without_captures_the_reads_are_what_is_covered() -> None:
 def test_what_the_reads_have_shown_of_the_order_counts_for_captures() -> None:
     """An entry was put below another one: one entry in common proves nothing."""
     captures = [capture(0, "5 4 3"), capture(1, "7 6 5")]
-    later = {8: "20 19 18", 9: "21 20 19½ 19"}
+    later: dict[float, str] = {8: "20 19 18", 9: "21 20 19½ 19"}
     assert covered_by(captures, live_reads({8: later[8]})).spans[0] == Span(at(0), at(1))
     assert covered_by(captures, live_reads(later)).spans[:2] == [Span(at(0), at(0)), Span(at(1), at(1))]
 

@@ -126,7 +126,7 @@ def test_captures_of_a_feed_that_is_gone(server: FeedServer, project: Project, w
     feed = serve(server, wayback, 2)
     del server.answers["/feed"]
     assert set(crawl(project, wayback, feed).changes) == {"1", "2"}
-    assert project.verdict() == ("unknown", ["only-captures", "http-404"])
+    assert project.verdict() == ("unknown", ["only-captures", "http-404", "holes"])
 
 
 def test_run_goes_on_where_one_was_killed(server: FeedServer, project: Project, wayback: FeedServer) -> None:
@@ -228,7 +228,7 @@ def test_captures_that_cannot_be_read_are_no_reason_and_are_not_asked_for_again(
     assert set(run.changes) == {"cut", "whole", "coded", "now"}
     assert server.asked() == ["/feed"]
     assert len(captures_of(wayback.asked())) == 8
-    assert project.verdict() == ("unknown", ["no-history"])
+    assert project.verdict() == ("unknown", ["no-history", "holes"])
     said = {line.partition("Z ")[2] for line in run.warnings() if " at 2009-" in line}
     assert said == {
         "is not a feed: it is an HTML page",
