@@ -111,6 +111,7 @@ class FeedInArchive:
     :param last: what it has shown, which is committed later; None if it was not read
     :param failed: ids of captures and TimeMaps that could not be read in this run
     :param walked: URLs of archives and pages that walks have read, and whose captures are not wanted
+    :param wanted: keys of the URLs whose captures are, with their depth
     """
 
     archive: Archive
@@ -123,6 +124,7 @@ class FeedInArchive:
     last: CaptureRead | None = None
     failed: set[tuple[Role, int]] = field(default_factory=set)
     walked: set[str] = field(default_factory=set)
+    wanted: dict[str, int] = field(default_factory=dict)
     is_left: bool = False
 
 
@@ -170,27 +172,25 @@ class WebArchives:
     def _want_known(self, feed: str) -> None:
         """Want the captures of a feed's subscription documents, and of older ones that are not read."""
         known, state = list(self._store.documents.read_urls(feed)), self._feeds[feed]
+        timemaps = self._store.mementos.find_timemaps(feed, state.archive.url)
+        state.wanted = {indexes.key(timemap.url): timemap.depth for timemap in timemaps}
         if not self._every:
             state.walked = {url for url, role, of in known if role in BEHIND and of is State.PROCESSED}
-        for url in dict.fromkeys(url for url, role, _ in known if role is Role.SUBSCRIPTION):
-            self.want(feed, url, 0)
         for url, role, _ in known:
-            if role in BEHIND:
-                self.want(feed, url, 1)
+            self.want(feed, url, int(role in BEHIND))
 
     def want(self, feed: str, url: str, depth: int) -> None:
         """Want the captures of a document, unless it is one behind the feed that a walk has read.
 
         :param depth: number of links from a subscription document to it
         """
-        mementos, state = self._store.mementos, self._feeds.get(feed)
+        state, address = self._feeds.get(feed), url.partition("#")[0]
         if state is None or url in state.walked or not indexes.is_of_web(url):
             return
-        address = url.partition("#")[0]
-        known = mementos.find_timemaps(feed, state.archive.url)
-        has_many = not depth and sum(not one.depth for one in known) >= MOST_URLS
-        if not has_many and not any(indexes.is_same(address, one.url) for one in known):
-            mementos.add_timemap(feed, state.archive.url, address, depth)
+        has_many = not depth and sum(not one for one in state.wanted.values()) >= MOST_URLS
+        if not has_many and indexes.key(address) not in state.wanted:
+            state.wanted[indexes.key(address)] = depth
+            self._store.mementos.add_timemap(feed, state.archive.url, address, depth)
 
     def next(self, feed: str) -> Iterator[Request]:
         """Yield the next request for a feed, if there is one."""
@@ -244,8 +244,14 @@ class WebArchives:
         url = printable(reading.timemap.url)
         if answer.unread:
             logger.warning("%s: lines of its index that cannot be read: %d", url, answer.unread)
-        following = _following(state.archive.url, reading, answer)
-        self._store.mementos.add(fetch.feed, reading.timemap, answer.captures, None if following else now())
+        has_stopped = answer.has_more and answer.last <= reading.since
+        following = None if has_stopped else _following(state.archive.url, reading, answer)
+        ended = None if following or has_stopped else now()
+        self._store.mementos.add(fetch.feed, reading.timemap, answer.captures, ended)
+        if has_stopped:
+            why = DocumentFailure(State.FAILED, ReasonKind.CUT_OFF, "comes incomplete, and does not go on")
+            yield from self.lose(fetch, why)
+            return
         if following is None:
             logger.info("%s: captures in %s: %d", url, printable(state.archive.url), reading.found)
             state.reading = None
@@ -357,7 +363,7 @@ def _following(archive: str, reading: Reading, answer: Answer) -> Query | None:
     if reading.read == MOST_PAGES:
         logger.warning("%s: its index has more than %d pages", printable(reading.timemap.url), MOST_PAGES)
         return None
-    if answer.has_more and answer.last > reading.since:
+    if answer.has_more:
         reading.since = answer.last
         return indexes.query(reading.way, archive, reading.timemap.url, answer.last)
     reading.pages += dict.fromkeys(page for page in answer.pages if page not in reading.pages)

@@ -148,7 +148,7 @@ def read(body: bytes, query: Query, url: str, is_cut: bool = False) -> Answer:
     """
     text = body.decode("utf-8", "replace")
     if query.is_timemap:
-        return _of_timemap(text, query.url, url)
+        return _of_timemap(text, query.url, url)._replace(has_more=is_cut)
     stripped = text.lstrip("\ufeff \t\r\n")
     rows = _of_array(stripped) if stripped.startswith("[") else _of_lines(stripped)
     return _of_rows(rows, url, is_cut)
@@ -264,7 +264,7 @@ def _listed(row: dict[str, Any], stamp: str, url: str) -> Listed | None:
     if not is_revisit and _text(row, STATUS) not in (OK, "-", ""):
         return None
     time, captured = _time(stamp), _text(row, URL)
-    if time is None or not is_same(captured, url):
+    if time is None or not _is_of(captured, url):
         return None
     digest = _text(row, DIGEST)
     has_digest = 0 < len(digest) <= LONGEST_DIGEST and digest.isascii() and digest.isprintable()
@@ -288,12 +288,14 @@ def is_of_web(url: str) -> bool:
         return False
 
 
-def is_same(one: str, other: str) -> bool:
-    """Return whether two URLs are the same for web archives: their scheme, www., and case do not count."""
-    return len(one) <= LONGEST_LINE and _key(one) == _key(other)
+def _is_of(captured: str, url: str) -> bool:
+    """Return whether the URL of a capture is the one that was asked for, and nothing is hidden in it."""
+    is_plain = is_of_web(captured) and captured.isprintable() and "#" not in captured
+    return is_plain and not has_credentials(captured) and key(captured) == key(url)
 
 
-def _key(url: str) -> str:
+def key(url: str) -> str:
+    """Return what is equal for URLs that web archives do not distinguish: by scheme, www., or case."""
     return name_of(url).lower().removeprefix("www.").rstrip("/")
 
 
@@ -314,6 +316,6 @@ def _of_timemap(text: str, own: str, url: str) -> Answer:
         time = _time(match[1]) if match else None
         if match is None or time is None:
             unread += 1
-        elif is_same(match[2], url):
+        elif _is_of(match[2], url):
             captures.append(Listed(match[2], time, time))
     return Answer(captures, pages=tuple(pages), unread=unread)

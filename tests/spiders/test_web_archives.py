@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,9 +32,16 @@ def archive_of(server: FeedServer) -> Wayback:
     return server.answers
 
 
-def crawl(project: Project, archive: FeedServer, *feeds: str, path: str = "/web", **settings: object) -> Run:
+def crawl(
+    project: Project,
+    archive: FeedServer,
+    *feeds: str,
+    path: str = "/web",
+    output: str | None = "out.jsonl",
+    **settings: object,
+) -> Run:
     given = {"FHCRAWL_WEB_ARCHIVE": archive.url(path), **settings}
-    run = project.crawl(*feeds, settings=given)
+    run = project.crawl(*feeds, settings=given, output=output)
     assert run.exit_code == 0, run.log
     assert "Traceback" not in run.log
     return run
@@ -61,7 +69,7 @@ def test_captures_of_pywb_that_an_own_crawl_has_kept(
         assert other.verdict() == ("unknown", ["no-history", "holes"])
         assert {item["document"] for item in run.items} == {feed, server.url("/old")}
         told = other.scrapy("history", feed, "2019").stdout
-        assert f"from {feed}, captured 2020-01-01T00:00:0" in told
+        assert f"from {feed}, captured 2020-01-01T00:" in told
         # Nothing twice, nor is the archive asked again what it has.
         assert crawl(other, archive, feed, path="/coll").items == []
         assert archive.asked() == []
@@ -316,6 +324,42 @@ def test_index_that_is_cut_off_is_asked_for_again_from_there(
     feed, archive = serve(server, wayback, 5), archive_of(wayback)
     archive.cuts = 1
     assert len(crawl(project, wayback, feed, RETRY_TIMES=0).items) == 6
+
+
+def test_index_that_never_comes_to_its_end_is_asked_for_again(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    feed, archive = serve(server, wayback, 1), archive_of(wayback)
+    archive.cuts = 9
+    run = crawl(project, wayback, feed, RETRY_TIMES=0)
+    assert f"cannot say what it has of {feed}: it comes incomplete, and does not go on" in run.log
+    assert len(wayback.asked()) == 1
+    archive.cuts = 0
+    assert set(crawl(project, wayback, feed).changes) == {"1"}
+    # --reset asks again what there is.
+    archive.add("20100101000000", feed, atom([E("added")]))
+    assert crawl(project, wayback, feed).items == []
+    server.asked()
+    wayback.asked()
+    given = {"FHCRAWL_WEB_ARCHIVE": wayback.url("/web")}
+    reset = project.crawl(feed, settings=given, args=("-a", "deltafetch_reset=1"))
+    assert set(reset.changes) == {"added"}
+    assert captures_of(wayback.asked()) == ["20100101000000"]
+
+
+def test_archive_gets_one_request_at_a_time(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    archive, feeds = archive_of(wayback), [server.url(f"/{name}") for name in "abcd"]
+    for feed in feeds:
+        server.serve(feed.removeprefix(server.root), atom([E("now")]))
+        archive.add("20090101000000", feed, atom([E("1")]))
+        archive[f"/web/20090101000000id_/{feed}"] = replace(
+            archive.get(f"/web/20090101000000id_/{feed}"), delay=0.1
+        )
+    run = crawl(project, wayback, *feeds, output=None, CONCURRENT_REQUESTS_PER_DOMAIN=8)
+    assert run.stats["fhcrawl/entry/new"] == 8
+    assert (wayback.busiest, len(captures_of(wayback.asked()))) == (1, 4)
 
 
 def test_headers_for_the_feed_are_not_for_the_archive(

@@ -75,6 +75,9 @@ def test_urls_that_archives_do_not_distinguish_are_the_same(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
+        "https://example.org/feed#\ud800",
+        "https://u:p@example.org/feed",
+        "ftp://example.org/feed",
         "https://example.com/feed",
         "https://example.org/feed/2",
         "file:///etc/passwd",
@@ -178,6 +181,7 @@ def test_timemaps() -> None:
         Listed("http://example.org/feed", SECOND, SECOND),
     ]
     assert (found.pages, found.unread) == (("https://archive.example/t/link/2/x",), 1)
+    assert (found.has_more, indexes.read(body, TIMEMAP, URL, is_cut=True).has_more) == (False, True)
 
 
 @given(st.binary(max_size=300), st.booleans())
@@ -186,7 +190,7 @@ def test_any_octets_are_an_index_or_none(body: bytes, is_timemap: bool) -> None:
         found = indexes.read(body, TIMEMAP if is_timemap else CDX, URL)
     except NoIndexError:
         return
-    assert all(indexes.is_same(one.url, URL) for one in found.captures)
+    assert all(indexes.key(one.url) == indexes.key(URL) for one in found.captures)
 
 
 rows = st.lists(
