@@ -62,7 +62,7 @@ def with_web_archive(listed: Listed, settings: BaseSettings) -> Listed:
     """
     if not settings[SETTING]:
         return listed
-    url = indexes.archive_of(settings[SETTING], SETTING)
+    url = indexes.archive_of(settings[SETTING], f"--web-archive ({SETTING})")
     return {feed: replace(o, web_archive=o.web_archive or url) for feed, o in listed.items()}
 
 

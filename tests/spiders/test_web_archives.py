@@ -249,21 +249,43 @@ def test_captures_that_cannot_be_read_are_no_reason_and_are_not_asked_for_again(
     assert captures_of(wayback.asked()) == []
 
 
+@pytest.mark.parametrize(("every", "there"), [(0, 2015), (1, 2009)])
 def test_capture_of_another_time_counts_as_what_it_is(
-    server: FeedServer, project: Project, wayback: FeedServer
+    server: FeedServer, project: Project, wayback: FeedServer, every: int, there: int
 ) -> None:
     feed, archive = server.url("/feed"), archive_of(wayback)
     archive.redirects = False
-    archive.add("20090101000000", feed, atom([E("1", "of 2009")]))
-    archive.add("20150101000000", feed, atom([E("1", "of 2015")]))
+    for year in (2009, 2015):
+        archive.add(f"{year}0101000000", feed, atom([E("1", f"of {year}")]))
     # The index promises what is not there: the archive serves what is nearest, years away.
     archive.index = archive.get(f"/cdx/search/cdx?url={feed}&limit=9").body
-    del archive.captures[0]
+    archive.captures = [one for one in archive.captures if one.stamp.startswith(str(there))]
     server.serve("/feed", atom([E("now")]))
-    crawl(project, wayback, feed)
-    assert captures_of(wayback.asked()) == ["20090101000000"]
+    crawl(project, wayback, feed, FHCRAWL_ALL_CAPTURES_ENABLED=every)
+    assert len(captures_of(wayback.asked())) == 1
     told = project.scrapy("history", feed, "1").stdout
-    assert "captured 2015-01-01T00:00:00Z" in told
+    assert f"captured {there}-01-01T00:00:00Z" in told
+    crawl(project, wayback, feed, FHCRAWL_ALL_CAPTURES_ENABLED=every)
+    assert wayback.asked() == []
+
+
+def test_octets_of_captures_count(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed = serve(server, wayback, 3)
+    asked = []
+    for _ in range(3):
+        crawl(project, wayback, feed, FHCRAWL_MAX_BYTES=1)
+        asked.append(len(wayback.asked()))
+    # Each run makes progress: the index first, then a capture.
+    assert asked == [1, 1, 1]
+
+
+def test_deleted_feed_leaves_no_captures(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed = serve(server, wayback, 1)
+    crawl(project, wayback, feed)
+    counted = "SELECT count(*) FROM mementos UNION ALL SELECT count(*) FROM timemaps"
+    assert project.database.rows(counted) == [(1,), (1,)]
+    assert project.scrapy("unsubscribe", "--delete", feed).returncode == 0
+    assert project.database.rows(counted) == [(0,), (0,)]
 
 
 @pytest.mark.parametrize("every", [0, 1])
