@@ -143,7 +143,8 @@ class RequestContext:
         known, None if a link names the page
     :param newer: the multipart page that links here, for the comparison of the two
     :param fetched: when a capture was made, ISO 8601 in UTC
-    :param memento: id of a capture in the store that a web archive is asked for; None for one in a WARC file
+    :param memento: id of a capture in the store that a web archive is asked for
+    :param record: id of a capture in the store that is in a WARC file
     :param checks: ids of the documents to be checked after this one; None if this request is no check
     :param list_check: the check that a request for a publisher's list, or for what it names, is part of
     """
@@ -165,6 +166,7 @@ class RequestContext:
     newer: NewerPage | None = None
     fetched: str | None = None
     memento: int | None = None
+    record: int | None = None
     checks: list[int] | None = None
     list_check: ListCheck | None = None
 

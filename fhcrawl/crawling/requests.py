@@ -21,6 +21,7 @@ from fhcrawl.crawling.context import (
 )
 from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
+from fhcrawl.utils.clock import now
 from fhcrawl.warc import indexes
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.listings import ListCheck
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
     from fhcrawl.store import CheckedDocument, DocumentRef, Memento, Subscription
-    from fhcrawl.warc.captures import Capture
 
 # The meta of requests for pages that may not exist.
 GUESSED = {"handle_httpstatus_list": [wordpress.NOT_FOUND]}
@@ -216,14 +216,17 @@ def check(found: CheckedDocument, walk: WalkContext, others: list[int], document
     return _request(context, meta).replace(priority=CHECK_PRIORITY)
 
 
-def capture(found: Capture, walk: WalkContext) -> Request:
-    """Return the request for a document of a web archive."""
-    place = logical_feed.position_of_capture(found.date, found.depth)
-    request = _request(
-        RequestContext(walk, found.url, Role.CAPTURE, place, fetched=found.date),
-        {**ALWAYS, DELTAFETCH_KEY: found.place},
-    )
-    return request.replace(url=found.place)
+def capture(found: Memento, depth: int, place: str, walk: WalkContext) -> Request:
+    """Return the request for a capture in a WARC file.
+
+    :param depth: number of links from a subscription document to it
+    :param place: URL of the file, with the offset of the record as its fragment
+    """
+    # A version with a date in the future must not take precedence for ever.
+    time = min(found.time, now())
+    position = logical_feed.position_of_capture(time, depth)
+    context = RequestContext(walk, found.url, Role.CAPTURE, position, fetched=time, record=found.id)
+    return _request(context, {**ALWAYS, DELTAFETCH_KEY: place}).replace(url=place)
 
 
 # Without the user's headers for the feed, which may be credentials.

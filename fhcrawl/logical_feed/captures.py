@@ -14,11 +14,13 @@ Pure: values in, values out. Times are ISO 8601 in UTC, in whole seconds.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import deque
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.documents.dates import elapsed, shift
+from fhcrawl.logical_feed.chain import TO_THE_SECOND
 from fhcrawl.logical_feed.coverage import MARK, Hole, Span, coverage_after
 
 if TYPE_CHECKING:
@@ -100,11 +102,10 @@ def covered_by(reads: Iterable[CaptureRead], live: Coverage | None) -> Covered |
 
     Spans that have time in common are one: what came in it was seen in both.
     """
-    captured: Coverage | None = None
-    for _, captured in _compared(reads, live):
-        pass
-    if captured is None:
+    compared = deque(_compared(reads, live), maxlen=1)
+    if not compared:
         return None
+    [(_, captured)] = compared
     spans, known = (live.spans, live.holes) if live else ([], [])
     for found in captured.spans:
         same = [span for span in spans if span.since <= found.until and found.since <= span.until]
@@ -175,7 +176,7 @@ def _reach(read: CaptureRead, depth: int) -> str | None:
     # The capture that was made when the last entry had come shows that one on top, and no newer one.
     shown = len(read.marks or ())
     common = min(depth + SPARE, shown - 1)
-    return shift(read.time, -elapsed(read.oldest, read.time) * (1 - common / shown))
+    return shift(read.time[:TO_THE_SECOND], -elapsed(read.oldest, read.time) * (1 - common / shown))
 
 
 def _choose(gap: _Gap, times: Sequence[str]) -> list[int]:

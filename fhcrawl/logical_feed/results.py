@@ -56,7 +56,7 @@ class Fetch:
     :param freshness_lifetime: seconds for which the server declares a subscription document fresh
     :param retry_after: time before which the server wants no request, ISO 8601 in UTC
     :param walk: number of the walk
-    :param memento: id of the capture in the store, if a web archive was asked for it
+    :param memento: id of the capture in the store, if it is one
     :param is_check: an archive or page that was read before is requested again, to see whether it has changed
     """
 

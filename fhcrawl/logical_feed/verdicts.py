@@ -101,7 +101,7 @@ def verdict(
     :param kind: kind of the last subscription document; None if none has been read yet
     :param since: when that document was read, or else when the feed was first crawled; ISO 8601 in UTC
     :param gaps: reasons for missing documents and entries that the feed refers to
-    :param covered: for how long a plain feed is covered, by its reads and by captures; None if nothing was read
+    :param covered: for how long a plain feed is covered; None if neither it nor a capture was read
     :param is_held_back: a plain feed asks for fewer polls than its holes would need
     """
     reasons = list(gaps)
@@ -109,7 +109,7 @@ def verdict(
         if all(reason.kind in OURSELVES for reason in reasons):
             return Verdict.UNKNOWN, reasons
         why = ReasonKind.ONLY_CAPTURES if evidence.entries else ReasonKind.UNREACHABLE
-        said = NO_DOCUMENT[why] if covered is None else f"{NO_DOCUMENT[why]}; {_known(covered)}"
+        said = NO_DOCUMENT[why] if covered is None else f"{NO_DOCUMENT[why]}{_between(covered)}"
         return Verdict.UNKNOWN, [Reason(why, feed, said, since), *reasons, *_holes(feed, covered, False)]
     listing = evidence.listing
     is_listed = listing is not None and listing.is_evidence and not reasons
@@ -134,12 +134,20 @@ def _known(covered: Covered) -> str:
         return NO_ORDER
     first, last = covered.spans[0], covered.spans[-1]
     before = f"unknown before {first.since[:TO_THE_DAY]}"
-    if covered.read is None:
-        holes = "with holes" if covered.holes else "seamless"
-        return f"{before} and after {last.until[:TO_THE_DAY]}, {holes} between"
     since = f" {_minute(last.since)}" if covered.holes else ""
-    captured = f"; before {covered.read[:TO_THE_DAY]} by captures" if first.since < covered.read else ""
+    read = covered.read or ""
+    captured = f"; before {read[:TO_THE_DAY]} by captures" if first.since < read else ""
     return f"{before}, seamless since{since}{captured}"
+
+
+def _between(covered: Covered) -> str:
+    """Return what captures cover of a feed that was never read itself."""
+    since, until = covered.spans[0].since, covered.spans[-1].until
+    if since == until:
+        return ""
+    holes = "with holes" if covered.holes else "seamless"
+    known = f"unknown before {since[:TO_THE_DAY]} and after {until[:TO_THE_DAY]}, {holes} between"
+    return f"; {known if covered.is_proof else NO_ORDER}"
 
 
 def _holes(feed: str, covered: Covered | None, is_held_back: bool) -> Iterator[Reason]:

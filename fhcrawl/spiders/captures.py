@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+FILE = "file:"
+
 
 class Captures:
     """The captures of a crawl; its methods return requests without callbacks.
@@ -76,7 +78,7 @@ class Captures:
         except NotAFeedError as error:
             failure = _final(reading.unread(response, error, most))
             self._lose(fetch, failure)
-            self._in_archives.note_read(DocumentResult(fetch, failure=failure))
+            self._source(fetch).note_read(DocumentResult(fetch, failure=failure))
             yield from self._next(fetch)
             return
         read = reading.read_document(fetch, response, document, most)
@@ -85,7 +87,7 @@ class Captures:
         result = replace(read.result, older_document=None)
         if result.failure is not None:
             result = result.failed(_final(result.failure))
-        self._in_archives.note_read(result)
+        self._source(fetch).note_read(result)
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)
         yield from self._next(fetch)
@@ -93,9 +95,7 @@ class Captures:
 
     def _want_others(self, fetch: Fetch, document: FeedDocument, older: Link | None) -> None:
         """Want the captures of the documents that a capture leads to."""
-        queue = self._in_files if fetch.memento is None else self._in_archives
-        if queue is None:
-            return
+        queue = self._source(fetch)
         if older is not None:
             queue.want(fetch.feed, older.url, 1 - fetch.position.step)
         # A podcast has moved; an archive of it has not.
@@ -113,19 +113,21 @@ class Captures:
         wait, reason, context = wait_of(failure), loss_of(failure), context_of(request)
         fetch = responses.fetch_from_request(request)
         if context.role is Role.CAPTURE and context.memento is None:
-            self._lose(fetch, reason)
-            if reason.state is not State.KNOWN:
-                yield from self._next(fetch)
+            self._lose(fetch, _final(reason))
+            self._source(fetch).note_read(DocumentResult(fetch, failure=reason))
+            yield from () if reason.state is State.KNOWN else self._next(fetch)
             return
         if fetch.memento is not None and reason.state is not State.KNOWN:
             self._lose(fetch, outcome_of(reason))
         yield from self._stored(fetch, self._in_archives.lose(fetch, reason, wait))
 
     def _next(self, fetch: Fetch) -> Iterator[Request]:
-        if fetch.memento is not None:
-            yield from self._stored(fetch, self._in_archives.next(fetch.feed))
-        elif self._in_files is not None:
-            yield from self._in_files.next(fetch.feed)
+        yield from self._stored(fetch, self._source(fetch).next(fetch.feed))
+
+    def _source(self, fetch: Fetch) -> CaptureQueue | WebArchives:
+        """Return what has made the request for a capture."""
+        of_files = self._in_files
+        return self._in_archives if of_files is None or not fetch.key.startswith(FILE) else of_files
 
     def _stored(self, fetch: Fetch, following: Iterator[Request]) -> Iterator[Request]:
         """Yield requests whose making needs the store; note its errors."""

@@ -12,11 +12,10 @@ from fhcrawl.documents.dates import elapsed, shift
 from fhcrawl.exceptions import NoIndexError
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Kind, Role
-from fhcrawl.logical_feed.captures import CaptureRead, next_captures
-from fhcrawl.logical_feed.coverage import WINDOW
 from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.spiders.selection import Selection
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.text import printable
 from fhcrawl.warc import indexes
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.crawling.subscriptions import Listed
     from fhcrawl.logical_feed.results import Fetch
-    from fhcrawl.store import Memento, Store, TimeMap
+    from fhcrawl.store import Store, TimeMap
     from fhcrawl.warc.indexes import Answer, Query
 
 logger = logging.getLogger(__name__)
@@ -105,24 +104,17 @@ class FeedInArchive:
     """A feed whose captures are read.
 
     :param requests: how many requests the archive has had for it in this run
-    :param mementos: the captures of a TimeMap to be read next, in reverse order
-    :param depth: of that TimeMap
-    :param asked: the capture that was requested last
-    :param last: what it has shown, which is committed later; None if it was not read
-    :param failed: ids of captures and TimeMaps that could not be read in this run
+    :param failed: ids of TimeMaps that could not be read in this run
     :param walked: URLs of archives and pages that walks have read, and whose captures are not wanted
     :param wanted: keys of the URLs whose captures are, with their depth
     """
 
     archive: Archive
     walk: WalkContext
+    captures: Selection
     requests: int = 0
     reading: Reading | None = None
-    mementos: list[Memento] = field(default_factory=list)
-    depth: int = 0
-    asked: Memento | None = None
-    last: CaptureRead | None = None
-    failed: set[tuple[Role, int]] = field(default_factory=set)
+    failed: set[int] = field(default_factory=set)
     walked: set[str] = field(default_factory=set)
     wanted: dict[str, int] = field(default_factory=dict)
     is_left: bool = False
@@ -157,7 +149,9 @@ class WebArchives:
                 continue
             archive = self._archives.get(url) or self._open(url)
             if not archive.is_left:
-                self._feeds[feed] = FeedInArchive(archive, WalkContext(feed, self._extension.run, options))
+                self._feeds[feed] = FeedInArchive(
+                    archive, WalkContext(feed, self._extension.run, options), Selection(self._every)
+                )
                 self._want_known(feed)
                 yield from self.next(feed)
 
@@ -197,35 +191,25 @@ class WebArchives:
         state = self._feeds.get(feed)
         if state is None or state.is_left or state.archive.is_left or feed in self._extension.skipped_feeds:
             return
-        if state.reading is None and not state.mementos:
+        if state.reading is None and not state.captures.chosen:
             self._choose(feed, state)
         state.requests += 1
         if state.reading is not None:
             url, query = state.reading.timemap.url, state.reading.query.url
             yield requests.timemap(url, query, state.walk, state.requests)
-        elif state.mementos:
-            state.asked, state.last = state.mementos.pop(), None
-            yield requests.memento(state.asked, state.depth, state.archive.url, state.walk, state.requests)
+        elif (found := state.captures.take()) is not None:
+            depth = state.captures.depth
+            yield requests.memento(found, depth, state.archive.url, state.walk, state.requests)
 
     def _choose(self, feed: str, state: FeedInArchive) -> None:
         """Choose what to request next: first what the archive has, then the captures that are worth it."""
         known = self._store.mementos.find_timemaps(feed, state.archive.url)
-        due = (one for one in known if _is_due(one) and (Role.TIMEMAP, one.id) not in state.failed)
+        due = (one for one in known if _is_due(one) and one.id not in state.failed)
         if (timemap := next(due, None)) is not None:
             way = state.archive.way or 0
             state.reading = Reading(timemap, way, indexes.query(way, state.archive.url, timemap.url))
             return
-        live = self._store.mementos.find_coverage(feed)
-        for some in _timelines(known):
-            found = self._store.mementos.find_captures(some)
-            known_reads = ((number, _read(one, state)) for number, one in enumerate(found))
-            reads = {number: read for number, read in known_reads if read is not None}
-            times = [one.time for one in found]
-            depth = some[0].depth
-            chosen = next_captures(times, reads, None if depth else live, every=self._every)
-            if chosen:
-                state.mementos, state.depth = [found[number] for number in reversed(chosen)], depth
-                return
+        state.captures.choose(self._store.mementos, feed, known)
 
     def parse_timemap(self, response: Response, fetch: Fetch) -> Iterator[Request]:
         """Store the captures of an index; yield the next request."""
@@ -261,16 +245,10 @@ class WebArchives:
 
     def note_read(self, result: DocumentResult) -> None:
         """Note what a capture that an archive has served has shown, before it is committed."""
-        fetch = result.fetch
-        state = self._feeds.get(fetch.feed)
-        if state is None or state.asked is None:
-            return
-        state.archive.failures = 0
-        is_read = result.failure is None and result.shown is not None
-        marks = tuple((result.shown or [])[:WINDOW]) if is_read else None
-        state.last = CaptureRead(fetch.fetched, marks, result.oldest)
-        if fetch.fetched != state.asked.time:
-            state.mementos = [one for one in state.mementos if one.time != fetch.fetched]
+        state = self._feeds.get(result.fetch.feed)
+        if state is not None:
+            state.archive.failures = 0
+            state.captures.note_read(result)
 
     def lose(self, fetch: Fetch, failure: DocumentFailure, wait: float = 0) -> Iterator[Request]:
         """Note why a request has failed; yield the next one.
@@ -310,12 +288,12 @@ class WebArchives:
             state.reading = None
             return
         if reading is not None:
-            state.failed.add((Role.TIMEMAP, reading.timemap.id))
+            state.failed.add(reading.timemap.id)
             state.reading = None
             said = printable(archive.url), printable(fetch.requested_url), failure.detail
             logger.warning("%s cannot say what it has of %s: it %s", *said, extra={"is_for_users": True})
         elif fetch.memento is not None:
-            state.failed.add((Role.CAPTURE, fetch.memento))
+            state.captures.failed.add(fetch.memento)
         archive.failures += 1
         if archive.failures == MOST_FAILURES:
             self._leave(archive, f"{MOST_FAILURES} requests have failed, one after another")
@@ -326,30 +304,10 @@ class WebArchives:
         logger.warning(said, printable(archive.url), why, extra={"is_for_users": True})
 
 
-def _read(memento: Memento, state: FeedInArchive) -> CaptureRead | None:
-    """Return what a capture has shown; None if it was not read yet."""
-    asked, last = state.asked, state.last
-    if asked is not None and last is not None:
-        # The archive may have served this one instead.
-        is_served = memento.time == last.time != asked.time
-        if memento.id == asked.id or is_served:
-            return last
-    if (Role.CAPTURE, memento.id) in state.failed:
-        return CaptureRead(memento.time, None)
-    return memento.read
-
-
 def outcome_of(failure: DocumentFailure) -> DocumentFailure:
     """Return the failure of a request for a capture: it is final only if no later request can do better."""
     is_final = failure.state in (State.KNOWN, State.MISSING, State.INVALID) or failure.kind in OF_CAPTURE
     return failure if is_final else failure._replace(state=State.FAILED)
-
-
-def _timelines(known: list[TimeMap]) -> Iterator[list[TimeMap]]:
-    """Yield TimeMaps whose captures are compared: those of all URLs of the subscription document are one."""
-    if newest := [timemap for timemap in known if not timemap.depth]:
-        yield newest
-    yield from ([timemap] for timemap in known if timemap.depth)
 
 
 def _is_due(timemap: TimeMap) -> bool:

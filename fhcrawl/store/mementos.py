@@ -67,12 +67,14 @@ class Memento(NamedTuple):
     """A capture that a web archive has.
 
     :param time: when it was captured, by the archive's index
+    :param digest: of its body, by the index
     :param read: what it has shown; None if it was not read
     """
 
     id: int
     url: str
     time: str
+    digest: str
     read: CaptureRead | None
 
 
@@ -128,12 +130,12 @@ class Mementos(Repository):
 
     def find_captures(self, known: list[TimeMap]) -> list[Memento]:
         """Return the captures of TimeMaps, the oldest first."""
-        names = ("id", "url", "time", "state", "captured", "marks", "oldest")
+        names = ("id", "url", "time", "digest", "state", "captured", "marks", "oldest")
         columns = (mementos.c[name] for name in names)
         of_map = mementos.c.timemap_id.in_([timemap.id for timemap in known])
         with self._database.lookup() as connection:
             rows = connection.execute(select(*columns).where(of_map).order_by(mementos.c.time, mementos.c.id))
-            return [Memento(row.id, row.url, row.time, _read(row)) for row in rows]
+            return [Memento(row.id, row.url, row.time, row.digest, _read(row)) for row in rows]
 
     def find_coverage(self, feed: str) -> Coverage | None:
         """Return the coverage of a feed by its own reads; None if there is none."""

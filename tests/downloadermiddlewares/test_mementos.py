@@ -29,7 +29,7 @@ HEADERS = {"Memento-Datetime": "Fri, 02 Jan 2009 03:04:05 GMT"}
 def capture(archive: str = ARCHIVE, feed: str = FEED, depth: int = 0) -> Request:
     options = FeedOptions(web_archive=archive, headers={"X-Key": "secret"})
     return requests.memento(
-        Memento(7, feed, "2012-01-01T00:00:00Z", None), depth, archive, WalkContext(feed, 1, options), 1
+        Memento(7, feed, "2012-01-01T00:00:00Z", "", None), depth, archive, WalkContext(feed, 1, options), 1
     )
 
 
