@@ -131,8 +131,8 @@ FHCRAWL_WORDPRESS_ENABLED = False
 FHCRAWL_WEB_ARCHIVE: str | None = None
 # Maximum number of requests to a web archive for a feed in a run; the next run goes on. 0: no limit.
 FHCRAWL_MAX_CAPTURES = 500
-# Whether all captures of a web archive with distinct contents are read, and not only those that are needed to
-# see each entry: for earlier versions of entries.
+# Whether all captures with distinct contents, of a web archive or in WARC files, are read, and not only those
+# that are needed to see each entry: for earlier versions of entries.
 FHCRAWL_ALL_CAPTURES_ENABLED = False
 
 # Hosts at private and other special addresses to which feeds may lead, besides their own host and port:

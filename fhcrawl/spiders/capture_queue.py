@@ -60,7 +60,7 @@ class CaptureQueue:
         self._selections: dict[str, Selection] = {}
         looked_through = self._looked_through()
         self._opened = {name: path for name, path in self._files.items() if name not in looked_through}
-        self._captures = Captures(self._opened.values())
+        self._captures = Captures(self._opened.values(), len(self._opened) == len(self._files))
 
     @property
     def _store(self) -> Store:

@@ -69,10 +69,14 @@ class Found(NamedTuple):
 
 
 class Captures:
-    """An index of captures in a temporary database, which is in memory only while it is small."""
+    """An index of captures in a temporary database, which is in memory only while it is small.
 
-    def __init__(self, files: Iterable[str]) -> None:
+    :param are_all: there are no other files to which these may refer
+    """
+
+    def __init__(self, files: Iterable[str], are_all: bool = True) -> None:
         self._files = list(files)
+        self._are_all = are_all
         self._database = sqlite3.connect("", check_same_thread=False, isolation_level=None)
         self._database.executescript(TABLES)
 
@@ -97,10 +101,10 @@ class Captures:
     def find(self, url: str) -> Iterator[Found]:
         """Yield the captures of a URL, oldest first; those that refer to what is in no file are left out."""
         for digest, captured, date in self._database.execute(CAPTURES, (name_of(url),)).fetchall():
-            if self.place(url, digest) is None:
-                logger.warning("%s at %sZ: what it refers to is in no file", printable(captured), date)
-            else:
+            if self.place(url, digest) is not None:
                 yield Found(captured, f"{date}Z", digest)
+            elif self._are_all:
+                logger.warning("%s at %sZ: what it refers to is in no file", printable(captured), date)
 
     def place(self, url: str, digest: str) -> str | None:
         """Return the URL of the file with a body, with the offset of its record as the fragment."""

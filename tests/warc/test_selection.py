@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fhcrawl.warc.writing import digest
 from tests.feeds import E, atom
 from tests.warc.test_captures import Archive, read
 
@@ -74,8 +75,12 @@ def test_captures_are_read_once_and_files_are_not_opened_again(project: Project,
     # What is in another file is read.
     later = Archive(project.folder / "later.warc.gz")
     later.add(feed, day(FIRST - 5, 12), document(FIRST - 5))
+    same = {"WARC-Payload-Digest": digest(document(FIRST).encode())}
+    later.add(feed, day(FIRST, 18), "", kind="revisit", warc=same)
     run = read(project, feed, path="old.warc.gz later.warc.gz")
     assert set(run.changes) == {"6", "7", "8", "9", "10"}
+    assert captured(run) == 1
+    assert "in no file" not in run.log
     assert f"{NOT_OPENED}1" in run.log
 
 
@@ -114,6 +119,18 @@ def test_files_are_opened_for_another_feed_and_for_a_document_that_a_later_captu
     assert set(read(project, feed, path=paths).changes) == {"200"}
     spoil(archive.path)
     assert DAMAGED not in read(project, feed, path=paths).log
+
+
+def test_files_are_opened_for_a_document_that_a_crawl_without_them_has_found(
+    server: FeedServer, project: Project, feed: str
+) -> None:
+    archive = Archive(project.folder / "old.warc.gz")
+    archive.add(feed, day(60, 12), document(60))
+    archive.add(server.url("/lost"), day(60, 12), document(200, 1))
+    read(project, feed)
+    server.serve("/feed", document(LAST, prev="/lost"))
+    project.crawl(feed)
+    assert set(read(project, feed).changes) == {"200"}
 
 
 def test_capture_that_cannot_be_read_is_not_tried_again(project: Project, feed: str) -> None:
