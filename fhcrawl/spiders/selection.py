@@ -27,6 +27,7 @@ class Selection:
     :param noted: what captures have shown in this run, which is committed later: by their ids, or by their
         times if they were served in place of others
     :param failed: ids of captures that could not be read in this run
+    :param settled: ids of the TimeMaps that have no more captures that are worth reading
     """
 
     every: bool
@@ -35,11 +36,15 @@ class Selection:
     asked: Memento | None = None
     noted: dict[int | str, CaptureRead] = field(default_factory=dict)
     failed: set[int] = field(default_factory=set)
+    settled: set[tuple[int, ...]] = field(default_factory=set)
 
     def choose(self, store: Mementos, feed: str, known: list[TimeMap]) -> bool:
         """Choose the captures of TimeMaps that are worth reading next; return whether there are any."""
         live = store.find_coverage(feed)
         for some in _timelines(known):
+            numbers = tuple(timemap.id for timemap in some)
+            if numbers in self.settled:
+                continue
             found = store.find_captures(some)
             known_reads = ((number, self._read(one)) for number, one in enumerate(found))
             reads = {number: read for number, read in known_reads if read is not None}
@@ -48,6 +53,7 @@ class Selection:
             if chosen:
                 self.chosen, self.depth = [found[number] for number in reversed(chosen)], depth
                 break
+            self.settled.add(numbers)
         return bool(self.chosen)
 
     def take(self) -> Memento | None:
