@@ -112,6 +112,7 @@ contexts = st.builds(
     newer=st.none() | st.builds(NewerPage, st.lists(text, max_size=2), maybe, maybe),
     fetched=maybe,
     memento=st.none() | number,
+    record=st.none() | number,
     checks=st.none() | st.lists(number, max_size=2),
     list_check=st.none() | checks,
 )
