@@ -85,7 +85,7 @@ def test_report_to_stdout_is_nothing_but_the_page(project: Project) -> None:
 def test_report_that_fails_leaves_the_old_one(server: FeedServer, project: Project) -> None:
     server.serve("/feed", atom([E("1")]))
     project.crawl(server.url("/feed"))
-    views = ("live_entries", "feed_verdicts", "absent_entries")
+    views = ("live_entries", "feed_verdicts", "absent_entries", "renamed_entries")
     project.database.execute(*(f"DROP VIEW {view}" for view in views), "DROP TABLE entries")
     old = project.folder / "report.html"
     old.write_text("old")
