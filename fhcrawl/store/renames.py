@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import bindparam, exists, func, or_, select, true
+from sqlalchemy import Text, bindparam, exists, func, or_, select, true
 
 from fhcrawl.logical_feed import ChainPosition
 from fhcrawl.logical_feed.contents import digest_of_id
@@ -18,7 +18,7 @@ from fhcrawl.store.session import Repository
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row
+    from sqlalchemy import Column, ColumnElement, Connection, Row
 
     from fhcrawl.logical_feed.renames import Renaming
 
@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 ARRIVALS_AT_ONCE = 10_000
 # Up to so many, the database narrows down the entries to compare with: databases limit parameters.
 FEW = 200
+
+
+def _is(column: Column[str], name: str) -> ColumnElement[bool]:
+    """Return the condition that a column has the value of a parameter, which an index finds."""
+    return Keyed(column) == Keyed(bindparam(name, type_=Text()))
+
+
 _of_feed = renames.c.feed_id == bindparam("b_feed_id")
 ARRIVALS = (
     select(renames.c.id)
@@ -47,10 +54,10 @@ _has_new_id = exists().where(
 # has no longer can be.
 COMPARED = NAMED.where(_is_live | (entries.c.order_tombstone == 0), ~_has_new_id)
 # An id that returns is not a former one any more; those before it belong to the newest one.
-RETURNED = renames.delete().where(_of_feed, renames.c.former_id == bindparam("b_id"))
+RETURNED = renames.delete().where(_of_feed, _is(renames.c.former_id, "b_id"))
 INHERIT = (
     renames.update()
-    .where(_of_feed, renames.c.id == bindparam("b_former_id"), renames.c.former_id.is_not(None))
+    .where(_of_feed, _is(renames.c.id, "b_former_id"), renames.c.former_id.is_not(None))
     .values(id=bindparam("b_id"))
 )
 NOTE = renames.insert().values(

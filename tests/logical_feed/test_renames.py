@@ -142,6 +142,7 @@ def test_one_of_several_is_not_guessed() -> None:
     home = [f"http://{host}.example/1" for host in "abc"]
     assert renamed(map(entry, home[:2]), [entry(home[2], link=None)]) == {}
     assert renamed([entry(home[0], link=None)], [entry(one, link=None) for one in home[1:]]) == {}
+    assert renamed([entry(HTTP)], [entry(HTTPS, link="x"), entry("z")]) == {}
     # The scheme says that it is one, the link that it is another one.
     both = [entry("https://a.example/1", link=None, title="x"), entry("z", link="l")]
     assert renamed(both, [entry("http://a.example/1", link="l")]) == {HTTP: HTTPS}
