@@ -113,6 +113,30 @@ def test_feed_that_brings_together_two_sites_has_the_posts_of_both(reader: Reade
     assert reader.renamed == 0
 
 
+def test_entry_without_a_time_is_found_by_its_id(reader: Reader) -> None:
+    reader.crawl(rss([E("http://old.example/1", updated=None)], updated=None))
+    reader.crawl(rss([E("https://old.example/1", updated=None)], updated=None))
+    assert reader.live()["https://old.example/1"] == ["http://old.example/1"]
+
+
+@pytest.mark.parametrize(("others", "expected"), [([], ["1"]), ([E("0", updated=YEARS[0])], [])])
+def test_entry_of_another_time_with_the_same_link_counts(
+    reader: Reader, others: list[E], expected: list[str]
+) -> None:
+    def linked(*entries: E) -> str:
+        return atom([*entries]).replace("<summary>", '<link href="http://old.example/"/><summary>')
+
+    reader.crawl(linked(E("1"), *others))
+    reader.crawl(linked(E("2")))
+    assert reader.live()["2"] == expected
+
+
+def test_crawl_without_the_option_keeps_both(reader: Reader) -> None:
+    reader.crawl(atom(posts(OLD, 1)), **MERGE)
+    reader.crawl(atom(posts(NEW, 1)))
+    assert set(reader.live()) == names(OLD, 1) | names(NEW, 1)
+
+
 def test_archives_that_keep_the_former_ids(reader: Reader) -> None:
     """They are not to change; what they hold is not deleted."""
     reader.served = {OLDER: atom(posts(OLD, 3, 2, 1)), NEWER: 404}
