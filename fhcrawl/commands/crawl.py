@@ -101,6 +101,11 @@ class Command(command.Command, crawl.Command):
             action="store_true",
             help="read the older pages of feeds that WordPress makes, which no link names",
         )
+        parser.add_argument(
+            "--merge-renamed",
+            action="store_true",
+            help="delete entries under ids that they had before their publisher changed them",
+        )
         add_column_options(parser)
 
     def set_settings(self, settings: Settings, opts: argparse.Namespace) -> None:
@@ -108,6 +113,8 @@ class Command(command.Command, crawl.Command):
         set_columns(settings, opts)
         if opts.wordpress:
             settings.set("FHCRAWL_WORDPRESS_ENABLED", True, "cmdline")
+        if opts.merge_renamed:
+            settings.set("FHCRAWL_MERGE_RENAMED", True, "cmdline")
 
     # Scrapy, Twisted and SQLAlchemy have some hundred thousand objects that never become garbage. The
     # collector's scans of them, during imports and in each full collection, took a tenth of a crawl's time.

@@ -27,6 +27,7 @@ OPML_ATTRIBUTES = {
     "fhReversed": "reversed",
     "fhLimit": "limit",
     "fhWordPress": "wordpress",
+    "fhMergeRenamed": "merge_renamed",
 }
 COMMENT = re.compile(r"(?:^|\s)#")
 WHITE_SPACE = re.compile(r"\s")
@@ -62,6 +63,7 @@ class FeedOptions:
     :param headers: more headers for the requests of this feed
     :param snapshot: URL of the index of a snapshot that the feed continues
     :param wordpress: request pages of WordPress that no link names
+    :param merge_renamed: delete entries under ids that they had before
     """
 
     next: str | None = None
@@ -70,6 +72,7 @@ class FeedOptions:
     headers: dict[str, str] = field(default_factory=dict)
     snapshot: str | None = None
     wordpress: bool = False
+    merge_renamed: bool = False
 
     def plain(self) -> dict[str, Any]:
         """Return the options that differ from the defaults, as plain values."""
@@ -302,6 +305,7 @@ def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
         headers=headers,
         snapshot=_snapshot(given.get("snapshot"), feed, f"{where}: snapshot"),
         wordpress=flag(_text(given.get("wordpress", False)), f"{where}: wordpress"),
+        merge_renamed=flag(_text(given.get("merge_renamed", False)), f"{where}: merge_renamed"),
     )
 
 

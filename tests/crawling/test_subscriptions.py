@@ -149,19 +149,22 @@ def test_list_can_be_toml_with_options(tmp_path: Path) -> None:
         reversed = true
         limit = 7
         wordpress = true
+        merge_renamed = true
         headers = {{Authorization = "Bearer x"}}
         """
     )
     assert from_arguments(None, str(listed)) == {
         A: FeedOptions(),
-        B: FeedOptions("archive", True, 7, {"Authorization": "Bearer x"}, wordpress=True),
+        B: FeedOptions("archive", True, 7, {"Authorization": "Bearer x"}, wordpress=True, merge_renamed=True),
     }
 
 
 def test_opml_attributes_are_options(tmp_path: Path) -> None:
     listed = tmp_path / "list.opml"
-    listed.write_text(f'<opml><outline xmlUrl="{A}" fhNext="archive" fhReversed="1" fhWordPress="1"/></opml>')
-    assert from_arguments(None, str(listed)) == {A: FeedOptions("archive", reversed=True, wordpress=True)}
+    listed.write_text(
+        f'<opml><outline xmlUrl="{A}" fhNext="archive" fhReversed="1" fhMergeRenamed="1"/></opml>'
+    )
+    assert from_arguments(None, str(listed)) == {A: FeedOptions("archive", reversed=True, merge_renamed=True)}
     listed.write_text(f'<opml><outline xmlUrl="{A}" fhLimit="{NINES}"/></opml>')
     with pytest.raises(ArgumentError, match=r"limit is 9.*: write a number of up to 18 digits"):
         from_arguments(None, str(listed))
@@ -172,7 +175,7 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
     [
         (
             "nxt = 1",
-            "there is no option nxt; write one of headers, limit, next, reversed, snapshot, wor",
+            "there is no option nxt; write one of headers, limit, merge_renamed, next, rev",
         ),
         ('next = "x"', "next is x: write archive, or page"),
         ("limit = -1", "limit is -1: write a number"),
