@@ -139,13 +139,13 @@ class Commit:
         fetch = self._fetch
         of_feed = {"b_feed_id": self._feed_id, "b_walk": fetch.position.walk}
         says = {"b_time": fetch.fetched, "b_fresh": fetch.freshness_lifetime, "b_special": fetch.special}
+        at = {"b_feed_id": self._feed_id, "b_time": fetch.fetched}
+        self._connection.execute(coverage.CONFIRM, at)
         self._connection.execute(statements.CONFIRM_FEED, of_feed | says)
         if self._result.older_document is not None and self._result.older_document.role is Role.PAGE:
             # The pages that this walk goes on to read are older than what the subscription document holds.
             self._connection.execute(statements.CONFIRM_NEWEST, of_feed)
         self._connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed | {"b_time": fetch.fetched})
-        at = {"b_feed_id": self._feed_id, "b_time": fetch.fetched}
-        self._connection.execute(coverage.CONFIRM, at)
 
     # What was read of the document stays, whatever became of it: it is only not known to be as it was.
     def write_check(self) -> None:

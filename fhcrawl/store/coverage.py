@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, select
 
 from fhcrawl.logical_feed.coverage import Coverage, EarlierSpan
-from fhcrawl.store.schema import Text, coverage
+from fhcrawl.store.schema import Text, coverage, feeds
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Dialect, Row
@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 COLUMNS = tuple(field.name for field in dataclasses.fields(Coverage))
 OF_FEEDS = select(coverage).where(coverage.c.feed_id.in_(bindparam("feeds", expanding=True)))
 _time = bindparam("b_time", type_=Text)
-# `Coverage.confirm`.
+_last_read = select(feeds.c.crawled).where(feeds.c.id == coverage.c.feed_id).scalar_subquery()
+# `Coverage.confirm`; before `statements.CONFIRM_FEED`. If the unchanged document was empty, or of another
+# kind, the coverage is that of a document before it.
 CONFIRM = (
     coverage.update()
     .where(
         coverage.c.feed_id == bindparam("b_feed_id"),
         coverage.c.shown > coverage.c.depth,
+        coverage.c.since <= coverage.c.until,
+        coverage.c.until == _last_read,
         coverage.c.until < _time,
     )
     .values(until=_time)
