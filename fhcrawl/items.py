@@ -53,6 +53,7 @@ class EntryItem(MutableMapping[str, Any]):
 
     :param original: the entry's own XML or JSON; null if it is not kept
     :param extensions: what it says beyond the fields, as a tree; JSON text in CSV, Parquet and XML
+    :param former_ids: a list of the ids that it had before its publisher changed them, sorted
     """
 
     feed: str
@@ -107,7 +108,7 @@ class EntryItem(MutableMapping[str, Any]):
 # The fields that exports have only if they are chosen.
 OPTIONAL_FIELDS = [*DETAILS]
 # Those that are computed from the original when they are exported, and that items lack.
-ORIGINAL, EXTENSIONS = COMPUTED_FIELDS = ("original", "extensions")
+ORIGINAL, EXTENSIONS, FORMER_IDS = COMPUTED_FIELDS = ("original", "extensions", "former_ids")
 ALL_FIELDS = [f.name for f in fields(EntryItem)]
 FIELDS = [name for name in ALL_FIELDS if name not in OPTIONAL_FIELDS]
 

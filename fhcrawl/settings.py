@@ -117,6 +117,11 @@ FHCRAWL_RECHECK: list[int] | str = [30, 20]
 # Whether entries are deleted that no document of their feed's chain holds any more: the next export says so
 # (`deleted`). By default they are kept and counted (`absent` in `fhcrawl feeds --json`).
 FHCRAWL_DELETE_ABSENT = False
+# Whether an entry whose id its publisher has changed is deleted under its former id (`deleted` in the next
+# export), as soon as no document of its feed's chain holds that any more. By default both are kept, and
+# counted (`renamed` in `fhcrawl feeds --json`). `--merge-renamed` sets it; `merge_renamed = true` is for one
+# feed.
+FHCRAWL_MERGE_RENAMED = False
 # Minimum seconds between two polls of a feed, for crawls of feeds that are due.
 FHCRAWL_DUE_MIN_SECONDS = 15 * 60
 # Maximum seconds between two polls of a feed, whatever the feed, its server and its history say.

@@ -99,7 +99,11 @@ class Engine:
         """Crawl without an export."""
         self._crawl(feed, export=False)
 
-    def _crawl(self, feed: str, export: bool) -> list[dict[str, Any]] | None:
+    def crawl_subscribed(self) -> list[dict[str, Any]] | None:
+        """Crawl the subscribed feeds, with their options, and export."""
+        return self._crawl(None, export=True)
+
+    def _crawl(self, feed: str | None, export: bool) -> list[dict[str, Any]] | None:
         crawler = self._crawler
         crawler.spider = spider = HistorySpider.from_crawler(crawler, feed=feed)
         extension = StoreExtension.of(crawler)

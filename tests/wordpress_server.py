@@ -27,7 +27,8 @@ define('DB_NAME', 'wordpress');
 define('DB_USER', 'root');
 define('DB_PASSWORD', '');
 define('DB_HOST', 'localhost:' . __DIR__ . '/../socket');
-define('WP_HOME', 'http://' . $_SERVER['HTTP_HOST']);
+// Not included: opcache would keep what it was some seconds ago.
+define('WP_HOME', @file_get_contents(__DIR__ . '/../home') ?: 'http://' . $_SERVER['HTTP_HOST']);
 define('WP_SITEURL', WP_HOME);
 define('DISABLE_WP_CRON', true);
 define('WP_HTTP_BLOCK_EXTERNAL', true);
@@ -136,6 +137,7 @@ class WordPress:
         """Remove what tests have made."""
         self.run(EMPTYING)
         self.use_plugin("")
+        (self._folder / "home").unlink(missing_ok=True)
         self.requests()
 
     def post(self, first: int, last: int, category: int = 1) -> None:
@@ -149,6 +151,10 @@ class WordPress:
     def use_permalinks(self) -> None:
         """Serve feeds at /feed/."""
         self.run("update_option('permalink_structure', '/%postname%/'); delete_option('rewrite_rules');")
+
+    def move(self, host: str) -> None:
+        """Let the site be at another host, as far as WordPress knows."""
+        (self._folder / "home").write_text(f"http://{host}:{self._port}", encoding="utf-8")
 
     def use_plugin(self, code: str) -> None:
         """Run PHP before each answer, as a plugin would, in place of the code of the last call."""

@@ -103,6 +103,11 @@ class Command(command.Command, crawl.Command):
             help="read the older pages of feeds that WordPress makes, which no link names",
         )
         parser.add_argument(
+            "--merge-renamed",
+            action="store_true",
+            help="delete entries under ids that they had before their publisher changed them",
+        )
+        parser.add_argument(
             "--web-archive",
             metavar="URL",
             help="read old captures of the feeds from a web archive too: its URL, or wayback",
@@ -114,6 +119,8 @@ class Command(command.Command, crawl.Command):
         set_columns(settings, opts)
         if opts.wordpress:
             settings.set("FHCRAWL_WORDPRESS_ENABLED", True, "cmdline")
+        if opts.merge_renamed:
+            settings.set("FHCRAWL_MERGE_RENAMED", True, "cmdline")
         if opts.web_archive:
             settings.set("FHCRAWL_WEB_ARCHIVE", opts.web_archive, "cmdline")
 

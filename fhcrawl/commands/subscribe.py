@@ -39,6 +39,11 @@ class Command(command.Command):
             action="store_true",
             help="read the older pages of these feeds, which WordPress makes and no link names",
         )
+        parser.add_argument(
+            "--merge-renamed",
+            action="store_true",
+            help="delete entries of these feeds under ids that they had before their publisher changed them",
+        )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Subscribe to the feeds.
@@ -58,7 +63,8 @@ class Command(command.Command):
             may_list_files = self.settings.getbool(subscriptions.LISTED_FILES)
             listed = subscriptions.from_words(args, may_list_files)
             with closing(Store.open(store_url(self.settings))) as store:
-                more = {"wordpress": True} if opts.wordpress else {}
+                given = {"wordpress": opts.wordpress, "merge_renamed": opts.merge_renamed}
+                more = {name: True for name, is_given in given.items() if is_given}
                 plain = {url: options.plain() | more for url, options in listed.items()}
                 new = store.subscriptions.add(plain, now())
         except FhcrawlError as error:

@@ -28,6 +28,7 @@ OPML_ATTRIBUTES = {
     "fhReversed": "reversed",
     "fhLimit": "limit",
     "fhWordPress": "wordpress",
+    "fhMergeRenamed": "merge_renamed",
     "fhWebArchive": "web_archive",
 }
 COMMENT = re.compile(r"(?:^|\s)#")
@@ -64,6 +65,7 @@ class FeedOptions:
     :param headers: more headers for the requests of this feed
     :param snapshot: URL of the index of a snapshot that the feed continues
     :param wordpress: request pages of WordPress that no link names
+    :param merge_renamed: delete entries under ids that they had before
     :param web_archive: URL of the web archive whose captures of the feed are read
     """
 
@@ -73,6 +75,7 @@ class FeedOptions:
     headers: dict[str, str] = field(default_factory=dict)
     snapshot: str | None = None
     wordpress: bool = False
+    merge_renamed: bool = False
     web_archive: str | None = None
 
     def plain(self) -> dict[str, Any]:
@@ -306,6 +309,7 @@ def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
         headers=headers,
         snapshot=_snapshot(given.get("snapshot"), feed, f"{where}: snapshot"),
         wordpress=flag(_text(given.get("wordpress", False)), f"{where}: wordpress"),
+        merge_renamed=flag(_text(given.get("merge_renamed", False)), f"{where}: merge_renamed"),
         web_archive=archive and archive_of(_text(archive), f"{where}: web_archive"),
     )
 

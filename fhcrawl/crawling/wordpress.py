@@ -49,6 +49,8 @@ WALKED = (Role.SUBSCRIPTION, Role.PAGE)
 # The feeds of all posts, below the site's own URL. Feeds of a category, an author or comments have others.
 MAIN_PATHS = frozenset({"feed", "feed/rss2", "feed/rss", "feed/atom", "feed/rdf"})
 MAIN_QUERIES = frozenset({"rss2", "rss", "atom", "rdf", "feed"})
+# RSS 1.0 and 0.92 have no guid.
+LINKS_ARE_IDS = ("rdf", "rss")
 ROUTE, POSTS = "rest_route", "wp/v2/posts"
 # How the API, and a feed, are asked for an order of posts.
 ORDERS = {
@@ -137,6 +139,13 @@ def list_of(response: Response, feed_url: str) -> str | None:
     if url_query_parameter(root, ROUTE) is not None:
         return add_or_replace_parameter(root, ROUTE, f"/{POSTS}")
     return f"{root.rstrip('/')}/{POSTS}"
+
+
+# A post's link may be another post's guid: if that one's address has changed, and its guid is its old one.
+def id_field(feed_url: str) -> str:
+    """Return the field of a listed post that is the id of its entry in a feed."""
+    name = url_query_parameter(feed_url, "feed") or urlsplit(feed_url).path.rstrip("/").rpartition("/")[2]
+    return post_list.LINK if name in LINKS_ARE_IDS else post_list.GUID
 
 
 def url_of_check(check: ListCheck) -> str:

@@ -8,10 +8,13 @@ from typing import NamedTuple
 
 import orjson
 
+from fhcrawl.documents.identifiers import identifier
+
 # REST API Handbook, 'Pagination': per_page is at most 100; X-WP-Total is "the total number of records in the
 # collection".
 MOST_POSTS = 100
-FIELDS = ("id", "guid", "link", "modified_gmt")
+GUID, LINK = "guid", "link"
+FIELDS = ("id", GUID, LINK, "modified_gmt")
 TOTAL = re.compile(r"[0-9]{1,9}")
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
 # A hundred posts with these fields take about 30 KB; an API that ignores `_fields` sends their texts too.
@@ -21,12 +24,12 @@ MOST_OCTETS = 8 * 1024**2
 class Post(NamedTuple):
     """A post.
 
-    :param ids: what a feed may have as the id of its entry: the guid, or in RSS 1.0 the link
+    :param id: of its entry in a feed
     :param modified: when it was last changed: ISO 8601 in UTC, to the second, without `Z`
     """
 
     number: int
-    ids: tuple[str, ...]
+    id: str
     modified: str
 
 
@@ -40,10 +43,11 @@ class PostList(NamedTuple):
     posts: list[Post]
 
 
-def read(body: bytes, total: str | None) -> PostList | None:
+def read(body: bytes, total: str | None, id_field: str = GUID) -> PostList | None:
     """Return a page of a list of posts; None if it is none.
 
     :param total: the response's X-WP-Total
+    :param id_field: what the feed has as ids of entries, GUID or LINK
     """
     if total is None or not TOTAL.fullmatch(total) or len(body) > MOST_OCTETS:
         return None
@@ -53,17 +57,20 @@ def read(body: bytes, total: str | None) -> PostList | None:
         return None
     if not isinstance(found, list) or len(found) > MOST_POSTS:
         return None
-    posts = [post for post in map(_post, found) if post is not None]
+    posts = [post for one in found if (post := _post(one, id_field)) is not None]
     return PostList(int(total), posts) if len(posts) == len(found) else None
 
 
-def _post(found: object) -> Post | None:
+def _post(found: object, id_field: str) -> Post | None:
     if not isinstance(found, dict):
         return None
     number, guid, link, modified = (found.get(name) for name in FIELDS)
     rendered = guid.get("rendered") if isinstance(guid, dict) else None
+    given = link if id_field == LINK else rendered
     # The API escapes what is markup in XML, as feeds do.
-    ids = tuple(unescape(one) for one in (rendered, link) if isinstance(one, str) and one)
-    if type(number) is not int or not ids or not isinstance(modified, str) or not TIME.fullmatch(modified):
+    post_id = identifier(unescape(given)) if isinstance(given, str) else None
+    if type(number) is not int or post_id is None:
         return None
-    return Post(number, ids, modified)
+    if not isinstance(modified, str) or not TIME.fullmatch(modified):
+        return None
+    return Post(number, post_id, modified)

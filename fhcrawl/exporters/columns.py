@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS, EXTENSIONS, OPTIONAL_FIELDS, ORIGINAL
+from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS, EXTENSIONS, FORMER_IDS, OPTIONAL_FIELDS, ORIGINAL
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Rows:
         fields = dict(entry)
         original = fields.pop(ORIGINAL, None)
         tree = extensions.read(original)
-        computed = {ORIGINAL: original, EXTENSIONS: tree}
+        computed = {ORIGINAL: original, EXTENSIONS: tree, FORMER_IDS: fields.pop(FORMER_IDS, [])}
         read = Entry(fields, tree or {})
         # A pipeline of the user's may have added a field of such a name.
         others = {

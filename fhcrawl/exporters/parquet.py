@@ -15,7 +15,7 @@ from scrapy.exceptions import NotConfigured
 
 from fhcrawl.exporters.entry_fields import TIMES
 from fhcrawl.exporters.profiles import COLUMNS
-from fhcrawl.items import ALL_FIELDS
+from fhcrawl.items import ALL_FIELDS, FORMER_IDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 KINDS = {
     **dict.fromkeys(TIMES, "time"),
-    **dict.fromkeys(("authors", "categories"), "list"),
+    **dict.fromkeys(("authors", "categories", FORMER_IDS), "list"),
     "enclosures": "enclosures",
 }
 MICROSECONDS = 6  # digits

@@ -74,6 +74,7 @@ class StoreExtension:
         self.under_way = UnderWay()
         self.has_released = False
         self._said: set[str] = set()
+        self._merges_renamed = crawler.settings.getbool("FHCRAWL_MERGE_RENAMED")
         self._stats = crawler.stats
         self._renewals: AsyncioLoopingCall | LoopingCall | None = None
 
@@ -153,7 +154,7 @@ class StoreExtension:
         """
         asked = {feed: options for feed, options in feeds.items() if feed not in self.skipped_feeds}
         try:
-            begun = self._settle_and_begin(list(asked)) if asked else {}
+            begun = self._settle_and_begin(asked) if asked else {}
         except StoreError as error:
             if len(asked) > 1 and self._is_writable():
                 # One of the feeds may cause the error: begin one walk at a time.
@@ -174,13 +175,16 @@ class StoreExtension:
         loss = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, f"is not crawled: {error}")
         self.give_up(feed, loss, error)
 
-    def _settle_and_begin(self, feeds: list[str]) -> dict[str, Subscription | LeaseError]:
-        begun = self.store.walks.begin(feeds, self.run, now())
+    def _settle_and_begin(self, feeds: Mapping[str, dict[str, Any]]) -> dict[str, Subscription | LeaseError]:
+        merging = {
+            feed for feed, options in feeds.items() if self._merges_renamed or options.get("merge_renamed")
+        }
+        begun = self.store.walks.begin(list(feeds), self.run, now(), merging)
         unsettled = [feed for feed, known in begun.items() if isinstance(known, UnsettledError)]
         if unsettled:
             # A process that exported them has died since this crawl started.
             recover(self.store)
-            begun |= self.store.walks.begin(unsettled, self.run, now())
+            begun |= self.store.walks.begin(unsettled, self.run, now(), merging)
         return begun
 
     def _is_writable(self) -> bool:

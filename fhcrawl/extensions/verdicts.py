@@ -35,11 +35,13 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult
     from fhcrawl.store import Feed
+    from fhcrawl.store.renames import Renamed
 
 logger = logging.getLogger(__name__)
 
 LINES_AT_ONCE = 500
 UNREAD = "fhcrawl/feed/unread"
+RENAMED = "fhcrawl/entry/renamed"
 CHAIN = (Role.ARCHIVE, Role.PAGE)
 
 
@@ -85,7 +87,7 @@ class VerdictsExtension:
         """
         extension = StoreExtension.of(self._crawler)
         try:
-            self._settle_absences(extension, urls)
+            self._settle_entries(extension, urls)
             feeds = list(extension.store.feeds.read(extension.run, urls))
             records = [_verdict_record(feed, extension.unrecorded_failures.get(feed.feed)) for feed in feeds]
             extension.store.feeds.note_verdicts(
@@ -123,25 +125,45 @@ class VerdictsExtension:
     def _tell_stored(self, extension: StoreExtension, forgets: bool) -> None:
         feeds = extension.store.feeds.read(extension.run)
         while some := list(islice(feeds, FEEDS_AT_ONCE)):
-            if not extension.has_failed and self._settle_absences(extension, [feed.feed for feed in some]):
+            if not extension.has_failed and self._settle_entries(extension, [feed.feed for feed in some]):
                 some = list(extension.store.feeds.read(extension.run, [feed.feed for feed in some]))
             records = [_verdict_record(feed, extension.unrecorded_failures.get(feed.feed)) for feed in some]
             self._note(extension, records, forgets)
             self._tell_all(extension, some, records)
 
-    def _settle_absences(self, extension: StoreExtension, urls: list[str]) -> bool:
-        """Look for entries that are gone at the publisher; return whether that may have changed a feed."""
+    def _settle_entries(self, extension: StoreExtension, urls: list[str]) -> bool:
+        """Look for entries that are gone at the publisher, and for those whose id has changed.
+
+        :return: whether that may have changed a feed
+        """
         store, settings = extension.store, self._crawler.settings
         deletes = settings.getbool("FHCRAWL_DELETE_ABSENT")
         keeps_versions = store.documents.keeps_versions
         deleted = store.absences.settle(extension.run, urls, deletes, keeps_versions)
+        renamed = store.renames.settle(extension.run, urls, keeps_versions)
+        for url, number in (*deleted.items(), *((url, one.deleted) for url, one in renamed.items())):
+            self._count_deleted(url, number)
+        for url, found in renamed.items():
+            self._tell_renamed(url, found)
+        return bool(deleted or renamed)
+
+    def _count_deleted(self, url: str, number: int) -> None:
+        if number:
+            self._crawler.stats.inc_value("fhcrawl/entry/deleted", number)
         progress = self._crawler.get_extension(ProgressExtension)
-        for url, number in deleted.items():
-            if number:
-                self._crawler.stats.inc_value("fhcrawl/entry/deleted", number)
-            if progress is not None:
-                progress.progress.delete(url, number)
-        return bool(deleted)
+        if progress is not None:
+            progress.progress.delete(url, number)
+
+    def _tell_renamed(self, url: str, found: Renamed) -> None:
+        if found.example is None:
+            return
+        self._crawler.stats.inc_value(RENAMED, found.number)
+        new, former = map(printable, found.example)
+        more = "" if found.deleted else "; --merge-renamed keeps them under the new one only"
+        logger.warning(
+            "%s: entries whose id has changed: %d, such as from %s to %s%s",
+            *(printable(url), found.number, former, new, more),
+        )
 
     def _tell_all(self, extension: StoreExtension, feeds: list[Feed], records: list[VerdictRecord]) -> None:
         progress = self._crawler.get_extension(ProgressExtension)

@@ -55,12 +55,14 @@ class Covered(NamedTuple):
     :param spans, holes: oldest first
     :param read: when the feed itself was first read, as far as is known; None if it never was
     :param is_proof: entries are shown in an order that proves something: see `Coverage`
+    :param doubted: when the feed itself was read last, if an earlier read was later by the clock
     """
 
     spans: list[Span]
     holes: list[Hole]
     read: str | None
     is_proof: bool
+    doubted: str | None = None
 
 
 class _Gap(NamedTuple):
@@ -116,7 +118,8 @@ def covered_by(reads: Iterable[CaptureRead], live: Coverage | None) -> Covered |
     spans.sort(key=lambda span: span.since)
     known = [*known, *captured.holes]
     holes = [_hole(before.until, after.since, known) for before, after in pairwise(spans)]
-    return Covered(spans, holes, live.spans[0].since if live else None, (live or captured).is_proof)
+    doubted = live.since if live and live.is_doubtful else None
+    return Covered(spans, holes, live.spans[0].since if live else None, (live or captured).is_proof, doubted)
 
 
 def _hole(after: str, before: str, known: Iterable[Hole]) -> Hole:

@@ -52,6 +52,8 @@ SHORTEST_BURST = 60 * 60
 HALF_LIFE = 30 * 24 * 60 * 60
 # Where all entries are new, this many times as many are supposed to have come.
 AT_A_HOLE = 2
+# For how long a clock that has gone back is in doubt; a clock that was years ahead must not count for ever.
+DOUBT = 30 * 24 * 60 * 60
 
 
 def mark(entry_id: str, published: str | None, updated: str | None, digest: str) -> str:
@@ -112,7 +114,8 @@ class Coverage:
     :param known: marks of the entries that the last read showed, in document order, then of some before them
     :param shown: number of entries that the last read showed, WINDOW at most
     :param depth: the greatest number of known entries that stood above a new one
-    :param since, until: the current span; `until` is the time of the last read
+    :param since, until: the current span; `until` is the time of the last read. If `since` is later, the
+        clock has gone back, and no span is known: see `_begin`
     :param earlier: the spans before it, oldest first
     :param entries: number of new entries in all spans
     :param seconds: length of the earlier spans
@@ -134,15 +137,26 @@ class Coverage:
     @property
     def spans(self) -> list[Span]:
         """All spans, oldest first."""
-        return [*(Span(one.since, one.until) for one in self.earlier), Span(self.since, self.until)]
+        current = [] if self.is_doubtful else [Span(self.since, self.until)]
+        return [*(Span(one.since, one.until) for one in self.earlier), *current]
 
     @property
     def holes(self) -> list[Hole]:
         """The holes between the spans."""
         return [
             Hole(one.until, then.since, elapsed(one.until, then.since), one.lost, one.number)
-            for one, (_, then) in zip(self.earlier, pairwise(self.spans), strict=True)
+            for one, (_, then) in zip(self.earlier, pairwise(self.spans), strict=False)
         ]
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether an earlier read was later by the clock, so that no current span is known."""
+        return self.since > self.until
+
+    @property
+    def _seconds(self) -> int:
+        """Length of all spans."""
+        return self.seconds + max(0, elapsed(self.since, self.until))
 
     @property
     def is_proof(self) -> bool:
@@ -152,7 +166,7 @@ class Coverage:
     @property
     def rate(self) -> float:
         """New entries per second, on average; 0 if not known."""
-        return self.entries / max(1, self.seconds + elapsed(self.since, self.until))
+        return self.entries / max(1, self._seconds)
 
     def worst_rate(self, now: str) -> float:
         """Return the highest rate that was seen, or the usual one; bursts of long ago count less."""
@@ -171,7 +185,8 @@ class Coverage:
 
     def confirm(self, time: str) -> Coverage:
         """Return the coverage after a read of the same document."""
-        return replace(self, until=time) if self.is_proof and time > self.until else self
+        is_later = not self.is_doubtful and time > self.until
+        return replace(self, until=time) if self.is_proof and is_later else self
 
 
 def coverage_after(before: Coverage | None, shown: Sequence[str], time: str) -> Coverage | None:
@@ -197,7 +212,7 @@ def coverage_after(before: Coverage | None, shown: Sequence[str], time: str) -> 
     new = sum(is_new)
     depth = max(before.depth, _depth(places, is_new))
     seen: dict[str, Any] = {"known": "".join(_remembered(marks, known)), "shown": len(marks), "depth": depth}
-    if time >= before.until and _found_again(places) > depth:
+    if not before.is_doubtful and time >= before.until and _found_again(places) > depth:
         burst = _burst(before, new, time)
         return replace(before, **seen, **burst, until=time, entries=before.entries + new)
     # How many have come is not known: at least those that are shown.
@@ -250,14 +265,29 @@ def _burst(before: Coverage, new: int, time: str) -> dict[str, Any]:
 # A clock that was ahead has not seen what is still to come: spans end before this read.
 def _with_hole(before: Coverage, new: int, time: str) -> Coverage:
     """Return the coverage with a hole before a read, and a span that begins with it."""
-    seconds = max(0, elapsed(before.until, time))
-    lost = max(0, round(before.rate * seconds) - new) if before.rate else None
-    spans = [*before.earlier, EarlierSpan(before.since, before.until, lost, 1)]
-    earlier = [one._replace(until=min(one.until, time)) for one in spans if one.since <= time]
+    since, spans = _begin(before, time), list(before.earlier)
+    if not before.is_doubtful:
+        usual = before.rate * elapsed(before.until, time)
+        lost = max(0, round(usual) - new) if before.rate and since == time else None
+        spans.append(EarlierSpan(before.since, before.until, lost, 1))
+    past = [one for one in spans[:-1] if one.since <= time]
+    earlier = [
+        one._replace(since=min(one.since, time), until=min(one.until, time)) for one in (*past, spans[-1])
+    ]
     while len(earlier) >= MOST_SPANS:
         earlier[:2] = [_merged(*earlier[:2])]
-    length = before.seconds + elapsed(before.since, before.until)
-    return replace(before, since=time, until=time, earlier=tuple(earlier), seconds=length)
+    return replace(before, since=since, until=time, earlier=tuple(earlier), seconds=before._seconds)
+
+
+# If the clock was ahead before, a span begins with this read. If it is behind now, the read was made after
+# the latest one so far, whatever the clock says: a span that begins with it would have that one's hole in it
+# as soon as the clock is right. Nobody knows which. So no span begins before the clock has come to the latest
+# time again, or a month has passed.
+def _begin(before: Coverage, time: str) -> str:
+    """Return when the span begins that follows a hole; later than `time` if that is not known."""
+    if before.is_doubtful and elapsed(before.earlier[-1].until, time) > DOUBT:
+        return time
+    return max(time, before.since, before.until)
 
 
 def _merged(first: EarlierSpan, second: EarlierSpan) -> EarlierSpan:

@@ -176,8 +176,8 @@ def is_held(post: Post, stored: Mapping[str, Winner]) -> bool:
 
 
 def _find(post: Post, stored: Mapping[str, Winner]) -> Winner | None:
-    found = (stored[i] for i in post.ids if i in stored and stored[i].digest)
-    return next(found, None)
+    winner = stored.get(post.id)
+    return winner if winner is not None and winner.digest else None
 
 
 def follow(
@@ -240,11 +240,13 @@ def _count(
     is_whole = len(posts) == max(0, min(MOST_POSTS, total - begin))
     if listed.total != total or not is_whole or not all(a < b for a, b in pairwise(numbers)):
         return None
-    found = [_find(post, stored) for post in posts]
+    # Posts that have the same id are one entry: only one of them can be kept.
+    kept = {post.id: post for post in posts}.values()
+    found = [_find(post, stored) for post in kept]
     check = replace(
         check,
         total=total,
-        held=check.held + sum(is_held(post, stored) for post in posts),
+        held=check.held + sum(is_held(post, stored) for post in kept),
         known=check.known + sum(winner is not None for winner in found),
         read=check.read + sum(w is not None and w.order.walk == entries.walk for w in found),
         newest=max([check.newest, *(post.modified for post in posts)]),
@@ -258,7 +260,9 @@ def _count(
 
 
 def _result(check: ListCheck, total: int, entries: StoredEntries) -> Listing:
-    unlisted = max(entries.live - check.known, 0)
+    # Posts on two pages of the list may have the same id, too.
+    check = replace(check, held=min(check.held, entries.live), known=min(check.known, entries.live))
+    unlisted = entries.live - check.known
     foreign = _foreign(check, entries, unlisted)
     return Listing(
         entries.walk,

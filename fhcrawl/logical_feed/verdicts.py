@@ -80,6 +80,7 @@ HAS_GUESSABLE_PAGES = "is made with WordPress, which has older entries on pages 
 IS_PAGED = "is a paged feed, whose pages change while they are read (RFC 5005, 3)"
 HAS_HOLES = "may have lost entries between two reads"
 ASKS_FOR_LESS = "it or its server asks not to be read as often as it would need"
+CLOCK_WENT_BACK = "unknown: the clock has gone back since a read at"
 NO_ORDER = "unknown: it shows entries in no order that proves more"
 TO_THE_DAY, TO_THE_MINUTE = len("2003-12-13"), len("2003-12-13T18:30")
 
@@ -130,6 +131,8 @@ def verdict(
 
 # What follows a semicolon differs from feed to feed.
 def _known(covered: Covered) -> str:
+    if covered.doubted is not None:
+        return f"{CLOCK_WENT_BACK} {_minute(covered.doubted)}"
     if not covered.is_proof:
         return NO_ORDER
     first, last = covered.spans[0], covered.spans[-1]

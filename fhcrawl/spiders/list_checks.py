@@ -65,12 +65,13 @@ class ListChecks:
         if check.is_reading:
             yield from self._read_page(fetch, response, check)
             return
-        listed = post_list.read(response.body, responses.header(response, "X-WP-Total"))
+        total = responses.header(response, "X-WP-Total")
+        listed = post_list.read(response.body, total, wordpress.id_field(check.feed_url))
         if listed is None:
             logger.info("%s is no list of posts", printable(fetch.requested_url))
             return
         entries = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk)
-        ids = list({one for post in listed.posts for one in post.ids})
+        ids = list({post.id for post in listed.posts})
         stored = self._store.entries.find_winners(fetch.feed, ids, latest_time(fetch.fetched))
         following = listings.follow(check, listed, stored, entries)
         if isinstance(following, Listing):

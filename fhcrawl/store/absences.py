@@ -20,7 +20,7 @@ from fhcrawl.store.stored_state import StoredState
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from sqlalchemy import Connection, Row
 
@@ -81,15 +81,23 @@ class Absences(Repository):
             gone = _note(connection, feed, chain)
             if not deletes or not gone:
                 return 0
-            fetch = Fetch(feed.url, "", "", "", Role.SUBSCRIPTION, ChainPosition(feed.walk, 0), now())
-            batch = CommitBatch(stored=self._winners(connection, feed_id, gone, fetch.latest))
-            before = StoredState(feed_id, {}, [])
-            commit = Commit(
-                connection, self._session.upserts, before, DocumentResult(fetch), batch, keeps_versions
-            )
-            deleted = commit.delete_absent(batch.stored)
+            deleted = self.delete(connection, feed, gone, keeps_versions)
             connection.execute(FORGET, [_of(feed_id, digest_of_id(entry_id)) for entry_id in gone])
             return deleted
+
+    def delete(self, connection: Connection, feed: Row[Any], ids: list[str], keeps_versions: bool) -> int:
+        """Delete entries that no document holds; return the number of live entries among them.
+
+        :param feed: the feed's row, locked by the transaction
+        :param keeps_versions: keep their versions
+        """
+        fetch = Fetch(feed.url, "", "", "", Role.SUBSCRIPTION, ChainPosition(feed.walk, 0), now())
+        batch = CommitBatch(stored=self._winners(connection, feed.id, ids, fetch.latest))
+        before = StoredState(feed.id, {}, [])
+        commit = Commit(
+            connection, self._session.upserts, before, DocumentResult(fetch), batch, keeps_versions
+        )
+        return commit.delete_absent(batch.stored)
 
     def _winners(self, connection: Connection, feed_id: int, ids: list[str], latest: str) -> dict[str, Any]:
         among = statements.among(statements.WINNERS, "ids", self._database.dialect)
@@ -107,7 +115,7 @@ def _note(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> 
     """Forget what a document holds again, and note what is gone; return the ids of all that is gone."""
     of_feed = select(absences).where(absences.c.feed_id == feed.id)
     known = {bytes(row.key): row for row in connection.execute(of_feed)}
-    held = _held(connection, chain, known.keys())
+    held = set().union(*held_ids(connection, chain, known.keys()))
     missing = list(_missing(connection, feed.id, {key: row for key, row in known.items() if key not in held}))
     forgotten = known.keys() - {one.key for one in missing}
     if forgotten:
@@ -123,16 +131,17 @@ def _note(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> 
     return [one.id for one, values in zip(missing, noted, strict=True) if values["b_gone"]]
 
 
-def _held(connection: Connection, chain: Iterable[Row[Any]], wanted: Iterable[bytes]) -> set[bytes]:
-    """Return the digests of those ids that a document of a chain holds."""
-    left = set(wanted)
-    found: set[bytes] = set()
+def held_ids(
+    connection: Connection, chain: Iterable[Row[Any]], wanted: Collection[bytes]
+) -> Iterator[set[bytes]]:
+    """Yield the digests of those ids that each document of a chain held when it was last read.
+
+    :param chain: rows of `CHAIN`
+    """
     for row in chain:
         if row.is_known:
-            found |= left.intersection(
-                ids_of(bytes(connection.execute(HELD, {"number": row.id}).scalar_one()))
-            )
-    return found
+            held = bytes(connection.execute(HELD, {"number": row.id}).scalar_one())
+            yield {key for key in ids_of(held) if key in wanted}
 
 
 def _missing(connection: Connection, feed_id: int, lost: dict[bytes, Row[Any]]) -> Iterator[Missing]:
@@ -158,9 +167,13 @@ def _noted(one: Missing, subscription: Row[Any], walk: int, snapshot: int | None
 
 # Nothing can be said of a chain with a gap, nor while a document may have lost entries that it has, or may
 # have moved.
-def _snapshot(feed: Row[Any], chain: Sequence[Row[Any]]) -> int | None:
-    """Return what `snapshot_walk` says of a chain; None if it does not end, or is not known as a whole."""
-    is_whole = any(row.behind_id is None for row in chain) and all(
+def is_whole(feed: Row[Any], chain: Sequence[Row[Any]]) -> bool:
+    """Return whether a chain ends, and all that its documents hold is known.
+
+    :param feed: the feed's row
+    :param chain: rows of `CHAIN`
+    """
+    return any(row.behind_id is None for row in chain) and all(
         row.state == State.PROCESSED.value
         and row.is_known
         and row.checked is not None
@@ -168,7 +181,11 @@ def _snapshot(feed: Row[Any], chain: Sequence[Row[Any]]) -> int | None:
         and not (row.moved_to is not None and row.moved_walk == feed.walk)
         for row in chain
     )
-    if not is_whole:
+
+
+def _snapshot(feed: Row[Any], chain: Sequence[Row[Any]]) -> int | None:
+    """Return what `snapshot_walk` says of a chain; None if the chain is not whole."""
+    if not is_whole(feed, chain):
         return None
     seen = {row.id: Seen(row.changed_walk, row.checked_walk) for row in chain}
     subscription = seen.pop(feed.subscription_id)

@@ -9,6 +9,7 @@ from fhcrawl.logical_feed.coverage import coverage_after
 from fhcrawl.logical_feed.results import DocumentFailure, State, has_changes, must_follow
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import coverage, lists, mementos, rechecks, rows, statements, subscriptions
+from fhcrawl.store.schema import renames
 from fhcrawl.store.stored_state import ENDS_EARLIER
 
 if TYPE_CHECKING:
@@ -150,13 +151,13 @@ class Commit:
         fetch = self._fetch
         of_feed = {"b_feed_id": self._feed_id, "b_walk": fetch.position.walk}
         says = {"b_time": fetch.fetched, "b_fresh": fetch.freshness_lifetime, "b_special": fetch.special}
+        at = {"b_feed_id": self._feed_id, "b_time": fetch.fetched}
+        self._connection.execute(coverage.CONFIRM, at)
         self._connection.execute(statements.CONFIRM_FEED, of_feed | says)
         if self._result.older_document is not None and self._result.older_document.role is Role.PAGE:
             # The pages that this walk goes on to read are older than what the subscription document holds.
             self._connection.execute(statements.CONFIRM_NEWEST, of_feed)
         self._connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed | {"b_time": fetch.fetched})
-        at = {"b_feed_id": self._feed_id, "b_time": fetch.fetched}
-        self._connection.execute(coverage.CONFIRM, at)
 
     # What was read of the document stays, whatever became of it: it is only not known to be as it was.
     def write_check(self) -> None:
@@ -248,6 +249,7 @@ class Commit:
             [rows.entry_row(feed_id, version, fields) for version, fields in batch.accepted.values()],
         )
         self._write_changes()
+        self._execute(renames.insert(), self._arrivals())
         self._execute(
             statements.CONFIRM_ENTRY,
             [
@@ -257,6 +259,19 @@ class Commit:
             ],
         )
         self._note_uncounted([*batch.accepted, *batch.confirmed])
+
+    # In the first walk, no id has changed.
+    def _arrivals(self) -> list[dict[str, object]]:
+        """Return the rows of new entries, whose former ids are looked for at the end of the walk."""
+        if self._fetch.walk <= FIRST_WALK or self._result.held is None:
+            return []
+        stored = self._batch.stored
+        same = {"feed_id": self._feed_id, "former_id": None, "since": self._fetch.fetched}
+        return [
+            {**same, "id": i}
+            for i in self._batch.accepted
+            if i not in self._batch.written and not (i in stored and stored[i].digest)
+        ]
 
     # A version that is replaced while a clock is wrong may be the newest by a correct clock: its document is
     # read again then, as are the documents that were read with a wrong clock.

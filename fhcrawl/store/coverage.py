@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, select
 
 from fhcrawl.logical_feed.captures import CaptureRead, Covered, covered_by
 from fhcrawl.logical_feed.coverage import MARK, Coverage, EarlierSpan
-from fhcrawl.store.schema import Text, coverage, mementos, timemaps
+from fhcrawl.store.schema import Text, coverage, feeds, mementos, timemaps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,12 +33,16 @@ CAPTURES = (
     .order_by(mementos.c.feed_id)
 )
 _time = bindparam("b_time", type_=Text)
-# `Coverage.confirm`.
+_last_read = select(feeds.c.crawled).where(feeds.c.id == coverage.c.feed_id).scalar_subquery()
+# `Coverage.confirm`; before `statements.CONFIRM_FEED`. If the unchanged document was empty, or of another
+# kind, the coverage is that of a document before it.
 CONFIRM = (
     coverage.update()
     .where(
         coverage.c.feed_id == bindparam("b_feed_id"),
         coverage.c.shown > coverage.c.depth,
+        coverage.c.since <= coverage.c.until,
+        coverage.c.until == _last_read,
         coverage.c.until < _time,
     )
     .values(until=_time)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from sqlalchemy import inspect, select, text
@@ -107,8 +108,14 @@ STEPS: tuple[tuple[str, ...], ...] = (
         " role TEXT NOT NULL, walk INTEGER NOT NULL, looked INTEGER NOT NULL, since TEXT NOT NULL, gone TEXT,"
         " UNIQUE (feed_id, key))",
     ),
-    # 15: nothing.
-    (),
+    # 15: entries whose id has changed.
+    (
+        "ALTER TABLE feeds ADD COLUMN merge_renamed INTEGER",
+        "CREATE TABLE renames (feed_id INTEGER NOT NULL REFERENCES feeds (id), id TEXT NOT NULL,"
+        " former_id TEXT, since TEXT NOT NULL)",
+        "CREATE INDEX renames_by_id ON renames (feed_id, KEYED(id))",
+        "CREATE INDEX renames_by_former_id ON renames (feed_id, KEYED(former_id))",
+    ),
     # 16: what web archives have of feeds.
     (
         "CREATE TABLE timemaps (id SERIAL NOT NULL PRIMARY KEY,"
@@ -126,6 +133,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
 VERSION = 1 + len(STEPS)
 # An arbitrary number for the lock of the processes that prepare one store at the same time.
 POSTGRESQL_LOCK = 5005
+KEYED = re.compile(r"KEYED\((\w+)\)")
 
 
 def is_current(connection: Connection) -> bool:
@@ -169,10 +177,12 @@ def _version(connection: Connection) -> int | None:
 
 
 def _in_words_of(database: str, statement: str) -> str:
+    """Return a statement of a step in the SQL of a database; `KEYED(name)` is `schema.Keyed`."""
     if database != schema.POSTGRESQL:
-        return statement.replace(" SERIAL", " INTEGER")
-    statement = statement.replace(" TEXT", ' TEXT COLLATE "C"').replace(" BLOB", " BYTEA")
-    return statement.replace(" SERIAL", " BIGSERIAL")
+        return KEYED.sub(r"\1", statement).replace(" SERIAL", " INTEGER")
+    words = statement.replace(" TEXT", ' TEXT COLLATE "C"').replace(" BLOB", " BYTEA")
+    words = words.replace(" SERIAL", " BIGSERIAL")
+    return KEYED.sub(r"(CASE WHEN length(\1) <= 500 THEN \1 ELSE left(\1, 500) || md5(\1) END)", words)
 
 
 def _migrate(connection: Connection, version: int) -> None:

@@ -159,6 +159,7 @@ class Feed:
     """A feed in the store.
 
     :param entries, absent: number of live entries; and of those among them that are gone at the publisher
+    :param renamed: number of live entries whose id has changed, and that are live under the new one too
     :param documents: number of documents in each state
     :param crawled: when its subscription document was last read
     :param checked: the earliest of the times at which the documents of its chain were last seen
@@ -176,6 +177,7 @@ class Feed:
     reasons: list[Reason]
     entries: int
     absent: int
+    renamed: int
     documents: dict[str, int]
     crawled: str | None
     checked: str | None
@@ -385,7 +387,8 @@ def whole_fields(row: Row[Any]) -> dict[str, Any]:
     fields = exported_fields(row[: len(ENTRIES_COLUMNS)])
     document = fields["document"]
     found = _known_details(row.details, row.original, document)
-    return fields | found | {"base": found["base"] or document, ORIGINAL: row.original}
+    computed = {ORIGINAL: row.original, "former_ids": sorted(json.loads(row.former_ids))}
+    return fields | found | {"base": found["base"] or document, **computed}
 
 
 # An older fhcrawl has not stored them.

@@ -71,6 +71,23 @@ def _utf8_postgresql(element: Utf8, compiler: SQLCompiler, **options: Any) -> st
     return f"convert_from({compiler.process(element.clauses, **options)}, 'UTF8')"
 
 
+class JsonList(FunctionElement[str]):
+    """The values of some rows as a JSON list."""
+
+    type = AnyText()
+    inherit_cache = True
+
+
+@compiles(JsonList)
+def _json_list(element: JsonList, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_group_array({compiler.process(element.clauses, **options)})"
+
+
+@compiles(JsonList, POSTGRESQL)
+def _json_list_postgresql(element: JsonList, compiler: SQLCompiler, **options: Any) -> str:
+    return f"CAST(coalesce(json_agg({compiler.process(element.clauses, **options)}), '[]') AS TEXT)"
+
+
 store = Table(
     "store",
     metadata,
@@ -126,6 +143,7 @@ feeds = Table(
     Column("total", Number, comment="how many entries its document says it has"),
     Column("guessable", Integer, comment="1: of WordPress, whose older pages are not asked for"),
     Column("listing", Text, comment="what WordPress's list of posts has shown: a JSON object, a Listing"),
+    Column("merge_renamed", Integer, comment="1: entries are deleted under ids that they had before"),
     UniqueConstraint("url").ddl_if(SQLITE),
 )
 
@@ -215,6 +233,16 @@ absences = Table(
     Column("since", Text, nullable=False, comment="when it was missed first"),
     Column("gone", Text, comment="since when it is known to be gone; NULL: it may only have moved"),
     UniqueConstraint("feed_id", "key"),
+)
+
+# Entries whose id has changed, and new entries, of which the end of the walk is to find out.
+renames = Table(
+    "renames",
+    metadata,
+    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column("id", Text, nullable=False, comment="of the entry"),
+    Column("former_id", Text, comment="its id before; NULL: it is not known yet whether it had another one"),
+    Column("since", Text, nullable=False, comment="when it was first read under its id"),
 )
 
 # The head sections of subscription documents: the current one of each feed, and the earlier ones with
@@ -315,6 +343,8 @@ Index("heads_by_feed", heads.c.feed_id)
 _is_current = heads.c.until.is_(None)
 Index("heads_current", heads.c.feed_id, unique=True, sqlite_where=_is_current, postgresql_where=_is_current)
 Index("captures_by_digest", captures.c.digest)
+Index("renames_by_id", renames.c.feed_id, Keyed(renames.c.id))
+Index("renames_by_former_id", renames.c.feed_id, Keyed(renames.c.former_id))
 
 # The unique indexes that are UNIQUE constraints in SQLite.
 for _name, _columns in {

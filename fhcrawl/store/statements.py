@@ -29,6 +29,7 @@ from fhcrawl.store.compiled import CompiledStatement
 from fhcrawl.store.schema import (
     POSTGRESQL,
     SQLITE,
+    JsonList,
     Keyed,
     Number,
     Utf8,
@@ -36,6 +37,7 @@ from fhcrawl.store.schema import (
     documents,
     entries,
     feeds,
+    renames,
     versions,
 )
 
@@ -113,7 +115,6 @@ WINNERS = (
     .where(entries.c.feed_id == bindparam("feed_id"))
 )
 
-
 ORIGINALS = select(entries.c.id, entries.c.original).where(entries.c.feed_id == bindparam("feed_id"))
 
 
@@ -143,10 +144,13 @@ ENTRIES = select(
 ).join_from(entries, feeds, feeds.c.id == entries.c.feed_id)
 
 ENTRIES_COLUMNS = [str(name) for name in ENTRIES.selected_columns.keys()]  # noqa: SIM118 - a collection of columns
+_former = (renames.c.feed_id == entries.c.feed_id) & (Keyed(renames.c.id) == Keyed(entries.c.id))
+FORMER_IDS = select(JsonList(renames.c.former_id)).where(_former, renames.c.former_id.is_not(None))
 # With what the optional fields are computed from.
-WHOLE_ENTRIES = ENTRIES.add_columns(entries.c.details, entries.c.original)
+WHOLE_ENTRIES = ENTRIES.add_columns(
+    entries.c.details, entries.c.original, FORMER_IDS.scalar_subquery().label("former_ids")
+)
 VERSIONS = WHOLE_ENTRIES.add_columns(counted_order(entries)[0].label("time"))
-
 
 ENTRY = select(entries).where(
     entries.c.feed_id == bindparam("feed_id"), Keyed(entries.c.id) == Keyed(bindparam("id", type_=Text()))
@@ -187,7 +191,6 @@ DELETE_ENTRY = (
 SETTLE_CHANGE = changes.delete().where(
     changes.c.feed_id == bindparam("b_feed_id"), Keyed(changes.c.id) == Keyed(bindparam("b_id", type_=Text()))
 )
-
 
 FIND_DOCUMENT = select(documents).where(
     documents.c.feed_id == bindparam("feed_id"),

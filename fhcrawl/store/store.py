@@ -17,6 +17,7 @@ from fhcrawl.store.feeds import Feeds
 from fhcrawl.store.leases import Leases
 from fhcrawl.store.mementos import Mementos
 from fhcrawl.store.rechecks import Rechecks
+from fhcrawl.store.renames import Renames
 from fhcrawl.store.session import Session
 from fhcrawl.store.subscriptions import Subscriptions
 from fhcrawl.store.walks import Walks
@@ -46,6 +47,7 @@ class Store:
         self.mementos = Mementos(session)
         self.rechecks = Rechecks(session)
         self.absences = Absences(session)
+        self.renames = Renames(session)
 
     @classmethod
     def open_to_read(cls, url: str) -> Store:

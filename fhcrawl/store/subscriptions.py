@@ -22,6 +22,7 @@ from fhcrawl.store.schema import (
     entries,
     feeds,
     mementos,
+    renames,
     timemaps,
     versions,
 )
@@ -177,7 +178,7 @@ def forget_unread(connection: Connection, rows: Iterable[Row[Any]]) -> None:
 
 def _delete(connection: Connection, feed_ids: list[int]) -> None:
     heads.forget(connection, feed_ids)
-    for table in (absences, changes, versions, entries, documents, coverage, mementos, timemaps):
+    for table in (absences, renames, changes, versions, entries, documents, coverage, mementos, timemaps):
         connection.execute(table.delete().where(table.c.feed_id.in_(feed_ids)))
     connection.execute(feeds.delete().where(feeds.c.id.in_(feed_ids)))
 

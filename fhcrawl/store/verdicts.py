@@ -12,7 +12,7 @@ from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import coverage, subscriptions
+from fhcrawl.store import coverage, renames, subscriptions
 from fhcrawl.store.rows import NOT_FETCHED, Feed
 from fhcrawl.store.schema import Keyed, absences, documents, entries, feeds
 from fhcrawl.store.statements import MOVED, chain, chain_ends
@@ -132,6 +132,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
     states = _by_feed(connection.execute(STATES, some))
     live = {row[0]: tuple(row[1:]) for row in connection.execute(LIVE_ENTRIES, some)}
     absent = {row[0]: row[1] for row in connection.execute(ABSENT, some)}
+    renamed = {row[0]: row[1] for row in connection.execute(renames.COUNTS, some)}
     own = coverage.read(connection, some["feeds"])
     covered = coverage.with_captures(connection, some["feeds"], own)
     for row in rows:
@@ -160,6 +161,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
             reasons,
             count,
             absent.get(row.id, 0),
+            renamed.get(row.id, 0),
             {found.state: found.number for found in states[row.id]},
             row.crawled,
             (of_chain and of_chain.checked) or row.crawled,

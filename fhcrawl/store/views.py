@@ -26,6 +26,14 @@ FROM absences JOIN feeds ON feeds.id = absences.feed_id
     JOIN entries ON entries.feed_id = absences.feed_id AND entries.id = absences.id
 WHERE absences.gone IS NOT NULL AND entries.digest <> ''
 """
+RENAMED_ENTRIES = """
+CREATE VIEW renamed_entries AS
+SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, renames.former_id, entries.title,
+    entries.link, renames.since AS renamed
+FROM renames JOIN feeds ON feeds.id = renames.feed_id
+    JOIN entries ON entries.feed_id = renames.feed_id AND entries.id = renames.id
+WHERE renames.former_id IS NOT NULL AND entries.digest <> ''
+"""
 FEED_VERDICTS = """
 CREATE VIEW feed_verdicts AS
 SELECT feeds.url AS feed, feeds.title, feeds.kind, feeds.verdict, feeds.reasons,
@@ -57,7 +65,7 @@ FROM feeds, json_array_elements(CAST(feeds.reasons AS json)) AS reason (value)
 WHERE reason.value ->> 'kind' {IS_GAP}
 """,  # noqa: S608 - no value comes from outside
 }
-NAMES = ("live_entries", "absent_entries", "feed_verdicts", "gaps")
+NAMES = ("live_entries", "absent_entries", "renamed_entries", "feed_verdicts", "gaps")
 
 
 def drop(connection: Connection) -> None:
@@ -68,5 +76,6 @@ def drop(connection: Connection) -> None:
 
 def create(connection: Connection) -> None:
     """Create the views."""
-    for statement in (LIVE_ENTRIES, ABSENT_ENTRIES, FEED_VERDICTS, GAPS[connection.dialect.name]):
+    gaps = GAPS[connection.dialect.name]
+    for statement in (LIVE_ENTRIES, ABSENT_ENTRIES, RENAMED_ENTRIES, FEED_VERDICTS, gaps):
         connection.exec_driver_sql(statement.strip())

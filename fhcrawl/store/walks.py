@@ -21,7 +21,7 @@ from fhcrawl.store.subscriptions import NO_RUN
 from fhcrawl.utils.clock import now as time_now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from sqlalchemy import Connection, Row
 
@@ -30,8 +30,17 @@ if TYPE_CHECKING:
 BEGUN = (
     feeds.update()
     .where(feeds.c.id.in_(bindparam("begun", expanding=True)))
-    .values(verdict=None, reasons=None, retry_after=None, due=None, released=None, run=bindparam("b_run"))
+    .values(
+        verdict=None,
+        reasons=None,
+        retry_after=None,
+        due=None,
+        released=None,
+        merge_renamed=None,
+        run=bindparam("b_run"),
+    )
 )
+MERGE = feeds.update().where(feeds.c.id.in_(bindparam("merging", expanding=True))).values(merge_renamed=1)
 NUMBERED = select(documents).where(documents.c.id.in_(bindparam("numbers", expanding=True)))
 INDEXES = select(documents).where(
     documents.c.feed_id.in_(bindparam("numbers", expanding=True)), documents.c.role == Role.INDEX.value
@@ -89,11 +98,14 @@ ASK_AGAIN = (
 class Walks(Repository):
     """The beginning of walks: `store.walks`."""
 
-    def begin(self, urls: list[str], run: int, now: str) -> dict[str, Subscription | LeaseError]:
+    def begin(
+        self, urls: list[str], run: int, now: str, merging: Container[str] = ()
+    ) -> dict[str, Subscription | LeaseError]:
         """Claim feeds for a run, and return the stored state of each; in one transaction.
 
         :param urls: URLs of subscription documents, as the user gave them; `FEEDS_AT_ONCE` at most
         :param now: ISO 8601 in UTC
+        :param merging: feeds whose entries are deleted under ids that have changed (`Renames`)
         :return: by URL; a `LeaseError` if another crawl has the feed, a `BegunError` if this job has it
         """
         # Sorted, so that two crawls that begin with the same feeds do not deadlock.
@@ -107,6 +119,8 @@ class Walks(Repository):
             refusals |= _unsettled(connection, [row for row in rows if refusals[row.id] is None], run)
             ours = [row for row in rows if refusals[row.id] is None]
             known = _begin(connection, ours, run, now)
+            if merged := [row.id for row in ours if row.url in merging]:
+                connection.execute(MERGE, {"merging": merged})
         self._session.remember_ids({row.url: row.id for row in rows})
         self._session.remember_heads({row.id: row.head_digest for row in ours if row.head_digest})
         return {row.url: refusals[row.id] or known[row.id] for row in rows}

@@ -52,6 +52,7 @@ options = st.builds(
     headers=st.dictionaries(text, text, max_size=2),
     snapshot=maybe,
     wordpress=st.booleans(),
+    merge_renamed=st.booleans(),
     web_archive=maybe,
 )
 walks = st.builds(

@@ -149,6 +149,7 @@ def test_list_can_be_toml_with_options(tmp_path: Path) -> None:
         reversed = true
         limit = 7
         wordpress = true
+        merge_renamed = true
         web_archive = "wayback"
         headers = {{Authorization = "Bearer x"}}
         """
@@ -161,6 +162,7 @@ def test_list_can_be_toml_with_options(tmp_path: Path) -> None:
             7,
             {"Authorization": "Bearer x"},
             wordpress=True,
+            merge_renamed=True,
             web_archive="https://web.archive.org/web",
         ),
     }
@@ -168,8 +170,10 @@ def test_list_can_be_toml_with_options(tmp_path: Path) -> None:
 
 def test_opml_attributes_are_options(tmp_path: Path) -> None:
     listed = tmp_path / "list.opml"
-    listed.write_text(f'<opml><outline xmlUrl="{A}" fhNext="archive" fhReversed="1" fhWordPress="1"/></opml>')
-    assert from_arguments(None, str(listed)) == {A: FeedOptions("archive", reversed=True, wordpress=True)}
+    listed.write_text(
+        f'<opml><outline xmlUrl="{A}" fhNext="archive" fhReversed="1" fhMergeRenamed="1"/></opml>'
+    )
+    assert from_arguments(None, str(listed)) == {A: FeedOptions("archive", reversed=True, merge_renamed=True)}
     listed.write_text(f'<opml><outline xmlUrl="{A}" fhLimit="{NINES}"/></opml>')
     with pytest.raises(ArgumentError, match=r"limit is 9.*: write a number of up to 18 digits"):
         from_arguments(None, str(listed))
@@ -180,7 +184,7 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
     [
         (
             "nxt = 1",
-            "there is no option nxt; write one of headers, limit, next, reversed, snapshot, web_archive, wor",
+            "there is no option nxt; write one of headers, limit, merge_renamed, next, rev",
         ),
         ('web_archive = "archive.org"', "web_archive is archive.org, which is no web archive: write wayback"),
         ('next = "x"', "next is x: write archive, or page"),

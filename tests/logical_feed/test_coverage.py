@@ -253,10 +253,42 @@ def test_span_ends_before_a_clock_that_goes_back() -> None:
     known = marks("5 4 3")
     found = coverage_after(after_days(known, 0, 9), known, at(5))
     assert found is not None
-    assert found.spans == [Span(BEGIN, at(5)), Span(at(5), at(5))]
+    assert found.spans == [Span(BEGIN, at(5))]
+    assert found.confirm(at(20)) == found
     found = coverage_after(after_days(known, 7, 9), known, at(5))
     assert found is not None
     assert found.spans == [Span(at(5), at(5))]
+
+
+def after_a_clock_that_goes_back(*days: float) -> Coverage:
+    """Of three reads, the last of which finds nothing again, by days of the clock; then of more reads."""
+    found = None
+    for shown, early in (("3 2 1", 0), ("4 3 2", 9), ("9 8 7", 5)):
+        found = coverage_after(found, marks(shown), at(early))
+    for number, day in enumerate(days, 10):
+        found = coverage_after(found, marks(f"{number} {number - 1} {number - 2}"), at(day))
+    assert found is not None
+    return found
+
+
+def test_hole_that_a_wrong_clock_has_moved_into_the_past_is_in_no_span() -> None:
+    """The clock was four days behind: the hole is after the ninth day, where the next span must not be."""
+    assert after_a_clock_that_goes_back(6, 8).spans == [Span(BEGIN, at(5))]
+    found = after_a_clock_that_goes_back(6, 10, 11)
+    assert found.spans == [Span(BEGIN, at(5)), Span(at(10), at(11))]
+    assert found.holes == [Hole(at(5), at(10), 5 * DAY, None, 1)]
+
+
+def test_clock_that_was_years_ahead_is_in_doubt_for_a_month() -> None:
+    found = after_days(marks("2 1"), 5000)
+    for day, shown in enumerate(("3 2", "4 3"), 1):
+        found = coverage_after(found, marks(shown), at(day))
+    assert found is not None
+    assert found.spans == [Span(at(1), at(1))]
+    for day, shown in ((32, "5 4"), (33, "6 5")):
+        found = coverage_after(found, marks(shown), at(day))
+    assert found is not None
+    assert found.spans == [Span(at(1), at(1)), Span(at(32), at(33))]
 
 
 def test_hole_costs_what_the_usual_rate_would_have_brought() -> None:

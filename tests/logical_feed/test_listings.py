@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from fhcrawl.documents.post_list import MOST_POSTS, Post, PostList
 from fhcrawl.logical_feed import Winner
 from fhcrawl.logical_feed.listings import (
+    ListCheck,
     Listing,
     ListOrder,
     StoredEntries,
@@ -20,9 +20,6 @@ from fhcrawl.logical_feed.listings import (
     is_held,
 )
 from fhcrawl.logical_feed.ordering import Order
-
-if TYPE_CHECKING:
-    from fhcrawl.logical_feed.listings import ListCheck
 
 SIZE = 10
 API, FEED = "http://x/wp-json/wp/v2/posts", "http://x/feed/"
@@ -103,7 +100,7 @@ class Site:
             return begin(API, FEED, SIZE, self.listing, has_read=True)
         self.requests.append((check.order.value, check.page))
         some = ordered[MOST_POSTS * (check.page - 1) : MOST_POSTS * check.page]
-        posts = [Post(number, (str(number),), time(self.posts[number])) for number in some]
+        posts = [Post(number, str(number), time(self.posts[number])) for number in some]
         return follow(check, PostList(len(ordered), posts), self.winners(), self.entries())
 
     def winners(self) -> dict[str, Winner]:
@@ -131,6 +128,20 @@ def test_first_check_reads_the_whole_list() -> None:
     assert site.requests == [("all", 1), ("all", 2)]
     assert site.listing is not None
     assert site.listing.is_evidence
+
+
+@pytest.mark.parametrize(("number", "live"), [(2, 1), (2, 2), (102, 101)])
+def test_posts_that_have_the_same_id_are_not_all_held(number: int, live: int) -> None:
+    """The first and the last post, on one page of the list or on two."""
+    posts = [Post(one, str(one % (number - 1)), time(1)) for one in range(1, number + 1)]
+    winners = {post.id: Winner(Order(time(1), 0, time(1), 1, 0, 0), "digest") for post in posts}
+    found: ListCheck | Listing | None = BEGUN
+    for first in range(0, number, MOST_POSTS):
+        assert isinstance(found, ListCheck)
+        listed = PostList(number, posts[first : first + MOST_POSTS])
+        found = follow(found, listed, winners, StoredEntries(1, live, live, None))
+    assert isinstance(found, Listing)
+    assert (found.held, found.known, found.is_evidence) == (number - 1, number - 1, False)
 
 
 def test_later_check_reads_what_was_modified_and_what_is_new() -> None:
@@ -265,12 +276,12 @@ def test_list_that_changes_while_it_is_read_is_no_evidence() -> None:
     ("numbers", "total"), [([1, 2], 3), ([3, 2, 1], 3), ([1, 1, 2], 3), ([0], 1), ([1], 0)]
 )
 def test_list_that_contradicts_itself_is_no_evidence(numbers: list[int], total: int) -> None:
-    posts = [Post(number, (str(number),), time(1)) for number in numbers]
+    posts = [Post(number, str(number), time(1)) for number in numbers]
     assert follow(BEGUN, PostList(total, posts), {}, NOTHING) is None
 
 
 def test_list_of_millions_that_is_not_there_ends_the_check() -> None:
-    posts = [Post(number, (str(number),), time(1)) for number in range(1, 51)]
+    posts = [Post(number, str(number), time(1)) for number in range(1, 51)]
     assert follow(BEGUN, PostList(10**8, posts), {}, NOTHING) is None
 
 
@@ -305,6 +316,6 @@ def test_evidence_means_that_each_listed_post_is_held(number: int, runs: list[tu
         if found is not None and found.is_evidence:
             winners = site.winners()
             for post, modified in site.posts.items():
-                assert is_held(Post(post, (str(post),), time(modified)), winners)
+                assert is_held(Post(post, str(post), time(modified)), winners)
                 assert site.stored[str(post)][0] == modified
             assert found.total == len(site.posts)

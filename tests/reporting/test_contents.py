@@ -48,6 +48,7 @@ def stored(url: str, verdict: Verdict, reasons: list[Reason]) -> Feed:
         reasons=reasons,
         entries=5,
         absent=0,
+        renamed=0,
         documents={"processed": 2},
         crawled=NOW,
         checked=NOW,

@@ -70,6 +70,16 @@ def test_report_on_a_crawl(server: FeedServer, project: Project) -> None:
     assert "What was before 2003-12 is not known." in gap.css("svg.plot::attr(aria-label)").get("")
 
 
+def test_report_has_the_number_of_entries_that_are_kept_under_two_ids(
+    server: FeedServer, project: Project
+) -> None:
+    for name in ("x", "y"):
+        server.serve("/feed", atom([E(f"http://{name}.example/1")]))
+        project.crawl(server.url("/feed"))
+    done = project.scrapy("report", "-o", "-")
+    assert "<p>Entries kept under two ids, since their publisher has changed these: 1." in done.stdout
+
+
 def test_report_on_an_empty_store_says_so(project: Project) -> None:
     done = project.scrapy("report", "-o", "report.html")
     assert done.stdout == "0 feeds in report.html\n"
@@ -85,7 +95,7 @@ def test_report_to_stdout_is_nothing_but_the_page(project: Project) -> None:
 def test_report_that_fails_leaves_the_old_one(server: FeedServer, project: Project) -> None:
     server.serve("/feed", atom([E("1")]))
     project.crawl(server.url("/feed"))
-    views = ("live_entries", "feed_verdicts", "absent_entries")
+    views = ("live_entries", "feed_verdicts", "absent_entries", "renamed_entries")
     project.database.execute(*(f"DROP VIEW {view}" for view in views), "DROP TABLE entries")
     old = project.folder / "report.html"
     old.write_text("old")

@@ -33,6 +33,7 @@ def feed(number: int, title: str | None = None, **fields: object) -> Feed:
         "reasons": [],
         "entries": 3,
         "absent": 0,
+        "renamed": 0,
         "documents": {"processed": 7, "missing": 1},
         "crawled": "2026-01-01T00:00:00Z",
         "checked": "2026-01-01T00:00:00Z",

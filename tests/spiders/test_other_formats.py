@@ -281,6 +281,19 @@ class TestWordPress:
         assert server.asked() == [*self.PAGES, self.LIST]
         assert project.verdict() == verdict
 
+    def test_post_whose_link_is_the_guid_of_another_is_looked_for_by_its_own(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        """The address of the post with the guid 3 has changed; a post that no page shows has it now."""
+        feed = self.serve(server)
+        posts: list[object] = [
+            {"id": n, "guid": {"rendered": f"{n}"}, "link": link, "modified_gmt": "2003-12-13T18:30:02"}
+            for n, link in enumerate(("http://x/1", "http://x/2", "http://x/3", "3"), 1)
+        ]
+        self.list_posts(server, posts, "4")
+        project.crawl(feed, settings=self.ON)
+        assert project.verdict() == ("lossy", ["paged"])
+
     def test_list_of_posts_on_another_host_is_not_asked_for(
         self, server: FeedServer, project: Project
     ) -> None:

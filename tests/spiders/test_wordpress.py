@@ -58,6 +58,10 @@ IMPORT = """
 $post = ['post_title' => 'Imported', 'post_content' => 'text', 'post_status' => 'publish'];
 wp_insert_post($post + ['post_date' => $time, 'post_date_gmt' => $time]);
 """
+# As tools do that move a site, though WordPress's documentation says that guids are never to change.
+REPLACE_GUIDS = """
+$wpdb->query("UPDATE {$wpdb->posts} SET guid = REPLACE(guid, '//127.0.0.1:', '//localhost:')");
+"""
 
 
 def asked(wordpress: WordPress) -> Counter[str]:
@@ -199,3 +203,35 @@ def test_feed_that_shows_more_than_posts_is_not_complete(wordpress: WordPress, p
         "; 12 of the 12 posts that its WordPress lists are kept, and 1 that it does not" in reason["detail"]
     )
     assert project.verdict() == PAGED
+
+
+def test_site_at_another_host_keeps_its_ids_unless_they_are_rewritten_too(
+    wordpress: WordPress, project: Project
+) -> None:
+    wordpress.post(1, 12)
+    feed = wordpress.url("/?feed=rss2")
+    own = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "localhost", "FHCRAWL_MERGE_RENAMED": 1}
+    ids = set(project.crawl(feed, settings=own).changes)
+    # WordPress calls its feed unchanged, before it looks at the host.
+    wordpress.move("localhost")
+    assert not project.crawl(feed, settings=own).items
+    # It redirects to the new host, and links change; guids are in the database.
+    wordpress.post(13, 13)
+    run = project.crawl(feed, settings=own)
+    new = wordpress.url("/?p=13").replace("127.0.0.1", "localhost")
+    shown = ids - {wordpress.url("/?p=3")}
+    assert run.changes == {**dict.fromkeys(shown, "updated"), new: "new"}
+    assert all(item["link"].startswith("http://localhost:") for item in run.items)
+    assert "fhcrawl/entry/renamed" not in run.stats
+    wordpress.run(REPLACE_GUIDS)
+    wordpress.post(14, 14)
+    run = project.crawl(feed, settings=own)
+    former = shown - {wordpress.url("/?p=4")}
+    moved = {entry_id.replace("127.0.0.1", "localhost") for entry_id in former}
+    assert run.stats["fhcrawl/entry/renamed"] == len(moved) == 8
+    assert run.changes == {
+        **dict.fromkeys(former, "deleted"),
+        **dict.fromkeys([*moved, new.replace("13", "14")], "new"),
+    }
+    [found] = project.feeds()
+    assert (found["entries"], found["renamed"]) == (12, 0)

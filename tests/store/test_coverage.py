@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -79,6 +79,25 @@ def test_read_that_fails_or_is_killed_proves_nothing(url: str) -> None:
     assert crawl(url, 2, document(6).replace(CUT, "")).spans == [Span(day(1), day(1))]
     assert crawl(url, 3, document(7), life=1).spans == [Span(day(1), day(1))]
     assert crawl(url, 4, document(9)).spans == [Span(day(1), day(1)), Span(day(4), day(4))]
+
+
+@pytest.mark.parametrize("between", [{"shown": 0}, {"shown": 4, "prev-archive": FEED}])
+def test_unchanged_document_that_was_not_compared_proves_nothing(url: str, between: dict[str, Any]) -> None:
+    """Of a feed that was empty, or had archives, when entries came."""
+    crawl(url, 1, document(4))
+    for number in (2, 3):
+        crawl(url, number, document(9, **between))
+    assert crawl(url, 4, document(30)).spans == [Span(day(1), day(1)), Span(day(4), day(4))]
+
+
+def test_verdict_says_that_a_clock_has_gone_back(url: str) -> None:
+    crawl(url, 9, document(4))
+    for number in (5, 6):
+        feed = crawl(url, number, document(9))
+        assert feed.spans == [Span(day(5), day(5))]
+        assert feed.reasons[0].detail.endswith(
+            "; unknown: the clock has gone back since a read at 2026-03-09 00:00"
+        )
 
 
 def test_feeds_that_promise_their_history_have_no_spans(url: str) -> None:

@@ -161,6 +161,22 @@ def test_times_are_compared_character_by_character(database: Database) -> None:
         assert found == [("C",)], name
 
 
+def test_migrated_store_finds_ids_as_a_new_one_does(database: Database) -> None:
+    """`tests/store/test_migrations.py` compares all else, on SQLite."""
+    indexes = "SELECT indexdef FROM pg_indexes WHERE tablename = 'renames' ORDER BY indexname"
+    Store.open(database.url).close()
+    new = database.rows(indexes)
+    assert all("md5" in row[0] for row in new)
+    database.execute(
+        "DROP VIEW renamed_entries",
+        "DROP TABLE renames",
+        "ALTER TABLE feeds DROP COLUMN merge_renamed",
+        "UPDATE store SET schema_version = 14",
+    )
+    Store.open(database.url).close()
+    assert database.rows(indexes) == new
+
+
 def test_processes_that_prepare_one_store_at_once_do_not_race(database: Database) -> None:
     command = [sys.executable, "-c", AT_ONCE, database.url]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
