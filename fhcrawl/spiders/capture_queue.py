@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from base64 import b64encode
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from fhcrawl.utils.addresses import name_of
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -36,6 +37,46 @@ EVERY = "FHCRAWL_ALL_CAPTURES_ENABLED"
 ARCHIVE = "file:"
 # Octets of digests, and characters of these in base64.
 DIGEST_SIZE, DIGEST = 9, 12
+
+
+@dataclass
+class FeedInFiles:
+    """A feed whose captures are read.
+
+    :param urls: the URLs whose captures are wanted, with their depth, by their names
+    :param known: the TimeMaps that the store has of these, by their names
+    :param read: digest of the URLs that were looked for, and digests of the files that were looked through
+    """
+
+    feed: str
+    selection: Selection
+    urls: dict[str, tuple[str, int]] = field(default_factory=dict)
+    known: dict[str, TimeMap] = field(default_factory=dict)
+    read: tuple[str, list[str]] = field(default_factory=lambda: ("", []))
+    _sum: int = 0
+
+    def add(self, url: str, depth: int, timemap: TimeMap | None = None) -> None:
+        """Add a URL, if it is new, and its TimeMap."""
+        name = name_of(url)
+        if name not in self.urls:
+            self.urls[name] = url, depth
+            self._sum ^= int.from_bytes(_octets(name), "big")
+        if timemap is not None:
+            self.known[name] = timemap
+            if url == self.feed and timemap.read:
+                read = timemap.read
+                urls, *files = (read[at : at + DIGEST] for at in range(0, len(read), DIGEST))
+                self.read = urls, files
+
+    @property
+    def digest(self) -> str:
+        """A digest of the URLs, in any order."""
+        return b64encode(self._sum.to_bytes(DIGEST_SIZE, "big")).decode()
+
+    @property
+    def timemaps(self) -> list[TimeMap]:
+        """The TimeMaps; those of the subscription document come first."""
+        return sorted(self.known.values(), key=lambda timemap: timemap.depth)
 
 
 class CaptureQueue:
@@ -57,7 +98,7 @@ class CaptureQueue:
         self._every = crawler.settings.getbool(EVERY)
         self._files = {_digest(_identity(path)): path for path in files}
         self._feeds = feeds
-        self._selections: dict[str, Selection] = {}
+        self._states: dict[str, FeedInFiles] = {}
         looked_through = self._looked_through()
         self._opened = {name: path for name, path in self._files.items() if name not in looked_through}
         self._captures = Captures(self._opened.values(), len(self._opened) == len(self._files))
@@ -75,24 +116,19 @@ class CaptureQueue:
             return set()
 
     def _looked_through_for(self, feed: str) -> set[str]:
-        known = self._find_timemaps(feed)
-        urls, files = self._read_files(feed, known)
-        is_same = urls == _digest_of(self._urls(feed, known))
-        has_unread = Selection(self._every).choose(self._store.mementos, feed, known)
-        return set(files) if is_same and not has_unread else set()
+        state = self._load(feed)
+        has_unread = state.selection.choose(self._store.mementos, feed, state.timemaps)
+        urls, files = state.read
+        return set(files) if urls == state.digest and not has_unread else set()
 
-    def _read_files(self, feed: str, known: Iterable[TimeMap]) -> tuple[str, list[str]]:
-        """Return the digest of the URLs that were looked for, and those of the files."""
-        read = next((timemap.read for timemap in known if timemap.url == feed), None) or ""
-        urls, *files = (read[at : at + DIGEST] for at in range(0, len(read) or 1, DIGEST))
-        return urls, files
-
-    def _urls(self, feed: str, known: Iterable[TimeMap]) -> dict[str, tuple[str, int]]:
-        """Return the URLs whose captures are wanted, with their depth, by name."""
-        found = {name_of(timemap.url): (timemap.url, timemap.depth) for timemap in known}
+    def _load(self, feed: str) -> FeedInFiles:
+        """Return what the store knows of a feed and of its captures in files."""
+        state = FeedInFiles(feed, Selection(self._every))
+        for timemap in self._store.mementos.find_timemaps(feed, ARCHIVE):
+            state.add(timemap.url, timemap.depth, timemap)
         for url, role, _state in self._store.documents.read_urls(feed):
-            found.setdefault(name_of(url), (url, int(role is not Role.SUBSCRIPTION)))
-        return found
+            state.add(url, int(role is not Role.SUBSCRIPTION))
+        return state
 
     async def build(self) -> None:
         """Read the index of the files."""
@@ -125,23 +161,24 @@ class CaptureQueue:
         if self._store.feeds.read_kind(feed) is Kind.COMPLETE:
             logger.info("%s is a complete feed: no capture of it is read", printable(feed))
             return False
-        self._selections[feed] = Selection(self._every)
-        known = {name_of(timemap.url) for timemap in self._find_timemaps(feed)}
-        for name, (url, depth) in self._urls(feed, self._find_timemaps(feed)).items():
-            self._look_for(feed, url, depth, is_kept=url == feed or name in known)
-        self._note_files(feed)
-        return bool(self._store.mementos.find_captures(self._find_timemaps(feed)))
+        state = self._states[feed] = self._load(feed)
+        for name, (url, depth) in list(state.urls.items()):
+            self._look_for(state, url, depth, is_kept=url == feed or name in state.known)
+        self._note_files(state)
+        return bool(self._store.mementos.find_captures(state.timemaps))
 
     def want(self, feed: str, url: str, depth: int) -> None:
         """Look for the captures of a document that a capture leads to.
 
         :param depth: number of links from a subscription document to it
         """
-        if name_of(url) not in self._urls(feed, self._find_timemaps(feed)):
-            self._look_for(feed, url, depth, is_kept=True)
-            self._note_files(feed)
+        state = self._states[feed]
+        if name_of(url) not in state.urls:
+            state.add(url, depth)
+            self._look_for(state, url, depth, is_kept=True)
+            self._note_files(state)
 
-    def _look_for(self, feed: str, url: str, depth: int, is_kept: bool) -> None:
+    def _look_for(self, state: FeedInFiles, url: str, depth: int, is_kept: bool) -> None:
         """Store the captures of a URL.
 
         :param is_kept: also keep that there are none
@@ -149,29 +186,29 @@ class CaptureQueue:
         found = [(*one, False) for one in self._captures.find(url)]
         if not found and not is_kept:
             return
-        name, mementos = name_of(url), self._store.mementos
-        if not any(name_of(timemap.url) == name for timemap in self._find_timemaps(feed)):
-            mementos.add_timemap(feed, ARCHIVE, url, depth)
+        mementos = self._store.mementos
+        timemap = state.known.get(name_of(url))
+        if timemap is None:
+            timemap = mementos.add_timemap(state.feed, ARCHIVE, url, depth)
+            state.add(url, depth, timemap)
         if found:
-            [timemap] = (one for one in self._find_timemaps(feed) if name_of(one.url) == name)
-            mementos.add(feed, timemap, found, timemap.read)
+            mementos.add(state.feed, timemap, found, None)
 
     # Before its captures are read: those that are not are found in the store.
-    def _note_files(self, feed: str) -> None:
+    def _note_files(self, state: FeedInFiles) -> None:
         """Store which files were looked through for all URLs of a feed."""
-        known = self._find_timemaps(feed)
-        urls, files = self._read_files(feed, known)
-        now = _digest_of(self._urls(feed, known))
-        read = sorted({*self._opened, *(files if urls == now else ())})
-        [own] = (timemap for timemap in known if timemap.url == feed)
-        self._store.mementos.add(feed, own, [], now + "".join(read))
+        urls, files = state.read
+        state.read = state.digest, sorted({*self._opened, *(files if urls == state.digest else ())})
+        own = state.known[name_of(state.feed)]
+        self._store.mementos.add(state.feed, own, [], "".join((state.digest, *state.read[1])))
 
     def next(self, feed: str) -> Iterator[Request]:
         """Yield the request for the next capture of a feed, if there is one."""
-        selection = self._selections.get(feed)
-        if selection is None or feed in self._extension.skipped_feeds:
+        state = self._states.get(feed)
+        if state is None or feed in self._extension.skipped_feeds:
             return
-        while selection.chosen or selection.choose(self._store.mementos, feed, self._find_timemaps(feed)):
+        selection = state.selection
+        while selection.chosen or selection.choose(self._store.mementos, feed, state.timemaps):
             found = selection.take()
             place = found and self._captures.place(found.url, found.digest)
             if found is not None and place is not None:
@@ -183,10 +220,7 @@ class CaptureQueue:
 
     def note_read(self, result: DocumentResult) -> None:
         """Note what a capture has shown, before it is committed."""
-        self._selections[result.fetch.feed].note_read(result)
-
-    def _find_timemaps(self, feed: str) -> list[TimeMap]:
-        return self._store.mementos.find_timemaps(feed, ARCHIVE)
+        self._states[result.fetch.feed].selection.note_read(result)
 
 
 def _identity(path: str) -> str:
@@ -194,11 +228,9 @@ def _identity(path: str) -> str:
     return f"{Path(path).absolute()} {stat.st_size} {stat.st_mtime_ns}"
 
 
-def _digest_of(names: Iterable[str]) -> str:
-    return _digest("\n".join(sorted(names)))
-
-
 def _digest(text: str) -> str:
-    return b64encode(
-        blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE).digest()
-    ).decode()
+    return b64encode(_octets(text)).decode()
+
+
+def _octets(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE).digest()

@@ -92,14 +92,16 @@ class Mementos(Repository):
             )
             return [TimeMap(*row) for row in rows]
 
-    def add_timemap(self, feed: str, archive: str, url: str, depth: int) -> None:
+    def add_timemap(self, feed: str, archive: str, url: str, depth: int) -> TimeMap:
         """Store that the captures of a URL are wanted.
 
         :raises LeaseError: if another crawl has taken the feed over
         """
         row = {"archive": archive, "url": url, "depth": depth}
         with self._database.transaction() as connection:
-            connection.execute(timemaps.insert().values(feed_id=self._checked_id(connection, feed), **row))
+            new = timemaps.insert().values(feed_id=self._checked_id(connection, feed), **row)
+            key = connection.execute(new).inserted_primary_key
+        return TimeMap(key[0] if key else 0, url, depth, None)
 
     def add(
         self, feed: str, timemap: TimeMap, found: Iterable[tuple[str, str, str, bool]], read: str | None
