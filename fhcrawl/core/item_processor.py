@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from asyncio import CancelledError
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,11 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
         except DropItem as dropped:
             _drop(item, dropped)
             raise
+        except CancelledError as error:
+            # Something that a pipeline waits for was cancelled. Scrapy would end this response's task only.
+            cancelled = RuntimeError("a pipeline was cancelled")
+            item.pending.on_item_done(item.version, None, cancelled)
+            raise cancelled from error
         except Exception as error:
             item.pending.on_item_done(item.version, None, error)
             raise
@@ -110,13 +116,13 @@ class ItemPipelineManager(pipelines.ItemPipelineManager):
                     output = await ensure_awaitable(output)
         except DropItem as dropped:
             _drop(item, dropped)
-        except Exception as error:  # noqa: BLE001 - any error of a pipeline is logged
+        except (Exception, CancelledError) as error:  # noqa: BLE001 - any error of a pipeline is logged
             self._log_error(item, error, response)
             item.pending.on_item_done(item.version, None, error)
         else:
             _accept(item, output)
 
-    def _log_error(self, item: EntryVersion, error: Exception, response: Response) -> None:
+    def _log_error(self, item: EntryVersion, error: BaseException, response: Response) -> None:
         if self.crawler is None or self.crawler.spider is None:
             return
         words = self.crawler.logformatter.item_error(item, error, response, self.crawler.spider)

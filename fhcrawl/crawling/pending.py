@@ -78,7 +78,7 @@ class PendingDocument:
         self._exhausted = True
         self._check()
 
-    def on_item_done(self, version: Version, item: object, error: Exception | None) -> None:
+    def on_item_done(self, version: Version, item: object, error: BaseException | None) -> None:
         """Add an item that the pipelines have processed to the batch.
 
         :param item: what the last pipeline returned, or DROPPED

@@ -32,6 +32,15 @@ class Raises:
         return item
 
 
+class IsCancelled:
+    """Waits for something that is cancelled."""
+
+    async def process_item(self, item: Any) -> Any:
+        if item.id == os.environ.get(CHOSEN):
+            raise asyncio.CancelledError
+        return item
+
+
 class Waits:
     """Stops the process at an entry, until somebody kills it."""
 

@@ -59,6 +59,14 @@ def test_error_in_a_pipeline_leaves_the_archive_unmarked(server: FeedServer, pro
     assert project.verdict() == ("complete", [])
 
 
+def test_pipeline_that_is_cancelled_leaves_the_archive_unmarked(server: FeedServer, project: Project) -> None:
+    feed = serve_chain(server, 2)
+    run = project.crawl(feed, settings=faulty.settings("IsCancelled"), TEST_ENTRY="2")
+    assert set(run.changes) == {"now", "1", "0"}
+    assert project.verdict() == ("incomplete", ["pipeline-error"])
+    assert project.crawl(feed).changes == {"2": "new"}
+
+
 def test_error_in_the_subscription_document_leaves_it_to_be_read_again(
     server: FeedServer, project: Project
 ) -> None:
