@@ -33,6 +33,10 @@ class NotAFeedError(FhcrawlError):
         return type(self), (self.kind, str(self), self.feeds, self.bound)
 
 
+class NoIndexError(FhcrawlError):
+    """An answer of a web archive is no index of captures; the message says what is wrong with it."""
+
+
 class ArgumentError(FhcrawlError):
     """A spider argument or a setting is invalid; the message names a valid one."""
 

@@ -73,9 +73,10 @@ FHCRAWL_MAX_PAGES = 1_000
 # default, a daily run ends within a day, even if a server sends a byte at a time.
 FHCRAWL_MAX_SECONDS = 24 * 60 * 60
 # Maximum number of octets of a feed in a run, after decompression: of documents, with the base URLs and
-# authors that their entries inherit, of redirects, and of what is fetched ahead or again. Old captures do not
-# count. Each run reads at least one document behind the subscription document. The store takes about twice
-# as much space. 0: no limit. The default, 2 GiB, is four times a history of 100,000 entries of 5 KiB.
+# authors that their entries inherit, of redirects, of captures in web archives, and of what is fetched ahead
+# or again. Captures in WARC files do not count. Each run reads at least one document behind the subscription
+# document. The store takes about twice as much space. 0: no limit. The default, 2 GiB, is four times a
+# history of 100,000 entries of 5 KiB.
 FHCRAWL_MAX_BYTES = 2 * 1024**3
 # Octets that must be free (on a small disk, at most a quarter of it) wherever the crawl writes: the store (on
 # SQLite), exports, WARC files and temporary files (`TMPDIR`). With less, no documents are fetched until there
@@ -128,6 +129,16 @@ FHCRAWL_DUE_MAX_SECONDS = 24 * 60 * 60
 # Whether feeds of WordPress that link to no pages are crawled with `?paged=2`, `?paged=3` and so on, and are
 # compared with the site's list of posts. `--wordpress` sets it; `wordpress = true` is for one feed.
 FHCRAWL_WORDPRESS_ENABLED = False
+
+# Web archive whose captures of the feeds are read: its URL before the times of captures
+# (`https://web.archive.org/web`, say), or `wayback`, which is that of the Internet Archive. `--web-archive`
+# sets it; `web_archive = "URL"` is for one feed. Without it, none is asked.
+FHCRAWL_WEB_ARCHIVE: str | None = None
+# Maximum number of requests to a web archive for a feed in a run; the next run goes on. 0: no limit.
+FHCRAWL_MAX_CAPTURES = 500
+# Whether all captures with distinct contents, of a web archive or in WARC files, are read, and not only those
+# that are needed to see each entry: for earlier versions of entries.
+FHCRAWL_ALL_CAPTURES_ENABLED = False
 
 # Hosts at private and other special addresses to which feeds may lead, besides their own host and port:
 # names, `host:port`, addresses and networks, separated by commas.

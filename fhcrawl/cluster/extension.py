@@ -52,6 +52,8 @@ def check(settings: BaseSettings, arguments: dict[str, Any]) -> None:
         raise ArgumentError("FHCRAWL_STORE_URL is no PostgreSQL database: workers share one")
     if arguments.get("warc"):
         raise ArgumentError("--warc is for one process: read old captures with SCRAPY_PROJECT=postgres")
+    if settings["FHCRAWL_WEB_ARCHIVE"]:
+        raise ArgumentError("--web-archive is for one process: use it with SCRAPY_PROJECT=postgres")
     if settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN") != 1:
         raise ArgumentError(
             "CONCURRENT_REQUESTS_PER_DOMAIN is not 1: in a cluster, each host gets one at a time"

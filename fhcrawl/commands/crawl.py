@@ -82,6 +82,7 @@ class Command(command.Command, crawl.Command):
         "fhcrawl crawl --due -o entries.jsonl",
         "fhcrawl crawl https://example.org/feed/ --wordpress -o posts.csv",
         "fhcrawl crawl https://example.org/index.atom --warc captures/",
+        "fhcrawl crawl https://example.org/index.atom --web-archive wayback",
         "fhcrawl crawl https://example.org/index.atom \\\n"
         "      -s 'FHCRAWL_WARC=captures/%(time)s-%(serial)05d.warc.gz'",
     )
@@ -106,6 +107,11 @@ class Command(command.Command, crawl.Command):
             action="store_true",
             help="delete entries under ids that they had before their publisher changed them",
         )
+        parser.add_argument(
+            "--web-archive",
+            metavar="URL",
+            help="read old captures of the feeds from a web archive too: its URL, or wayback",
+        )
         add_column_options(parser)
 
     def set_settings(self, settings: Settings, opts: argparse.Namespace) -> None:
@@ -115,6 +121,8 @@ class Command(command.Command, crawl.Command):
             settings.set("FHCRAWL_WORDPRESS_ENABLED", True, "cmdline")
         if opts.merge_renamed:
             settings.set("FHCRAWL_MERGE_RENAMED", True, "cmdline")
+        if opts.web_archive:
+            settings.set("FHCRAWL_WEB_ARCHIVE", opts.web_archive, "cmdline")
 
     # Scrapy, Twisted and SQLAlchemy have some hundred thousand objects that never become garbage. The
     # collector's scans of them, during imports and in each full collection, took a tenth of a crawl's time.

@@ -21,6 +21,7 @@ SHORTEST_LEASE = 3
 OUR_NUMBERS = {
     "FHCRAWL_MAX_ARCHIVES": None,
     "FHCRAWL_MAX_PAGES": None,
+    "FHCRAWL_MAX_CAPTURES": None,
     "FHCRAWL_EXPORT_SECONDS": None,
     "FHCRAWL_MAX_SECONDS": None,
     "FHCRAWL_MAX_BYTES": None,
@@ -48,6 +49,7 @@ def check_settings(settings: BaseSettings) -> None:
     """
     from fhcrawl.crawling.rechecks import budget_of
     from fhcrawl.downloadermiddlewares.guard import allowed_hosts
+    from fhcrawl.spiders.web_archives import with_web_archive
     from fhcrawl.store.leases import LONGEST as LONGEST_LEASE
 
     check_mistyped(settings)
@@ -65,6 +67,7 @@ def check_settings(settings: BaseSettings) -> None:
     for name in OUR_SWITCHES:
         check_switch(settings, name)
     allowed_hosts(settings)
+    with_web_archive({}, settings)
     budget_of(settings)
     check_added_fields(settings)
     columns.check(settings)

@@ -39,6 +39,8 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         # Scrapy's middleware would send the headers of a feed to another host.
         "fhcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
         "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
+        # A captured error or redirect is none of the archive's.
+        "fhcrawl.downloadermiddlewares.mementos.MementosMiddleware": 605,
         # After RedirectMiddleware, which copies header fields.
         "fhcrawl.downloadermiddlewares.validators.ValidatorsMiddleware": 610,
         # After all middlewares that complete or refuse a request, before those that count and send it.
@@ -106,6 +108,9 @@ DOWNLOAD_HANDLERS = {
 # What cannot be switched off, and what would happen without it.
 ESSENTIAL = {
     "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": "links could lead to any address",
+    "fhcrawl.downloadermiddlewares.mementos.MementosMiddleware": (
+        "captures of web archives would count as read today"
+    ),
     "fhcrawl.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": (
         "no compressed document could be read"
     ),

@@ -143,6 +143,8 @@ class RequestContext:
         known, None if a link names the page
     :param newer: the multipart page that links here, for the comparison of the two
     :param fetched: when a capture was made, ISO 8601 in UTC
+    :param memento: id of a capture in the store that a web archive is asked for
+    :param record: id of a capture in the store that is in a WARC file
     :param checks: ids of the documents to be checked after this one; None if this request is no check
     :param list_check: the check that a request for a publisher's list, or for what it names, is part of
     """
@@ -163,6 +165,8 @@ class RequestContext:
     guessed_from: str | None = None
     newer: NewerPage | None = None
     fetched: str | None = None
+    memento: int | None = None
+    record: int | None = None
     checks: list[int] | None = None
     list_check: ListCheck | None = None
 
@@ -215,7 +219,17 @@ def feed_of(request: Request | Response) -> str | None:
 
 def set_walk(request: Request | Response, walk: WalkContext) -> None:
     """Replace the walk context of a request, which the requests that follow from it take over."""
-    request.cb_kwargs.update(cb_kwargs_of(replace(context_of(request), walk=walk)))
+    set_context(request, replace(context_of(request), walk=walk))
+
+
+def set_context(request: Request | Response, context: RequestContext) -> None:
+    """Replace the context of a request."""
+    request.cb_kwargs.update(cb_kwargs_of(context))
+
+
+def is_of_web_archive(context: RequestContext | None) -> bool:
+    """Return whether a request with this context is for a web archive."""
+    return context is not None and (context.role is Role.TIMEMAP or context.memento is not None)
 
 
 def with_context(request: Request, context: RequestContext, **changes: Any) -> Request:

@@ -16,7 +16,7 @@ from scrapy.exceptions import (
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.internet.error import ConnectionClosed
 
-from fhcrawl.crawling.refusals import HeadersTooLarge, LimitReached, RefusedUrl, TooManyStreams
+from fhcrawl.crawling.refusals import HeadersTooLarge, LimitReached, NotACapture, RefusedUrl, TooManyStreams
 from fhcrawl.crawling.responses import retry_after
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
@@ -114,6 +114,8 @@ def wait_of(failure: Failure) -> float:
 
 def _ignored(error: IgnoreRequest) -> tuple[State, ReasonKind, str]:
     message = printable(str(error))
+    if isinstance(error, NotACapture):
+        return State.INVALID, ReasonKind.NOT_A_FEED, message
     if isinstance(error, (HeadersTooLarge, TooManyStreams)):
         return State.REFUSED, ReasonKind.TOO_LARGE, message
     if DECOMPRESSION in str(error):

@@ -222,6 +222,8 @@ def read_document(
         result = _of_chain(result, response, earlier)
     if fetch.role is Role.SUBSCRIPTION:
         result = _of_subscription(result, response, document, found.shown)
+    elif fetch.role is Role.CAPTURE:
+        result = replace(result, shown=found.shown, oldest=found.oldest)
     return ReadDocument(document, result, found.versions)
 
 

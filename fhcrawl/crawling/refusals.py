@@ -32,6 +32,10 @@ class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
         self.wait = wait
 
 
+class NotACapture(FhcrawlError, IgnoreRequest):  # noqa: N818
+    """A response of a web archive that is no capture of a document."""
+
+
 class HeadersTooLarge(FhcrawlError, IgnoreRequest):  # noqa: N818
     """A response with too many octets of headers, or too many content codings."""
 

@@ -20,6 +20,9 @@ from fhcrawl.crawling.context import (
     context_of,
 )
 from fhcrawl.logical_feed import ChainPosition, Role
+from fhcrawl.logical_feed.chain import EARLIEST_WALK
+from fhcrawl.utils.clock import now
+from fhcrawl.warc import indexes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +33,7 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Link, NewerPage
     from fhcrawl.logical_feed.listings import ListCheck
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
-    from fhcrawl.store import CheckedDocument, DocumentRef, Subscription
-    from fhcrawl.warc.captures import Capture
+    from fhcrawl.store import CheckedDocument, DocumentRef, Memento, Subscription
 
 # The meta of requests for pages that may not exist.
 GUESSED = {"handle_httpstatus_list": [wordpress.NOT_FOUND]}
@@ -214,14 +216,53 @@ def check(found: CheckedDocument, walk: WalkContext, others: list[int], document
     return _request(context, meta).replace(priority=CHECK_PRIORITY)
 
 
-def capture(found: Capture, walk: WalkContext) -> Request:
-    """Return the request for a document of a web archive."""
-    place = logical_feed.position_of_capture(found.date, found.depth)
-    request = _request(
-        RequestContext(walk, found.url, Role.CAPTURE, place, fetched=found.date),
-        {**ALWAYS, DELTAFETCH_KEY: found.place},
+def capture(found: Memento, depth: int, place: str, walk: WalkContext) -> Request:
+    """Return the request for a capture in a WARC file.
+
+    :param depth: number of links from a subscription document to it
+    :param place: URL of the file, with the offset of the record as its fragment
+    """
+    # A version with a date in the future must not take precedence for ever.
+    time = min(found.time, now())
+    position = logical_feed.position_of_capture(time, depth)
+    context = RequestContext(walk, found.url, Role.CAPTURE, position, fetched=time, record=found.id)
+    return _request(context, {**ALWAYS, DELTAFETCH_KEY: place}).replace(url=place)
+
+
+# Without the user's headers for the feed, which may be credentials.
+def _of_web_archive(context: RequestContext, url: str, **meta: Any) -> Request:
+    cb_kwargs = cb_kwargs_of(context)
+    return Request(url, meta={**ALWAYS, **meta}, dont_filter=True, cb_kwargs=cb_kwargs)
+
+
+def timemap(url: str, query: str, walk: WalkContext, documents: int) -> Request:
+    """Return the request for what a web archive has of a URL.
+
+    :param query: URL of the request
+    :param documents: how many requests the archive has had for the feed in this run, with this one
+    """
+    context = RequestContext(walk, url, Role.TIMEMAP, ChainPosition(EARLIEST_WALK, 0), documents=documents)
+    return _of_web_archive(context, query, download_maxsize=indexes.LONGEST_ANSWER)
+
+
+def memento(found: Memento, depth: int, archive: str, walk: WalkContext, documents: int) -> Request:
+    """Return the request for a capture that a web archive has.
+
+    :param depth: number of links from a subscription document to it
+    :param documents: see `timemap`
+    """
+    place = logical_feed.position_of_capture(found.time, depth)
+    context = RequestContext(
+        walk,
+        found.url,
+        Role.CAPTURE,
+        place,
+        documents=documents,
+        fetched=found.time,
+        memento=found.id,
     )
-    return request.replace(url=found.place)
+    url = indexes.capture_url(archive, found.time, found.url)
+    return _of_web_archive(context, url, **{DELTAFETCH_KEY: url})
 
 
 def listed(fetch: Fetch, response: Response, check: ListCheck) -> Request:

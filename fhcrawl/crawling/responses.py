@@ -82,6 +82,7 @@ def _fetch(request: Request, url: str) -> Fetch:
         location=_location(request, context.requested_url, url),
         special=given_hosts.to_store(context.walk),
         walk=context.walk.number,
+        memento=context.record if context.memento is None else context.memento,
         is_check=context.checks is not None,
     )
 

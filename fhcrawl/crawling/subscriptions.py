@@ -15,6 +15,7 @@ from lxml import etree
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.utils.addresses import without_credentials
 from fhcrawl.utils.text import printable
+from fhcrawl.warc.indexes import archive_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,6 +29,7 @@ OPML_ATTRIBUTES = {
     "fhLimit": "limit",
     "fhWordPress": "wordpress",
     "fhMergeRenamed": "merge_renamed",
+    "fhWebArchive": "web_archive",
 }
 COMMENT = re.compile(r"(?:^|\s)#")
 WHITE_SPACE = re.compile(r"\s")
@@ -64,6 +66,7 @@ class FeedOptions:
     :param snapshot: URL of the index of a snapshot that the feed continues
     :param wordpress: request pages of WordPress that no link names
     :param merge_renamed: delete entries under ids that they had before
+    :param web_archive: URL of the web archive whose captures of the feed are read
     """
 
     next: str | None = None
@@ -73,6 +76,7 @@ class FeedOptions:
     snapshot: str | None = None
     wordpress: bool = False
     merge_renamed: bool = False
+    web_archive: str | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the options that differ from the defaults, as plain values."""
@@ -295,7 +299,7 @@ def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
     following = given.get("next")
     if following not in (None, "archive", "page"):
         raise ArgumentError(f"{where}: next is {printable(_text(following))}: write archive, or page")
-    headers = given.get("headers", {})
+    headers, archive = given.get("headers", {}), given.get("web_archive")
     if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
         raise ArgumentError(f'{where}: write headers = {{Name = "value"}}')
     return FeedOptions(
@@ -306,6 +310,7 @@ def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
         snapshot=_snapshot(given.get("snapshot"), feed, f"{where}: snapshot"),
         wordpress=flag(_text(given.get("wordpress", False)), f"{where}: wordpress"),
         merge_renamed=flag(_text(given.get("merge_renamed", False)), f"{where}: merge_renamed"),
+        web_archive=archive and archive_of(_text(archive), f"{where}: web_archive"),
     )
 
 

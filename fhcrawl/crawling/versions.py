@@ -25,12 +25,14 @@ class ReadEntries(NamedTuple):
     """What was read of the entries of a document.
 
     :param versions: the version of each entry; None without an id or before a snapshot
-    :param shown: their marks (`coverage.mark`), if the document is a subscription document
+    :param shown: their marks (`coverage.mark`), if it is a subscription document or a capture
+    :param oldest: when the last of these that has a time was published, or else updated
     :param size: the sum of `_inherited`
     """
 
     versions: list[Version | None]
     shown: list[str]
+    oldest: str | None
     size: int
 
 
@@ -46,7 +48,7 @@ def read_entries(
     is_whole = not isinstance(document.entries, EntryBatches)
     versions: list[Version | None] = []
     shown: list[str] = []
-    inherited = 0
+    oldest, inherited = None, 0
     for position, entry in enumerate(document.entries):
         inherited += _inherited(entry, fetch.url)
         entry_id = logical_feed.identity(entry, document)
@@ -60,9 +62,10 @@ def read_entries(
             else earlier.order(entry_id, digest, entry.updated, document.updated, position)
         )
         versions.append(_version(fetch, entry_id, claimed, digest, entry.original if is_whole else None))
-        if fetch.role is Role.SUBSCRIPTION and position < coverage.WINDOW:
+        if fetch.role in (Role.SUBSCRIPTION, Role.CAPTURE) and position < coverage.WINDOW:
             shown.append(coverage.mark(entry_id, entry.published, entry.updated, digest))
-    return ReadEntries(versions, shown, inherited)
+            oldest = entry.published or entry.updated or oldest
+    return ReadEntries(versions, shown, oldest, inherited)
 
 
 # A link of a few octets may be resolved against a base of 2,000, and each entry may take the feed's authors.

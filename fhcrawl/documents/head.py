@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.documents import head_source, history, misplaced, tombstones, update_schedule
+from fhcrawl.documents import head_source, history, misplaced, modules, tombstones, update_schedule
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import FeedDocument
 from fhcrawl.documents.tombstones import DELETED_ENTRY
@@ -16,6 +16,8 @@ from fhcrawl.documents.xml import elements
 TOTALS = tuple(
     f"{{http://a9.com/-/spec/{version}/}}totalResults" for version in ("opensearch/1.1", "opensearchrss/1.0")
 )
+# Apple's tag for podcasts: "The new podcast RSS Feed URL".
+NEW_URL = f"{modules.ITUNES}new-feed-url"
 NUMBER = re.compile(r"[0-9]{1,9}")
 
 if TYPE_CHECKING:
@@ -98,6 +100,7 @@ def read(
         incremental=links.incremental,
         update_schedule=update_schedule.read(head, namespace),
         total=_total(head),
+        new_url=elements.line_of(head, NEW_URL),
     )
     if parsed.keeps_head:
         document.head = _source(parsed, vocabulary, problems)

@@ -49,7 +49,7 @@ def _links(values: Iterable[str], url: str) -> Iterator[tuple[list[str], str]]:
     """Yield the relations and the absolute target of each link; '' for a link without a target."""
     base = url.partition("#")[0]
     for value in values:
-        for target, parameters in _link_values(value):
+        for target, parameters in link_values(value):
             # RFC 8288, 3.3: several relation types are separated by white space, and compared without case.
             names = parameters.get("rel", "").split()
             if not names:
@@ -63,7 +63,8 @@ def _links(values: Iterable[str], url: str) -> Iterator[tuple[list[str], str]]:
 
 
 # RFC 8288, B.2, which stops at the first malformed link; this continues after the next comma.
-def _link_values(value: str) -> Iterator[tuple[str | None, dict[str, str]]]:
+def link_values(value: str) -> Iterator[tuple[str | None, dict[str, str]]]:
+    """Yield the target and the parameters of each link of a value, as it has them; None for no target."""
     position = _next_link(value, 0)
     while position < len(value):
         match = TARGET.match(value, position)

@@ -138,6 +138,7 @@ class FeedDocument:
     :param other_links: the URLs that contradict `links`, by relations that a walk follows; '' for a link
         without a URL
     :param total: number of entries that all pages of the feed have, as the document says
+    :param new_url: URL to which the feed has moved, by its own words (itunes:new-feed-url)
     :param head: the head section as it came; None if it is not kept, or if the format has none
     """
 
@@ -155,4 +156,5 @@ class FeedDocument:
     update_schedule: UpdateSchedule | None = None
     other_links: dict[str, list[str]] = field(default_factory=dict)
     total: int | None = None
+    new_url: str | None = None
     head: HeadSource | None = None

@@ -10,7 +10,14 @@ from urllib.parse import urlsplit
 from w3lib.url import file_uri_to_path
 
 from fhcrawl.crawling import given_hosts
-from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, find_context, is_own
+from fhcrawl.crawling.context import (
+    ANY_ADDRESS,
+    FIRST_USE,
+    WAS_PUBLIC,
+    find_context,
+    is_of_web_archive,
+    is_own,
+)
 from fhcrawl.crawling.refusals import RefusedUrl
 from fhcrawl.crawling.responses import UNFETCHABLE_URL
 from fhcrawl.logical_feed import Role
@@ -71,12 +78,14 @@ class GuardMiddleware:
         for key in (ANY_ADDRESS, FIRST_USE, WAS_PUBLIC):
             request.meta.pop(key, None)
         context = find_context(request)
-        # A capture is in a WARC file that the user gave; no link can lead to one.
-        if context is not None and context.role is Role.CAPTURE:
+        scheme = urlsplit(request.url).scheme
+        if is_of_web_archive(context):
+            _check_archive(request.url, context)
+        elif context is not None and context.role is Role.CAPTURE and scheme == "file":
+            # It is in a WARC file that the user gave; no link can lead to one.
             return
         if request.url == UNFETCHABLE_URL:
             raise RefusedUrl(ReasonKind.REFUSED_URL, "it is no URL that can be fetched")
-        scheme = urlsplit(request.url).scheme
         if scheme == "file" and context is not None and urlsplit(context.walk.feed).scheme == "file":
             _check_folder(request.url, context.walk.feed)
         elif scheme not in PORTS:
@@ -95,7 +104,7 @@ class GuardMiddleware:
         if addresses.has_credentials(request.url):
             raise RefusedUrl(ReasonKind.REFUSED_URL, "there is a user name in it")
         where = addresses.origin(request.url)
-        if context is not None:
+        if context is not None and not is_of_web_archive(context):
             _check_feed(request, context)
         key = ANY_ADDRESS if self._allowed.has_name(where) else self._key(request, context, where)
         if key is not None:
@@ -123,6 +132,9 @@ class GuardMiddleware:
 
 
 def _key_of_given(request: Request, context: RequestContext, where: Origin) -> str | None:
+    if is_of_web_archive(context):
+        # A name may lead to another address some day: that of an archive on this network is to be listed.
+        return ANY_ADDRESS if given_hosts.is_fixed(where.host) else None
     if where not in map(addresses.origin, given_hosts.urls(context.walk)):
         return None
     carried = context.walk.special_hosts
@@ -137,6 +149,13 @@ def _is_users(request: Request, context: RequestContext) -> bool:
     """Return whether the user gave the URL of a request: no link and no redirect led to it."""
     is_link = context.via is not None or context.role in (Role.ARCHIVE, Role.PAGE)
     return not is_link and "redirect_urls" not in request.meta
+
+
+def _check_archive(url: str, context: RequestContext | None) -> None:
+    """Check that a request stays at the web archive: a captured redirect may lead to the publisher's site."""
+    archive = None if context is None else context.walk.options.web_archive
+    if archive is None or addresses.origin(url) != addresses.origin(archive):
+        raise RefusedUrl(ReasonKind.REFUSED_URL, "it is not in the web archive")
 
 
 def _check_feed(request: Request, context: RequestContext) -> None:

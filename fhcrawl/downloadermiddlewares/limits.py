@@ -24,15 +24,19 @@ SETTINGS = {
     Role.PART: "FHCRAWL_MAX_ARCHIVES",
     Role.PAGE: "FHCRAWL_MAX_PAGES",
     Role.LISTED: "FHCRAWL_MAX_PAGES",
+    Role.CAPTURE: "FHCRAWL_MAX_CAPTURES",
+    Role.TIMEMAP: "FHCRAWL_MAX_CAPTURES",
 }
+# What they count, where that is not the role.
+NOUNS = {Role.LISTED: Role.PAGE, Role.TIMEMAP: Role.CAPTURE}
 SECONDS = "FHCRAWL_MAX_SECONDS"
 
 
 class LimitsMiddleware:
-    """FHCRAWL_MAX_ARCHIVES and FHCRAWL_MAX_PAGES, or a feed's own limit, and FHCRAWL_MAX_SECONDS, in one run.
+    """FHCRAWL_MAX_ARCHIVES and its neighbours, or a feed's own limit, and FHCRAWL_MAX_SECONDS, in one run.
 
-    0 is no limit. A feed's time begins with its first request; a download that is in progress at its end is
-    aborted.
+    0 is no limit. Captures in WARC files, the user's own, are not limited. A feed's time begins with its
+    first request; a download that is in progress at its end is aborted.
     """
 
     def __init__(self, limits: dict[Role, int], seconds: int, timeout: float) -> None:
@@ -64,7 +68,7 @@ class LimitsMiddleware:
         limit = self._limits[role] if given is None else given
         if limit and context.documents > limit:
             asks = SETTINGS[role] if given is None else "the list of feeds"
-            noun = Role.PAGE.value if role is Role.LISTED else role.value
+            noun = NOUNS.get(role, role).value
             raise LimitReached(f"stopped at {_number(limit, noun)}, as {asks} asks")
 
     def process_exception(self, request: Request, exception: Exception) -> None:

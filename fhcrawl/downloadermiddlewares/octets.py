@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from fhcrawl.crawling.context import RECEIVED, find_context, set_walk
+from fhcrawl.crawling.context import RECEIVED, find_context, is_of_web_archive, set_walk
 from fhcrawl.crawling.refusals import LimitReached
 from fhcrawl.logical_feed import Role
 
@@ -26,7 +26,7 @@ class OctetsMiddleware:
 
     The size of a response is that of its body, compressed or decompressed, or of its entries with what they
     take from the head (`responses.note_growth`), whichever is larger. Redirects, failed attempts and
-    prefetched documents count too. Captures, which are the user's files and are read in each run, do not. The
+    prefetched documents count too. Captures in WARC files, which are the user's, do not. The
     first document after the subscription document is always fetched, so that each run makes progress.
     """
 
@@ -72,7 +72,7 @@ class OctetsMiddleware:
         """Add octets to the sum of a feed; return the sum, 0 if the request does not count."""
         context = find_context(request)
         # A robots.txt belongs to no feed.
-        if context is None or context.role is Role.CAPTURE:
+        if context is None or (context.role is Role.CAPTURE and not is_of_web_archive(context)):
             return 0
         walk = context.walk
         brought = max(self._octets.get(walk.feed, 0), walk.octets) + octets

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from fhcrawl.crawling.context import is_own
+from fhcrawl.crawling.context import find_context, is_of_web_archive, is_own
 from fhcrawl.crawling.refusals import LimitReached
 from fhcrawl.crawling.responses import retry_after
 from fhcrawl.exceptions import StoreError
@@ -32,6 +32,8 @@ SETTING = "FHCRAWL_MAX_WAIT"
 RETRY_STATUSES = (429, 503)
 # Seconds; smaller than any useful delay. A slot without a delay ignores `lastseen`.
 SMALLEST_DELAY = 0.001
+# Between two requests to a web archive, which come one at a time.
+ARCHIVE_DELAY = 1.0
 CONTACT = re.compile(r"https?://(?!scrapy\.org)|[^\s@]+@[^\s@]+")
 
 
@@ -47,6 +49,7 @@ class PolitenessMiddleware:
         self._longest = crawler.settings.getint(SETTING)
         self._refused: dict[str, tuple[str, float]] = {}
         self._delays: dict[str, float] = {}
+        self._archives: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -77,16 +80,28 @@ class PolitenessMiddleware:
         # The user agent as in RobotsTxtMiddleware.
         own = settings["ROBOTSTXT_USER_AGENT"] or request.headers.get("User-Agent")
         delay = min(robotparser.crawl_delay(own or settings["USER_AGENT"]) or 0.0, LONGEST)
-        if "delay" in settings.getdict("DOWNLOAD_SLOTS").get(host, {}) or not delay > 0:
+        if self._has_delay(host) or not delay > 0:
             return
         if self._is_too_long(delay):
             self._refused[host] = f"its robots.txt asks for {delay:.0f} seconds between requests", 0
             return
+        self._slow_down(host, delay, jitter=0.0)
+
+    def _slow_down(self, host: str, delay: float, **others: float) -> None:
+        """Set the least delay of a host, and other settings of its slot."""
+        known = self._downloader.per_slot_settings.setdefault(host, {})
+        delay = max(delay, known.get("delay", self._crawler.settings.getfloat("DOWNLOAD_DELAY")))
+        known.update(others, delay=delay)
         self._delays[host] = delay
-        self._downloader.per_slot_settings.setdefault(host, {}).update(delay=delay, jitter=0.0)
         slot = self._downloader.slots.get(host)
         if slot is not None:
-            slot.delay, slot.jitter = max(slot.delay, delay), 0.0
+            slot.delay = max(slot.delay, delay)
+            for name, value in others.items():
+                setattr(slot, name, value)
+
+    def _has_delay(self, host: str) -> bool:
+        """Return whether the user has set a delay for a host."""
+        return "delay" in self._crawler.settings.getdict("DOWNLOAD_SLOTS").get(host, {})
 
     def response_downloaded(self, request: Request) -> None:
         """Raise the delay that AutoThrottle has set to the Crawl-delay."""
@@ -99,9 +114,15 @@ class PolitenessMiddleware:
 
         :raises LimitReached: if it asks for more than FHCRAWL_MAX_WAIT
         """
-        if not is_own(request):
-            # The key of the slot that the request was already in, or the host.
-            self._check(self._downloader.get_slot_key(request))
+        if is_own(request):
+            return
+        # The key of the slot that the request was already in, or the host.
+        host = self._downloader.get_slot_key(request)
+        self._check(host)
+        if is_of_web_archive(find_context(request)) and host not in self._archives:
+            self._archives.add(host)
+            is_fast = self._has_delay(host) or is_of_this_machine(request.url)
+            self._slow_down(host, 0.0 if is_fast else ARCHIVE_DELAY, concurrency=1)
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Delay the host's next request by the Retry-After of a response.

@@ -16,6 +16,7 @@ from fhcrawl.documents import as_feed
 from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.extensions import required
+from fhcrawl.logical_feed import Role
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ class ReaderExtension:
         if not self._is_enabled or response.status not in OK or len(response.body) < LARGE:
             return None
         context = find_context(request)
+        if context is not None and context.role is Role.TIMEMAP:
+            return None
         known = None if context is None else context.body_digest
         if known is not None and responses.is_unchanged(response, known):
             return None

@@ -65,6 +65,8 @@ class Role(str, Enum):
     INDEX = "index"
     # An earlier copy of a document, from a web archive; it is not part of the chain.
     CAPTURE = "capture"
+    # What a web archive says of the captures that it has of a document (RFC 7089, 1.2).
+    TIMEMAP = "timemap"
     # A publisher's own list of entries, or a page that shows some of these; it is not part of the chain.
     LISTED = "listed"
 

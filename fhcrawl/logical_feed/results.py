@@ -56,6 +56,7 @@ class Fetch:
     :param freshness_lifetime: seconds for which the server declares a subscription document fresh
     :param retry_after: time before which the server wants no request, ISO 8601 in UTC
     :param walk: number of the walk
+    :param memento: id of the capture in the store, if it is one
     :param is_check: an archive or page that was read before is requested again, to see whether it has changed
     """
 
@@ -73,6 +74,7 @@ class Fetch:
     freshness_lifetime: int | None = None
     retry_after: str | None = None
     walk: int = 0
+    memento: int | None = None
     is_check: bool = False
 
     def __post_init__(self) -> None:
@@ -101,7 +103,9 @@ class DocumentResult:
     :param replaces: prefix of the ids of a snapshot's entities; once all its parts are processed, they
         replace the entries of earlier snapshots
     :param present: the ids in a complete feed's document; None for other documents
-    :param shown: marks of the entries of a plain feed's subscription document (`coverage.mark`), else None
+    :param shown: marks (`coverage.mark`) of the entries of a plain feed's subscription document, or of a
+        capture; else None
+    :param oldest: when the last entry of a capture that has a time was published, or else updated
     :param total: number of entries that a subscription document says the feed has; None if it does not say
     :param has_guessable_pages: made with WordPress, which may have older pages; none of them is requested
     :param head: the head section of a subscription document; None if it has none
@@ -129,6 +133,7 @@ class DocumentResult:
     replaces: str | None = None
     present: frozenset[str] | None = None
     shown: list[str] | None = None
+    oldest: str | None = None
     total: int | None = None
     has_guessable_pages: bool = False
     head: HeadSource | None = None

@@ -12,7 +12,7 @@ from fhcrawl.reasons import NEVER_READ, OURSELVES, ReasonKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fhcrawl.logical_feed.coverage import Coverage
+    from fhcrawl.logical_feed.captures import Covered
     from fhcrawl.logical_feed.listings import Listing
 
 
@@ -94,7 +94,7 @@ def verdict(
     since: str,
     gaps: Iterable[Reason],
     evidence: Evidence = NO_EVIDENCE,
-    covered: Coverage | None = None,
+    covered: Covered | None = None,
     is_held_back: bool = False,
 ) -> tuple[Verdict, list[Reason]]:
     """Return the verdict on a feed, and the reasons why it is not `complete`.
@@ -102,7 +102,7 @@ def verdict(
     :param kind: kind of the last subscription document; None if none has been read yet
     :param since: when that document was read, or else when the feed was first crawled; ISO 8601 in UTC
     :param gaps: reasons for missing documents and entries that the feed refers to
-    :param covered: for how long a plain feed is covered; None if it never was read
+    :param covered: for how long a plain feed is covered; None if neither it nor a capture was read
     :param is_held_back: a plain feed asks for fewer polls than its holes would need
     """
     reasons = list(gaps)
@@ -110,7 +110,8 @@ def verdict(
         if all(reason.kind in OURSELVES for reason in reasons):
             return Verdict.UNKNOWN, reasons
         why = ReasonKind.ONLY_CAPTURES if evidence.entries else ReasonKind.UNREACHABLE
-        return Verdict.UNKNOWN, [Reason(why, feed, NO_DOCUMENT[why], since), *reasons]
+        said = NO_DOCUMENT[why] if covered is None else f"{NO_DOCUMENT[why]}{_between(covered)}"
+        return Verdict.UNKNOWN, [Reason(why, feed, said, since), *reasons, *_holes(feed, covered, False)]
     listing = evidence.listing
     is_listed = listing is not None and listing.is_evidence and not reasons
     if kind is Kind.SINGLE and not is_listed:
@@ -129,16 +130,30 @@ def verdict(
 
 
 # What follows a semicolon differs from feed to feed.
-def _known(covered: Coverage) -> str:
-    if covered.is_doubtful:
-        return f"{CLOCK_WENT_BACK} {_minute(covered.since)}"
+def _known(covered: Covered) -> str:
+    if covered.doubted is not None:
+        return f"{CLOCK_WENT_BACK} {_minute(covered.doubted)}"
     if not covered.is_proof:
         return NO_ORDER
-    since = f" {_minute(covered.since)}" if covered.earlier else ""
-    return f"unknown before {covered.spans[0].since[:TO_THE_DAY]}, seamless since{since}"
+    first, last = covered.spans[0], covered.spans[-1]
+    before = f"unknown before {first.since[:TO_THE_DAY]}"
+    since = f" {_minute(last.since)}" if covered.holes else ""
+    read = covered.read or ""
+    captured = f"; before {read[:TO_THE_DAY]} by captures" if first.since < read else ""
+    return f"{before}, seamless since{since}{captured}"
 
 
-def _holes(feed: str, covered: Coverage | None, is_held_back: bool) -> Iterator[Reason]:
+def _between(covered: Covered) -> str:
+    """Return what captures cover of a feed that was never read itself."""
+    since, until = covered.spans[0].since, covered.spans[-1].until
+    if since == until:
+        return ""
+    holes = "with holes" if covered.holes else "seamless"
+    known = f"unknown before {since[:TO_THE_DAY]} and after {until[:TO_THE_DAY]}, {holes} between"
+    return f"; {known if covered.is_proof else NO_ORDER}"
+
+
+def _holes(feed: str, covered: Covered | None, is_held_back: bool) -> Iterator[Reason]:
     """Yield one reason for the holes in what is covered; it names the last one."""
     if covered is None or not (holes := covered.holes):
         return
@@ -146,7 +161,8 @@ def _holes(feed: str, covered: Coverage | None, is_held_back: bool) -> Iterator[
     which = "the hole" if number == 1 else f"the last of {number:,} holes"
     cost = "unknown" if last.entries is None else f"{last.entries:,}" if last.entries else "none"
     when = f"{_minute(last.after)} to {_minute(last.before)}"
-    why = f"; {ASKS_FOR_LESS}" if is_held_back else ""
+    is_own = covered.read is not None and last.after >= covered.read
+    why = f"; {ASKS_FOR_LESS}" if is_held_back and is_own else ""
     detail = f"{HAS_HOLES}; {which}: {when}; lost at its usual rate: {cost}{why}"
     yield Reason(ReasonKind.HOLES, feed, detail, last.before)
 

@@ -27,9 +27,10 @@ from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
-from fhcrawl.spiders.capture_queue import CaptureQueue
+from fhcrawl.spiders.captures import Captures
 from fhcrawl.spiders.list_checks import ListChecks
 from fhcrawl.spiders.rechecks import Rechecks
+from fhcrawl.spiders.web_archives import with_web_archive
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import base_of
@@ -79,7 +80,7 @@ class HistorySpider(Spider):
         self.only_due = due
         self.deltafetch_reset = deltafetch_reset
         self.warc = warc
-        self._captures: CaptureQueue | None = None
+        self._captures: Captures | None = None
         self.has_captures_left = bool(warc)  # no feed is done before its captures are read
         self.idle_reason = ""  # why a crawl has no feeds
 
@@ -90,8 +91,7 @@ class HistorySpider(Spider):
         :raises ArgumentError: if an argument is invalid
         """
         spider = super().from_crawler(crawler, *args, **cls.check(crawler.settings, **kwargs))
-        if spider.warc:
-            crawler.signals.connect(spider.read_captures, signal=scrapy_signals.spider_idle)
+        crawler.signals.connect(spider.read_captures, signal=scrapy_signals.spider_idle)
         return spider
 
     @staticmethod
@@ -122,7 +122,9 @@ class HistorySpider(Spider):
 
         :raises StoreError: if the store cannot be read
         """
-        return subscriptions.chosen(self._store.subscriptions, self._given, now() if self.only_due else None)
+        due_at = now() if self.only_due else None
+        chosen = subscriptions.chosen(self._store.subscriptions, self._given, due_at)
+        return with_web_archive(chosen, self.settings)
 
     @property
     def _store(self) -> Store:
@@ -139,8 +141,7 @@ class HistorySpider(Spider):
             return
         if self.idle_reason:
             logger.info("%s", self.idle_reason)
-        if self.warc:
-            await self._open_captures()
+        await self._open_captures()
         given = ((feed, options.plain()) for feed, options in feeds.items())
         while some := dict(islice(given, FEEDS_AT_ONCE)):
             for known in extension.begin_walks(some):
@@ -168,7 +169,11 @@ class HistorySpider(Spider):
 
     @cached_property
     def _callbacks(self) -> dict[Role, Callable[..., Any]]:
-        return {Role.PART: self.parse_part, Role.CAPTURE: self.parse_capture}
+        return {
+            Role.PART: self.parse_part,
+            Role.CAPTURE: self.parse_capture,
+            Role.TIMEMAP: self.parse_timemap,
+        }
 
     # Scrapy passes the request's cb_kwargs to the callbacks; `context_of` reads them.
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
@@ -288,8 +293,12 @@ class HistorySpider(Spider):
         return self._with_callbacks(self._rechecks.parse(response))
 
     async def _open_captures(self) -> None:
-        self._captures = CaptureQueue(self.crawler, self.warc, self.feeds)
-        await self._captures.build()
+        is_alone = StoreExtension.of(self.crawler).is_alone
+        in_archives = is_alone and any(options.web_archive for options in self.feeds.values())
+        self.has_captures_left = bool(self.warc) or in_archives
+        if self.has_captures_left:
+            self._captures = Captures(self.crawler, self.warc, self.feeds)
+            await self._captures.build()
 
     def read_captures(self) -> None:
         """Request the first capture of each feed, when all walks have ended.
@@ -310,28 +319,14 @@ class HistorySpider(Spider):
         if self._captures is not None:
             self._captures.close()
 
-    def _next_capture(self, feed: str) -> Iterator[Request]:
-        return iter(()) if self._captures is None else map(self._request, self._captures.next(feed))
-
     def parse_capture(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Parse a document of a web archive: yield the request for the next one, then its entries."""
-        fetch = responses.fetch_from_response(response)
-        try:
-            document = ReaderExtension.of(self.crawler).read(response)
-        except NotAFeedError as error:
-            self._lose(fetch, reading.unread(response, error, self._bounds))
-            yield from self._next_capture(fetch.feed)
-            return
-        read = reading.read_document(fetch, response, document, self._bounds)
-        older = read.result.older_document
-        if older is not None and self._captures is not None:
-            self._captures.want_older(fetch, older.url)
-        # The links of a capture do not belong to the feed's chain today.
-        result = replace(read.result, older_document=None)
-        reading.log_problems(result, document)
-        pending = self._commits.record_document(response, result)
-        yield from self._next_capture(fetch.feed)
-        yield from versions.items(pending, read)
+        return iter(()) if self._captures is None else self._with_callbacks(self._captures.parse(response))
+
+    def parse_timemap(self, response: Response, **cb_kwargs: Any) -> Iterator[Request]:
+        """Parse what a web archive has of a document: yield the next request."""
+        found = iter(()) if self._captures is None else self._captures.parse_timemap(response)
+        return self._with_callbacks(found)
 
     @cached_property
     def _list_checks(self) -> ListChecks:
@@ -374,6 +369,9 @@ class HistorySpider(Spider):
     def lose(self, failure: Failure) -> list[Request]:
         """Note why a document could not be fetched; return the next requests (of a list, say)."""
         request = failure.request  # type: ignore[attr-defined]
+        if context_of(request).role in (Role.CAPTURE, Role.TIMEMAP):
+            lost = iter(()) if self._captures is None else self._captures.lose(failure)
+            return list(self._with_callbacks(lost))
         fetch = responses.fetch_from_request(request, wait_of(failure))
         reason, context = loss_of(failure), context_of(request)
         if fetch.is_check:
@@ -383,8 +381,6 @@ class HistorySpider(Spider):
             logger.info("%s %s", printable(fetch.requested_url), reason.detail)
             return []
         others = list(self._give_up(fetch, reason, context))
-        if fetch.role is Role.CAPTURE and reason.state is not State.KNOWN:
-            return list(self._next_capture(fetch.feed))
         if fetch.role is not Role.PART or reason.state is State.KNOWN:
             return others
         return list(self._next_part(fetch, context))

@@ -8,7 +8,7 @@ from fhcrawl.logical_feed import FIRST_WALK, Role, absence
 from fhcrawl.logical_feed.coverage import coverage_after
 from fhcrawl.logical_feed.results import DocumentFailure, State, has_changes, must_follow
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import coverage, lists, rechecks, rows, statements, subscriptions
+from fhcrawl.store import coverage, lists, mementos, rechecks, rows, statements, subscriptions
 from fhcrawl.store.schema import renames
 from fhcrawl.store.stored_state import ENDS_EARLIER
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from fhcrawl.store.upserts import Upserts
 
 
+# The states of captures that are asked for again.
+AGAIN = (State.KNOWN, State.FAILED)
 HAVE_OLDER_PAGES = (Role.SUBSCRIPTION, Role.PAGE)
 UNFINISHED = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "has not been read to its end")
 
@@ -92,7 +94,16 @@ class Commit:
         if self._fetch.role is Role.CAPTURE and self._result.title is not None:
             named = {"b_feed_id": self._feed_id, "b_title": self._result.title}
             self._connection.execute(statements.NAME_UNREAD_FEED, named)
+        self._settle_memento()
         self._write_news(has_news)
+
+    # A capture that cannot be read is not asked for again.
+    def _settle_memento(self) -> None:
+        """Write what the capture of a web archive has shown."""
+        failure = self._result.failure
+        if self._fetch.memento is not None and (failure is None or failure.state not in AGAIN):
+            parameters = mementos.settle_row(self._feed_id, self._result)
+            self._connection.execute(mementos.SETTLE, parameters)
 
     def _write_head(self) -> None:
         """Write the head of the subscription document, if it is new.
@@ -127,6 +138,7 @@ class Commit:
         if self._fetch.retry_after is not None:
             self._update_feed({"retry_after": self._fetch.retry_after})
         self._write_asked()
+        self._settle_memento()
 
     # If the feed has moved, this is another document than the last one that was read.
     def _write_asked(self) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from fhcrawl.logical_feed import CHAIN, Role
 from fhcrawl.logical_feed.batches import CommitBatch
+from fhcrawl.logical_feed.results import State
 from fhcrawl.store import lists, rows, statements
 from fhcrawl.store.committing import Commit
 from fhcrawl.store.opening import stream
@@ -85,17 +86,20 @@ class Documents(Repository):
                 return ChainEnd(_end_of_loop(connection, row.start_id), loop=True)
         return ChainEnd.of(row)
 
-    def read_urls(self, feed: str) -> Iterator[tuple[str, Role]]:
-        """Yield the URLs and roles of the documents of a feed's chain; the subscription document first."""
+    def read_urls(self, feed: str) -> Iterator[tuple[str, Role, State]]:
+        """Yield the URLs of the documents of a feed's chain; the subscription document first."""
         with self._database.snapshot() as connection:
             feed_id = self._session.find_id(connection, feed)
-            yield feed, Role.SUBSCRIPTION
-            polled = select(feeds.c.location).where(feeds.c.id == feed_id)
-            yield connection.execute(polled).scalar_one(), Role.SUBSCRIPTION
+            yield feed, Role.SUBSCRIPTION, State.KNOWN
+            # Where it is polled, and where a redirect led.
+            polled = select(feeds.c.location, feeds.c.validated_url).where(feeds.c.id == feed_id)
+            for url in filter(None, connection.execute(polled).one()):
+                yield url, Role.SUBSCRIPTION, State.KNOWN
             of_chain = documents.c.role.in_(role.value for role in CHAIN)
-            chain = select(documents.c.url, documents.c.role).where(documents.c.feed_id == feed_id, of_chain)
+            columns = (documents.c.url, documents.c.role, documents.c.state)
+            chain = select(*columns).where(documents.c.feed_id == feed_id, of_chain)
             for row in stream(connection, chain):
-                yield row.url, Role(row.role)
+                yield row.url, Role(row.role), State(row.state)
 
     def commit(self, result: DocumentResult, batch: CommitBatch) -> int:
         """Store a document with its entries in one transaction.

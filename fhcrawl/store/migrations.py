@@ -116,6 +116,19 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX renames_by_id ON renames (feed_id, KEYED(id))",
         "CREATE INDEX renames_by_former_id ON renames (feed_id, KEYED(former_id))",
     ),
+    # 16: what web archives have of feeds.
+    (
+        "CREATE TABLE timemaps (id SERIAL NOT NULL PRIMARY KEY,"
+        " feed_id INTEGER NOT NULL REFERENCES feeds (id), archive TEXT NOT NULL, url TEXT NOT NULL,"
+        " depth INTEGER NOT NULL, read TEXT, retry_after TEXT)",
+        "CREATE INDEX timemaps_by_feed ON timemaps (feed_id)",
+        "CREATE TABLE mementos (id SERIAL NOT NULL PRIMARY KEY,"
+        " feed_id INTEGER NOT NULL REFERENCES feeds (id),"
+        " timemap_id INTEGER NOT NULL REFERENCES timemaps (id), url TEXT NOT NULL, time TEXT NOT NULL,"
+        " digest TEXT NOT NULL, state TEXT NOT NULL, captured TEXT, marks TEXT, oldest TEXT,"
+        " UNIQUE (timemap_id, digest))",
+        "CREATE INDEX mementos_by_feed ON mementos (feed_id)",
+    ),
 )
 VERSION = 1 + len(STEPS)
 # An arbitrary number for the lock of the processes that prepare one store at the same time.
@@ -166,8 +179,9 @@ def _version(connection: Connection) -> int | None:
 def _in_words_of(database: str, statement: str) -> str:
     """Return a statement of a step in the SQL of a database; `KEYED(name)` is `schema.Keyed`."""
     if database != schema.POSTGRESQL:
-        return KEYED.sub(r"\1", statement)
+        return KEYED.sub(r"\1", statement).replace(" SERIAL", " INTEGER")
     words = statement.replace(" TEXT", ' TEXT COLLATE "C"').replace(" BLOB", " BYTEA")
+    words = words.replace(" SERIAL", " BIGSERIAL")
     return KEYED.sub(r"(CASE WHEN length(\1) <= 500 THEN \1 ELSE left(\1, 500) || md5(\1) END)", words)
 
 

@@ -307,6 +307,37 @@ captures = Table(
     UniqueConstraint("url").ddl_if(SQLITE),
 )
 
+# What a web archive has of a document of a feed (RFC 7089), and the captures that are worth reading.
+timemaps = Table(
+    "timemaps",
+    metadata,
+    Column("id", Number, primary_key=True),
+    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column("archive", Text, nullable=False, comment="URL of the web archive"),
+    Column("url", Text, nullable=False, comment="of the document"),
+    Column("depth", Integer, nullable=False, comment="number of links from a subscription document to it"),
+    Column("read", Text, comment="when the archive was last asked; NULL if it never was, or is to be again"),
+    Column("retry_after", Text, comment="before which the archive wants no request"),
+)
+
+mementos = Table(
+    "mementos",
+    metadata,
+    Column("id", Number, primary_key=True),
+    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column("timemap_id", ForeignKey("timemaps.id"), nullable=False),
+    Column("url", Text, nullable=False, comment="that was captured"),
+    Column("time", Text, nullable=False, comment="when, by the archive's index"),
+    Column("digest", Text, nullable=False, comment="of its body, by the index; the time if it has none"),
+    Column("state", Text, nullable=False, comment="known: not read yet; processed, missing, invalid, …"),
+    Column("captured", Text, comment="when the capture was made that the archive has served for it"),
+    Column("marks", Text, comment="marks of its entries; NULL if it could not be read"),
+    Column("oldest", Text, comment="when the last of its entries that has a time was published"),
+    UniqueConstraint("timemap_id", "digest"),
+)
+
+Index("timemaps_by_feed", timemaps.c.feed_id)
+Index("mementos_by_feed", mementos.c.feed_id)
 Index("feeds_by_run", feeds.c.run)
 Index("heads_by_feed", heads.c.feed_id)
 _is_current = heads.c.until.is_(None)

@@ -15,6 +15,7 @@ from fhcrawl.store.entries import Entries
 from fhcrawl.store.exports import Exports
 from fhcrawl.store.feeds import Feeds
 from fhcrawl.store.leases import Leases
+from fhcrawl.store.mementos import Mementos
 from fhcrawl.store.rechecks import Rechecks
 from fhcrawl.store.renames import Renames
 from fhcrawl.store.session import Session
@@ -43,6 +44,7 @@ class Store:
         self.exports = Exports(session)
         self.subscriptions = Subscriptions(session)
         self.captures = Captures(session)
+        self.mementos = Mementos(session)
         self.rechecks = Rechecks(session)
         self.absences = Absences(session)
         self.renames = Renames(session)

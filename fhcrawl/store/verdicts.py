@@ -133,7 +133,8 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
     live = {row[0]: tuple(row[1:]) for row in connection.execute(LIVE_ENTRIES, some)}
     absent = {row[0]: row[1] for row in connection.execute(ABSENT, some)}
     renamed = {row[0]: row[1] for row in connection.execute(renames.COUNTS, some)}
-    covered = coverage.read(connection, some["feeds"])
+    own = coverage.read(connection, some["feeds"])
+    covered = coverage.with_captures(connection, some["feeds"], own)
     for row in rows:
         gaps = [
             *_gaps(row, ends[row.id], lost[row.id], moved[row.id], losing[row.id]),
@@ -142,7 +143,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
         of_chain = of_chains.get(row.id)
         kind = _kind(row, of_chain)
         count, oldest, newest = live.get(row.id, (0, None, None))
-        known = covered.get(row.id) if kind in COVERED_KINDS else None
+        known = covered.get(row.id) if kind is None or kind in COVERED_KINDS else None
         reached, reasons = verdict(
             row.url,
             kind,
@@ -150,7 +151,7 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
             gaps,
             _evidence(row, count),
             covered=known,
-            is_held_back=known is not None and subscriptions.is_held_back(row, known),
+            is_held_back=row.id in own and subscriptions.is_held_back(row, own[row.id]),
         )
         yield Feed(
             row.url,

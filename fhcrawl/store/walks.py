@@ -14,7 +14,7 @@ from fhcrawl.logical_feed.results import State
 from fhcrawl.store import heads, lists
 from fhcrawl.store.leases import IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.rows import UNREAD, Subscription
-from fhcrawl.store.schema import documents, entries, feeds
+from fhcrawl.store.schema import documents, entries, feeds, timemaps
 from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import MOVED, is_of, is_one_of
 from fhcrawl.store.subscriptions import NO_RUN
@@ -145,6 +145,7 @@ class Walks(Repository):
                 if refusal is not None:
                     raise refusal
             connection.execute(documents.update().where(documents.c.feed_id == known).values(unread))
+            connection.execute(timemaps.update().where(timemaps.c.feed_id == known).values(read=None))
             for row in rows:
                 listing = Listing.from_json(row.listing)
                 if listing is not None:

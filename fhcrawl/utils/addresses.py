@@ -271,3 +271,13 @@ def has_credentials(url: str) -> bool:
 def without_credentials(url: str) -> str:
     """Return a URL, even an invalid one, without user name and password."""
     return USER_INFORMATION.sub(r"\1", url)
+
+
+def name_of(url: str) -> str:
+    """Return a URL without scheme and default port: old captures may be of http: instead of https:."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url  # an invalid URL, of which there are no captures
+    host = parts.netloc.rpartition("@")[2].lower().removesuffix(f":{PORTS.get(parts.scheme, 80)}")
+    return f"{host}{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"

@@ -21,8 +21,9 @@ from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParserExce
 
 from fhcrawl.documents.dates import utc
 from fhcrawl.exceptions import FhcrawlError
-from fhcrawl.utils.clock import now
+from fhcrawl.utils.addresses import name_of
 from fhcrawl.utils.text import printable
+from fhcrawl.warc.indexes import is_of_web
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,7 +35,6 @@ OF_DOCUMENTS = ("Content-Type", "Content-Encoding", "Last-Modified", "Link")
 TYPES = ("response", "resource", "revisit")
 OK, NOT_MODIFIED = "200", "304"
 LONGEST_HEAD = 1 << 20  # octets
-PORTS = {"http": ":80", "https": ":443"}
 DAMAGED = (ArchiveLoadFailed, EOFError, OSError, ValueError, zlib.error)
 
 TABLES = """
@@ -43,9 +43,6 @@ CREATE TABLE records (
     refers_name TEXT, refers_date TEXT);
 CREATE INDEX records_by_name ON records (name, date);
 CREATE INDEX records_by_digest ON records (digest);
-CREATE TABLE wanted (feed TEXT, name TEXT, PRIMARY KEY (feed, name));
-CREATE TABLE queue (feed TEXT, place TEXT, url TEXT, date TEXT, depth INTEGER);
-CREATE INDEX queue_by_feed ON queue (feed);
 """
 RESOLVE = """
 UPDATE records SET digest = coalesce((
@@ -59,25 +56,27 @@ CAPTURES = "SELECT digest, url, max(date) FROM records WHERE name = ? GROUP BY d
 BODY = "SELECT place FROM records WHERE digest = ? AND has_body ORDER BY name != ?, date LIMIT 1"
 
 
-class Capture(NamedTuple):
+class Found(NamedTuple):
     """A captured document.
 
-    :param place: URL of the file, with the offset of the record as its fragment
     :param date: time of the capture, ISO 8601 in UTC
-    :param depth: number of links from a subscription document to it
+    :param digest: of its body, or its place if the record has none
     """
 
-    place: str
     url: str
     date: str
-    depth: int
+    digest: str
 
 
 class Captures:
-    """An index of captures in a temporary database, which is in memory only while it is small."""
+    """An index of captures in a temporary database, which is in memory only while it is small.
 
-    def __init__(self, files: Iterable[str]) -> None:
+    :param are_all: there are no other files to which these may refer
+    """
+
+    def __init__(self, files: Iterable[str], are_all: bool = True) -> None:
         self._files = list(files)
+        self._are_all = are_all
         self._database = sqlite3.connect("", check_same_thread=False, isolation_level=None)
         self._database.executescript(TABLES)
 
@@ -87,11 +86,10 @@ class Captures:
 
     def build(self) -> int:
         """Index the files; return the number of captures. Log damaged files, and skip their damaged part."""
-        latest = _comparable(now())
         for path in self._files:
             self._database.execute("BEGIN")
             try:
-                rows = _records(Path(path), latest)
+                rows = _records(Path(path))
                 self._database.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             except DAMAGED as error:
                 said = printable(" ".join(str(error).split()))
@@ -100,38 +98,18 @@ class Captures:
         self._database.execute(RESOLVE)
         return int(self._database.execute("SELECT count(*) FROM records").fetchone()[0])
 
-    def want(self, feed: str, url: str, depth: int) -> None:
-        """Queue the captures of a URL for a feed, oldest first."""
-        name = _name(url)
-        added = self._database.execute("INSERT OR IGNORE INTO wanted VALUES (?, ?)", (feed, name))
-        if not added.rowcount:
-            return
-        for digest, captured, date in self._database.execute(CAPTURES, (name,)).fetchall():
-            body = self._database.execute(BODY, (digest, name)).fetchone() if digest else None
-            if body is None:
+    def find(self, url: str) -> Iterator[Found]:
+        """Yield the captures of a URL, oldest first; those that refer to what is in no file are left out."""
+        for digest, captured, date in self._database.execute(CAPTURES, (name_of(url),)).fetchall():
+            if self.place(url, digest) is not None:
+                yield Found(captured, f"{date}Z", digest)
+            elif self._are_all:
                 logger.warning("%s at %sZ: what it refers to is in no file", printable(captured), date)
-                continue
-            row = (feed, body[0], captured, f"{date}Z", depth)
-            self._database.execute("INSERT INTO queue VALUES (?, ?, ?, ?, ?)", row)
 
-    def next(self, feed: str) -> Capture | None:
-        """Take the next capture of a feed's queue; None if it is empty."""
-        chosen = "SELECT rowid, place, url, date, depth FROM queue WHERE feed = ? ORDER BY rowid LIMIT 1"
-        row = self._database.execute(chosen, (feed,)).fetchone()
-        if row is None:
-            return None
-        self._database.execute("DELETE FROM queue WHERE rowid = ?", row[:1])
-        return Capture(*row[1:])
-
-
-def _name(url: str) -> str:
-    """Return a URL without scheme and default port: old captures may be of http: instead of https:."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url  # an invalid URL, of which there are no captures
-    host = parts.netloc.rpartition("@")[2].lower().removesuffix(PORTS.get(parts.scheme, ":80"))
-    return f"{host}{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+    def place(self, url: str, digest: str) -> str | None:
+        """Return the URL of the file with a body, with the offset of its record as the fragment."""
+        found = self._database.execute(BODY, (digest, name_of(url))).fetchone() if digest else None
+        return found and str(found[0])
 
 
 class _LineReader(DecompressingBufferedReader):  # type: ignore[misc]
@@ -182,15 +160,12 @@ def _archive(file: IO[bytes]) -> ArchiveIterator:
     return records
 
 
-def _records(path: Path, latest: str) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of a file's captures.
-
-    :param latest: the current time; later dates are replaced by it
-    """
+def _records(path: Path) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of a file's captures."""
     with path.open("rb") as file:
         records = _archive(file)
         for record in records:
-            row = _row(record, latest) if record.rec_type in TYPES else None
+            row = _row(record) if record.rec_type in TYPES else None
             offset = records.get_record_offset()
             if row is None:
                 continue
@@ -200,30 +175,22 @@ def _records(path: Path, latest: str) -> Iterator[tuple[object, ...]]:
             # The digest of a truncated record is that of the whole body.
             if has_body and (not digest or getattr(record.raw_stream, "limit", 0)):
                 digest = place
-            yield _name(url), url, date, place, digest, has_body, _name(refers_url), refers_date
+            yield name_of(url), url, date, place, digest, has_body, name_of(refers_url), refers_date
 
 
-def _row(record: Any, latest: str) -> tuple[str, str, str, str, str] | None:
+def _row(record: Any) -> tuple[str, str, str, str, str] | None:
     """Return a capture's URL, date and digest, and the URL and date it refers to; None to skip it."""
     said = record.rec_headers.get_header
     url = (said("WARC-Target-URI") or "").strip("<>")
-    # A version with a date in the future must not take precedence for ever.
-    date = min(_comparable(said("WARC-Date")), latest)
+    date = _comparable(said("WARC-Date"))
     answers = (OK, NOT_MODIFIED) if record.rec_type == "revisit" else (OK,)
-    if not _is_of_web(url) or not date:
+    if not is_of_web(url) or not date:
         return None
     if record.http_headers and record.http_headers.get_statuscode() not in answers:
         return None
     refers = (said("WARC-Refers-To-Target-URI") or url).strip("<>")
-    refers_date = min(_comparable(said("WARC-Refers-To-Date")) or date, latest)
+    refers_date = _comparable(said("WARC-Refers-To-Date")) or date
     return url, date, said("WARC-Payload-Digest") or "", refers, refers_date
-
-
-def _is_of_web(url: str) -> bool:
-    try:
-        return urlsplit(url).scheme in PORTS
-    except ValueError:
-        return False
 
 
 def _comparable(date: str | None) -> str:

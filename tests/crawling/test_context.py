@@ -53,6 +53,7 @@ options = st.builds(
     snapshot=maybe,
     wordpress=st.booleans(),
     merge_renamed=st.booleans(),
+    web_archive=maybe,
 )
 walks = st.builds(
     WalkContext,
@@ -111,6 +112,8 @@ contexts = st.builds(
     guessed_from=maybe,
     newer=st.none() | st.builds(NewerPage, st.lists(text, max_size=2), maybe, maybe),
     fetched=maybe,
+    memento=st.none() | number,
+    record=st.none() | number,
     checks=st.none() | st.lists(number, max_size=2),
     list_check=st.none() | checks,
 )

@@ -150,12 +150,21 @@ def test_list_can_be_toml_with_options(tmp_path: Path) -> None:
         limit = 7
         wordpress = true
         merge_renamed = true
+        web_archive = "wayback"
         headers = {{Authorization = "Bearer x"}}
         """
     )
     assert from_arguments(None, str(listed)) == {
         A: FeedOptions(),
-        B: FeedOptions("archive", True, 7, {"Authorization": "Bearer x"}, wordpress=True, merge_renamed=True),
+        B: FeedOptions(
+            "archive",
+            True,
+            7,
+            {"Authorization": "Bearer x"},
+            wordpress=True,
+            merge_renamed=True,
+            web_archive="https://web.archive.org/web",
+        ),
     }
 
 
@@ -177,6 +186,7 @@ def test_opml_attributes_are_options(tmp_path: Path) -> None:
             "nxt = 1",
             "there is no option nxt; write one of headers, limit, merge_renamed, next, rev",
         ),
+        ('web_archive = "archive.org"', "web_archive is archive.org, which is no web archive: write wayback"),
         ('next = "x"', "next is x: write archive, or page"),
         ("limit = -1", "limit is -1: write a number"),
         ('reversed = "perhaps"', "reversed is perhaps: write 1 or 0"),

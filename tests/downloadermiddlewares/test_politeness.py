@@ -7,12 +7,21 @@ import threading
 import time
 from email.utils import formatdate
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
+from scrapy import Request
+from scrapy.core.downloader import Slot
 from scrapy.http import Response
+from scrapy.settings import Settings
 
+from fhcrawl.crawling import requests
+from fhcrawl.crawling.context import WalkContext
 from fhcrawl.crawling.responses import retry_after
+from fhcrawl.crawling.subscriptions import FeedOptions
+from fhcrawl.downloadermiddlewares.politeness import PolitenessMiddleware
 from fhcrawl.logical_feed.polling import LONGEST
 from tests.feeds import E, atom
 from tests.server import Answer, FeedServer
@@ -185,3 +194,41 @@ def test_user_agent_needs_no_contact_on_the_own_machine(server: FeedServer, proj
     done = project.scrapy("crawl", "history", "-a", f"feed={server.url('/index')} {file.as_uri()}")
     assert "2 feeds: 2 unknown" in done.stderr
     assert "USER_AGENT names nobody" not in done.stderr
+
+
+class Downloader:
+    """The part of Scrapy's that has the slots."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.slots: dict[str, Slot] = {}
+        self.per_slot_settings = settings.getdict("DOWNLOAD_SLOTS")
+
+    def get_slot_key(self, request: Request) -> str:
+        return urlsplit(request.url).hostname or ""
+
+
+@pytest.mark.parametrize(
+    ("archive", "settings", "delay"),
+    [
+        ("https://archive.example/web", {}, 1.0),
+        ("https://archive.example/web", {"DOWNLOAD_DELAY": 5}, 5.0),
+        ("https://archive.example/web", {"DOWNLOAD_SLOTS": {"archive.example": {"delay": 0.5}}}, 0.5),
+        ("http://127.0.0.1:8080/coll", {}, 0.0),
+    ],
+)
+def test_web_archive_gets_a_request_a_second(archive: str, settings: dict[str, Any], delay: float) -> None:
+    given = Settings({"FHCRAWL_MAX_WAIT": 300, **settings})
+    downloader = Downloader(given)
+    crawler: Any = SimpleNamespace(settings=given, engine=SimpleNamespace(downloader=downloader))
+    middleware, host = PolitenessMiddleware(crawler), urlsplit(archive).hostname or ""
+    downloader.slots[host] = Slot(concurrency=8, delay=0)
+    walk = WalkContext("https://example.org/feed", 1, FeedOptions(web_archive=archive))
+    for _ in range(2):
+        middleware.process_request(requests.timemap(walk.feed, f"{archive}/cdx", walk, 1))
+    slot = downloader.slots[host]
+    assert (slot.concurrency, slot.delay) == (1, delay)
+    # A slot that has been idle is made anew.
+    assert downloader.per_slot_settings[host] == {"concurrency": 1, "delay": delay}
+    # Other hosts are as they were.
+    middleware.process_request(Request("https://example.org/feed"))
+    assert list(downloader.per_slot_settings) == [host]

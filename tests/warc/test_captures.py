@@ -82,7 +82,7 @@ def test_old_captures_complete_a_feed_and_leave_its_verdict(
     assert {item["document"] for item in run.items} == {feed, feed.replace("http:", "https:")}
     assert server.asked() == ["/feed"]
     assert run.stats["fhcrawl/document/processed"] == 3
-    assert project.verdict() == ("unknown", ["no-history"])
+    assert project.verdict() == ("unknown", ["no-history", "holes"])
     # Once more, it is the same.
     assert read(project, feed).items == []
 
@@ -316,14 +316,12 @@ def test_record_of_no_use_does_not_hide_those_behind_it(
     archive.add("http://a.example/3", date, "<feed>3</feed>")
     with closing(Captures([str(archive.path)])) as captures:
         assert captures.build() == 2 + is_read
-        captures.want("feed", "http://a.example/3", 0)
-        assert captures.next("feed") is not None
+        assert len(list(captures.find("http://a.example/3"))) == 1
 
 
 def test_link_that_is_no_url_is_in_no_file() -> None:
     with closing(Captures([])) as captures:
-        captures.want("feed", "http://[.example/2", 1)
-        assert captures.next("feed") is None
+        assert list(captures.find("http://[.example/2")) == []
 
 
 @pytest.mark.parametrize("year", ["0001", "9999"])

@@ -1,0 +1,201 @@
+"""What web archives have of feeds: their captures, and which of them were read."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import bindparam, func, select
+
+from fhcrawl.logical_feed.captures import CaptureRead
+from fhcrawl.logical_feed.coverage import MARK, WINDOW
+from fhcrawl.logical_feed.results import State
+from fhcrawl.store import coverage
+from fhcrawl.store.schema import Text, mementos, timemaps
+from fhcrawl.store.session import Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Connection, Dialect, Row
+
+    from fhcrawl.logical_feed.coverage import Coverage
+    from fhcrawl.logical_feed.results import DocumentResult
+
+READ, UNREAD = State.PROCESSED.value, State.KNOWN.value
+_served = mementos.alias("served")
+# The TimeMap of a capture, if the archive has served another one instead: that one is read too.
+_of_another = (
+    select(_served.c.timemap_id)
+    .where(_served.c.id == bindparam("b_id"), _served.c.time != bindparam("b_captured", type_=Text))
+    .scalar_subquery()
+)
+SETTLE = (
+    mementos.update()
+    .where(
+        mementos.c.feed_id == bindparam("b_feed_id"),
+        (mementos.c.id == bindparam("b_id"))
+        | (
+            (mementos.c.timemap_id == _of_another)
+            & (mementos.c.time == bindparam("b_captured", type_=Text))
+            & (mementos.c.state == UNREAD)
+        ),
+    )
+    .values(
+        state=bindparam("b_state", type_=Text),
+        captured=bindparam("b_captured", type_=Text),
+        marks=bindparam("b_marks", type_=Text),
+        oldest=bindparam("b_oldest", type_=Text),
+    )
+)
+
+
+class TimeMap(NamedTuple):
+    """What a web archive has of a URL (RFC 7089, 1.2).
+
+    :param depth: number of links from a subscription document to it
+    :param read: when the archive was last asked; None if it never was
+    """
+
+    id: int
+    url: str
+    depth: int
+    read: str | None
+
+
+class Memento(NamedTuple):
+    """A capture that a web archive has.
+
+    :param time: when it was captured, by the archive's index
+    :param digest: of its body, by the index
+    :param read: what it has shown; None if it was not read
+    """
+
+    id: int
+    url: str
+    time: str
+    digest: str
+    read: CaptureRead | None
+
+
+class Mementos(Repository):
+    """The captures in web archives: `store.mementos`."""
+
+    def find_timemaps(self, feed: str, archive: str) -> list[TimeMap]:
+        """Return the TimeMaps of a feed in an archive; those of the subscription document come first."""
+        with self._database.lookup() as connection:
+            feed_id = self._session.find_id(connection, feed)
+            of_feed = (timemaps.c.feed_id == feed_id) & (timemaps.c.archive == archive)
+            columns = (timemaps.c.id, timemaps.c.url, timemaps.c.depth, timemaps.c.read)
+            rows = connection.execute(
+                select(*columns).where(of_feed).order_by(timemaps.c.depth, timemaps.c.id)
+            )
+            return [TimeMap(*row) for row in rows]
+
+    def add_timemap(self, feed: str, archive: str, url: str, depth: int) -> TimeMap:
+        """Store that the captures of a URL are wanted.
+
+        :raises LeaseError: if another crawl has taken the feed over
+        """
+        row = {"archive": archive, "url": url, "depth": depth}
+        with self._database.transaction() as connection:
+            new = timemaps.insert().values(feed_id=self._checked_id(connection, feed), **row)
+            key = connection.execute(new).inserted_primary_key
+        return TimeMap(key[0] if key else 0, url, depth, None)
+
+    def add(
+        self, feed: str, timemap: TimeMap, found: Iterable[tuple[str, str, str, bool]], read: str | None
+    ) -> None:
+        """Store the captures of an index; of those with the same digest, the latest that is no revisit.
+
+        :param found: URL, time and digest of each, and whether it is a revisit
+        :param read: when the index was read, if this is its end
+        :raises LeaseError: if another crawl has taken the feed over
+        """
+        # The last one counts.
+        ordered = sorted(found, key=lambda one: (not one[3], one[1]))
+        chosen = {digest: (url, time, is_revisit) for url, time, digest, is_revisit in ordered}
+        with self._database.transaction() as connection:
+            feed_id = self._checked_id(connection, feed)
+            of_map = {"feed_id": feed_id, "timemap_id": timemap.id, "state": UNREAD}
+            for are_revisits in (False, True):
+                rows = [
+                    {**of_map, "url": url, "time": time, "digest": digest}
+                    for digest, (url, time, is_revisit) in chosen.items()
+                    if is_revisit is are_revisits
+                ]
+                if rows:
+                    connection.execute(_upsert(self._database.dialect, overwrites=not are_revisits), rows)
+            if read is not None:
+                seen = timemaps.update().where(timemaps.c.id == timemap.id)
+                connection.execute(seen.values(read=read, retry_after=None))
+
+    def find_captures(self, known: list[TimeMap]) -> list[Memento]:
+        """Return the captures of TimeMaps, the oldest first."""
+        names = ("id", "url", "time", "digest", "state", "captured", "marks", "oldest")
+        columns = (mementos.c[name] for name in names)
+        of_map = mementos.c.timemap_id.in_([timemap.id for timemap in known])
+        with self._database.lookup() as connection:
+            rows = connection.execute(select(*columns).where(of_map).order_by(mementos.c.time, mementos.c.id))
+            return [Memento(row.id, row.url, row.time, row.digest, _read(row)) for row in rows]
+
+    def find_coverage(self, feed: str) -> Coverage | None:
+        """Return the coverage of a feed by its own reads; None if there is none."""
+        with self._database.lookup() as connection:
+            feed_id = self._session.find_id(connection, feed)
+            return coverage.read(connection, [feed_id]).get(feed_id)
+
+    def find_wait(self, archive: str) -> str | None:
+        """Return until when an archive wants no requests; None if it has not said so."""
+        of_archive = timemaps.c.archive == archive
+        with self._database.lookup() as connection:
+            until: str | None = connection.scalar(select(func.max(timemaps.c.retry_after)).where(of_archive))
+        return until
+
+    def note_wait(self, feed: str, archive: str, until: str) -> None:
+        """Store until when an archive wants no requests.
+
+        :raises LeaseError: if another crawl has taken the feed over
+        """
+        with self._database.transaction() as connection:
+            feed_id = self._checked_id(connection, feed)
+            of_feed = (timemaps.c.feed_id == feed_id) & (timemaps.c.archive == archive)
+            connection.execute(timemaps.update().where(of_feed).values(retry_after=until))
+
+    def _checked_id(self, connection: Connection, feed: str) -> int:
+        feed_id = self._session.find_id(connection, feed)
+        self._session.require_leases().check(connection, feed_id)
+        return feed_id
+
+
+def _read(row: Row[Any]) -> CaptureRead | None:
+    if row.state == UNREAD:
+        return None
+    marks: str | None = row.marks
+    shown = None if marks is None else tuple(marks[at : at + MARK] for at in range(0, len(marks), MARK))
+    return CaptureRead(row.captured or row.time, shown, row.oldest)
+
+
+def _upsert(dialect: Dialect, overwrites: bool) -> Any:
+    """Return the statement that writes captures of an index.
+
+    :param overwrites: in place of earlier ones with the same digest that were not read
+    """
+    statement = import_module(f"sqlalchemy.dialects.{dialect.name}").insert(mementos)
+    new, key = statement.excluded, (mementos.c.timemap_id, mementos.c.digest)
+    if not overwrites:
+        return statement.on_conflict_do_nothing(index_elements=key)
+    return statement.on_conflict_do_update(
+        index_elements=key,
+        set_={"time": new.time, "url": new.url},
+        where=(mementos.c.state == UNREAD) & (mementos.c.time < new.time),
+    )
+
+
+def settle_row(feed_id: int, result: DocumentResult) -> dict[str, object]:
+    """Return the parameters of SETTLE for a capture that was read, or that cannot be read."""
+    fetch, failure = result.fetch, result.failure
+    marks = None if failure is not None or result.shown is None else "".join(result.shown[:WINDOW])
+    state = READ if failure is None else failure.state.value
+    named = {"b_state": state, "b_captured": fetch.fetched, "b_marks": marks, "b_oldest": result.oldest}
+    return {"b_feed_id": feed_id, "b_id": fetch.memento, **named}

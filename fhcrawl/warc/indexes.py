@@ -1,0 +1,321 @@
+"""Reads what web archives have: answers of CDX servers, and TimeMaps (RFC 7089).
+
+Web archives answer in one of these ways; the first that works is taken:
+
+- The Wayback Machine's CDX server: an array of arrays, of which the first has the names of the fields.
+- pywb's: an object a line.
+- A TimeMap of links, in one or more pages.
+
+Everything in an answer may be hostile. Of a capture, only its time and its digest are taken over, and its URL
+if that is the URL that was asked for, except for what archives do not distinguish.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote, urlencode, urlsplit
+
+from fhcrawl.documents.link_header import link_values
+from fhcrawl.documents.xml.elements import resolve
+from fhcrawl.exceptions import ArgumentError, NoIndexError
+from fhcrawl.utils.addresses import PORTS, has_credentials, name_of, origin
+from fhcrawl.utils.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SHORT_NAMES = {"wayback": "https://web.archive.org/web"}
+# Octets of an answer, which has some 150 for each capture; and characters of one of its lines.
+LONGEST_ANSWER = 16 * 1024**2
+LONGEST_LINE = 16_384
+# Captures that are asked for at once; a server may return fewer: it is asked again from this number on.
+MOST_AT_ONCE, MAY_BE_PART = 10_000, 1_000
+LONGEST_DIGEST = 128
+STAMP = re.compile(r"[0-9]{14}", re.ASCII)
+STAMP_FORMAT = "%Y%m%d%H%M%S"
+# The URL of a capture, from the archive's own part on: a time, a modifier, and the URL that was captured.
+CAPTURED = re.compile(r"/([0-9]{14})(?:[a-z]{2}_)?/(https?:/.*)$", re.ASCII | re.DOTALL)
+# The characters of a URL that are left as they are in the path of another one.
+SAFE = ":/?&=%;,@+~!$()*'"
+OK, REVISIT = "200", "warc/revisit"
+# The names of fields, the Wayback Machine's last.
+TIME, URL, STATUS, DIGEST = ("timestamp",), ("url", "original"), ("status", "statuscode"), ("digest",)
+MIME = ("mime", "mimetype")
+
+
+class Listed(NamedTuple):
+    """A capture in an index.
+
+    :param url: URL of the captured document
+    :param time: when it was captured, ISO 8601 in UTC
+    :param digest: of its body, as the index has it; its time if the index has none
+    :param is_revisit: it has no body of its own, but that of an earlier capture
+    """
+
+    url: str
+    time: str
+    digest: str
+    is_revisit: bool = False
+
+
+class Answer(NamedTuple):
+    """What an answer says.
+
+    :param captures: of the URL that was asked for, in the order of the index
+    :param last: the last time in the answer, of any capture, as the index has it; '' for none
+    :param has_more: the index may have more captures after that
+    :param pages: URLs of other pages of a TimeMap
+    :param unread: number of lines that could not be read
+    """
+
+    captures: list[Listed]
+    last: str = ""
+    has_more: bool = False
+    pages: tuple[str, ...] = ()
+    unread: int = 0
+
+
+def archive_of(given: str, where: str) -> str:
+    """Return the URL of a web archive, for its URL or its short name.
+
+    :raises ArgumentError: if it is neither
+    """
+    url = SHORT_NAMES.get(given, given).rstrip("/")
+    try:
+        parts, has_user = urlsplit(url), has_credentials(url)
+        is_url = parts.scheme in PORTS and bool(origin(url).host) and url.isprintable() and " " not in url
+    except ValueError:
+        is_url = has_user = False
+    if not is_url or has_user or parts.query or parts.fragment:
+        raise ArgumentError(
+            f"{where} is {printable(given)}, which is no web archive: write {' or '.join(SHORT_NAMES)}, or "
+            f"the URL before the times of its captures, such as {SHORT_NAMES['wayback']}"
+        )
+    return url
+
+
+def capture_url(archive: str, time: str, url: str) -> str:
+    """Return the URL of a capture as it was received, without the archive's changes.
+
+    :param time: ISO 8601 in UTC
+    """
+    return f"{archive}/{_stamp(time)}id_/{url}"
+
+
+def _stamp(time: str) -> str:
+    return re.sub(r"[^0-9]", "", time)[:14]
+
+
+class Query(NamedTuple):
+    """A request for an index.
+
+    :param is_timemap: whether the answer is a TimeMap
+    """
+
+    url: str
+    is_timemap: bool = False
+
+
+# The Wayback Machine's, pywb's, and a TimeMap's.
+WAYS = 3
+
+
+def query(way: int, archive: str, url: str, since: str = "") -> Query:
+    """Return a request for the captures of a URL.
+
+    :param way: number of the way to ask, below WAYS
+    :param since: the first time that is asked for, as the index has it
+    """
+    asks = {"url": url, "output": "json", "limit": MOST_AT_ONCE} | ({"from": since} if since else {})
+    if way == 0:
+        parts = urlsplit(archive)
+        asks |= {"fl": "timestamp,original,mimetype,statuscode,digest", "showResumeKey": "true"}
+        return Query(f"{parts.scheme}://{parts.netloc}/cdx/search/cdx?{urlencode(asks)}")
+    if way == 1:
+        return Query(f"{archive}/cdx?{urlencode(asks)}")
+    return Query(f"{archive}/timemap/link/{quote(url, safe=SAFE)}", is_timemap=True)
+
+
+def read(body: bytes, query: Query, url: str, is_cut: bool = False) -> Answer:
+    """Return what an answer says of the captures of a URL.
+
+    :param query: the request
+    :param is_cut: the end of the answer is missing
+    :raises NoIndexError: if it is no index
+    """
+    text = body.decode("utf-8", "replace")
+    if query.is_timemap:
+        return _of_timemap(text, query.url, url)._replace(has_more=is_cut)
+    stripped = text.lstrip("\ufeff \t\r\n")
+    rows = _of_array(stripped) if stripped.startswith("[") else _of_lines(stripped)
+    return _of_rows(rows, url, is_cut)
+
+
+Row = dict[str, Any] | None
+
+
+def _of_rows(rows: Iterable[Row], url: str, is_cut: bool) -> Answer:
+    """Return what the rows of an index say; None is a row that cannot be read."""
+    captures, last, number, unread, has_more = [], "", 0, 0, is_cut
+    for row in rows:
+        if row is None:
+            unread += 1
+            continue
+        if RESUMES in row:
+            has_more = True
+            continue
+        number += 1
+        stamp = _text(row, TIME)
+        last = max(last, stamp) if STAMP.fullmatch(stamp) else last
+        found = _listed(row, stamp, url)
+        if found is not None:
+            captures.append(found)
+    return Answer(captures, last, has_more or number >= MAY_BE_PART, unread=unread)
+
+
+RESUMES = "resume key"
+
+
+def _of_array(text: str) -> Iterator[Row]:
+    """Yield the rows of an array of arrays, even if its end is missing.
+
+    :raises NoIndexError: if it has no names of fields
+    """
+    elements = _elements(text)
+    names = next(elements, None)
+    if names == []:
+        return
+    if not isinstance(names, list) or not set(TIME) <= {name for name in names if isinstance(name, str)}:
+        raise NoIndexError("it begins without the names of fields")
+    for element in elements:
+        if not isinstance(element, list):
+            yield None
+        elif len(element) == 1:
+            # "After the end of the query, the <resumption key> will be printed on a separate line".
+            yield {RESUMES: element[0]}
+        elif len(element) == len(names):
+            yield dict(zip(map(str, names), element, strict=True))
+        elif element:
+            yield None
+
+
+def _elements(text: str) -> Iterator[Any]:
+    """Yield the elements of a JSON array up to where it is cut off; [] for an empty one."""
+    decoder, position = json.JSONDecoder(), 1
+    while True:
+        position = _skip(text, position)
+        if position >= len(text):
+            return
+        if text[position] == "]":
+            if position == 1:
+                yield []
+            return
+        try:
+            element, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            return
+        yield element
+
+
+BETWEEN = re.compile(r"[\s,]*")
+
+
+def _skip(text: str, position: int) -> int:
+    match = BETWEEN.match(text, position)
+    return match.end() if match else position
+
+
+def _of_lines(text: str) -> Iterator[Row]:
+    """Yield the rows of an answer with an object a line.
+
+    :raises NoIndexError: if the first line is no object
+    """
+    for number, line in enumerate(text.split("\n")):
+        if not line.strip():
+            continue
+        row = _object(line)
+        if row is None and not number:
+            raise NoIndexError("it is no JSON")
+        yield row
+
+
+def _object(line: str) -> Row:
+    if len(line) > LONGEST_LINE:
+        return None
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) and any(name in row for name in TIME) else None
+
+
+def _text(row: dict[str, Any], names: tuple[str, ...]) -> str:
+    """Return the value of a field, by any of its names; '' for none."""
+    return next((value for name in names if isinstance(value := row.get(name), str)), "")
+
+
+def _listed(row: dict[str, Any], stamp: str, url: str) -> Listed | None:
+    """Return the capture of a row; None for another URL, or for what is no document."""
+    # A revisit has the status of what it repeats, that of its own response (304), or none.
+    is_revisit = _text(row, MIME) == REVISIT
+    if not is_revisit and _text(row, STATUS) not in (OK, "-", ""):
+        return None
+    time, captured = _time(stamp), _text(row, URL)
+    if time is None or not _is_of(captured, url):
+        return None
+    digest = _text(row, DIGEST)
+    has_digest = 0 < len(digest) <= LONGEST_DIGEST and digest.isascii() and digest.isprintable()
+    return Listed(captured, time, digest if has_digest else time, is_revisit)
+
+
+def _time(stamp: str) -> str | None:
+    if not STAMP.fullmatch(stamp):
+        return None
+    try:
+        return datetime.strptime(stamp, STAMP_FORMAT).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: DTZ007 - UTC
+    except ValueError:
+        return None
+
+
+def is_of_web(url: str) -> bool:
+    """Return whether a URL is one that web archives have captures of."""
+    try:
+        return urlsplit(url).scheme in PORTS and len(url) <= LONGEST_LINE
+    except ValueError:
+        return False
+
+
+def _is_of(captured: str, url: str) -> bool:
+    """Return whether the URL of a capture is the one that was asked for, and nothing is hidden in it."""
+    is_plain = is_of_web(captured) and captured.isprintable() and "#" not in captured
+    return is_plain and not has_credentials(captured) and key(captured) == key(url)
+
+
+def key(url: str) -> str:
+    """Return what is equal for URLs that web archives do not distinguish: by scheme, www., or case."""
+    return name_of(url).lower().removeprefix("www.").rstrip("/")
+
+
+# RFC 7089, 5: a list of links in the format of Link headers (RFC 6690); a memento's is of the relation
+# "memento". 5.1.1: a TimeMap may point to other TimeMaps, by the relation "timemap".
+def _of_timemap(text: str, own: str, url: str) -> Answer:
+    captures, pages, unread = [], [], 0
+    links = [(target or "", parameters) for target, parameters in link_values(text)]
+    relations = [frozenset(parameters.get("rel", "").lower().split()) for _, parameters in links]
+    if not any(relation & {"memento", "original", "timemap", "timegate"} for relation in relations):
+        raise NoIndexError("it is no TimeMap")
+    for (target, _), relation in zip(links, relations, strict=True):
+        if "timemap" in relation and "self" not in relation and (page := resolve(target, own)) != own:
+            pages.append(page)
+        if "memento" not in relation:
+            continue
+        match = CAPTURED.search(f"/{target}") if len(target) <= LONGEST_LINE else None
+        time = _time(match[1]) if match else None
+        if match is None or time is None:
+            unread += 1
+        elif _is_of(match[2], url):
+            captures.append(Listed(match[2], time, time))
+    return Answer(captures, pages=tuple(pages), unread=unread)

@@ -1,0 +1,57 @@
+"""What verdicts say of the time for which a feed is covered, by its reads and by captures."""
+
+from __future__ import annotations
+
+import pytest
+
+from fhcrawl.logical_feed import Evidence, Kind, Reason, Verdict, verdict
+from fhcrawl.logical_feed.captures import Covered
+from fhcrawl.logical_feed.coverage import Hole, Span
+from fhcrawl.logical_feed.verdicts import ASKS_FOR_LESS, NO_ORDER, SAYS_NOTHING
+from fhcrawl.reasons import ReasonKind
+
+OLD = "2003-01-01T00:00:00Z"
+DAY_1, DAY_2, DAY_3 = (f"2026-03-{day:02}T00:00:00Z" for day in (1, 2, 3))
+HOLE = Hole(DAY_1, DAY_2, 86400, 4, 1)
+GONE = Reason(ReasonKind.HTTP_404, "f", "is gone", OLD)
+
+
+@pytest.mark.parametrize(
+    ("covered", "said"),
+    [
+        (Covered([Span(DAY_1, DAY_3)], [], DAY_1, True), "unknown before 2026-03-01, seamless since"),
+        (
+            Covered([Span(DAY_1, DAY_3)], [], DAY_2, True),
+            "unknown before 2026-03-01, seamless since; before 2026-03-02 by captures",
+        ),
+        (
+            Covered([Span(DAY_1, DAY_1), Span(DAY_2, DAY_3)], [HOLE], DAY_3, True),
+            "unknown before 2026-03-01, seamless since 2026-03-02 00:00; before 2026-03-03 by captures",
+        ),
+        (Covered([Span(DAY_1, DAY_3)], [], DAY_1, False), NO_ORDER),
+    ],
+)
+def test_captures_make_no_feed_complete_and_what_they_cover_is_said(covered: Covered, said: str) -> None:
+    reached, reasons = verdict("f", Kind.SINGLE, OLD, [], Evidence(9), covered)
+    assert reached is Verdict.UNKNOWN
+    assert reasons[0].detail == f"{SAYS_NOTHING}; {said}"
+    assert [reason.kind for reason in reasons[1:]] == ["holes"] * len(covered.holes)
+
+
+def test_feed_of_captures_alone_is_covered_between_them() -> None:
+    whole = Covered([Span(DAY_1, DAY_3)], [], None, True)
+    reached, [reason, _] = verdict("f", None, OLD, [GONE], Evidence(9), whole)
+    assert (reached, reason.kind) == (Verdict.UNKNOWN, "only-captures")
+    assert reason.detail.endswith("; unknown before 2026-03-01 and after 2026-03-03, seamless between")
+    holed = whole._replace(spans=[Span(DAY_1, DAY_1), Span(DAY_2, DAY_3)], holes=[HOLE])
+    reached, [reason, _, hole] = verdict("f", None, OLD, [GONE], Evidence(9), holed)
+    assert reason.detail.endswith(" and after 2026-03-03, with holes between")
+    assert (reached, hole.kind) == (Verdict.UNKNOWN, "holes")
+
+
+def test_only_a_hole_between_reads_of_the_feed_is_one_that_it_asks_for() -> None:
+    """It has not asked web archives for anything."""
+    for read, is_asked_for in ((DAY_1, True), (DAY_2, False), (DAY_3, False)):
+        covered = Covered([Span(DAY_1, DAY_1), Span(DAY_2, DAY_3)], [HOLE], read, True)
+        _, [_, hole] = verdict("f", Kind.SINGLE, OLD, [], Evidence(9), covered, is_held_back=True)
+        assert hole.detail.endswith(ASKS_FOR_LESS) == is_asked_for

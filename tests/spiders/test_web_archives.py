@@ -1,0 +1,440 @@
+"""Captures that web archives have of feeds: `--web-archive`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.faketime import clock
+from tests.feeds import E, atom
+from tests.server import Answer, FeedServer
+from tests.web_archives import Wayback, captures_of, pywb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.projects import NewProject, Project, Run
+
+ITUNES = "http://www.itunes.com/dtds/podcast-1.0.dtd"
+
+
+@pytest.fixture
+def wayback() -> Iterator[FeedServer]:
+    with FeedServer() as server:
+        server.answers = Wayback()
+        yield server
+
+
+def archive_of(server: FeedServer) -> Wayback:
+    assert isinstance(server.answers, Wayback)
+    return server.answers
+
+
+def crawl(
+    project: Project,
+    archive: FeedServer,
+    *feeds: str,
+    path: str = "/web",
+    output: str | None = "out.jsonl",
+    **settings: object,
+) -> Run:
+    given = {"FHCRAWL_WEB_ARCHIVE": archive.url(path), **settings}
+    run = project.crawl(*feeds, settings=given, output=output)
+    assert run.exit_code == 0, run.log
+    assert "Traceback" not in run.log
+    return run
+
+
+def test_captures_of_pywb_that_an_own_crawl_has_kept(
+    server: FeedServer, project: Project, new_project: NewProject
+) -> None:
+    feed = server.url("/feed")
+    kept = {"FHCRAWL_WARC": "kept/%(time)s-%(serial)02d.warc.gz"}
+    for year in (2019, 2020, 2021):
+        server.serve("/feed", atom([E(str(year)), E(str(year - 1))], prev="/old", title=f"In {year}"))
+        server.serve("/old", atom([E("old")]))
+        project.crawl(feed, settings=kept, **clock(f"{year}-01-01 00:00:00"))
+    # Now, its publisher has the last entry alone.
+    server.serve("/feed", atom([E("2022")]))
+    del server.answers["/old"]
+    elsewhere = project.folder / "elsewhere"
+    elsewhere.mkdir()
+    files = sorted((project.folder / "kept").glob("*.warc.gz"))
+    with pywb(project.folder / "pywb", files) as archive, new_project(elsewhere) as other:
+        run = crawl(other, archive, feed, path="/coll")
+        assert set(run.changes) == {"2018", "2019", "2020", "2021", "2022", "old"}
+        assert len(captures_of(archive.asked())) == 4
+        assert other.verdict() == ("unknown", ["no-history", "holes"])
+        assert {item["document"] for item in run.items} == {feed, server.url("/old")}
+        told = other.scrapy("history", feed, "2019").stdout
+        assert f"from {feed}, captured 2020-01-01T00:" in told
+        # Nothing twice, nor is the archive asked again what it has.
+        assert crawl(other, archive, feed, path="/coll").items == []
+        assert archive.asked() == []
+
+
+@pytest.mark.quick_lane
+def test_captures_of_the_wayback_machine(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed, archive = server.url("/feed"), archive_of(wayback)
+    server.serve("/feed", atom([E("3")]))
+    archive.add("20090101000000", feed, atom([E("1")]))
+    archive.add("20090201000000", feed, b"<html>gone</html>", status=404)
+    archive.add("20100101000000", feed.replace("http:", "https:"), atom([E("2")], prev="/old"))
+    archive.add("20100601000000", feed, atom([E("2")], prev="/old"))
+    archive.add("20080101000000", server.url("/old"), atom([E("0")]))
+    run = crawl(project, wayback, feed)
+    assert run.changes == {"0": "new", "1": "new", "2": "new", "3": "new"}
+    paths = wayback.asked()
+    assert sorted(captures_of(paths)) == ["20080101000000", "20090101000000", "20100601000000"]
+    assert len(paths) == 5  # with two indexes
+    assert project.verdict() == ("unknown", ["no-history", "holes"])
+    assert crawl(project, wayback, feed).items == []
+    assert wayback.asked() == []
+
+
+def serve(server: FeedServer, wayback: FeedServer, number: int) -> str:
+    """Serve a feed that shows one entry, of which there is a capture for each of the days before."""
+    feed, archive = server.url("/feed"), archive_of(wayback)
+    server.serve("/feed", atom([E("now")]))
+    for day in range(1, number + 1):
+        archive.add(f"200901{day:02}000000", feed, atom([E(str(day))]))
+    return feed
+
+
+def test_memento_timemaps_in_pages(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed, archive = serve(server, wayback, 5), archive_of(wayback)
+    archive.timemaps = 2
+    run = crawl(project, wayback, feed)
+    assert set(run.changes) == {"1", "2", "3", "4", "5", "now"}
+    paths = wayback.asked()
+    assert len(captures_of(paths)) == 5
+    assert [path for path in paths if "/timemap/" in path] == [
+        f"/web/timemap/link/{feed}",
+        f"/web/timemap/link/1/{feed}",
+        f"/web/timemap/link/2/{feed}",
+    ]
+
+
+def test_index_in_parts(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed, archive = serve(server, wayback, 5), archive_of(wayback)
+    archive.most = 2
+    assert len(crawl(project, wayback, feed).items) == 6
+    asked = [path for path in wayback.asked() if path.startswith("/cdx")]
+    assert [path.partition("&from=")[2][:14] for path in asked] == [
+        "",
+        "20090102000000",
+        "20090103000000",
+        "20090104000000",
+    ]
+
+
+def test_captures_of_a_feed_that_is_gone(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed = serve(server, wayback, 2)
+    del server.answers["/feed"]
+    assert set(crawl(project, wayback, feed).changes) == {"1", "2"}
+    assert project.verdict() == ("unknown", ["only-captures", "http-404", "holes"])
+
+
+def test_run_goes_on_where_one_was_killed(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed = serve(server, wayback, 6)
+    args = ("-a", f"feed={feed}", "-s", f"FHCRAWL_WEB_ARCHIVE={wayback.url('/web')}")
+    # It dies between two captures.
+    with project.start("crawl", "history", *args) as process:
+        wayback.on_request = lambda path: (
+            process.kill() if captures_of([path]) == ["20090104000000"] else None
+        )
+        process.wait(60)
+    wayback.on_request = None
+    first = captures_of(wayback.asked())
+    assert first[-1] == "20090104000000"
+    assert len(first) == 3
+    run = crawl(project, wayback, feed)
+    second = captures_of(wayback.asked())
+    # Only the one that it was asking for is asked for again.
+    assert set(first) & set(second) == {"20090104000000"}
+    assert set(project.logical_feed()) == {"1", "2", "3", "4", "5", "6", "now"}
+    # What was committed and not exported is in the next export.
+    assert set(run.changes) == {"1", "2", "3", "4", "5", "6", "now"}
+
+
+def test_budget_of_a_run(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed = serve(server, wayback, 5)
+    number = []
+    for _ in range(4):
+        run = crawl(project, wayback, feed, FHCRAWL_MAX_CAPTURES=3)
+        number.append(len(captures_of(wayback.asked())))
+    assert number == [2, 3, 0, 0]
+    assert len(project.logical_feed()) == 6
+    assert "fhcrawl/document/failed" not in run.stats
+
+
+@pytest.mark.parametrize("seconds", ["1000", None], ids=["Retry-After", "nothing"])
+def test_archive_that_asks_for_time_gets_it(
+    server: FeedServer, project: Project, wayback: FeedServer, seconds: str | None
+) -> None:
+    feed, archive = serve(server, wayback, 5), archive_of(wayback)
+    asks = {"Retry-After": seconds} if seconds else {}
+    for day in range(1, 6):
+        archive[f"/web/2009010{day}000000id_/{feed}"] = Answer(b"", 429, headers=asks)
+    run = crawl(project, wayback, feed)
+    assert "is left alone for this run: it asks for no requests before 20" in run.log
+    assert len(captures_of(wayback.asked())) == 1
+    assert set(run.changes) == {"now"}
+    archive.clear()
+    # Nor does the next run ask.
+    crawl(project, wayback, feed)
+    assert wayback.asked() == []
+    # When the time is over, one does.
+    assert set(crawl_later(project, wayback, feed).changes) == {"1", "2", "3", "4", "5"}
+
+
+def crawl_later(project: Project, archive: FeedServer, feed: str) -> Run:
+    return project.crawl(
+        feed, settings={"FHCRAWL_WEB_ARCHIVE": archive.url("/web")}, **clock("2040-01-01 00:00:00")
+    )
+
+
+def test_short_wait_is_waited_for(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed, archive = serve(server, wayback, 1), archive_of(wayback)
+    path = f"/web/20090101000000id_/{feed}"
+    archive[path] = Answer(b"", 503, headers={"Retry-After": "1"})
+
+    def mend(asked: str) -> None:
+        if asked == path:
+            archive.pop(path, None)
+
+    wayback.on_request = mend
+    assert set(crawl(project, wayback, feed).changes) == {"1", "now"}
+    assert captures_of(wayback.asked()) == ["20090101000000"] * 2
+
+
+def test_captures_that_cannot_be_read_are_no_reason_and_are_not_asked_for_again(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    feed, archive = server.url("/feed"), archive_of(wayback)
+    server.serve("/feed", atom([E("now")]))
+    server.serve("/elsewhere", atom([E("not captured")]))
+    archive.add("20090101000000", feed, atom([E("cut"), E("off")])[:-30])
+    archive.add("20090102000000", feed, "<html>The archive is busy.</html>", headers={"Content-Type": "x/y"})
+    archive.add("20090103000000", feed, atom([E("whole")]), headers={"Content-Type": "text/html"})
+    archive.add("20090104000000", feed, atom([E("coded")]), headers={"Content-Encoding": "gzip"})
+    gone = f"/web/20090105000000id_/{feed}"
+    archive.add("20090105000000", feed, "gone")
+    archive[gone] = Answer(b"", 404)
+    # Its own redirect, as it was captured: the publisher's document of today is no capture.
+    archive.add("20090106000000", feed, "leads away")
+    away = {"Location": server.url("/elsewhere")}
+    archive[f"/web/20090106000000id_/{feed}"] = Answer(b"", 302, headers=away)
+    archive.add("20090107000000", feed, "no time")
+    archive[f"/web/20090107000000id_/{feed}"] = Answer(atom([E("when?")]).encode())
+    archive.add("20090108000000", feed, "an error that was captured")
+    then = {"Memento-Datetime": "Thu, 08 Jan 2009 00:00:00 GMT", "Retry-After": "5000"}
+    archive[f"/web/20090108000000id_/{feed}"] = Answer(b"busy", 503, headers=then)
+    run = crawl(project, wayback, feed, RETRY_TIMES=0)
+    assert set(run.changes) == {"cut", "whole", "coded", "now"}
+    assert server.asked() == ["/feed"]
+    assert len(captures_of(wayback.asked())) == 8
+    assert project.verdict() == ("unknown", ["no-history", "holes"])
+    said = {line.partition("Z ")[2] for line in run.warnings() if " at 2009-" in line}
+    assert said == {
+        "is not a feed: it is an HTML page",
+        "is not there (404)",
+        "may not be fetched: it is not in the web archive",
+        "is not served as a capture: the web archive does not say when it was made",
+        "is no document, but a captured response with the status 503",
+    }
+    crawl(project, wayback, feed)
+    assert captures_of(wayback.asked()) == []
+
+
+@pytest.mark.parametrize(("every", "there"), [(0, 2015), (1, 2009)])
+def test_capture_of_another_time_counts_as_what_it_is(
+    server: FeedServer, project: Project, wayback: FeedServer, every: int, there: int
+) -> None:
+    feed, archive = server.url("/feed"), archive_of(wayback)
+    archive.redirects = False
+    for year in (2009, 2015):
+        archive.add(f"{year}0101000000", feed, atom([E("1", f"of {year}")]))
+    # The index promises what is not there: the archive serves what is nearest, years away.
+    archive.index = archive.get(f"/cdx/search/cdx?url={feed}&limit=9").body
+    archive.captures = [one for one in archive.captures if one.stamp.startswith(str(there))]
+    server.serve("/feed", atom([E("now")]))
+    crawl(project, wayback, feed, FHCRAWL_ALL_CAPTURES_ENABLED=every)
+    assert len(captures_of(wayback.asked())) == 1
+    told = project.scrapy("history", feed, "1").stdout
+    assert f"captured {there}-01-01T00:00:00Z" in told
+    crawl(project, wayback, feed, FHCRAWL_ALL_CAPTURES_ENABLED=every)
+    assert wayback.asked() == []
+
+
+def test_octets_of_captures_count(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed = serve(server, wayback, 3)
+    asked = []
+    for _ in range(3):
+        crawl(project, wayback, feed, FHCRAWL_MAX_BYTES=1)
+        asked.append(len(wayback.asked()))
+    # Each run makes progress: the index first, then a capture.
+    assert asked == [1, 1, 1]
+
+
+def test_deleted_feed_leaves_no_captures(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed = serve(server, wayback, 1)
+    crawl(project, wayback, feed)
+    counted = "SELECT count(*) FROM mementos UNION ALL SELECT count(*) FROM timemaps"
+    assert project.database.rows(counted) == [(1,), (1,)]
+    assert project.scrapy("unsubscribe", "--delete", feed).returncode == 0
+    assert project.database.rows(counted) == [(0,), (0,)]
+
+
+@pytest.mark.parametrize("every", [0, 1])
+def test_captures_with_the_same_content_are_read_once(
+    server: FeedServer, project: Project, wayback: FeedServer, every: int
+) -> None:
+    feed, archive = server.url("/feed"), archive_of(wayback)
+    server.serve("/feed", atom([E("now")]))
+    for day in range(1, 8):
+        archive.add(f"200901{day:02}000000", feed, atom([E("same")]))
+    run = crawl(project, wayback, feed, FHCRAWL_ALL_CAPTURES_ENABLED=every)
+    assert set(run.changes) == {"same", "now"}
+    assert captures_of(wayback.asked()) == ["20090107000000"]
+
+
+def index_of(feed: str, *lines: str) -> bytes:
+    """An index with a capture that there is, after other lines."""
+    row = f'["20090101000000","{feed}","text/xml","200","AAAA"]'
+    names = '["timestamp","original","mimetype","statuscode","digest"]'
+    return ("[" + ",\n".join([names, *lines, row]) + "]").encode()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["[" * 100_000],
+        ['["20090101000000","https://example.org/other","text/xml","200","B"]'],
+        ['["99999999999999","{feed}","text/xml","200","B"]', '["no","{feed}","text/xml","200","C"]'],
+        ['["20090102000000","' + "x" * 10_000_000 + '","text/xml","200","B"]'],
+        ["{}", "null", "[1,2,3,4,5]", "[]"],
+    ],
+    ids=["deep", "another URL", "no time", "long", "no rows"],
+)
+def test_hostile_index(server: FeedServer, project: Project, wayback: FeedServer, lines: list[str]) -> None:
+    feed, archive = serve(server, wayback, 1), archive_of(wayback)
+    archive.index = index_of(feed, *(line.replace("{feed}", feed) for line in lines))
+    run = crawl(project, wayback, feed)
+    asked = captures_of(wayback.asked())
+    assert asked == ([] if lines[0].startswith("[[") else ["20090101000000"])
+    assert run.peak < 400
+
+
+def test_index_that_is_too_large_or_none(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed, archive = serve(server, wayback, 1), archive_of(wayback)
+    archive.index = b"[" + b" " * 20_000_000 + b"]"
+    run = crawl(project, wayback, feed, path="")
+    assert f"cannot say what it has of {feed}: it is larger than DOWNLOAD_MAXSIZE allows" in run.log
+    archive.index = b"<html>maintenance</html>"
+    run = crawl(project, wayback, feed, path="")
+    assert f"cannot say what it has of {feed}: it is not there (404)" in run.log
+    archive.index = None
+    assert set(crawl(project, wayback, feed).changes) == {"1"}
+
+
+def test_index_that_is_cut_off_is_asked_for_again_from_there(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    feed, archive = serve(server, wayback, 5), archive_of(wayback)
+    archive.cuts = 1
+    assert len(crawl(project, wayback, feed, RETRY_TIMES=0).items) == 6
+
+
+def test_index_that_never_comes_to_its_end_is_asked_for_again(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    feed, archive = serve(server, wayback, 1), archive_of(wayback)
+    archive.cuts = 9
+    run = crawl(project, wayback, feed, RETRY_TIMES=0)
+    assert f"cannot say what it has of {feed}: it comes incomplete, and does not go on" in run.log
+    assert len(wayback.asked()) == 1
+    archive.cuts = 0
+    assert set(crawl(project, wayback, feed).changes) == {"1"}
+    # --reset asks again what there is.
+    archive.add("20100101000000", feed, atom([E("added")]))
+    assert crawl(project, wayback, feed).items == []
+    server.asked()
+    wayback.asked()
+    given = {"FHCRAWL_WEB_ARCHIVE": wayback.url("/web")}
+    reset = project.crawl(feed, settings=given, args=("-a", "deltafetch_reset=1"))
+    assert set(reset.changes) == {"added"}
+    assert captures_of(wayback.asked()) == ["20100101000000"]
+
+
+def test_archive_gets_one_request_at_a_time(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    archive, feeds = archive_of(wayback), [server.url(f"/{name}") for name in "abcd"]
+    for feed in feeds:
+        server.serve(feed.removeprefix(server.root), atom([E("now")]))
+        archive.add("20090101000000", feed, atom([E("1")]))
+        archive[f"/web/20090101000000id_/{feed}"] = replace(
+            archive.get(f"/web/20090101000000id_/{feed}"), delay=0.1
+        )
+    run = crawl(project, wayback, *feeds, output=None, CONCURRENT_REQUESTS_PER_DOMAIN=8)
+    assert run.stats["fhcrawl/entry/new"] == 8
+    assert (wayback.busiest, len(captures_of(wayback.asked()))) == (1, 4)
+
+
+def test_headers_for_the_feed_are_not_for_the_archive(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    feed = serve(server, wayback, 1)
+    listed = (
+        f'[[feed]]\nurl = "{feed}"\nweb_archive = "{wayback.url("/web")}"\nheaders = {{X-Key = "secret"}}\n'
+    )
+    (project.folder / "feeds.toml").write_text(listed)
+    run = project.crawl(args=("-a", "feeds=feeds.toml"))
+    assert set(run.changes) == {"1", "now"}
+    assert any(headers.get("X-Key") == "secret" for headers in server.headers)
+    assert len(wayback.headers) == 3
+    assert all("X-Key" not in headers for headers in wayback.headers)
+
+
+def test_complete_feed_has_no_captures(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed = serve(server, wayback, 1)
+    server.serve("/feed", atom([E("now")], head="<fh:complete/>"))
+    assert set(crawl(project, wayback, feed).changes) == {"now"}
+    assert wayback.asked() == []
+    assert project.verdict() == ("complete", [])
+
+
+def test_archive_on_the_network_has_to_be_listed(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    feed = serve(server, wayback, 1)
+    by_name = wayback.root.replace("127.0.0.1", "localhost.localdomain")
+    run = project.crawl(feed, settings={"FHCRAWL_WEB_ARCHIVE": f"{by_name}/web"})
+    assert wayback.asked() == []
+    assert "cannot say what it has" in run.log
+
+
+def test_missing_archive_and_former_addresses(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    """Captures of an archive that is gone, and of other addresses; none of what a walk has read."""
+    feed, archive = server.url("/feed"), archive_of(wayback)
+    server.answers["/feed"] = Answer(b"", 302, headers={"Location": "/now"})
+    server.serve("/now", atom([E("5")], prev="/4"))
+    server.serve("/4", atom([E("4")], prev="/3"))
+    archive.add("20090101000000", server.url("/4"), atom([E("4 as it was")]))
+    archive.add("20090102000000", server.url("/3"), atom([E("3")]))
+    moved = f'<itunes:new-feed-url xmlns:itunes="{ITUNES}"> {server.url("/new")} </itunes:new-feed-url>'
+    archive.add("20080101000000", feed, atom([E("1")], head=moved))
+    archive.add("20080201000000", server.url("/new"), atom([E("2")]))
+    archive.add("20080301000000", server.url("/now"), atom([E("2.5")]))
+    run = crawl(project, wayback, feed)
+    assert set(run.changes) == {"1", "2", "2.5", "3", "4", "5"}
+    assert "20090101000000" not in captures_of(wayback.asked())
+    assert project.verdict() == ("incomplete", ["http-404"])
+    # With all, that too; and nothing else again.
+    assert set(crawl(project, wayback, feed, FHCRAWL_ALL_CAPTURES_ENABLED=1).changes) == {"4 as it was"}
+    assert captures_of(wayback.asked()) == ["20090101000000"]
