@@ -131,6 +131,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 @pytest.fixture
+def wayback() -> Iterator[FeedServer]:
+    """A web archive in the dialect of the Wayback Machine."""
+    from tests.web_archives import Wayback  # pytest registers a module of its imports first
+
+    with FeedServer() as server:
+        server.answers = Wayback()
+        yield server
+
+
+@pytest.fixture
 def server() -> Iterator[FeedServer]:
     with FeedServer() as running:
         yield running

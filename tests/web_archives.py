@@ -22,11 +22,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.feeds import E, atom
 from tests.server import Answer, FeedServer
 from tests.servers import leave_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from tests.projects import Project, Run
 
 FOLDER = Path(os.environ.get("PYWB") or Path.home() / ".cache" / "fhcrawl-pywb")
 START_SECONDS = 60
@@ -207,3 +210,32 @@ def _is_up(port: int) -> bool:
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
         return True
     return False
+
+
+def archive_of(server: FeedServer) -> Wayback:
+    assert isinstance(server.answers, Wayback)
+    return server.answers
+
+
+def crawl(
+    project: Project,
+    archive: FeedServer,
+    *feeds: str,
+    path: str = "/web",
+    output: str | None = "out.jsonl",
+    **settings: object,
+) -> Run:
+    given = {"FHCRAWL_WEB_ARCHIVE": archive.url(path), **settings}
+    run = project.crawl(*feeds, settings=given, output=output)
+    assert run.exit_code == 0, run.log
+    assert "Traceback" not in run.log
+    return run
+
+
+def serve(server: FeedServer, wayback: FeedServer, number: int) -> str:
+    """Serve a feed that shows one entry, of which there is a capture for each of the days before."""
+    feed, archive = server.url("/feed"), archive_of(wayback)
+    server.serve("/feed", atom([E("now")]))
+    for day in range(1, number + 1):
+        archive.add(f"200901{day:02}000000", feed, atom([E(str(day))]))
+    return feed

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.feeds import E, atom
-from tests.spiders.test_web_archives import archive_of, crawl, wayback
-from tests.web_archives import captures_of
+from tests.web_archives import archive_of, captures_of, crawl
 
 if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
-__all__ = ("wayback",)  # a fixture
 SHOWN, LAST = 10, 90
 
 

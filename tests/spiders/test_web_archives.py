@@ -10,41 +10,12 @@ import pytest
 from tests.faketime import clock
 from tests.feeds import E, atom
 from tests.server import Answer, FeedServer
-from tests.web_archives import Wayback, captures_of, pywb
+from tests.web_archives import archive_of, captures_of, crawl, pywb, serve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.projects import NewProject, Project, Run
 
 ITUNES = "http://www.itunes.com/dtds/podcast-1.0.dtd"
-
-
-@pytest.fixture
-def wayback() -> Iterator[FeedServer]:
-    with FeedServer() as server:
-        server.answers = Wayback()
-        yield server
-
-
-def archive_of(server: FeedServer) -> Wayback:
-    assert isinstance(server.answers, Wayback)
-    return server.answers
-
-
-def crawl(
-    project: Project,
-    archive: FeedServer,
-    *feeds: str,
-    path: str = "/web",
-    output: str | None = "out.jsonl",
-    **settings: object,
-) -> Run:
-    given = {"FHCRAWL_WEB_ARCHIVE": archive.url(path), **settings}
-    run = project.crawl(*feeds, settings=given, output=output)
-    assert run.exit_code == 0, run.log
-    assert "Traceback" not in run.log
-    return run
 
 
 def test_captures_of_pywb_that_an_own_crawl_has_kept(
@@ -92,42 +63,6 @@ def test_captures_of_the_wayback_machine(server: FeedServer, project: Project, w
     assert project.verdict() == ("unknown", ["no-history", "holes"])
     assert crawl(project, wayback, feed).items == []
     assert wayback.asked() == []
-
-
-def serve(server: FeedServer, wayback: FeedServer, number: int) -> str:
-    """Serve a feed that shows one entry, of which there is a capture for each of the days before."""
-    feed, archive = server.url("/feed"), archive_of(wayback)
-    server.serve("/feed", atom([E("now")]))
-    for day in range(1, number + 1):
-        archive.add(f"200901{day:02}000000", feed, atom([E(str(day))]))
-    return feed
-
-
-def test_memento_timemaps_in_pages(server: FeedServer, project: Project, wayback: FeedServer) -> None:
-    feed, archive = serve(server, wayback, 5), archive_of(wayback)
-    archive.timemaps = 2
-    run = crawl(project, wayback, feed)
-    assert set(run.changes) == {"1", "2", "3", "4", "5", "now"}
-    paths = wayback.asked()
-    assert len(captures_of(paths)) == 5
-    assert [path for path in paths if "/timemap/" in path] == [
-        f"/web/timemap/link/{feed}",
-        f"/web/timemap/link/1/{feed}",
-        f"/web/timemap/link/2/{feed}",
-    ]
-
-
-def test_index_in_parts(server: FeedServer, project: Project, wayback: FeedServer) -> None:
-    feed, archive = serve(server, wayback, 5), archive_of(wayback)
-    archive.most = 2
-    assert len(crawl(project, wayback, feed).items) == 6
-    asked = [path for path in wayback.asked() if path.startswith("/cdx")]
-    assert [path.partition("&from=")[2][:14] for path in asked] == [
-        "",
-        "20090102000000",
-        "20090103000000",
-        "20090104000000",
-    ]
 
 
 def test_captures_of_a_feed_that_is_gone(server: FeedServer, project: Project, wayback: FeedServer) -> None:
@@ -299,74 +234,6 @@ def test_captures_with_the_same_content_are_read_once(
     run = crawl(project, wayback, feed, FHCRAWL_ALL_CAPTURES_ENABLED=every)
     assert set(run.changes) == {"same", "now"}
     assert captures_of(wayback.asked()) == ["20090107000000"]
-
-
-def index_of(feed: str, *lines: str) -> bytes:
-    """An index with a capture that there is, after other lines."""
-    row = f'["20090101000000","{feed}","text/xml","200","AAAA"]'
-    names = '["timestamp","original","mimetype","statuscode","digest"]'
-    return ("[" + ",\n".join([names, *lines, row]) + "]").encode()
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ["[" * 100_000],
-        ['["20090101000000","https://example.org/other","text/xml","200","B"]'],
-        ['["99999999999999","{feed}","text/xml","200","B"]', '["no","{feed}","text/xml","200","C"]'],
-        ['["20090102000000","' + "x" * 10_000_000 + '","text/xml","200","B"]'],
-        ["{}", "null", "[1,2,3,4,5]", "[]"],
-    ],
-    ids=["deep", "another URL", "no time", "long", "no rows"],
-)
-def test_hostile_index(server: FeedServer, project: Project, wayback: FeedServer, lines: list[str]) -> None:
-    feed, archive = serve(server, wayback, 1), archive_of(wayback)
-    archive.index = index_of(feed, *(line.replace("{feed}", feed) for line in lines))
-    run = crawl(project, wayback, feed)
-    asked = captures_of(wayback.asked())
-    assert asked == ([] if lines[0].startswith("[[") else ["20090101000000"])
-    assert run.peak < 400
-
-
-def test_index_that_is_too_large_or_none(server: FeedServer, project: Project, wayback: FeedServer) -> None:
-    feed, archive = serve(server, wayback, 1), archive_of(wayback)
-    archive.index = b"[" + b" " * 20_000_000 + b"]"
-    run = crawl(project, wayback, feed, path="")
-    assert f"cannot say what it has of {feed}: it is larger than DOWNLOAD_MAXSIZE allows" in run.log
-    archive.index = b"<html>maintenance</html>"
-    run = crawl(project, wayback, feed, path="")
-    assert f"cannot say what it has of {feed}: it is not there (404)" in run.log
-    archive.index = None
-    assert set(crawl(project, wayback, feed).changes) == {"1"}
-
-
-def test_index_that_is_cut_off_is_asked_for_again_from_there(
-    server: FeedServer, project: Project, wayback: FeedServer
-) -> None:
-    feed, archive = serve(server, wayback, 5), archive_of(wayback)
-    archive.cuts = 1
-    assert len(crawl(project, wayback, feed, RETRY_TIMES=0).items) == 6
-
-
-def test_index_that_never_comes_to_its_end_is_asked_for_again(
-    server: FeedServer, project: Project, wayback: FeedServer
-) -> None:
-    feed, archive = serve(server, wayback, 1), archive_of(wayback)
-    archive.cuts = 9
-    run = crawl(project, wayback, feed, RETRY_TIMES=0)
-    assert f"cannot say what it has of {feed}: it comes incomplete, and does not go on" in run.log
-    assert len(wayback.asked()) == 1
-    archive.cuts = 0
-    assert set(crawl(project, wayback, feed).changes) == {"1"}
-    # --reset asks again what there is.
-    archive.add("20100101000000", feed, atom([E("added")]))
-    assert crawl(project, wayback, feed).items == []
-    server.asked()
-    wayback.asked()
-    given = {"FHCRAWL_WEB_ARCHIVE": wayback.url("/web")}
-    reset = project.crawl(feed, settings=given, args=("-a", "deltafetch_reset=1"))
-    assert set(reset.changes) == {"added"}
-    assert captures_of(wayback.asked()) == ["20100101000000"]
 
 
 def test_archive_gets_one_request_at_a_time(

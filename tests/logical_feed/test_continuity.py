@@ -1,0 +1,106 @@
+"""Feeds of multipart pages: where they begin, and whether neighbouring pages agree."""
+
+from __future__ import annotations
+
+from fhcrawl.documents import Entry, FeedDocument
+from fhcrawl.logical_feed import (
+    NewerPage,
+    Role,
+    as_newer_page,
+    begins_after,
+    disagreements,
+    is_before,
+    reaches,
+)
+from tests.logical_feed.test_logical_feed import document
+
+
+def page(*days: int, updated: int | None = None, links: dict[str, str] | None = None) -> FeedDocument:
+    """A page of a multipart feed, whose entities are of days of 2003, the newest first."""
+    entries = [Entry(updated=f"2003-01-{day:02}T12:00:00Z") for day in days]
+    time = None if updated is None else f"2003-01-{updated:02}T12:00:00Z"
+    return FeedDocument(
+        "multipart",
+        None,
+        time,
+        links or {},
+        archive=False,
+        complete=False,
+        entries=entries,
+        problems=[],
+        fault=None,
+    )
+
+
+SINCE = "2003-01-10T12:00:00.500Z"
+
+
+class TestFeedBehindASnapshot:
+    def test_time_within_the_second_of_the_snapshot_is_not_before_it(self) -> None:
+        assert not is_before("2003-01-10T12:00:00Z", SINCE)
+        assert is_before("2003-01-10T11:59:59Z", SINCE)
+        assert not is_before(None, SINCE)
+
+    def test_page_that_begins_before_it_is_the_last_one(self) -> None:
+        assert reaches(page(12, 9), SINCE)
+        assert not reaches(page(12, 10), SINCE)
+
+    def test_only_the_oldest_entity_tells_what_is_behind_a_page(self) -> None:
+        """Times that go backwards within a page do not end the walk early."""
+        assert not reaches(page(12, 9, 11), SINCE)
+
+    def test_page_that_is_older_itself_is_the_last_one(self) -> None:
+        assert reaches(page(updated=9), SINCE)
+        assert not reaches(page(updated=10), SINCE)
+        assert not reaches(page(), SINCE)
+
+    def test_documents_of_other_formats_say_nothing_by_their_entries(self) -> None:
+        other = document()
+        other.entries = [Entry(updated="2003-01-09T12:00:00Z")]
+        assert not reaches(other, SINCE)
+
+    def test_feed_may_begin_after_it(self) -> None:
+        assert begins_after(page(12, 11), SINCE)
+        assert not begins_after(page(12, 10), SINCE)
+        assert begins_after(page(updated=11), SINCE)
+        assert not begins_after(page(), SINCE)
+
+
+class TestNeighbours:
+    OWN = ("http://example.org/1",)
+    NEWER = NewerPage(["http://example.org/2"], "2003-01-04T12:00:00Z", "2003-01-03T12:00:00Z")
+
+    def said(self, older: FeedDocument, newer: NewerPage = NEWER) -> list[str]:
+        return [problem.kind for problem in disagreements(older, self.OWN, newer)]
+
+    def test_neighbours_agree(self) -> None:
+        assert (
+            self.said(page(3, 1, updated=3, links={"next-archive": self.NEWER.urls[0], "self": self.OWN[0]}))
+            == []
+        )
+
+    def test_page_may_name_another_one_or_none_after_it(self) -> None:
+        assert self.said(page(links={"next-archive": "http://example.org/3"})) == ["disagrees"]
+        assert self.said(page()) == ["disagrees"]
+
+    def test_page_may_say_that_it_is_another_one(self) -> None:
+        assert self.said(page(links={"next-archive": self.NEWER.urls[0], "self": "/x"})) == ["disagrees"]
+
+    def test_times_may_go_backwards(self) -> None:
+        links = {"next-archive": self.NEWER.urls[0]}
+        assert self.said(page(4, 1, updated=4, links=links)) == ["backwards"]
+        assert self.said(page(3, 1, updated=5, links=links)) == ["backwards"]
+        assert self.said(page(4, 1, updated=5, links=links), NewerPage(self.NEWER.urls, None, None)) == []
+
+    def test_newest_page_without_self_has_no_url_for_good(self) -> None:
+        newest = as_newer_page(page(2, 1), self.OWN, Role.SUBSCRIPTION)
+        assert newest == NewerPage([], None, "2003-01-01T12:00:00Z")
+        assert self.said(page(links={"next-archive": "/x"}), newest) == []
+
+    def test_other_pages_are_known_by_all_their_urls(self) -> None:
+        itself = as_newer_page(page(links={"self": "/self"}), self.OWN, Role.SUBSCRIPTION)
+        assert itself == NewerPage([*self.OWN, "/self"], None, None)
+        assert as_newer_page(page(), self.OWN, Role.ARCHIVE) == NewerPage([*self.OWN], None, None)
+
+    def test_other_formats_have_no_such_neighbours(self) -> None:
+        assert as_newer_page(document(), self.OWN, Role.ARCHIVE) is None

@@ -1,0 +1,109 @@
+"""What a web archive says that it has of a feed: CDX answers and TimeMaps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.feeds import E, atom
+from tests.web_archives import archive_of, captures_of, crawl, serve
+
+if TYPE_CHECKING:
+    from tests.projects import Project
+    from tests.server import FeedServer
+
+
+def test_memento_timemaps_in_pages(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed, archive = serve(server, wayback, 5), archive_of(wayback)
+    archive.timemaps = 2
+    run = crawl(project, wayback, feed)
+    assert set(run.changes) == {"1", "2", "3", "4", "5", "now"}
+    paths = wayback.asked()
+    assert len(captures_of(paths)) == 5
+    assert [path for path in paths if "/timemap/" in path] == [
+        f"/web/timemap/link/{feed}",
+        f"/web/timemap/link/1/{feed}",
+        f"/web/timemap/link/2/{feed}",
+    ]
+
+
+def test_index_in_parts(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed, archive = serve(server, wayback, 5), archive_of(wayback)
+    archive.most = 2
+    assert len(crawl(project, wayback, feed).items) == 6
+    asked = [path for path in wayback.asked() if path.startswith("/cdx")]
+    assert [path.partition("&from=")[2][:14] for path in asked] == [
+        "",
+        "20090102000000",
+        "20090103000000",
+        "20090104000000",
+    ]
+
+
+def index_of(feed: str, *lines: str) -> bytes:
+    """An index with a capture that there is, after other lines."""
+    row = f'["20090101000000","{feed}","text/xml","200","AAAA"]'
+    names = '["timestamp","original","mimetype","statuscode","digest"]'
+    return ("[" + ",\n".join([names, *lines, row]) + "]").encode()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["[" * 100_000],
+        ['["20090101000000","https://example.org/other","text/xml","200","B"]'],
+        ['["99999999999999","{feed}","text/xml","200","B"]', '["no","{feed}","text/xml","200","C"]'],
+        ['["20090102000000","' + "x" * 10_000_000 + '","text/xml","200","B"]'],
+        ["{}", "null", "[1,2,3,4,5]", "[]"],
+    ],
+    ids=["deep", "another URL", "no time", "long", "no rows"],
+)
+def test_hostile_index(server: FeedServer, project: Project, wayback: FeedServer, lines: list[str]) -> None:
+    feed, archive = serve(server, wayback, 1), archive_of(wayback)
+    archive.index = index_of(feed, *(line.replace("{feed}", feed) for line in lines))
+    run = crawl(project, wayback, feed)
+    asked = captures_of(wayback.asked())
+    assert asked == ([] if lines[0].startswith("[[") else ["20090101000000"])
+    assert run.peak < 400
+
+
+def test_index_that_is_too_large_or_none(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed, archive = serve(server, wayback, 1), archive_of(wayback)
+    archive.index = b"[" + b" " * 20_000_000 + b"]"
+    run = crawl(project, wayback, feed, path="")
+    assert f"cannot say what it has of {feed}: it is larger than DOWNLOAD_MAXSIZE allows" in run.log
+    archive.index = b"<html>maintenance</html>"
+    run = crawl(project, wayback, feed, path="")
+    assert f"cannot say what it has of {feed}: it is not there (404)" in run.log
+    archive.index = None
+    assert set(crawl(project, wayback, feed).changes) == {"1"}
+
+
+def test_index_that_is_cut_off_is_asked_for_again_from_there(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    feed, archive = serve(server, wayback, 5), archive_of(wayback)
+    archive.cuts = 1
+    assert len(crawl(project, wayback, feed, RETRY_TIMES=0).items) == 6
+
+
+def test_index_that_never_comes_to_its_end_is_asked_for_again(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    feed, archive = serve(server, wayback, 1), archive_of(wayback)
+    archive.cuts = 9
+    run = crawl(project, wayback, feed, RETRY_TIMES=0)
+    assert f"cannot say what it has of {feed}: it comes incomplete, and does not go on" in run.log
+    assert len(wayback.asked()) == 1
+    archive.cuts = 0
+    assert set(crawl(project, wayback, feed).changes) == {"1"}
+    # --reset asks again what there is.
+    archive.add("20100101000000", feed, atom([E("added")]))
+    assert crawl(project, wayback, feed).items == []
+    server.asked()
+    wayback.asked()
+    given = {"FHCRAWL_WEB_ARCHIVE": wayback.url("/web")}
+    reset = project.crawl(feed, settings=given, args=("-a", "deltafetch_reset=1"))
+    assert set(reset.changes) == {"added"}
+    assert captures_of(wayback.asked()) == ["20100101000000"]
