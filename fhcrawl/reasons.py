@@ -32,7 +32,7 @@ NOT_NEWEST = (
 ODD = "tell its publisher; the next run looks again"
 OLDER = "look for an older snapshot or for the feed's archives; what lies between is not there"
 OURS = "look in the log for the error and mend it; the next run reads it again"
-PLAIN = "run it often: what it shows from now on is kept"
+PLAIN = "run it often: what it shows from now on is kept; --web-archive reads what web archives have of it"
 PRIVATE = (
     "it wants a password: set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN, "
     "or give the feed headers in a TOML list"

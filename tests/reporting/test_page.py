@@ -48,7 +48,7 @@ def test_report_on_a_crawl(server: FeedServer, project: Project) -> None:
     assert shown.css("#table > tbody th bdi::text").getall() == names
     assert shown.css(".to-do strong::text").getall() == [
         "The next run asks again; if it stays away, ask its publisher, or look in a web archive.",
-        "Run it often: what it shows from now on is kept.",
+        "Run it often: what it shows from now on is kept; --web-archive reads what web archives have of it.",
     ]
     assert shown.css(".missing li a bdi::text").getall() == ["Gap"]
     gap, plain, whole = shown.css("#table > tbody")
