@@ -144,6 +144,26 @@ def test_what_is_no_index(body: bytes) -> None:
         assert (found.captures, query, body[:9]) == ([], CDX, b"[" * 9)
 
 
+@pytest.mark.parametrize("end", ["", ",", ', ["20100101000000", "https:\\\\example.org"]]', ", {]"])
+def test_array_without_an_end_has_more(end: str) -> None:
+    body = array(row(), row("20100101000000"))[:-1] + end.replace("\\\\", "\\e").encode()
+    found = indexes.read(body, CDX, URL)
+    assert ([one.time for one in found.captures], found.has_more) == ([FIRST, SECOND], True)
+
+
+@pytest.mark.parametrize("junk", [b"x\n", lines(line()), b"{}\n"])
+def test_longer_answer_than_asked_for_is_not_read_to_its_end(junk: bytes) -> None:
+    found = indexes.read(lines(line()) + junk * 100_000, CDX, URL)
+    assert len(found.captures) + found.unread == indexes.MOST_ROWS
+    assert found.has_more
+
+
+def test_timemap_names_as_many_pages_as_are_read() -> None:
+    body = b",".join(b'</%d>;rel="timemap"' % number for number in range(1000))
+    found = indexes.read(body, TIMEMAP, URL)
+    assert len(found.pages) == indexes.MOST_PAGES
+
+
 def test_lines_that_cannot_be_read_are_counted() -> None:
     body = (
         lines(line())
@@ -161,7 +181,7 @@ def test_lines_that_cannot_be_read_are_counted() -> None:
 
 
 def test_digest_that_is_none_is_the_time() -> None:
-    for digest in (None, "", "x" * 129, "ä", 5, "a\n"):
+    for digest in (None, "", "-", "x" * 129, "ä", 5, "a\n"):
         assert indexes.read(lines(line(digest=digest)), CDX, URL).captures[0].digest == FIRST
 
 
