@@ -53,7 +53,7 @@ class Listed(NamedTuple):
 
     :param url: URL of the captured document
     :param time: when it was captured, ISO 8601 in UTC
-    :param digest: of its body, as the index has it; its time if the index has none
+    :param digest: of its body, as the index has it; its time and URL if the index has none
     :param is_revisit: it has no body of its own, but that of an earlier capture
     """
 
@@ -276,7 +276,13 @@ def _listed(row: dict[str, Any], stamp: str, url: str) -> Listed | None:
     has_digest = (
         digest != "-" and 0 < len(digest) <= LONGEST_DIGEST and digest.isascii() and digest.isprintable()
     )
-    return Listed(captured, time, digest if has_digest else time, is_revisit)
+    return Listed(captured, time, digest if has_digest else _instead(time, captured), is_revisit)
+
+
+# A redirect from http: to https: is often captured in the same second as where it leads.
+def _instead(time: str, url: str) -> str:
+    """Return what stands for the digest of a capture that has none."""
+    return f"{time} {url}"[:LONGEST_DIGEST]
 
 
 def _time(stamp: str) -> str | None:
@@ -327,7 +333,7 @@ def _of_timemap(text: str, own: str, url: str) -> Answer:
         if match is None or time is None:
             unread += 1
         elif _is_of(match[2], url):
-            captures.append(Listed(match[2], time, time))
+            captures.append(Listed(match[2], time, _instead(time, match[2])))
     if not is_timemap:
         raise NoIndexError("it is no TimeMap")
     pages.pop(own, None)

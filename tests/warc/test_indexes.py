@@ -180,9 +180,9 @@ def test_lines_that_cannot_be_read_are_counted() -> None:
     assert (len(found.captures), found.unread) == (2, 1)
 
 
-def test_digest_that_is_none_is_the_time() -> None:
+def test_time_and_url_stand_for_a_digest_that_is_none() -> None:
     for digest in (None, "", "-", "x" * 129, "ä", 5, "a\n"):
-        assert indexes.read(lines(line(digest=digest)), CDX, URL).captures[0].digest == FIRST
+        assert indexes.read(lines(line(digest=digest)), CDX, URL).captures[0].digest == f"{FIRST} {URL}"
 
 
 # RFC 7089, 5: "<http://a.example.org>;rel="original", …"
@@ -197,8 +197,8 @@ def test_timemaps() -> None:
 """
     found = indexes.read(body, TIMEMAP, URL)
     assert found.captures == [
-        Listed("https://example.org/feed", FIRST, FIRST),
-        Listed("http://example.org/feed", SECOND, SECOND),
+        Listed("https://example.org/feed", FIRST, f"{FIRST} https://example.org/feed"),
+        Listed("http://example.org/feed", SECOND, f"{SECOND} http://example.org/feed"),
     ]
     assert (found.pages, found.unread) == (("https://archive.example/t/link/2/x",), 1)
     assert (found.has_more, indexes.read(body, TIMEMAP, URL, is_cut=True).has_more) == (False, True)
