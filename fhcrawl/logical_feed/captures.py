@@ -99,12 +99,16 @@ def next_captures(
     return [unread[place] for place in sorted(places, reverse=True)]
 
 
-def covered_by(reads: Iterable[CaptureRead], live: Coverage | None) -> Covered | None:
+def covered_by(
+    reads: Iterable[CaptureRead], live: Coverage | None, *, of_several: bool = False
+) -> Covered | None:
     """Return what captures and the feed's own reads cover; None if nothing was read.
 
     Spans that have time in common are one: what came in it was seen in both.
+
+    :param of_several: the captures are of several URLs: see `_compared`
     """
-    compared = deque(_compared(reads, live), maxlen=1)
+    compared = deque(_compared(reads, live, of_several=of_several), maxlen=1)
     if not compared:
         return None
     [(_, captured)] = compared
@@ -130,16 +134,25 @@ def _hole(after: str, before: str, known: Iterable[Hole]) -> Hole:
     return Hole(after, before, seconds, entries, whole.number)
 
 
-def _compared(reads: Iterable[CaptureRead], live: Coverage | None) -> Iterator[tuple[CaptureRead, Coverage]]:
-    """Yield captures, and the feed's own last read, in order of time, each with the coverage after it."""
-    known = [read for read in reads if read.marks]
+# A URL that the feed has left may go on to show what it showed then: that proves nothing of the time since.
+def _compared(
+    reads: Iterable[CaptureRead], live: Coverage | None, *, of_several: bool = False
+) -> Iterator[tuple[CaptureRead, Coverage]]:
+    """Yield captures, and the feed's own last read, in order of time, each with the coverage after it.
+
+    :param of_several: leave out captures that show nothing new
+    """
+    known, own = [read for read in reads if read.marks], None
     if live:
         marks = (live.known[begin : begin + MARK] for begin in range(0, live.shown * MARK, MARK))
         # The newest capture before it is likely to join it.
-        known.append(CaptureRead(live.until, tuple(marks), live.until))
+        own = CaptureRead(live.until, tuple(marks), live.until)
+        known.append(own)
     covered = None
     for read in sorted(known, key=lambda read: read.time):
         is_first = covered is None
+        if of_several and read is not own and covered and not covered.has_news(read.marks or ()):
+            continue
         covered = coverage_after(covered, read.marks or (), read.time)
         if covered and is_first and live:
             covered = replace(covered, depth=live.depth)

@@ -50,6 +50,8 @@ MOST_SPANS = 50
 # Bursts are measured in intervals of this length at least; after a month, a burst counts half.
 SHORTEST_BURST = 60 * 60
 HALF_LIFE = 30 * 24 * 60 * 60
+# Half-lives after which nothing is left.
+NEVER = 1_000
 # Where all entries are new, this many times as many are supposed to have come.
 AT_A_HOLE = 2
 # For how long a clock that has gone back is in doubt; a clock that was years ahead must not count for ever.
@@ -173,7 +175,7 @@ class Coverage:
         if self.burst is None:
             return self.rate
         months = max(0, elapsed(self.burst, now)) / HALF_LIFE
-        return max(self.rate, self.burst_entries / self.burst_seconds / math.exp2(months))
+        return max(self.rate, self.burst_entries / self.burst_seconds / math.exp2(min(months, NEVER)))
 
     def half_replaced_in(self, now: str) -> int | None:
         """Return in how many seconds half of the shown entries may be replaced; None if nobody knows.
@@ -182,6 +184,11 @@ class Coverage:
         """
         rate = self.worst_rate(now)
         return None if not rate else int(max(1, self.shown - self.depth) / 2 / rate)
+
+    def has_news(self, shown: Sequence[str]) -> bool:
+        """Return whether the marks of a document are of entries that are not known."""
+        ids = {entry[:ID] for entry in _marks(self.known)}
+        return any(entry[:ID] not in ids for entry in shown)
 
     def confirm(self, time: str) -> Coverage:
         """Return the coverage after a read of the same document."""

@@ -9,8 +9,6 @@ from fhcrawl.logical_feed.captures import CaptureRead, next_captures
 from fhcrawl.logical_feed.coverage import WINDOW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fhcrawl.logical_feed.results import DocumentResult
     from fhcrawl.store import Memento, TimeMap
     from fhcrawl.store.mementos import Mementos
@@ -36,24 +34,24 @@ class Selection:
     asked: Memento | None = None
     noted: dict[int | str, CaptureRead] = field(default_factory=dict)
     failed: set[int] = field(default_factory=set)
-    settled: set[tuple[int, ...]] = field(default_factory=set)
+    settled: set[int] = field(default_factory=set)
 
     def choose(self, store: Mementos, feed: str, known: list[TimeMap]) -> bool:
         """Choose the captures of TimeMaps that are worth reading next; return whether there are any."""
         live = store.find_coverage(feed)
-        for some in _timelines(known):
-            numbers = tuple(timemap.id for timemap in some)
-            if numbers in self.settled:
+        # A URL that the feed has left may go on to show what it showed then: each is compared with itself.
+        for timemap in known:
+            if timemap.id in self.settled:
                 continue
-            found = store.find_captures(some)
+            found = store.find_captures([timemap])
             known_reads = ((number, self._read(one)) for number, one in enumerate(found))
             reads = {number: read for number, read in known_reads if read is not None}
-            times, depth = [one.time for one in found], some[0].depth
+            times, depth = [one.time for one in found], timemap.depth
             chosen = next_captures(times, reads, None if depth else live, every=self.every)
             if chosen:
                 self.chosen, self.depth = [found[number] for number in reversed(chosen)], depth
                 break
-            self.settled.add(numbers)
+            self.settled.add(timemap.id)
         return bool(self.chosen)
 
     def take(self) -> Memento | None:
@@ -83,10 +81,3 @@ class Selection:
         if memento.id in self.failed:
             return CaptureRead(memento.time, None)
         return memento.read
-
-
-def _timelines(known: list[TimeMap]) -> Iterator[list[TimeMap]]:
-    """Yield TimeMaps whose captures are compared: those of all URLs of the subscription document are one."""
-    if newest := [timemap for timemap in known if not timemap.depth]:
-        yield newest
-    yield from ([timemap] for timemap in known if timemap.depth)

@@ -40,7 +40,6 @@ SETTING, EVERY = "FHCRAWL_WEB_ARCHIVE", "FHCRAWL_ALL_CAPTURES_ENABLED"
 ASKED_AGAIN = 30 * 24 * 60 * 60
 # An archive that has failed so often, one time after another, is left alone for the rest of the run.
 MOST_FAILURES = 5
-MOST_PAGES = 100
 # How many URLs of a subscription document there may be: each capture can name another one.
 MOST_URLS = 10
 # What a server answers that does not know the way in which it is asked.
@@ -318,8 +317,8 @@ def _is_due(timemap: TimeMap) -> bool:
 def _following(archive: str, reading: Reading, answer: Answer) -> Query | None:
     """Return the request for the next part of an index; None at its end."""
     reading.read += 1
-    if reading.read == MOST_PAGES:
-        logger.warning("%s: its index has more than %d pages", printable(reading.timemap.url), MOST_PAGES)
+    if reading.read == indexes.MOST_PAGES:
+        logger.warning("%s: its index has more than %d pages", printable(reading.timemap.url), reading.read)
         return None
     if answer.has_more:
         reading.since = answer.last

@@ -23,7 +23,7 @@ COLUMNS = tuple(field.name for field in dataclasses.fields(Coverage))
 OF_FEEDS = select(coverage).where(coverage.c.feed_id.in_(bindparam("feeds", expanding=True)))
 # Captures of other documents than subscription documents show nothing of what was new.
 CAPTURES = (
-    select(mementos.c.feed_id, mementos.c.captured, mementos.c.marks)
+    select(mementos.c.feed_id, mementos.c.captured, mementos.c.marks, timemaps.c.url)
     .join(timemaps, timemaps.c.id == mementos.c.timemap_id)
     .where(
         mementos.c.feed_id.in_(bindparam("feeds", expanding=True)),
@@ -77,8 +77,11 @@ def with_captures(
     found = {feed_id: covered_by((), read) for feed_id, read in own.items()}
     captures = connection.execute(CAPTURES, {"feeds": feed_ids})
     for feed_id, rows in groupby(captures, key=lambda row: row.feed_id):
-        reads = (CaptureRead(row.captured, marks_of(row.marks)) for row in rows)
-        found[feed_id] = covered_by(reads, own.get(feed_id))
+        reads, urls = [], set()
+        for row in rows:
+            reads.append(CaptureRead(row.captured, marks_of(row.marks)))
+            urls.add(row.url)
+        found[feed_id] = covered_by(reads, own.get(feed_id), of_several=len(urls) > 1)
     return {feed_id: covered for feed_id, covered in found.items() if covered is not None}
 
 

@@ -60,7 +60,7 @@ class Found(NamedTuple):
     """A captured document.
 
     :param date: time of the capture, ISO 8601 in UTC
-    :param digest: of its body, or its place if the record has none
+    :param digest: of its body, or its place and date if the record has none: files are written anew
     """
 
     url: str
@@ -174,7 +174,7 @@ def _records(path: Path) -> Iterator[tuple[object, ...]]:
             has_body = record.rec_type != "revisit"
             # The digest of a truncated record is that of the whole body.
             if has_body and (not digest or getattr(record.raw_stream, "limit", 0)):
-                digest = place
+                digest = f"{place} {date}"
             yield name_of(url), url, date, place, digest, has_body, name_of(refers_url), refers_date
 
 

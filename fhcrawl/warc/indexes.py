@@ -33,6 +33,8 @@ LONGEST_ANSWER = 16 * 1024**2
 LONGEST_LINE = 16_384
 # Captures that are asked for at once; a server may return fewer: it is asked again from this number on.
 MOST_AT_ONCE, MAY_BE_PART = 10_000, 1_000
+# Rows of an answer that are read, if a server returns more than that; and pages of a TimeMap.
+MOST_ROWS, MOST_PAGES = 2 * MOST_AT_ONCE, 100
 LONGEST_DIGEST = 128
 STAMP = re.compile(r"[0-9]{14}", re.ASCII)
 STAMP_FORMAT = "%Y%m%d%H%M%S"
@@ -51,7 +53,7 @@ class Listed(NamedTuple):
 
     :param url: URL of the captured document
     :param time: when it was captured, ISO 8601 in UTC
-    :param digest: of its body, as the index has it; its time if the index has none
+    :param digest: of its body, as the index has it; its time and URL if the index has none
     :param is_revisit: it has no body of its own, but that of an earlier capture
     """
 
@@ -160,7 +162,10 @@ Row = dict[str, Any] | None
 def _of_rows(rows: Iterable[Row], url: str, is_cut: bool) -> Answer:
     """Return what the rows of an index say; None is a row that cannot be read."""
     captures, last, number, unread, has_more = [], "", 0, 0, is_cut
-    for row in rows:
+    for place, row in enumerate(rows):
+        if place == MOST_ROWS:
+            has_more = True
+            break
         if row is None:
             unread += 1
             continue
@@ -203,23 +208,23 @@ def _of_array(text: str) -> Iterator[Row]:
 
 
 def _elements(text: str) -> Iterator[Any]:
-    """Yield the elements of a JSON array up to where it is cut off; [] for an empty one."""
+    """Yield the elements of a JSON array; [] for an empty one, and CUT where one cannot be read."""
     decoder, position = json.JSONDecoder(), 1
     while True:
         position = _skip(text, position)
-        if position >= len(text):
-            return
-        if text[position] == "]":
+        if text.startswith("]", position):
             if position == 1:
                 yield []
             return
         try:
             element, position = decoder.raw_decode(text, position)
         except (ValueError, RecursionError):
+            yield CUT
             return
         yield element
 
 
+CUT = ["cut off"]
 BETWEEN = re.compile(r"[\s,]*")
 
 
@@ -267,8 +272,17 @@ def _listed(row: dict[str, Any], stamp: str, url: str) -> Listed | None:
     if time is None or not _is_of(captured, url):
         return None
     digest = _text(row, DIGEST)
-    has_digest = 0 < len(digest) <= LONGEST_DIGEST and digest.isascii() and digest.isprintable()
-    return Listed(captured, time, digest if has_digest else time, is_revisit)
+    # "-" is what CDX files have for a field without a value.
+    has_digest = (
+        digest != "-" and 0 < len(digest) <= LONGEST_DIGEST and digest.isascii() and digest.isprintable()
+    )
+    return Listed(captured, time, digest if has_digest else _instead(time, captured), is_revisit)
+
+
+# A redirect from http: to https: is often captured in the same second as where it leads.
+def _instead(time: str, url: str) -> str:
+    """Return what stands for the digest of a capture that has none."""
+    return f"{time} {url}"[:LONGEST_DIGEST]
 
 
 def _time(stamp: str) -> str | None:
@@ -299,23 +313,28 @@ def key(url: str) -> str:
     return name_of(url).lower().removeprefix("www.").rstrip("/")
 
 
+OF_TIMEMAPS = frozenset({"memento", "original", "timemap", "timegate"})
+
+
 # RFC 7089, 5: a list of links in the format of Link headers (RFC 6690); a memento's is of the relation
 # "memento". 5.1.1: a TimeMap may point to other TimeMaps, by the relation "timemap".
 def _of_timemap(text: str, own: str, url: str) -> Answer:
-    captures, pages, unread = [], [], 0
-    links = [(target or "", parameters) for target, parameters in link_values(text)]
-    relations = [frozenset(parameters.get("rel", "").lower().split()) for _, parameters in links]
-    if not any(relation & {"memento", "original", "timemap", "timegate"} for relation in relations):
-        raise NoIndexError("it is no TimeMap")
-    for (target, _), relation in zip(links, relations, strict=True):
-        if "timemap" in relation and "self" not in relation and (page := resolve(target, own)) != own:
-            pages.append(page)
+    pages: dict[str, bool] = {}
+    captures, unread, is_timemap = [], 0, False
+    for target, parameters in link_values(text):
+        relation = frozenset(parameters.get("rel", "").lower().split())
+        is_timemap = is_timemap or not relation.isdisjoint(OF_TIMEMAPS)
+        if "timemap" in relation and "self" not in relation and len(pages) < MOST_PAGES:
+            pages[resolve(target or "", own)] = True
         if "memento" not in relation:
             continue
-        match = CAPTURED.search(f"/{target}") if len(target) <= LONGEST_LINE else None
+        match = CAPTURED.search(f"/{target}") if len(target or "") <= LONGEST_LINE else None
         time = _time(match[1]) if match else None
         if match is None or time is None:
             unread += 1
         elif _is_of(match[2], url):
-            captures.append(Listed(match[2], time, time))
+            captures.append(Listed(match[2], time, _instead(time, match[2])))
+    if not is_timemap:
+        raise NoIndexError("it is no TimeMap")
+    pages.pop(own, None)
     return Answer(captures, pages=tuple(pages), unread=unread)

@@ -125,6 +125,22 @@ def test_hole_is_where_no_capture_is_left_to_be_read() -> None:
     assert [(hole.after, hole.before, hole.number) for hole in covered.holes] == [(at(49), at(50), 1)]
 
 
+def test_url_that_the_feed_has_left_proves_nothing() -> None:
+    """It is moved on day 9; its former address still shows what it showed then."""
+    captures = [capture(day, numbers(min(day, 9))) for day in range(5, 50)]
+    captures += [capture(day + 0.5, numbers(day)) for day in range(20, 40)]
+    covered = rule.covered_by(captures, None, of_several=True)
+    assert covered is not None
+    assert covered.spans[0] == Span(at(5), at(9))
+    assert Span(at(20.5), at(39.5)) in covered.spans
+    assert all(span.since == span.until for span in covered.spans[1:] if span.since != at(20.5))
+
+
+def test_captures_of_centuries_ago() -> None:
+    captures = [capture(day, numbers(day)) for day in (-50_000, -49_999, -49_998, 0, 1)]
+    assert len(covered_by(captures, None).spans) == 2
+
+
 def test_captures_join_what_the_feed_showed_when_it_was_read() -> None:
     live = live_reads({100: numbers(100)})
     assert sorted(select(DAILY, live)) == [0, *range(1, 100, 2)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.feeds import E, atom
+from tests.server import Answer
 from tests.web_archives import archive_of, captures_of, crawl, serve
 
 if TYPE_CHECKING:
@@ -107,3 +108,19 @@ def test_index_that_never_comes_to_its_end_is_asked_for_again(
     reset = project.crawl(feed, settings=given, args=("-a", "deltafetch_reset=1"))
     assert set(reset.changes) == {"added"}
     assert captures_of(wayback.asked()) == ["20100101000000"]
+
+
+def test_timemap_with_a_redirect_in_the_same_second(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    """A TimeMap does not say which capture is the redirect."""
+    feed, archive = serve(server, wayback, 1), archive_of(wayback)
+    archive.timemaps = 10
+    archive.add("20090101000000", feed.replace("http:", "https:"), "redirected", status=301)
+    given = {"Memento-Datetime": "Thu, 01 Jan 2009 00:00:00 GMT"}
+    for scheme, answer in (
+        ("http", Answer(atom([E("1")]).encode(), headers=given)),
+        ("https", Answer(b"", 301, headers=given)),
+    ):
+        archive[f"/web/20090101000000id_/{scheme}{feed.removeprefix('http')}"] = answer
+    assert set(crawl(project, wayback, feed).changes) == {"1", "now"}

@@ -305,3 +305,20 @@ def test_missing_archive_and_former_addresses(
     # With all, that too; and nothing else again.
     assert set(crawl(project, wayback, feed, FHCRAWL_ALL_CAPTURES_ENABLED=1).changes) == {"4 as it was"}
     assert captures_of(wayback.asked()) == ["20090101000000"]
+
+
+def test_former_address_that_still_shows_what_it_showed(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    """No capture of the address of today is left out because of one of the former address."""
+    archive = archive_of(wayback)
+    server.answers["/feed"] = Answer(b"", 301, headers={"Location": "/now"})
+    shown = {number: [E(str(one)) for one in range(number, number - 3, -1)] for number in range(3, 30)}
+    server.serve("/now", atom(shown[29]))
+    for month in range(1, 13):
+        archive.add(
+            f"2009{month:02}01000000", server.url("/feed"), atom(shown[3], updated=f"2009-{month:02}-01")
+        )
+        archive.add(f"2009{month:02}15000000", server.url("/now"), atom(shown[3 + 2 * month]))
+    run = crawl(project, wayback, server.url("/feed"))
+    assert set(run.changes) == {str(number) for number in range(1, 30)}

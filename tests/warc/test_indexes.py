@@ -144,6 +144,26 @@ def test_what_is_no_index(body: bytes) -> None:
         assert (found.captures, query, body[:9]) == ([], CDX, b"[" * 9)
 
 
+@pytest.mark.parametrize("end", ["", ",", ', ["20100101000000", "https:\\\\example.org"]]', ", {]"])
+def test_array_without_an_end_has_more(end: str) -> None:
+    body = array(row(), row("20100101000000"))[:-1] + end.replace("\\\\", "\\e").encode()
+    found = indexes.read(body, CDX, URL)
+    assert ([one.time for one in found.captures], found.has_more) == ([FIRST, SECOND], True)
+
+
+@pytest.mark.parametrize("junk", [b"x\n", lines(line()), b"{}\n"])
+def test_longer_answer_than_asked_for_is_not_read_to_its_end(junk: bytes) -> None:
+    found = indexes.read(lines(line()) + junk * 100_000, CDX, URL)
+    assert len(found.captures) + found.unread == indexes.MOST_ROWS
+    assert found.has_more
+
+
+def test_timemap_names_as_many_pages_as_are_read() -> None:
+    body = b",".join(b'</%d>;rel="timemap"' % number for number in range(1000))
+    found = indexes.read(body, TIMEMAP, URL)
+    assert len(found.pages) == indexes.MOST_PAGES
+
+
 def test_lines_that_cannot_be_read_are_counted() -> None:
     body = (
         lines(line())
@@ -160,9 +180,9 @@ def test_lines_that_cannot_be_read_are_counted() -> None:
     assert (len(found.captures), found.unread) == (2, 1)
 
 
-def test_digest_that_is_none_is_the_time() -> None:
-    for digest in (None, "", "x" * 129, "ä", 5, "a\n"):
-        assert indexes.read(lines(line(digest=digest)), CDX, URL).captures[0].digest == FIRST
+def test_time_and_url_stand_for_a_digest_that_is_none() -> None:
+    for digest in (None, "", "-", "x" * 129, "ä", 5, "a\n"):
+        assert indexes.read(lines(line(digest=digest)), CDX, URL).captures[0].digest == f"{FIRST} {URL}"
 
 
 # RFC 7089, 5: "<http://a.example.org>;rel="original", …"
@@ -177,8 +197,8 @@ def test_timemaps() -> None:
 """
     found = indexes.read(body, TIMEMAP, URL)
     assert found.captures == [
-        Listed("https://example.org/feed", FIRST, FIRST),
-        Listed("http://example.org/feed", SECOND, SECOND),
+        Listed("https://example.org/feed", FIRST, f"{FIRST} https://example.org/feed"),
+        Listed("http://example.org/feed", SECOND, f"{SECOND} http://example.org/feed"),
     ]
     assert (found.pages, found.unread) == (("https://archive.example/t/link/2/x",), 1)
     assert (found.has_more, indexes.read(body, TIMEMAP, URL, is_cut=True).has_more) == (False, True)

@@ -142,3 +142,15 @@ def test_capture_that_cannot_be_read_is_not_tried_again(project: Project, feed: 
     run = read(project, feed)
     assert captured(run) == 0
     assert DAMAGED not in run.log
+
+
+def test_file_that_is_written_anew_under_its_name(project: Project, feed: str) -> None:
+    """Records without digests are known by their places, and by their dates."""
+    for number in (FIRST, FIRST + 1):
+        body = f"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\n\r\n{document(number)}"
+        head = (
+            f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: {feed}\r\nWARC-Date: {day(number, 12)}\r\n"
+            f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        (project.folder / "old.warc").write_text(f"{head}{body}\r\n\r\n", newline="")
+        assert str(number) in read(project, feed, path="old.warc").changes
