@@ -161,20 +161,28 @@ def test_times_are_compared_character_by_character(database: Database) -> None:
         assert found == [("C",)], name
 
 
-def test_migrated_store_finds_ids_as_a_new_one_does(database: Database) -> None:
+def test_migrated_store_is_as_a_new_one(database: Database) -> None:
     """`tests/store/test_migrations.py` compares all else, on SQLite."""
-    indexes = "SELECT indexdef FROM pg_indexes WHERE tablename = 'renames' ORDER BY indexname"
+    tables = "'renames', 'timemaps', 'mementos'"
+    indexes = f"SELECT indexdef FROM pg_indexes WHERE tablename IN ({tables}) ORDER BY indexname"
+    columns = (
+        "SELECT table_name, column_name, is_nullable, column_default, collation_name"
+        f" FROM information_schema.columns WHERE table_name IN ({tables}) AND table_schema = current_schema()"
+        " ORDER BY table_name, ordinal_position"
+    )
     Store.open(database.url).close()
-    new = database.rows(indexes)
-    assert all("md5" in row[0] for row in new)
+    new = [database.rows(query) for query in (indexes, columns)]
+    assert "md5" in str(new[0])
     database.execute(
+        "DROP TABLE mementos",
+        "DROP TABLE timemaps",
         "DROP VIEW renamed_entries",
         "DROP TABLE renames",
         "ALTER TABLE feeds DROP COLUMN merge_renamed",
         "UPDATE store SET schema_version = 14",
     )
     Store.open(database.url).close()
-    assert database.rows(indexes) == new
+    assert [database.rows(query) for query in (indexes, columns)] == new
 
 
 def test_processes_that_prepare_one_store_at_once_do_not_race(database: Database) -> None:
