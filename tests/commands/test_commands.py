@@ -42,6 +42,7 @@ NOTHING: dict[str, object] = {
     "authors": [],
     "categories": [],
     "absent": 0,
+    "renamed": 0,
     "spans": [],
     "holes": [],
 }
