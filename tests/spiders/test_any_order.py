@@ -234,6 +234,7 @@ BURIED = Document([E("b", "x", TIMES[1])], TIMES[1], [("a", TIMES[3])])
 
 
 @pytest.mark.full_lane("hundreds of crawls in this process")
+@pytest.mark.timeout(900)
 @settings(max_examples=examples(150))
 @given(histories())
 @example(
@@ -299,6 +300,7 @@ DATED = Document([E("a", "x", None)], TIMES[2], [])
 
 
 @pytest.mark.full_lane("hundreds of crawls in this process")
+@pytest.mark.timeout(900)
 @settings(max_examples=examples(60))
 @given(readings(), documents)
 @example(([NEWER], [Reading(CLOCKS[0], 1), Reading(CLOCKS[-1], 1)]), LIVE)
