@@ -34,9 +34,9 @@ class Budget(NamedTuple):
 def due(requested: Sequence[str], now: str, budget: Budget, doubted: Collection[int] = ()) -> list[int]:
     """Return the indexes of the documents to check now, in the order of the requests.
 
-    If any is due, the newest document comes first, where edits are most likely; then come those that have
-    been unchecked for the longest time. A document that was not requested for `days` is always due, as far
-    as `documents` allows.
+    If any is due, the newest document comes first, where edits are most likely, unless it would be the only
+    one; then come those that have been unchecked for the longest time. A document that was not requested for
+    `days` is always due, as far as `documents` allows.
 
     :param requested: when each document was last requested, the newest document first
     :param doubted: indexes of documents that are to be checked whether they are due or not
@@ -51,6 +51,6 @@ def due(requested: Sequence[str], now: str, budget: Budget, doubted: Collection[
         len(ages) * ages[index] // period - younger for younger, index in enumerate(reversed(longest_first))
     )
     chosen = longest_first[: max(owed, default=0)] if ages else []
-    first = [0] if chosen else []
+    first = [0] if chosen and budget.documents > 1 else []
     others = [index for index in longest_first if index in doubted]
     return list(dict.fromkeys([*first, *chosen, *others]))[: budget.documents]

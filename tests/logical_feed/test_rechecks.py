@@ -32,6 +32,10 @@ def test_no_more_are_checked_than_is_allowed() -> None:
     assert due(asked, NOW, Budget(0, 4)) == due([], NOW, Budget(30, 4)) == []
 
 
+def test_one_check_in_a_run_comes_to_all_documents() -> None:
+    assert due(ago(1, 40 * SECONDS_A_DAY, 50 * SECONDS_A_DAY), NOW, Budget(30, 1)) == [2]
+
+
 def test_time_in_the_future_delays_no_check() -> None:
     assert due(ago(-SECONDS_A_DAY), NOW, Budget(30, 4)) == [0]
 
