@@ -67,7 +67,7 @@ class Wayback(dict[str, Answer]):
     `most` is the number of captures in one answer, whatever is asked for. With `redirects` off, the nearest
     capture comes without a redirect, as from pywb. `timemaps` is the number of captures in one TimeMap, which
     are served in place of CDX if it is not 0. `index` is served in place of any index, if it is not None, and
-    `cuts` indexes come without their second half.
+    `cuts` indexes come without their second half; `cut_captures` have the times of captures that do.
     """
 
     def __init__(self) -> None:
@@ -78,6 +78,7 @@ class Wayback(dict[str, Answer]):
         self.timemaps = 0
         self.index: bytes | None = None
         self.cuts = 0
+        self.cut_captures: set[str] = set()
 
     def add(self, stamp: str, url: str, body: str | bytes, **more: Any) -> None:
         """Capture a document."""
@@ -138,7 +139,8 @@ class Wayback(dict[str, Answer]):
             return Answer(b"", 302, headers={"Location": f"/web/{nearest.stamp}id_/{nearest.url}"})
         links = f'<{nearest.url}>; rel="original", </web/20300101000000/{url}>; rel="next memento"'
         headers = {"Memento-Datetime": http_date(nearest.stamp), "Link": links, **nearest.headers}
-        return Answer(nearest.body, nearest.status, headers=headers)
+        cut = len(nearest.body) // 2 if nearest.stamp in self.cut_captures else None
+        return Answer(nearest.body, nearest.status, headers=headers, cut=cut)
 
 
 def captures_of(paths: Iterable[str]) -> list[str]:

@@ -15,6 +15,7 @@ from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import DocumentResult, State
+from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.capture_queue import CaptureQueue
 from fhcrawl.spiders.web_archives import WebArchives, outcome_of
@@ -76,7 +77,7 @@ class Captures:
         try:
             document = ReaderExtension.of(self._crawler).read(response)
         except NotAFeedError as error:
-            failure = _final(reading.unread(response, error, most))
+            failure = self._outcome(fetch, response, reading.unread(response, error, most))
             self._lose(fetch, failure)
             self._source(fetch).note_read(DocumentResult(fetch, failure=failure))
             yield from self._next(fetch)
@@ -86,12 +87,19 @@ class Captures:
         # The links of a capture do not belong to the feed's chain today.
         result = replace(read.result, older_document=None)
         if result.failure is not None:
-            result = result.failed(_final(result.failure))
+            result = result.failed(self._outcome(fetch, response, result.failure))
         self._source(fetch).note_read(result)
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)
         yield from self._next(fetch)
         yield from versions.items(pending, read)
+
+    # Whether a body was cut off on its way, or in the archive, the next request for it tells.
+    def _outcome(self, fetch: Fetch, response: Response, failure: DocumentFailure) -> DocumentFailure:
+        """Return the failure of a capture that was served: another request would bring the same, or more."""
+        if "dataloss" in response.flags and self._source(fetch) is self._in_archives:
+            return failure._replace(state=State.FAILED, kind=ReasonKind.CUT_OFF)
+        return _final(failure)
 
     def _want_others(self, fetch: Fetch, document: FeedDocument, older: Link | None) -> None:
         """Want the captures of the documents that a capture leads to."""
@@ -153,5 +161,5 @@ class Captures:
 
 
 def _final(failure: DocumentFailure) -> DocumentFailure:
-    """Return the failure of a capture that was served: another request would bring the same."""
+    """Return the failure of a capture that is not asked for again."""
     return failure._replace(state=State.INVALID) if failure.state is State.FAILED else failure

@@ -97,11 +97,12 @@ class Commit:
         self._settle_memento()
         self._write_news(has_news)
 
-    # A capture that cannot be read is not asked for again.
+    # A capture that cannot be read is not asked for again; one that was cut off is, once.
     def _settle_memento(self) -> None:
         """Write what the capture of a web archive has shown."""
         failure = self._result.failure
-        if self._fetch.memento is not None and (failure is None or failure.state not in AGAIN):
+        is_settled = failure is None or failure.state not in AGAIN or failure.kind is ReasonKind.CUT_OFF
+        if self._fetch.memento is not None and is_settled:
             parameters = mementos.settle_row(self._feed_id, self._result)
             self._connection.execute(mementos.SETTLE, parameters)
 

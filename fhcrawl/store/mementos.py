@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, case, func, select
 
 from fhcrawl.logical_feed.captures import CaptureRead
 from fhcrawl.logical_feed.coverage import MARK, WINDOW
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.results import DocumentResult
 
 READ, UNREAD = State.PROCESSED.value, State.KNOWN.value
+# Cut off when it was requested; when it is so again, that is final.
+CUT_OFF, FINAL = State.FAILED.value, State.INVALID.value
 _served = mementos.alias("served")
 # The TimeMap of a capture, if the archive has served another one instead: that one is read too.
 _of_another = (
@@ -30,6 +32,7 @@ _of_another = (
     .where(_served.c.id == bindparam("b_id"), _served.c.time != bindparam("b_captured", type_=Text))
     .scalar_subquery()
 )
+_new_state = bindparam("b_state", type_=Text)
 SETTLE = (
     mementos.update()
     .where(
@@ -42,7 +45,10 @@ SETTLE = (
         ),
     )
     .values(
-        state=bindparam("b_state", type_=Text),
+        state=case(
+            ((_new_state == CUT_OFF) & (mementos.c.state == CUT_OFF), FINAL),
+            else_=_new_state,
+        ),
         captured=bindparam("b_captured", type_=Text),
         marks=bindparam("b_marks", type_=Text),
         oldest=bindparam("b_oldest", type_=Text),
@@ -169,7 +175,7 @@ class Mementos(Repository):
 
 
 def _read(row: Row[Any]) -> CaptureRead | None:
-    if row.state == UNREAD:
+    if row.state in (UNREAD, CUT_OFF):
         return None
     marks: str | None = row.marks
     shown = None if marks is None else tuple(marks[at : at + MARK] for at in range(0, len(marks), MARK))

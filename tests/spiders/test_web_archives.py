@@ -184,6 +184,22 @@ def test_captures_that_cannot_be_read_are_no_reason_and_are_not_asked_for_again(
     assert captures_of(wayback.asked()) == []
 
 
+@pytest.mark.parametrize("is_mended", [True, False])
+def test_capture_that_is_cut_off_is_asked_for_once_more(
+    server: FeedServer, project: Project, wayback: FeedServer, is_mended: bool
+) -> None:
+    feed, archive = serve(server, wayback, 0), archive_of(wayback)
+    archive.add("20090101000000", feed, atom([E("first"), E("last")]))
+    archive.cut_captures.add("20090101000000")
+    run = crawl(project, wayback, feed, RETRY_TIMES=0)
+    assert "last" not in run.changes
+    if is_mended:
+        archive.cut_captures.clear()
+    assert ("last" in crawl(project, wayback, feed, RETRY_TIMES=0).changes) is is_mended
+    crawl(project, wayback, feed)
+    assert captures_of(wayback.asked()) == ["20090101000000"] * 2
+
+
 @pytest.mark.parametrize(("every", "there"), [(0, 2015), (1, 2009)])
 def test_capture_of_another_time_counts_as_what_it_is(
     server: FeedServer, project: Project, wayback: FeedServer, every: int, there: int
