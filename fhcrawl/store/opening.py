@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 BUSY_SECONDS = 30
 # How long a process may be silent within a transaction before PostgreSQL ends it and rolls back.
 SILENT_SECONDS = 60
+# PostgreSQL does not end those that are silent in the middle of a pipeline, which it does not call idle.
+END_SILENT = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND usename = current_user AND state = 'active'
+AND application_name = current_setting('application_name')
+AND wait_event = 'ClientRead' AND state_change < now() - make_interval(secs => %s)
+"""
 ROWS_AT_ONCE = 500
 # Execution option: the statement that begins a transaction of SQLite; None: autocommit.
 BEGINS = "fhcrawl_begins"
@@ -84,7 +91,8 @@ def engine(url: URL) -> Engine:
         return engine
     # Parameters by position, as for SQLite; the store has no hstore column, whose type would be looked up.
     options: dict[str, Any] = {"paramstyle": "format", "use_native_hstore": False}
-    engine = create_engine(url.set(drivername=POSTGRESQL_DRIVER), connect_args=_patience(url), **options)
+    arguments = {"fallback_application_name": "fhcrawl", **_patience(url)}
+    engine = create_engine(url.set(drivername=POSTGRESQL_DRIVER), connect_args=arguments, **options)
     event.listen(engine, "connect", _configure_postgresql)
     return engine
 
@@ -211,9 +219,10 @@ def _configure_postgresql(connection: Any, record: Any) -> None:
         raise StoreError(f"The database has the encoding {encoding}: create one with ENCODING 'UTF8'")
     settings = {
         "client_encoding": "UTF8",
-        "lock_timeout": f"{BUSY_SECONDS}s",
         # Otherwise, the server would keep the locks of a suspended process, or of a dead machine, for hours.
         "idle_in_transaction_session_timeout": f"{SILENT_SECONDS}s",
+        # Longer than that: whoever waits for such a lock gets it.
+        "lock_timeout": f"{SILENT_SECONDS + BUSY_SECONDS}s",
         # Every lookup has an index. Without statistics, as in the first crawl of a feed, the planner would
         # rather read whole feeds, or go through the changes of a feed again for each of its entries
         # (material). Where there is no index, it takes the plan for so expensive that it would have the
@@ -228,6 +237,12 @@ def _configure_postgresql(connection: Any, record: Any) -> None:
         # In one round trip.
         cursor.execute("; ".join((*statements, COMPRESS)))
     connection.commit()
+
+
+def end_silent(connection: Connection) -> None:
+    """End other processes' transactions that have been silent for too long, which keep locks."""
+    if connection.dialect.name == schema.POSTGRESQL:
+        connection.exec_driver_sql(END_SILENT, (SILENT_SECONDS,))
 
 
 def stream(connection: Connection, statement: Select[Any], at_once: int = ROWS_AT_ONCE) -> CursorResult[Any]:

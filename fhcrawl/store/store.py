@@ -120,6 +120,7 @@ class Store:
         :param lease_seconds: how long it keeps its feeds after the last renewal
         """
         with self._database.transaction() as connection:
+            opening.end_silent(connection)
             run = leases.next_number(connection)
             self._session.leases = Leases(run, job, lease_seconds)
             self._session.leases.begin(connection)
@@ -150,6 +151,7 @@ class Store:
         with self._database.transaction() as connection:
             if connection.dialect.name == schema.POSTGRESQL:
                 connection.exec_driver_sql("SET LOCAL lock_timeout = '1s'")
+            opening.end_silent(connection)
             self._session.require_leases().take_over_run(connection, dead)
 
     def hand_over(self, successor: int) -> None:

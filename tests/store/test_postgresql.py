@@ -28,6 +28,8 @@ from tests.stores import begin_walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from sqlalchemy import Connection
+
     from tests.databases import Database
     from tests.projects import Project
     from tests.server import FeedServer
@@ -284,7 +286,8 @@ class TestSilence:
 
     @pytest.fixture(autouse=True)
     def _soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("fhcrawl.store.opening.SILENT_SECONDS", 1)
+        monkeypatch.setattr("fhcrawl.store.opening.SILENT_SECONDS", 2)
+        monkeypatch.setattr("fhcrawl.store.opening.BUSY_SECONDS", 1)
 
     def test_rows_of_a_silent_writer_are_free_again(self, database: Database) -> None:
         silent, other = Store.open(database.url), Store.open(database.url)
@@ -302,6 +305,22 @@ class TestSilence:
         for store in (silent, other):
             store.close()
 
+    def test_transaction_that_was_half_sent_is_ended_by_the_next_run(self, database: Database) -> None:
+        silent, other = Store.open(database.url), Store.open(database.url)
+        outcomes: list[object] = []
+
+        def write(connection: Connection) -> None:
+            connection.exec_driver_sql("UPDATE store SET runs = runs + 7")
+            time.sleep(3)
+            assert other.begin_run() == 1
+
+        assert silent._database.pipeline is not None
+        with pytest.raises(StoreError, match="connection"):
+            silent._database.send(silent._database.pipeline, write, outcomes.append)
+        assert outcomes == []
+        for store in (silent, other):
+            store.close()
+
     def test_whoever_reads_may_take_their_time(self, database: Database) -> None:
         store = Store.open(database.url)
         run = store.begin_run()
@@ -309,6 +328,6 @@ class TestSilence:
             begin_walk(store, f"{INDEX}{number}", run, NOW)
         entries = store.feeds.read()
         assert next(entries).feed == f"{INDEX}0"
-        time.sleep(2)
+        time.sleep(3)
         assert [feed.feed for feed in entries] == [f"{INDEX}1", f"{INDEX}2"]
         store.close()
