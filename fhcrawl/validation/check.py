@@ -179,6 +179,7 @@ class HistoryCheck:
                 shared=counted.shared,
                 widest=counted.widest,
                 has_validators=bool(validators := _conditions(response)),
+                is_whole=feed.fault is None and not response.is_cut,
             )
         )
         # The newest archive stands for all of them.
@@ -249,18 +250,17 @@ class HistoryCheck:
         chain = self._chain
         count = Counter(finding.severity for finding in findings)
         errors, warnings = count[Severity.ERROR], count[Severity.WARNING]
-        is_whole = not (chain.missing or chain.loop or chain.limit)
         found = f"{_number(errors, 'error')}, {_number(warnings, 'warning')}"
         read = f"{_number(len(chain.documents), 'document')}, {_number(chain.entries.number, 'entry')}"
-        sentence = f"{_walked(chain, is_whole)}: {read}; {found}"
+        sentence = f"{_walked(chain)}: {read}; {found}"
         number = len(chain.documents), chain.entries.number
-        return Summary(self._url, chain.kind, *number, is_whole, errors, warnings, sentence)
+        return Summary(self._url, chain.kind, *number, chain.is_whole, errors, warnings, sentence)
 
 
-def _walked(chain: Chain, is_whole: bool) -> str:
+def _walked(chain: Chain) -> str:
     if not chain.documents:
         return "The feed could not be read"
-    if not is_whole:
+    if not chain.is_whole:
         return "The history was not walked to its end"
     words = {
         Kind.ARCHIVED: "The archive is walked to its end",

@@ -129,6 +129,7 @@ class KeptDocument:
     :param shared: how many of its entries are in the next newer document too
     :param widest: the longest time between two entries that follow each other, in seconds
     :param has_validators: whether its response has ETag or Last-Modified
+    :param is_whole: whether it is well-formed, and as long as its server announces
     :param conditional: the status of the answer to a conditional request; None if it was not made
     """
 
@@ -149,6 +150,7 @@ class KeptDocument:
     shared: int
     widest: int
     has_validators: bool
+    is_whole: bool
     conditional: int | None = None
 
     @property
@@ -211,6 +213,13 @@ class Chain:
         for url in (document.requested_url, document.url):
             self._urls.setdefault(url, document.number)
         self._digests.setdefault(document.digest, document.number)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the walk came to the chain's end, through documents that are whole."""
+        if self.missing or self.loop or self.limit:
+            return False
+        return all(document.is_whole for document in self.documents)
 
     @property
     def archives(self) -> list[KeptDocument]:

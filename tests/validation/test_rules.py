@@ -147,6 +147,14 @@ def test_page_that_repeats_itself_is_a_loop() -> None:
     assert not summary.is_whole
 
 
+def test_history_with_a_document_that_is_cut_off_is_not_whole() -> None:
+    archive = ATOM_SET["1"]
+    findings, summary = check(served({**ATOM_SET, "1": archive[: archive.rindex("</entry>")]}))
+    assert found_by("well-formed", findings)
+    assert not summary.is_whole
+    assert summary.sentence.startswith("The history was not walked to its end: ")
+
+
 def test_each_rule_has_a_case() -> None:
     tested = {case.rule for case in CASES} | {"order-of-dates", "no-hole"}
     assert tested == {rule.name for rule in (*DOCUMENT_RULES, *CHAIN_RULES)}
