@@ -209,6 +209,18 @@ def test_former_id_that_comes_back_is_an_entry_again(reader: Reader) -> None:
     assert reader.live() == {f"{OLD}/{n}": [f"{NEW}/{n}"] for n in (1, 2)}
 
 
+@pytest.mark.parametrize(("title", "left"), [("Post 1", set()), ("Another post", names(NEW, 1))])
+def test_former_id_that_comes_back_while_both_are_kept(reader: Reader, title: str, left: set[str]) -> None:
+    """Of one entry, the id that was read last is kept; another entry under a former id is none of the two."""
+    reader.crawl(atom(posts(OLD, 1)))
+    reader.crawl(atom(posts(NEW, 1)))
+    edited = E(f"{OLD}/1", "edited", YEARS[1], title)
+    assert reader.crawl(atom([edited])) == {f"{OLD}/1": "updated"}
+    reader.crawl(atom(posts(OLD, 2)), **MERGE)
+    assert reader.crawl(**MERGE) == dict.fromkeys(names(NEW, 1) - left, "deleted")
+    assert set(reader.live()) == names(OLD, 1, 2) | left
+
+
 def test_versions_stay_under_the_ids_that_they_had(reader: Reader, database: Database) -> None:
     keeping = {**MERGE, "FHCRAWL_KEEP_VERSIONS_ENABLED": True}
     reader.crawl(atom(posts(OLD, 1)), **keeping)
@@ -302,37 +314,39 @@ class Publisher:
     st.lists(st.tuples(st.lists(actions, max_size=3), ends), max_size=6),
     st.integers(1, 4),
     st.booleans(),
-    st.booleans(),
+    st.integers(0, 6) | st.none(),
 )
 def test_each_post_is_one_entry_whatever_becomes_of_crawls(
     new_database: NewDatabase,
     history: list[tuple[list[str], str]],
     shown: int,
     is_archived: bool,
-    merges: bool,
+    merges: int | None,
 ) -> None:
-    publisher, more = Publisher(shown, is_archived), MERGE if merges else {}
+    """From some crawl on, if ever, the user wants them merged."""
+    publisher, last = Publisher(shown, is_archived), dict[int, str]()
     is_left, is_all_seen = False, True
     with new_database() as database:
-        reader = Reader(database.url, more)
-        oracle = Oracle()
+        reader, oracle = Reader(database.url), Oracle()
         # At last, crawls of a publisher at rest.
-        for done, end in [(["post"] * 3, ""), *history, *[([], "")] * 3]:
+        for index, (done, end) in enumerate([(["post"] * 3, ""), *history, *[([], "")] * 3]):
+            more = MERGE if merges is not None and index >= min(merges, len(history)) else {}
             for action in done:
                 publisher.do(action)
             # What is not looked at before the publisher moves again is not seen to be gone.
             is_all_seen = is_all_seen and not (is_left and done)
             is_left = "look" in end or (is_left and end != "")
             oracle.note(crawl(database.url, publisher, end, more), reader.live())
+            last |= {number: publisher.id_of(number) for number in publisher.published()}
         live, renamed = reader.live(), reader.renamed
         with closing(Store.open_to_read(database.url)) as store:
             assert oracle.mirror == {entry["id"]: entry["summary"] for entry in store.entries.read()}
     assert publisher.now().items() <= oracle.mirror.items()
     event(f"all seen: {is_all_seen}, moved: {oracle.check(live)}")
-    if not merges:
+    if merges is None:
         assert set(live) == set().union(*oracle.read.values())
     if is_all_seen:
-        oracle.check_all_seen(live, renamed, merges)
+        oracle.check_all_seen(live, renamed, None if merges is None else last)
 
 
 class Oracle:
@@ -358,10 +372,12 @@ class Oracle:
             assert self.read[number_of(entry_id)].issuperset(former)
         return any(live.values())
 
-    def check_all_seen(self, live: dict[str, list[str]], renamed: int, merges: bool) -> None:
+    def check_all_seen(
+        self, live: dict[str, list[str]], renamed: int, merged: dict[int, str] | None
+    ) -> None:
         assert renamed == len(live) - len(self.read)
-        if merges:
-            assert renamed == 0
+        if merged is not None:
+            assert set(live) == set(merged.values())
             assert {
                 number_of(entry_id): {entry_id, *former} for entry_id, former in live.items()
             } == self.read
