@@ -77,8 +77,8 @@ def of_live(columns: Sequence[Any]) -> Any:
     )
 
 
-# A walk has read the former id since the last one that has read the new one: its publisher has returned to it,
-# and the entry is looked for again, as a new one.
+# A walk has read the former id since the last one that has read the new one. The publisher may have returned
+# to it: it is looked at as a new one is.
 _has_returned = _old.c.order_walk > _new.c.order_walk
 RETURN = renames.insert().from_select(
     ["feed_id", "id", "former_id", "since"],

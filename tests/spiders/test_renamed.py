@@ -372,9 +372,7 @@ class Oracle:
             assert self.read[number_of(entry_id)].issuperset(former)
         return any(live.values())
 
-    def check_all_seen(
-        self, live: dict[str, list[str]], renamed: int, merged: dict[int, str] | None
-    ) -> None:
+    def check_all_seen(self, live: dict[str, list[str]], renamed: int, merged: dict[int, str] | None) -> None:
         assert renamed == len(live) - len(self.read)
         if merged is not None:
             assert set(live) == set(merged.values())
