@@ -77,9 +77,9 @@ def of_live(columns: Sequence[Any]) -> Any:
     )
 
 
-# A walk has read the former id since the last one that has read the new one. The publisher may have returned
-# to it: it is looked at as a new one is.
-_has_returned = _old.c.order_walk > _new.c.order_walk
+# A walk has read the former id, in no older version, since the last one that has read the new one. The
+# publisher may have returned to it: it is looked at as a new one is.
+_has_returned = (_old.c.order_walk > _new.c.order_walk) & (_old.c.order_time >= _new.c.order_time)
 RETURN = renames.insert().from_select(
     ["feed_id", "id", "former_id", "since"],
     of_live([renames.c.feed_id, renames.c.former_id, null(), renames.c.since]).where(_of_feed, _has_returned),
