@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -59,6 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     :param arguments: the command line without the program; None: this process's
     """
+    # Whoever started this process may have closed it.
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     try:
         settings = read_settings()
     except ArgumentError as error:

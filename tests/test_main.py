@@ -120,6 +120,16 @@ def test_a_feed_is_crawled_quietly_again_and_again(anywhere: Anywhere, server: F
 
 
 @pytest.mark.full_lane(STARTS)
+def test_a_feed_is_crawled_without_stderr(anywhere: Anywhere, server: FeedServer) -> None:
+    """As some programs start others: not redirected to /dev/null, but closed."""
+    server.serve("/feed", atom([E("1")]))
+    command = ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh", *anywhere.command("crawl", server.url("/feed"))]
+    command += ["-o", "out.csv"]
+    subprocess.run(command, cwd=anywhere.folder, env=anywhere.environment, timeout=120, check=True)
+    assert [row["id"] for row in read_export(anywhere.folder / "out.csv")] == ["1"]
+
+
+@pytest.mark.full_lane(STARTS)
 def test_what_is_missing_is_printed_each_time(anywhere: Anywhere, server: FeedServer) -> None:
     server.serve("/feed", atom([E("1")], prev="/gone"))
     done = anywhere.run("crawl", server.url("/feed"), "-o", "out.jsonl", "--logfile", "log.txt")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Text, bindparam, exists, func, or_, select, true
+from sqlalchemy import Text, bindparam, exists, func, null, or_, select, true
 
 from fhcrawl.logical_feed import ChainPosition
 from fhcrawl.logical_feed.contents import digest_of_id
@@ -77,7 +77,14 @@ def of_live(columns: Sequence[Any]) -> Any:
     )
 
 
-FORMER = of_live([renames.c.former_id]).where(_of_feed)
+# A walk has read the former id, in no older version, since the last one that has read the new one. The
+# publisher may have returned to it: it is looked at as a new one is.
+_has_returned = (_old.c.order_walk > _new.c.order_walk) & (_old.c.order_time >= _new.c.order_time)
+RETURN = renames.insert().from_select(
+    ["feed_id", "id", "former_id", "since"],
+    of_live([renames.c.feed_id, renames.c.former_id, null(), renames.c.since]).where(_of_feed, _has_returned),
+)
+FORMER = of_live([renames.c.former_id]).where(_of_feed, ~_has_returned)
 COUNTS = (
     of_live([renames.c.feed_id, func.count()])
     .where(renames.c.feed_id.in_(bindparam("feeds", expanding=True)))
@@ -108,10 +115,7 @@ class Renames(Repository):
         :param keeps_versions: keep the versions of entries that are deleted
         :return: by feed, of the feeds in which there was something to look at
         """
-        to_look_at = exists().where(
-            renames.c.feed_id == feeds.c.id,
-            renames.c.former_id.is_(None) | (feeds.c.merge_renamed == 1),
-        )
+        to_look_at = exists().where(renames.c.feed_id == feeds.c.id)
         found = select(feeds.c.url, feeds.c.id).where(
             statements.is_one_of(list(urls)), feeds.c.run == run, to_look_at
         )
@@ -127,6 +131,7 @@ class Renames(Repository):
                 return Renamed(0, None, 0)
             chain: list[Row[Any]] = list(connection.execute(CHAIN, {"start": feed.subscription_id}))
             number, example = 0, None
+            connection.execute(RETURN, {"b_feed_id": feed_id})
             for arrivals in self._arrivals(connection, feed_id):
                 found = _renamings(connection, feed_id, chain, arrivals)
                 _note(connection, feed, found)

@@ -85,11 +85,8 @@ def test_moved_feed_has_both_and_says_so_once(
     ]
     assert reader.stats["fhcrawl/entry/renamed"] == 2
     assert (reader.renamed, len(reader.live())) == (2, 6)
-    assert [reader.live()[entry_id] for entry_id in (f"{NEW}/2", f"{NEW}/4", f"{OLD}/2")] == [
-        [f"{OLD}/2"],
-        [],
-        [],
-    ]
+    former = [reader.live()[entry_id] for entry_id in (f"{NEW}/2", f"{NEW}/4", f"{OLD}/2")]
+    assert former == [[f"{OLD}/2"], [], []]
     found = database.rows("SELECT id, former_id, title FROM renamed_entries ORDER BY id")
     assert [tuple(row) for row in found] == [(f"{NEW}/{n}", f"{OLD}/{n}", f"Post {n}") for n in (2, 3)]
     assert reader.crawl(atom(posts(NEW, 5, 4, 3))) == {f"{NEW}/5": "new"}
@@ -207,6 +204,27 @@ def test_former_id_that_comes_back_is_an_entry_again(reader: Reader) -> None:
     assert reader.crawl(atom(posts(OLD, 2, 1)), **MERGE) == dict.fromkeys(names(OLD, 1, 2), "new")
     assert reader.crawl(**MERGE) == dict.fromkeys(names(NEW, 1, 2), "deleted")
     assert reader.live() == {f"{OLD}/{n}": [f"{NEW}/{n}"] for n in (1, 2)}
+
+
+@pytest.mark.parametrize(("title", "left"), [("Post 1", set()), ("Another post", names(NEW, 1))])
+def test_former_id_that_comes_back_while_both_are_kept(reader: Reader, title: str, left: set[str]) -> None:
+    """Of one entry, the id that was read last is kept; another entry under a former id is none of the two."""
+    reader.crawl(atom(posts(OLD, 1)))
+    reader.crawl(atom(posts(NEW, 1)))
+    reader.crawl(atom([E(f"{OLD}/1", "edited", YEARS[1], title)]))
+    reader.crawl(atom(posts(OLD, 2)), **MERGE)
+    assert set(reader.live()) == names(OLD, 1, 2) | left
+
+
+def test_archive_with_an_older_version_is_no_return(reader: Reader) -> None:
+    """It changes under the former id, and no document has the newer version any more."""
+    secure = OLD.replace("http", "https")
+    reader.served = {OLDER: atom(posts(OLD, 1))}
+    reader.crawl(atom(posts(OLD, 1), prev=OLDER))
+    reader.crawl(atom([E(f"{secure}/1", "edited", YEARS[2], "Post 1")], prev=OLDER))
+    reader.served[OLDER] = atom([E(f"{OLD}/1", "mended", YEARS[1], "Post 1")])
+    reader.crawl(atom(posts(secure, 3), prev=OLDER), DELTAFETCH_RESET=True, **MERGE)
+    assert set(reader.live()) == names(OLD, 1) | names(secure, 1, 3)
 
 
 def test_versions_stay_under_the_ids_that_they_had(reader: Reader, database: Database) -> None:
