@@ -103,9 +103,7 @@ class ListChecks:
         if len(check.again) > 1:
             return replace(check, again=check.again[1:])
         before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
-        return listings.begin(
-            check.api, check.feed_url, check.size, before, has_read=True, is_unchanged=check.is_unchanged
-        )
+        return listings.after_reading(check, before)
 
     def _note(self, fetch: Fetch, found: Listing) -> None:
         try:
