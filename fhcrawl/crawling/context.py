@@ -304,5 +304,5 @@ TYPED: dict[str, Callable[[Any], Any]] = {
     "list_check": partial(_typed, ListCheck),
     "order": ListOrder,
     "again": tuple,
-    "sought": tuple,
+    "sought": lambda orders: tuple(map(ListOrder, orders)),
 }

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TO_THE_SECOND = len("2003-12-13T18:30:02")
 MOST_PAGES_AGAIN = 100
+NO_WALK = 0
 
 
 class ListOrder(str, Enum):
@@ -39,7 +40,7 @@ class ListOrder(str, Enum):
 class Listing:
     """What the last check has found.
 
-    :param walk: number of the walk that has made it
+    :param walk: number of the walk that has made it; NO_WALK if no check has come to its end
     :param api: URL of the list
     :param size: number of entries on a page of the feed
     :param total: number of posts in the list
@@ -75,6 +76,12 @@ class Listing:
     def from_json(cls, text: str | None) -> Self | None:
         """Return what was stored; None for None."""
         return None if text is None else cls(**json.loads(text))
+
+    # A 304 does not name the API: without this, an unchanged feed would not be checked.
+    @classmethod
+    def begun(cls, api: str, size: int) -> Self:
+        """Return what is known before a first check has come to its end."""
+        return cls(NO_WALK, api, size, 0, 0, 0, 0, 0, "", 0)
 
     def anew(self) -> Self:
         """Return this for a check that reads the whole list, and looks for all posts again."""
@@ -127,7 +134,7 @@ class ListCheck:
     highest: int = 0
     again: tuple[int, ...] = ()
     is_reading: bool = False
-    sought: tuple[str, ...] = ()
+    sought: tuple[ListOrder, ...] = ()
     whole: str = ""
     is_unchanged: bool = False
 
@@ -298,9 +305,10 @@ def _foreign(check: ListCheck, entries: StoredEntries, unlisted: int) -> int:
     """Return how many entries the feed shows that were never listed, as far as can be known."""
     shown = 0 if check.is_unchanged else max(entries.read - check.read, 0)
     # Only a walk that has read all pages tells which of these are still shown.
-    if check.read == check.known:
+    if check.read == check.known and not check.is_unchanged:
         return shown
-    return unlisted if entries.before is None else max(entries.before.foreign, shown)
+    before = entries.before
+    return unlisted if before is None or before.walk == NO_WALK else max(before.foreign, shown)
 
 
 def _again(
