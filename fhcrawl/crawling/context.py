@@ -304,4 +304,5 @@ TYPED: dict[str, Callable[[Any], Any]] = {
     "list_check": partial(_typed, ListCheck),
     "order": ListOrder,
     "again": tuple,
+    "sought": lambda orders: tuple(map(ListOrder, orders)),
 }

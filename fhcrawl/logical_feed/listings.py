@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TO_THE_SECOND = len("2003-12-13T18:30:02")
 MOST_PAGES_AGAIN = 100
+NO_WALK = 0
 
 
 class ListOrder(str, Enum):
@@ -39,7 +40,7 @@ class ListOrder(str, Enum):
 class Listing:
     """What the last check has found.
 
-    :param walk: number of the walk that has made it
+    :param walk: number of the walk that has made it; NO_WALK if no check has come to its end
     :param api: URL of the list
     :param size: number of entries on a page of the feed
     :param total: number of posts in the list
@@ -76,6 +77,12 @@ class Listing:
         """Return what was stored; None for None."""
         return None if text is None else cls(**json.loads(text))
 
+    # A 304 does not name the API: without this, an unchanged feed would not be checked.
+    @classmethod
+    def begun(cls, api: str, size: int) -> Self:
+        """Return what is known before a first check has come to its end."""
+        return cls(NO_WALK, api, size, 0, 0, 0, 0, 0, "", 0)
+
     def anew(self) -> Self:
         """Return this for a check that reads the whole list, and looks for all posts again."""
         return replace(self, newest="", highest=0)
@@ -108,7 +115,8 @@ class ListCheck:
     :param page: number of the page of the list
     :param again: numbers of pages of the feed, in `order`, with posts that are not held
     :param is_reading: the request is for the first of these; else it is for a page of the list
-    :param has_read: the pages have been read; the list is read once more
+    :param sought: orders in which such pages have been read; the list is read once more
+    :param whole: what the whole list was when its pages were chosen: see `_whole`; '' if none were
     :param is_unchanged: the subscription document is unchanged, and no other one was read
     :param read: number of listed posts that the walk has read
     """
@@ -126,7 +134,8 @@ class ListCheck:
     highest: int = 0
     again: tuple[int, ...] = ()
     is_reading: bool = False
-    has_read: bool = False
+    sought: tuple[ListOrder, ...] = ()
+    whole: str = ""
     is_unchanged: bool = False
 
 
@@ -147,12 +156,7 @@ class StoredEntries:
 
 
 def begin(
-    api: str,
-    feed_url: str,
-    size: int,
-    before: Listing | None,
-    has_read: bool = False,
-    is_unchanged: bool = False,
+    api: str, feed_url: str, size: int, before: Listing | None, is_unchanged: bool = False
 ) -> ListCheck:
     """Return a check that begins; the parameters are those of `ListCheck`.
 
@@ -160,7 +164,30 @@ def begin(
     """
     is_short = before is None or before.total <= MOST_POSTS
     order = ListOrder.ALL if is_short else ListOrder.MODIFIED
-    return ListCheck(api, feed_url, size, order, has_read=has_read, is_unchanged=is_unchanged)
+    return ListCheck(api, feed_url, size, order, is_unchanged=is_unchanged)
+
+
+def after_reading(check: ListCheck, before: Listing | None) -> ListCheck:
+    """Return how a check goes on when the last of its pages of the feed has been read.
+
+    :param before: the last check
+    """
+    if check.order is ListOrder.ALL:
+        check = replace(check, sought=tuple(ListOrder), whole=_whole(check))
+    else:
+        check = replace(check, sought=(*check.sought, check.order))
+    return _once_more(check, before)
+
+
+def _once_more(check: ListCheck, before: Listing | None) -> ListCheck:
+    """Return the check that reads the list from its beginning; all of it without a last check."""
+    begun = begin(check.api, check.feed_url, check.size, before, check.is_unchanged)
+    return replace(begun, sought=check.sought, whole=check.whole)
+
+
+def _whole(check: ListCheck) -> str:
+    """Return what changes when posts of the list do, after all of it was read."""
+    return f"{check.total} {check.newest} {check.highest}"
 
 
 # An entry comes from a document that says when the newest change in it was made; in Atom, each entry says so
@@ -192,15 +219,15 @@ def follow(
     if check.order is ListOrder.ALL:
         return _count(check, listed, stored, entries)
     if before is None or not _reaches(check, listed, before):
-        return _anew(check)
+        return _once_more(check, None)
     if check.again:
         return replace(check, is_reading=True)
     # Posts that could not be found before are not looked for again.
     if before.is_whole and not all(is_held(post, stored) for post in listed.posts):
-        return _anew(check)
+        return _once_more(check, None)
     if check.order is ListOrder.MODIFIED:
         return replace(check, order=ListOrder.NEWEST, total=listed.total, newest=listed.posts[0].modified)
-    return _unchanged(check, listed, entries, before) or _anew(check)
+    return _unchanged(check, listed, entries, before) or _once_more(check, None)
 
 
 def _reaches(check: ListCheck, listed: PostList, before: Listing) -> bool:
@@ -264,18 +291,13 @@ def _result(check: ListCheck, total: int, entries: StoredEntries) -> Listing:
     check = replace(check, held=min(check.held, entries.live), known=min(check.known, entries.live))
     unlisted = entries.live - check.known
     foreign = _foreign(check, entries, unlisted)
-    return Listing(
-        entries.walk,
-        check.api,
-        check.size,
-        total,
-        check.held,
-        check.known,
-        unlisted,
-        foreign,
-        check.newest,
-        check.highest,
-    )
+    counted = (total, check.held, check.known, unlisted, foreign)
+    found = Listing(entries.walk, check.api, check.size, *counted, check.newest, check.highest)
+    # Posts that have changed since, or moved to other pages of the feed, were not looked for.
+    if check.whole in ("", _whole(check)) or found.is_whole:
+        return found
+    before = entries.before
+    return replace(found, newest=before.newest, highest=before.highest) if before else found.anew()
 
 
 # WordPress calls its feed unchanged (304) after a post was deleted that is on its first page.
@@ -283,16 +305,17 @@ def _foreign(check: ListCheck, entries: StoredEntries, unlisted: int) -> int:
     """Return how many entries the feed shows that were never listed, as far as can be known."""
     shown = 0 if check.is_unchanged else max(entries.read - check.read, 0)
     # Only a walk that has read all pages tells which of these are still shown.
-    if check.read == check.known:
+    if check.read == check.known and not check.is_unchanged:
         return shown
-    return unlisted if entries.before is None else max(entries.before.foreign, shown)
+    before = entries.before
+    return unlisted if before is None or before.walk == NO_WALK else max(before.foreign, shown)
 
 
 def _again(
     check: ListCheck, posts: list[Post], stored: Mapping[str, Winner], before: Listing | None
 ) -> tuple[int, ...]:
     """Return the pages of the feed, in the order of the check, with posts that have not been looked for."""
-    if check.has_read:
+    if check.order in check.sought:
         return ()
     begin = MOST_POSTS * (check.page - 1)
     found = {
@@ -307,11 +330,6 @@ def _is_new(post: Post, before: Listing | None) -> bool:
     if before is None or before.is_whole:
         return True
     return post.modified > before.newest or post.number > before.highest
-
-
-def _anew(check: ListCheck) -> ListCheck:
-    """Return the check of the whole list."""
-    return begin(check.api, check.feed_url, check.size, None, check.has_read, check.is_unchanged)
 
 
 def _descend(values: list[str] | list[int]) -> bool:

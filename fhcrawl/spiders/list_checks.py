@@ -74,8 +74,11 @@ class ListChecks:
         ids = list({post.id for post in listed.posts})
         stored = self._store.entries.find_winners(fetch.feed, ids, latest_time(fetch.fetched))
         following = listings.follow(check, listed, stored, entries)
+        # There is a list: if this check does not come to its end, a later run makes one.
+        if entries.before is None and not self._note(fetch, Listing.begun(check.api, check.size)):
+            return
         if isinstance(following, Listing):
-            self._note(fetch, following)
+            self._end(fetch, following)
         elif following is not None:
             yield requests.listed(fetch, response, following)
         else:
@@ -103,15 +106,19 @@ class ListChecks:
         if len(check.again) > 1:
             return replace(check, again=check.again[1:])
         before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
-        return listings.begin(
-            check.api, check.feed_url, check.size, before, has_read=True, is_unchanged=check.is_unchanged
-        )
+        return listings.after_reading(check, before)
 
-    def _note(self, fetch: Fetch, found: Listing) -> None:
+    def _note(self, fetch: Fetch, found: Listing) -> bool:
+        """Store what is known of a list; return whether the feed is still this crawl's."""
         try:
             self._store.feeds.note_listing(fetch.feed, found)
         except LeaseError as error:
             StoreExtension.of(self._crawler).yield_to_other(fetch.feed, error)
+            return False
+        return True
+
+    def _end(self, fetch: Fetch, found: Listing) -> None:
+        if not self._note(fetch, found):
             return
         self._crawler.stats.inc_value("fhcrawl/entry/unlisted", found.unlisted)
         gone = f"; {found.unlisted:,} more are kept that are not listed" if found.unlisted else ""

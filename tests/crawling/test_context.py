@@ -91,7 +91,8 @@ checks = st.builds(
     highest=number,
     again=st.lists(number, max_size=3).map(tuple),
     is_reading=st.booleans(),
-    has_read=st.booleans(),
+    sought=st.lists(st.sampled_from(ListOrder), max_size=3).map(tuple),
+    whole=text,
     is_unchanged=st.booleans(),
 )
 contexts = st.builds(

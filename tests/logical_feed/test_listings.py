@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -15,11 +17,15 @@ from fhcrawl.logical_feed.listings import (
     Listing,
     ListOrder,
     StoredEntries,
+    after_reading,
     begin,
     follow,
     is_held,
 )
 from fhcrawl.logical_feed.ordering import Order
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SIZE = 10
 API, FEED = "http://x/wp-json/wp/v2/posts", "http://x/feed/"
@@ -39,6 +45,7 @@ class Site:
     :param stored: the state in which the store has each post, and the walk that has read it
     :param hidden: posts that the feed does not show
     :param foreign: entries that the feed shows, and the list does not
+    :param meanwhile: what happens in the next check, each before another request
     """
 
     posts: dict[int, int] = field(default_factory=dict)
@@ -50,6 +57,7 @@ class Site:
     walk: int = 0
     listing: Listing | None = None
     requests: list[tuple[str, int]] = field(default_factory=list)
+    meanwhile: list[Callable[[], None]] = field(default_factory=list)
 
     def add(self, number: int | None = None, modified: int | None = None) -> None:
         """Publish a post: a new one, or the draft of an odd number; now, or with an old time."""
@@ -65,6 +73,16 @@ class Site:
     def delete(self, index: int) -> None:
         if self.posts:
             del self.posts[sorted(self.posts)[index % len(self.posts)]]
+
+    def change(self, what: str, value: int) -> None:
+        if what == "add":
+            self.add()
+        elif what == "import":
+            self.add(modified=value)
+        elif what == "draft":
+            self.add(number=value % (self.number + 1) // 2 * 2 + 1)
+        else:
+            getattr(self, what)(value)
 
     def read(self, numbers: list[int]) -> None:
         for number in numbers:
@@ -87,6 +105,8 @@ class Site:
         return check
 
     def answer(self, check: ListCheck) -> ListCheck | Listing | None:
+        if self.meanwhile:
+            self.meanwhile.pop(0)()
         by_time = check.order is ListOrder.MODIFIED
         ordered = sorted(self.posts, key=lambda n: (self.posts[n], n) if by_time else (n, n))
         if check.order is not ListOrder.ALL:
@@ -97,7 +117,7 @@ class Site:
             self.read(shown[SIZE * (check.again[0] - 1) : SIZE * check.again[0]])
             if len(check.again) > 1:
                 return replace(check, again=check.again[1:])
-            return begin(API, FEED, SIZE, self.listing, has_read=True)
+            return after_reading(check, self.listing)
         self.requests.append((check.order.value, check.page))
         some = ordered[MOST_POSTS * (check.page - 1) : MOST_POSTS * check.page]
         posts = [Post(number, str(number), time(self.posts[number])) for number in some]
@@ -171,6 +191,30 @@ def test_imported_post_is_read_again_where_the_feed_shows_it_by_number() -> None
     assert ("feed", 1) in site.requests
     assert site.listing is not None
     assert (site.listing.is_evidence, site.listing.unlisted) == (True, 1)
+
+
+def test_edit_and_import_between_two_runs_are_both_found() -> None:
+    site = site_of(1000)
+    site.edit(3)
+    site.add(modified=500)
+    found = site.crawl([])
+    assert found is not None
+    assert found.is_evidence
+
+
+@pytest.mark.parametrize("number", [60, 400])
+def test_post_that_changes_while_pages_are_read_is_looked_for_by_the_next_run(number: int) -> None:
+    site = Site()
+    for _ in range(number):
+        site.add()
+    pages = [lambda: None] * (number // MOST_POSTS + 1)
+    site.meanwhile = [*pages, lambda: site.edit(40)]
+    found = site.crawl(sorted(site.posts)[1:])
+    assert found is not None
+    assert (found.known, found.held) == (number, number - 1)
+    site.crawl([])
+    assert site.listing is not None
+    assert site.listing.is_evidence
 
 
 @pytest.mark.parametrize("what", ["edits", "imports"])
@@ -301,14 +345,7 @@ def test_evidence_means_that_each_listed_post_is_held(number: int, runs: list[tu
         added: list[int] = []
         for what, value in done:  # type: ignore[attr-defined]
             before = set(site.posts)
-            if what == "add":
-                site.add()
-            elif what == "import":
-                site.add(modified=value)
-            elif what == "draft":
-                site.add(number=value % (site.number + 1) // 2 * 2 + 1)
-            else:
-                getattr(site, what)(value)
+            site.change(what, value)
             added += set(site.posts) - before
         # The walk reads posts of new dates; an interrupted one reads fewer.
         found = site.crawl(added[: len(added) - unread])
@@ -319,3 +356,21 @@ def test_evidence_means_that_each_listed_post_is_held(number: int, runs: list[tu
                 assert is_held(Post(post, str(post), time(modified)), winners)
                 assert site.stored[str(post)][0] == modified
             assert found.total == len(site.posts)
+
+
+@settings(max_examples=100)
+@given(st.sampled_from([0, 60, 98, 130, 210]), changes, st.lists(changes, max_size=3))
+def test_whatever_changes_in_checks_is_found_by_later_ones(
+    number: int, first: list[tuple[str, int]], runs: list[list[tuple[str, int]]]
+) -> None:
+    site = site_of(number)
+    for change in first:
+        site.change(*change)
+    for changed in runs:
+        site.meanwhile = [partial(site.change, *change) for change in changed]
+        site.crawl([])
+    site.meanwhile = []
+    for _ in range(2):
+        site.crawl([])
+    assert site.listing is not None
+    assert site.listing.is_whole

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
 from w3lib.url import url_query_cleaner, url_query_parameter
+
+from tests.feeds import E, atom
 
 if TYPE_CHECKING:
     from tests.projects import Project, Run
+    from tests.server import FeedServer
     from tests.wordpress_server import WordPress
 
 ON = {"FHCRAWL_WORDPRESS_ENABLED": 1}
@@ -235,3 +240,35 @@ def test_site_at_another_host_keeps_its_ids_unless_they_are_rewritten_too(
     }
     [found] = project.feeds()
     assert (found["entries"], found["renamed"]) == (12, 0)
+
+
+@pytest.mark.quick_lane
+def test_check_that_has_not_ended_is_made_when_the_feed_is_unchanged(
+    server: FeedServer, project: Project
+) -> None:
+    """A 304 does not name the API."""
+    feed, path = server.url("/feed/"), "/wp-json/wp/v2/posts?per_page=100&orderby=id&order=asc&page=1"
+    path += "&_fields=id%2Cguid%2Clink%2Cmodified_gmt"
+    api = {"Link": f'<{server.url("/wp-json/")}>; rel="https://api.w.org/"'}
+    server.serve("/feed/", atom([E("1"), E("2")]), headers=api)
+    server.serve("/feed/?paged=2", b"", status=404, headers=api)
+    posts = [
+        {"id": int(n), "guid": {"rendered": n}, "link": n, "modified_gmt": "2003-12-13T18:30:02"}
+        for n in ("1", "2")
+    ]
+    # It changes while it is read.
+    server.serve(path, json.dumps(posts), headers={"X-WP-Total": "3"}, etag=False)
+    project.crawl(feed, settings=ON)
+    assert project.verdict() == NO_HISTORY
+    server.serve(path, json.dumps(posts), headers={"X-WP-Total": "2"}, etag=False)
+    server.asked()
+    project.crawl(feed, settings=ON)
+    assert server.asked() == ["/feed/", path]
+    assert project.verdict() == COMPLETE
+    # A list without posts is no evidence while the feed shows some.
+    project.database.execute("UPDATE feeds SET listing = NULL")
+    server.serve(path, b"[]", headers={"X-WP-Total": "1"}, etag=False)
+    project.crawl(feed, settings=ON, args=("-a", "deltafetch_reset=1"))
+    server.serve(path, b"[]", headers={"X-WP-Total": "0"}, etag=False)
+    project.crawl(feed, settings=ON)
+    assert project.verdict()[0] != "complete"
