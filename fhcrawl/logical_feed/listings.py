@@ -83,6 +83,11 @@ class Listing:
         """Return what is known before a first check has come to its end."""
         return cls(NO_WALK, api, size, 0, 0, 0, 0, 0, "", 0)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether a check has come to its end."""
+        return self.walk != NO_WALK
+
     def anew(self) -> Self:
         """Return this for a check that reads the whole list, and looks for all posts again."""
         return replace(self, newest="", highest=0)
@@ -308,7 +313,7 @@ def _foreign(check: ListCheck, entries: StoredEntries, unlisted: int) -> int:
     if check.read == check.known and not check.is_unchanged:
         return shown
     before = entries.before
-    return unlisted if before is None or before.walk == NO_WALK else max(before.foreign, shown)
+    return max(before.foreign, shown) if before and before.has_ended else unlisted
 
 
 def _again(

@@ -75,7 +75,8 @@ class ListChecks:
         stored = self._store.entries.find_winners(fetch.feed, ids, latest_time(fetch.fetched))
         following = listings.follow(check, listed, stored, entries)
         # There is a list: if this check does not come to its end, a later run makes one.
-        if entries.before is None and not self._note(fetch, Listing.begun(check.api, check.size)):
+        is_first = entries.before is None or not entries.before.has_ended
+        if is_first and not self._note(fetch, Listing.begun(check.api, check.size)):
             return
         if isinstance(following, Listing):
             self._end(fetch, following)

@@ -250,7 +250,6 @@ def test_check_that_has_not_ended_is_made_when_the_feed_is_unchanged(
     feed, path = server.url("/feed/"), "/wp-json/wp/v2/posts?per_page=100&orderby=id&order=asc&page=1"
     path += "&_fields=id%2Cguid%2Clink%2Cmodified_gmt"
     api = {"Link": f'<{server.url("/wp-json/")}>; rel="https://api.w.org/"'}
-    server.serve("/feed/", atom([E("1"), E("2")]), headers=api)
     server.serve("/feed/?paged=2", b"", status=404, headers=api)
     posts = [
         {"id": int(n), "guid": {"rendered": n}, "link": n, "modified_gmt": "2003-12-13T18:30:02"}
@@ -258,8 +257,12 @@ def test_check_that_has_not_ended_is_made_when_the_feed_is_unchanged(
     ]
     # It changes while it is read.
     server.serve(path, json.dumps(posts), headers={"X-WP-Total": "3"}, etag=False)
-    project.crawl(feed, settings=ON)
-    assert project.verdict() == NO_HISTORY
+    for ids in ("1", "21"):
+        server.serve("/feed/", atom([E(one) for one in ids]), headers=api)
+        project.crawl(feed, settings=ON)
+        assert project.verdict()[0] == "unknown"
+        [(listing,)] = project.database.rows("SELECT listing FROM feeds")
+        assert json.loads(listing)["size"] == len(ids)
     server.serve(path, json.dumps(posts), headers={"X-WP-Total": "2"}, etag=False)
     server.asked()
     project.crawl(feed, settings=ON)
