@@ -27,9 +27,9 @@ SILENT_SECONDS = 60
 # PostgreSQL does not end those that are silent in the middle of a pipeline, which it does not call idle.
 END_SILENT = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-WHERE datname = current_database() AND usename = current_user AND state = 'active'
-AND application_name = current_setting('application_name')
-AND wait_event = 'ClientRead' AND state_change < now() - make_interval(secs => %s)
+WHERE datname = current_database() AND usename = current_user
+AND application_name = current_setting('application_name') AND xact_start IS NOT NULL
+AND state = 'active' AND wait_event = 'ClientRead' AND state_change < now() - make_interval(secs => %s)
 """
 ROWS_AT_ONCE = 500
 # Execution option: the statement that begins a transaction of SQLite; None: autocommit.
