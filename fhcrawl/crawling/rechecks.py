@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fhcrawl.crawling import reading, requests, responses
+from fhcrawl.crawling import reading, requests, responses, wordpress
 from fhcrawl.crawling.context import context_of
 from fhcrawl.crawling.failures import UNASKED
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
@@ -109,9 +109,10 @@ def read(
         return reading.unread(response, error, bounds)
     earlier = earlier_reading(store, fetch, context_of(response).walk)
     found = reading.read_document(fetch, response, document, bounds, earlier)
-    if found.result.failure is None:
-        reading.log_problems(found.result, document)
-    return found.result.failure or found
+    result = wordpress.with_guess(found.result, response)
+    if result.failure is None:
+        reading.log_problems(result, document)
+    return result.failure or found._replace(result=result)
 
 
 def earlier_reading(store: Store, fetch: Fetch, walk: WalkContext) -> Reading | None:

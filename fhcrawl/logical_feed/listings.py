@@ -77,6 +77,12 @@ class Listing:
         """Return what was stored; None for None."""
         return None if text is None else cls(**json.loads(text))
 
+    @classmethod
+    def of_walk(cls, text: str | None, walk: int) -> Self | None:
+        """Return what was stored, if it is of a walk; None if a later one has not checked the list."""
+        found = cls.from_json(text)
+        return found if found is not None and found.walk == walk else None
+
     # A 304 does not name the API: without this, an unchanged feed would not be checked.
     @classmethod
     def begun(cls, api: str, size: int) -> Self:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import bindparam, exists, select
 
-from fhcrawl.logical_feed import ChainPosition, Role
+from fhcrawl.logical_feed import ChainPosition, Kind, Role
 from fhcrawl.logical_feed.absences import Seen, is_gone, missed_since, snapshot_walk
 from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.logical_feed.contents import digest_of_id, ids_of
+from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import DocumentResult, Fetch, State
 from fhcrawl.store import rows, statements
 from fhcrawl.store.committing import Commit
@@ -123,7 +124,7 @@ def _note(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> 
     subscription = next((row for row in chain if row.id == feed.subscription_id), None)
     if subscription is None or not missing:
         return []
-    snapshot = _snapshot(feed, chain)
+    snapshot = _snapshot(connection, feed, chain)
     noted = [_noted(one, subscription, feed.walk, snapshot) for one in missing]
     connection.execute(
         NOTE, [_of(feed.id, one.key) | values for one, values in zip(missing, noted, strict=True)]
@@ -132,16 +133,17 @@ def _note(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> 
 
 
 def held_ids(
-    connection: Connection, chain: Iterable[Row[Any]], wanted: Collection[bytes]
+    connection: Connection, chain: Iterable[Row[Any]], wanted: Collection[bytes] | None = None
 ) -> Iterator[set[bytes]]:
     """Yield the digests of those ids that each document of a chain held when it was last read.
 
     :param chain: rows of `CHAIN`
+    :param wanted: those that are looked for; None: all
     """
     for row in chain:
         if row.is_known:
             held = bytes(connection.execute(HELD, {"number": row.id}).scalar_one())
-            yield {key for key in ids_of(held) if key in wanted}
+            yield {key for key in ids_of(held) if wanted is None or key in wanted}
 
 
 def _missing(connection: Connection, feed_id: int, lost: dict[bytes, Row[Any]]) -> Iterator[Missing]:
@@ -183,9 +185,21 @@ def is_whole(feed: Row[Any], chain: Sequence[Row[Any]]) -> bool:
     )
 
 
-def _snapshot(feed: Row[Any], chain: Sequence[Row[Any]]) -> int | None:
+# A guessed page that is not there (404) is the end, or an error; and caches answer any page with the first
+# one. That there are no more pages is known only if those that were read hold all that the publisher lists.
+def _are_all_pages(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> bool:
+    """Return whether a chain has all pages of its feed; True if no page of it was guessed."""
+    if feed.kind != Kind.SINGLE.value or all(row.role != Role.PAGE.value for row in chain):
+        return True
+    listing = Listing.of_walk(feed.listing, feed.walk)
+    if listing is None or not listing.is_evidence:
+        return False
+    return len(set().union(*held_ids(connection, chain))) >= listing.total
+
+
+def _snapshot(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> int | None:
     """Return what `snapshot_walk` says of a chain; None if the chain is not whole."""
-    if not is_whole(feed, chain):
+    if not is_whole(feed, chain) or not _are_all_pages(connection, feed, chain):
         return None
     seen = {row.id: Seen(row.changed_walk, row.checked_walk) for row in chain}
     subscription = seen.pop(feed.subscription_id)

@@ -176,10 +176,8 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
 
 def _evidence(feed: Row[Any], entries: int) -> Evidence:
     """Return what is known of a feed besides its documents."""
-    listing = Listing.from_json(feed.listing)
-    # A later walk has not checked the list.
-    is_current = listing is not None and listing.walk == feed.walk
-    return Evidence(entries, feed.total, bool(feed.guessable), listing if is_current else None)
+    listing = Listing.of_walk(feed.listing, feed.walk)
+    return Evidence(entries, feed.total, bool(feed.guessable), listing)
 
 
 def _start_numbers(connection: Connection, rows: Sequence[Row[Any]]) -> list[int]:

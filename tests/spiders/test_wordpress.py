@@ -275,3 +275,39 @@ def test_check_that_has_not_ended_is_made_when_the_feed_is_unchanged(
     server.serve(path, b"[]", headers={"X-WP-Total": "0"}, etag=False)
     project.crawl(feed, settings=ON)
     assert project.verdict()[0] != "complete"
+
+
+def test_posts_are_gone_only_if_the_pages_show_all_that_is_listed(
+    server: FeedServer, project: Project
+) -> None:
+    """A 404 after a page is its end, or an error; some caches answer each page with the first one."""
+    feed, path = server.url("/feed/"), "/wp-json/wp/v2/posts?per_page=100&orderby=id&order=asc&page=1"
+    path += "&_fields=id%2Cguid%2Clink%2Cmodified_gmt"
+    link = {"Link": f'<{server.url("/wp-json/")}>; rel="https://api.w.org/"'}
+    deleting = {**ON, "FHCRAWL_DELETE_ABSENT": 1}
+
+    def crawl(*pages: str, listed: str | None = None, args: tuple[str, ...] = ()) -> dict[str, str]:
+        for number in (1, 2, 3, 4):
+            page = "/feed/" if number == 1 else f"/feed/?paged={number}"
+            shown = atom([E(one) for one in pages[number - 1]]) if number <= len(pages) else ""
+            server.serve(page, shown, status=200 if shown else 404, headers=link, etag=False)
+        names = [
+            {"id": ord(n), "guid": {"rendered": n}, "link": n, "modified_gmt": "2003-12-13T18:30:02"}
+            for n in sorted(listed or "")
+        ]
+        total = {"X-WP-Total": str(len(names))} if listed else {}
+        server.serve(path, json.dumps(names), headers=total, etag=False)
+        return project.crawl(feed, settings=deleting, args=args).changes
+
+    crawl("fe", "dc", "ba", listed="abcdef")
+    for newest, before, listed in (("g", "f", "abcdefg"), ("h", "g", "abcdefgh"), ("i", "h", None)):
+        assert crawl(newest + before, listed=listed) == {newest: "new"}
+    # Posts leave the first page, which all others repeat.
+    reset = ("-a", "deltafetch_reset=1")
+    for changes, listed in (({"j": "new"}, "abcdefghij"), ({}, "abcdefghij"), ({}, None)):
+        assert crawl(*["ji"] * 4, listed=listed, args=reset) == changes
+    whole = ("jih", "gfe", "dc")
+    for _ in range(2):
+        assert crawl(*whole, args=reset) == {}
+    assert crawl(*whole, listed="cdefghij", args=reset) == {"a": "deleted", "b": "deleted"}
+    assert project.verdict() == COMPLETE
