@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from fhcrawl import logical_feed
 from fhcrawl.crawling import responses, versions
 from fhcrawl.crawling.context import Referral, context_of
-from fhcrawl.documents import Bounds, limits, snapshot
+from fhcrawl.documents import Bounds, limits, link_header, snapshot
+from fhcrawl.documents.head_links import HISTORY
 from fhcrawl.logical_feed import ChainPosition, Role, Version, contents
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.relations import contradiction, older_contradiction
@@ -91,7 +92,7 @@ def list_result(
         kind=logical_feed.kind_of_list(listed).value,
         updated=listed.created_at,
         parts=listed.documents,
-        validators=_validators(response),
+        validators=(*_validators_of(response), _body_digest(response)),
         replaces=listed.prefix if is_read else None,
     )
     if is_read:
@@ -219,7 +220,7 @@ def read_document(
         counts=counts,
     )
     if fetch.role in logical_feed.CHAIN and not _is_immutable(document):
-        result = _of_chain(result, response, earlier)
+        result = _of_chain(result, response, document, earlier)
     if fetch.role is Role.SUBSCRIPTION:
         result = _of_subscription(result, response, document, found.shown)
     elif fetch.role is Role.CAPTURE:
@@ -232,7 +233,9 @@ def _is_immutable(document: FeedDocument) -> bool:
     return document.format == "multipart" and "next-archive" in document.links
 
 
-def _of_chain(result: DocumentResult, response: Response, earlier: Reading | None) -> DocumentResult:
+def _of_chain(
+    result: DocumentResult, response: Response, document: FeedDocument, earlier: Reading | None
+) -> DocumentResult:
     """Return the result of a document of the chain, with what is needed to read it again."""
     older = result.older_document
     unsettled = earlier.unsettled if earlier is not None else ()
@@ -244,7 +247,7 @@ def _of_chain(result: DocumentResult, response: Response, earlier: Reading | Non
         held=held,
         lost=earlier.lost(held) if may_miss and earlier is not None else [],
         # Entries that have to be looked at again, even if the document stays the same.
-        validators=None if unsettled else (*_validators_of(response), None),
+        validators=None if unsettled else (*_sufficient_validators(response, document), None),
     )
 
 
@@ -290,7 +293,7 @@ def _of_subscription(
     return replace(
         result,
         update_schedule=None if document.update_schedule is None else asdict(document.update_schedule),
-        validators=_validators(response),
+        validators=(*_sufficient_validators(response, document), _body_digest(response)),
         present=frozenset(version.id for version in result.versions) if is_state else None,
         shown=shown if result.kind in COVERED_KINDS and result.failure is None else None,
         total=document.total,
@@ -298,8 +301,19 @@ def _of_subscription(
     )
 
 
-def _validators(response: Response) -> tuple[str | None, str | None, str]:
-    return *_validators_of(response), responses.body_digest(response, context_of(response).walk)
+def _body_digest(response: Response) -> str:
+    return responses.body_digest(response, context_of(response).walk)
+
+
+# RFC 9110, 8.8.1: a strong validator changes with "the representation data that would be observable in the
+# content"; Link headers are no content. A multipart page gets its `next` when it is sealed, with the same
+# body.
+def _sufficient_validators(response: Response, document: FeedDocument) -> tuple[str | None, str | None]:
+    """Return ETag and Last-Modified; None each if the links to other documents come in headers."""
+    in_headers = link_header.read(responses.links(response), response.url)
+    if document.format == "multipart" or not HISTORY.isdisjoint({*in_headers.first, *in_headers.others}):
+        return None, None
+    return _validators_of(response)
 
 
 def _validators_of(response: Response) -> tuple[str | None, str | None]:

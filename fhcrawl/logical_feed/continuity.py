@@ -25,7 +25,10 @@ def reaches(document: FeedDocument, since: str) -> bool:
     times = [entry.updated for entry in document.entries if entry.updated]
     # Pages of a multipart feed list entities from older to newer; FeedDocument has them reversed.
     is_ordered = document.format == "multipart" and bool(times)
-    return is_before(document.updated, since) or (is_ordered and is_before(times[-1], since))
+    if is_ordered and is_before(times[-1], since):
+        return True
+    # A page's Last-Modified may be a file's, older than what is in it.
+    return is_before(document.updated, since) and all(is_before(time, since) for time in times)
 
 
 def begins_after(document: FeedDocument, since: str) -> bool:

@@ -54,6 +54,10 @@ class TestFeedBehindASnapshot:
         assert not reaches(page(updated=10), SINCE)
         assert not reaches(page(), SINCE)
 
+    def test_page_that_claims_to_be_older_than_its_entities_is_not_the_last_one(self) -> None:
+        assert not reaches(page(12, 11, updated=1), SINCE)
+        assert reaches(page(12, 9, updated=1), SINCE)
+
     def test_documents_of_other_formats_say_nothing_by_their_entries(self) -> None:
         other = document()
         other.entries = [Entry(updated="2003-01-09T12:00:00Z")]

@@ -60,6 +60,17 @@ class TestOtherFormats:
         assert run.items[0]["updated"] == "2003-12-31T23:00:00Z"
         assert project.verdict() == ("lossy", ["paged"])
 
+    def test_archive_that_a_header_names_later_is_read_though_the_body_is_the_same(
+        self, server: FeedServer, project: Project
+    ) -> None:
+        server.serve("/feed.json", json_feed("c"), headers={"Link": "</1.json>; rel=prev-archive"})
+        server.serve("/1.json", json_feed("a"))
+        server.serve("/2.json", json_feed("b"), headers={"Link": "</1.json>; rel=prev-archive"})
+        project.crawl(server.url("/feed.json"))
+        server.serve("/feed.json", json_feed("c"), headers={"Link": "</2.json>; rel=prev-archive"})
+        assert project.crawl(server.url("/feed.json")).changes == {"b": "new"}
+        assert project.verdict() == ("complete", [])
+
     @pytest.mark.quick_lane
     def test_rss_1_is_archived(self, server: FeedServer, project: Project) -> None:
         document = (
@@ -73,6 +84,11 @@ class TestOtherFormats:
         run = project.crawl(server.url("/index"))
         assert set(run.changes) == {"http://example.org/1", "http://example.org/2"}
         assert project.verdict() == ("complete", [])
+
+
+def json_feed(*ids: str) -> bytes:
+    items = [{"id": i, "content_text": "x"} for i in ids]
+    return json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": items}).encode()
 
 
 def multipart(*entities: tuple[str, str, str, str], boundary: str = "<b>") -> bytes:
@@ -130,15 +146,18 @@ class TestMultipart:
         assert run.warnings() == []
         assert project.verdict() == ("complete", [])
 
+    # RFC 9110, 8.8.1: an ETag is of the body, which Link headers do not change.
+    @pytest.mark.parametrize("has_etag", [False, True])
     def test_newest_page_that_is_sealed_later_leads_on_though_its_body_is_the_same(
-        self, server: FeedServer, project: Project
+        self, server: FeedServer, project: Project, has_etag: bool
     ) -> None:
         self.serve_chain(server)
+        server.answers["/4"].etag = has_etag
         project.crawl(server.url("/4"))
         server.asked()
         self.serve(server, "/4", 7, 8, self="/4", prev="/3", next="/5")
         self.serve(server, "/5", 9, self="/5", prev="/4")
-        server.answers["/4"].etag = False
+        server.answers["/4"].etag = has_etag
         run = project.crawl(server.url("/4"))
         assert server.asked() == ["/4", "/5", "/4"]
         assert run.changes == {"9@x": "new"}
