@@ -146,7 +146,7 @@ def _compared(
     if live:
         marks = (live.known[begin : begin + MARK] for begin in range(0, live.shown * MARK, MARK))
         # The newest capture before it is likely to join it.
-        own = CaptureRead(live.until, tuple(marks), live.until)
+        own = CaptureRead(live.read, tuple(marks), live.read)
         known.append(own)
     covered = None
     for read in sorted(known, key=lambda read: read.time):

@@ -143,6 +143,11 @@ class Coverage:
         return [*(Span(one.since, one.until) for one in self.earlier), *current]
 
     @property
+    def read(self) -> str:
+        """When the last read was made; the last time that is known, if the clock is in doubt."""
+        return self.spans[-1].until
+
+    @property
     def holes(self) -> list[Hole]:
         """The holes between the spans."""
         return [
