@@ -23,6 +23,7 @@ UNCLOSED = frozenset({b"<!--", b"<?", b'"', b"'"})
 PARAMETER_ENTITY = re.compile(rb"<!ENTITY\s+%\s+(\S+)")
 COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 TEXT_ENTITY = re.compile(rb"""<!ENTITY\s+([^\s%"'<>&;]+)\s+(?:"([^"<]*)"|'([^'<]*)')\s*>""")
+ANY_ENTITY = re.compile(rb"""<!ENTITY\s+([^\s%"'<>&;]+)""")
 EXTERNAL = re.compile(rb"\s(?:SYSTEM|PUBLIC)\s")
 # XML 1.0, 3.3: declarations of attributes; and constructs of a document type that may contain their text.
 ATTRIBUTES = re.compile(
@@ -61,7 +62,7 @@ class Declared(NamedTuple):
     """The declarations of a document type declaration.
 
     :param contents: of internal general entities, by name
-    :param external: the names of external entities
+    :param external: the names of entities that are not read, such as external ones
     :param is_all: no external subset and no parameter entity: all other names are undeclared
     :param namespaces: attribute declarations; libxml2 uses those of namespaces
     :param has_defaults: other attributes have default values
@@ -143,12 +144,16 @@ def _declared(doctype: bytes) -> Declared:
 
 
 def _declared_texts(doctype: bytes) -> Declared:
-    """Return the entities of a malformed declaration that are plain text; their ampersands need repair."""
-    declared = reversed(TEXT_ENTITY.findall(COMMENT.sub(b"", doctype)))
+    """Return the entities of a malformed declaration that are plain text; their ampersands need repair.
+
+    All others that it names are external: they are not read.
+    """
+    doctype = COMMENT.sub(b"", doctype)
     # XML 1.0, 4.2: "the first declaration encountered is binding".
-    contents = {name: double or single for name, double, single in declared}
+    contents = {name: double or single for name, double, single in reversed(TEXT_ENTITY.findall(doctype))}
+    others = frozenset(ANY_ENTITY.findall(doctype)) - contents.keys()
     is_all = not EXTERNAL.search(doctype) and not PARAMETER_ENTITY.search(doctype)
-    return Declared(contents, frozenset(), is_all, b"", has_defaults=False)
+    return Declared(contents, others, is_all, b"", has_defaults=False)
 
 
 # Enumerated values are not quoted, default values are.
@@ -204,13 +209,16 @@ class References:
                 return match[0]
             if characters := html5.get(f"{name.decode(errors='replace')};"):
                 return "".join(f"&#{ord(each)};" for each in characters).encode()
+        return self._unread(name)
+
+    def _unread(self, name: bytes) -> bytes:
         self.unresolved[name] = None
         return b"&amp;" + name + b";"
 
     def _content(self, name: bytes, is_quoted: bool) -> bytes:
-        # XML 1.0, 4.1, "No Recursion": the parser will report the reference as undeclared.
+        # XML 1.0, 4.1, "No Recursion". What the entity stands for is missing.
         if name in self._around or len(self._around) == DEEPEST:
-            return b"&" + name + b";"
+            return self._unread(name)
         content = self._known.get((name, is_quoted))
         if content is None:
             self._around.append(name)
@@ -240,7 +248,7 @@ def _problems(unresolved: dict[bytes, None], has_defaults: bool) -> Iterator[Pro
     if unresolved:
         names = [f"&{name.decode(errors='replace')};" for name in list(unresolved)[:MOST_NAMED]]
         more = f" and {len(unresolved) - MOST_NAMED} more" if len(unresolved) > MOST_NAMED else ""
-        detail = f"has references to entities that it does not declare itself: {', '.join(names)}{more}"
+        detail = f"has references to entities that are not read: {', '.join(names)}{more}"
         yield Problem(ReasonKind.UNRESOLVED_ENTITIES, "", detail)
     if has_defaults:
         detail = "has a document type that gives attributes default values, which are not read"

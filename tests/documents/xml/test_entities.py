@@ -115,6 +115,10 @@ def test_entity_is_resolved_in_text_in_attributes_and_in_other_entities_only() -
     assert (document.fault, document.problems) == (None, [])
 
 
+LEVELS = "".join(f"<!ENTITY e{level} '&e{level + 1};'>" for level in range(41))
+DEEP = f"<!ENTITY x '&e1;'>{LEVELS}<!ENTITY e41 '{ENTRY}'>"
+
+
 @pytest.mark.parametrize(
     ("doctype", "named"),
     [
@@ -123,8 +127,18 @@ def test_entity_is_resolved_in_text_in_attributes_and_in_other_entities_only() -
         ('<!DOCTYPE feed [<!ENTITY % p SYSTEM "http://dtd.example/">%p;]>', "&x;"),
         ('<!DOCTYPE feed [<!ENTITY % x "y"><!ENTITY x "z">]>', "&x;"),
         ('<!DOCTYPE feed [<!ENTITY x ""><!ATTLIST link rel CDATA "prev-archive">]>', "default values"),
+        ('<!DOCTYPE feed [<!ENTITY x "&y;"><!ENTITY y "&x;">]>', "&x;"),
+        (f"<!DOCTYPE feed [{DEEP}]>", "&e40;"),
     ],
-    ids=["external", "external DTD", "external parameter entity", "two of a name", "default value"],
+    ids=[
+        "external",
+        "external DTD",
+        "external parameter entity",
+        "two of a name",
+        "default value",
+        "recursion",
+        "too deep",
+    ],
 )
 def test_what_is_not_read_of_a_document_type_is_said(doctype: str, named: str) -> None:
     document = read_atom(f"&x;{ENTRY}", doctype=doctype)
@@ -149,7 +163,6 @@ def test_entity_with_a_tag_that_has_no_end_is_a_fault() -> None:
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        ("&x;", "&x;"),
         ("&#38;", "&"),
         ("a&copy;&nothing;", "a©&nothing;"),
         ("R&D", "R&D"),
@@ -178,6 +191,15 @@ def test_malformed_document_type_loses_no_entity_that_is_text(doctype: str) -> N
     document = read_atom("<entry><id>urn:&x;</id><title>a&x;</title></entry>", doctype=doctype)
     assert [(each.id, each.title) for each in document.entries] == [("urn:y", "ay")]
     assert (document.fault, [problem.kind for problem in document.problems]) == (None, ["repaired"])
+
+
+def test_entity_with_markup_of_a_malformed_document_type_is_said() -> None:
+    link = "<link rel='prev-archive' href='old'/>"
+    document = read_atom(
+        f"&x;{ENTRY}", doctype=f'<!DOCTYPE feed [<!ELEMENT feed -- bad><!ENTITY x "{link}">]>'
+    )
+    assert [entry.id for entry in document.entries] == ["urn:x"]
+    assert [problem.kind for problem in document.problems] == ["repaired", "unresolved-entities"]
 
 
 def test_texts_of_a_malformed_document_type_are_bounded() -> None:
