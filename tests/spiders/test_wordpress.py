@@ -35,6 +35,8 @@ FEEDS = {
     "/?feed=rss2&p=1": (2, 10, NO_HISTORY),
     "/?feed=rss2&cat=999": (2, 0, NO_HISTORY),
 }
+# Where a site with an API has its list: the first page of a check that reads all of it.
+LIST = "/wp-json/wp/v2/posts?per_page=100&orderby=id&order=asc&page=1&_fields=id%2Cguid%2Clink%2Cmodified_gmt"
 # A 404 whose body is a feed without entries.
 MISSING = "/?feed=rss2&author=1&paged=99"
 # Feeds of all posts, of which there is a list.
@@ -242,37 +244,46 @@ def test_site_at_another_host_keeps_its_ids_unless_they_are_rewritten_too(
     assert (found["entries"], found["renamed"]) == (12, 0)
 
 
+def api_link(server: FeedServer) -> dict[str, str]:
+    """The header by which WordPress names its API."""
+    return {"Link": f'<{server.url("/wp-json/")}>; rel="https://api.w.org/"'}
+
+
+def serve_list(server: FeedServer, ids: str, *, total: int | None) -> None:
+    """Serve WordPress's list of posts whose ids are one character each, in the order of these."""
+    posts = [
+        {"id": ord(n), "guid": {"rendered": n}, "link": n, "modified_gmt": "2003-12-13T18:30:02"} for n in ids
+    ]
+    headers = {} if total is None else {"X-WP-Total": str(total)}
+    server.serve(LIST, json.dumps(posts), headers=headers, etag=False)
+
+
 @pytest.mark.quick_lane
 def test_check_that_has_not_ended_is_made_when_the_feed_is_unchanged(
     server: FeedServer, project: Project
 ) -> None:
     """A 304 does not name the API."""
-    feed, path = server.url("/feed/"), "/wp-json/wp/v2/posts?per_page=100&orderby=id&order=asc&page=1"
-    path += "&_fields=id%2Cguid%2Clink%2Cmodified_gmt"
-    api = {"Link": f'<{server.url("/wp-json/")}>; rel="https://api.w.org/"'}
+    feed = server.url("/feed/")
+    api = api_link(server)
     server.serve("/feed/?paged=2", b"", status=404, headers=api)
-    posts = [
-        {"id": int(n), "guid": {"rendered": n}, "link": n, "modified_gmt": "2003-12-13T18:30:02"}
-        for n in ("1", "2")
-    ]
     # It changes while it is read.
-    server.serve(path, json.dumps(posts), headers={"X-WP-Total": "3"}, etag=False)
+    serve_list(server, "12", total=3)
     for ids in ("1", "21"):
         server.serve("/feed/", atom([E(one) for one in ids]), headers=api)
         project.crawl(feed, settings=ON)
         assert project.verdict()[0] == "unknown"
         [(listing,)] = project.database.rows("SELECT listing FROM feeds")
         assert json.loads(listing)["size"] == len(ids)
-    server.serve(path, json.dumps(posts), headers={"X-WP-Total": "2"}, etag=False)
+    serve_list(server, "12", total=2)
     server.asked()
     project.crawl(feed, settings=ON)
-    assert server.asked() == ["/feed/", path]
+    assert server.asked() == ["/feed/", LIST]
     assert project.verdict() == COMPLETE
     # A list without posts is no evidence while the feed shows some.
     project.database.execute("UPDATE feeds SET listing = NULL")
-    server.serve(path, b"[]", headers={"X-WP-Total": "1"}, etag=False)
+    serve_list(server, "", total=1)
     project.crawl(feed, settings=ON, args=("-a", "deltafetch_reset=1"))
-    server.serve(path, b"[]", headers={"X-WP-Total": "0"}, etag=False)
+    serve_list(server, "", total=0)
     project.crawl(feed, settings=ON)
     assert project.verdict()[0] != "complete"
 
@@ -281,9 +292,8 @@ def test_posts_are_gone_only_if_the_pages_show_all_that_is_listed(
     server: FeedServer, project: Project
 ) -> None:
     """A 404 after a page is its end, or an error; some caches answer each page with the first one."""
-    feed, path = server.url("/feed/"), "/wp-json/wp/v2/posts?per_page=100&orderby=id&order=asc&page=1"
-    path += "&_fields=id%2Cguid%2Clink%2Cmodified_gmt"
-    link = {"Link": f'<{server.url("/wp-json/")}>; rel="https://api.w.org/"'}
+    feed = server.url("/feed/")
+    link = api_link(server)
     deleting = {**ON, "FHCRAWL_DELETE_ABSENT": 1}
 
     def crawl(*pages: str, listed: str | None = None, args: tuple[str, ...] = ()) -> dict[str, str]:
@@ -291,12 +301,7 @@ def test_posts_are_gone_only_if_the_pages_show_all_that_is_listed(
             page = "/feed/" if number == 1 else f"/feed/?paged={number}"
             shown = atom([E(one) for one in pages[number - 1]]) if number <= len(pages) else ""
             server.serve(page, shown, status=200 if shown else 404, headers=link, etag=False)
-        names = [
-            {"id": ord(n), "guid": {"rendered": n}, "link": n, "modified_gmt": "2003-12-13T18:30:02"}
-            for n in sorted(listed or "")
-        ]
-        total = {"X-WP-Total": str(len(names))} if listed else {}
-        server.serve(path, json.dumps(names), headers=total, etag=False)
+        serve_list(server, listed or "", total=len(listed) if listed else None)
         return project.crawl(feed, settings=deleting, args=args).changes
 
     crawl("fe", "dc", "ba", listed="abcdef")
