@@ -28,8 +28,8 @@ COMMANDS = (
     *("checkhistory", "copystore", "crawl", "demo", "export", "feeds"),
     *("history", "report", "subscribe", "unsubscribe"),
 )
-# Stats whose values depend on the machine, the minute, or the digits of a port. Scrapy counts log records until
-# the spider is closed: those of feeds that are done half a second before.
+# Stats whose values depend on the machine, the minute, or the digits of a port. Scrapy counts log records
+# until the spider is closed: verdicts are among them if the crawl takes long.
 VOLATILE = re.compile(r"log_count/|memusage/|test/|.*_bytes$|elapsed_|finish_time|start_time")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 PUBLISHED = "2003-12-13T18:30:02Z"

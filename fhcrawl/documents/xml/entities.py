@@ -21,6 +21,7 @@ BEFORE_DOCTYPE = re.compile(rb"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 TOKEN = re.compile(rb"""<!--.*?-->|<\?.*?\?>|"[^"]*"|'[^']*'|<!--|<\?|[\[\]>"']""", re.DOTALL)
 UNCLOSED = frozenset({b"<!--", b"<?", b'"', b"'"})
 PARAMETER_ENTITY = re.compile(rb"<!ENTITY\s+%\s+(\S+)")
+INCLUDED = re.compile(rb"%([^\s%;]+);")
 COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 TEXT_ENTITY = re.compile(rb"""<!ENTITY\s+([^\s%"'<>&;]+)\s+(?:"([^"<]*)"|'([^'<]*)')\s*>""")
 ANY_ENTITY = re.compile(rb"""<!ENTITY\s+([^\s%"'<>&;]+)""")
@@ -34,6 +35,10 @@ XMLNS = re.compile(rb"\sxmlns[\s:]")
 # XML 1.0, 2.4: constructs without references; then a tag with the text after it, or text.
 PIECE = re.compile(rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<?[^<]+", re.DOTALL)
 NO_REFERENCES = (b"<!", b"<?")
+# Whole constructs of an entity, or the begin of one that has no end in it.
+CONSTRUCT = re.compile(
+    rb"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<[^!?<>](?:[^<>"']|"[^"]*"|'[^']*')*>|<""", re.DOTALL
+)
 VALUE_OR_END = re.compile(rb"""'[^']*'|"[^"]*"|>""")
 REFERENCE = re.compile(rb"""&([^#;&<\s'"][^;&<\s'"]*);""")
 QUOTE = re.compile(rb"""["']""")
@@ -127,20 +132,30 @@ def _doctype(body: bytes) -> tuple[int, int] | None:
 
 def _declared(doctype: bytes) -> Declared:
     tree: Any = etree.fromstring(doctype + b"<_/>", DECLARATIONS).getroottree()
-    parameters = PARAMETER_ENTITY.findall(doctype)
+    parameters, included = set(PARAMETER_ENTITY.findall(doctype)), set(INCLUDED.findall(doctype))
     # lxml copies the declarations in quadratic time; without entities, this is not needed.
     entities = tree.docinfo.internalDTD.iterentities() if b"<!ENTITY" in doctype else ()
-    contents = {each.name.encode(): each.content for each in entities}
+    read = [
+        (each.name.encode(), None if each.content is None else each.content.encode()) for each in entities
+    ]
     # A general entity may have the name of a parameter entity; lxml does not tell them apart.
-    external = {name for name, content in contents.items() if content is None or name in parameters}
-    attributes = [found for found in ATTRIBUTES.findall(doctype) if found.startswith(b"<!ATTLIST")]
+    unread = {name for name, content in read if content is None or name in parameters or _is_cut(content)}
+    texts = [doctype, *(content for name, content in read if content and name in included)]
+    found = [declaration for text in texts for declaration in ATTRIBUTES.findall(text)]
+    attributes = [declaration for declaration in found if declaration.startswith(b"<!ATTLIST")]
     return Declared(
-        {name: content.encode() for name, content in contents.items() if name not in external},
-        frozenset(external),
+        {name: content for name, content in read if content is not None and name not in unread},
+        frozenset(unread),
         tree.docinfo.system_url is None and not parameters,
         b"".join(declaration for declaration in attributes if b"xmlns" in declaration),
         any(map(_has_defaults, attributes)),
     )
+
+
+# XML 1.0, 4.3.2: an internal entity "is well-formed if its replacement text matches the production labeled
+# content". A comment that only begins in one would hide what follows the reference.
+def _is_cut(content: bytes) -> bool:
+    return any(construct[0] == b"<" for construct in CONSTRUCT.finditer(content))
 
 
 def _declared_texts(doctype: bytes) -> Declared:

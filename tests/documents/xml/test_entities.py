@@ -116,6 +116,7 @@ def test_entity_is_resolved_in_text_in_attributes_and_in_other_entities_only() -
 
 
 LEVELS = "".join(f"<!ENTITY e{level} '&e{level + 1};'>" for level in range(41))
+DEFAULTS = '<!ATTLIST link rel CDATA "prev-archive">'
 DEEP = f"<!ENTITY x '&e1;'>{LEVELS}<!ENTITY e41 '{ENTRY}'>"
 
 
@@ -129,6 +130,12 @@ DEEP = f"<!ENTITY x '&e1;'>{LEVELS}<!ENTITY e41 '{ENTRY}'>"
         ('<!DOCTYPE feed [<!ENTITY x ""><!ATTLIST link rel CDATA "prev-archive">]>', "default values"),
         ('<!DOCTYPE feed [<!ENTITY x "&y;"><!ENTITY y "&x;">]>', "&x;"),
         (f"<!DOCTYPE feed [{DEEP}]>", "&e40;"),
+        ('<!DOCTYPE feed [<!ENTITY x "&#60;!--">]>', "&x;"),
+        ('<!DOCTYPE feed [<!ENTITY x "&y;a"><!ENTITY y "&#60;!-- --> &#60;">]>', "&y;"),
+        ('<!DOCTYPE feed [<!ENTITY x "&#60;![CDATA[a-->]]">]>', "&x;"),
+        ('<!DOCTYPE feed [<!ENTITY x "&#60;?a>">]>', "&x;"),
+        ("<!DOCTYPE feed [<!ENTITY x '&#60;e a=\"'>]>", "&x;"),
+        (f"<!DOCTYPE feed [<!ENTITY % d '{DEFAULTS}'> %d; <!ENTITY x ''>]>", "default values"),
     ],
     ids=[
         "external",
@@ -138,6 +145,12 @@ DEEP = f"<!ENTITY x '&e1;'>{LEVELS}<!ENTITY e41 '{ENTRY}'>"
         "default value",
         "recursion",
         "too deep",
+        "begin of a comment",
+        "begin of a construct",
+        "begin of a CDATA section",
+        "begin of a processing instruction",
+        "begin of a tag",
+        "default value in a parameter entity",
     ],
 )
 def test_what_is_not_read_of_a_document_type_is_said(doctype: str, named: str) -> None:
