@@ -27,6 +27,7 @@ MONTHS = 3
 # What differs from run to run, and from machine to machine.
 VARIES = {
     re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?"): "TIME",
+    re.compile(r"(?<=since )\d{4}-\d\d-\d\d\b"): "DAY",
     re.compile(r"\b\d:\d\d:\d\d\b"): "DURATION",
     re.compile(r"[\d.]+/s\b"): "SPEED",
     re.compile(r"127\.0\.0\.1:\d+"): "ADDRESS",
