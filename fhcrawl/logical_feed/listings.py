@@ -229,7 +229,7 @@ def follow(
     before = entries.before
     if check.order is not ListOrder.NEWEST:
         check = replace(check, newest=max(check.newest, _newest(listed.posts, now)))
-    check = replace(check, again=_again(check, listed.posts, stored, before))
+    check = replace(check, again=_again(check, listed.posts, stored, before, now))
     if check.order is ListOrder.ALL:
         return _count(check, listed, stored, entries)
     if before is None or not _reaches(check, listed, before):
@@ -331,7 +331,7 @@ def _foreign(check: ListCheck, entries: StoredEntries, unlisted: int) -> int:
 
 
 def _again(
-    check: ListCheck, posts: list[Post], stored: Mapping[str, Winner], before: Listing | None
+    check: ListCheck, posts: list[Post], stored: Mapping[str, Winner], before: Listing | None, now: str
 ) -> tuple[int, ...]:
     """Return the pages of the feed, in the order of the check, with posts that have not been looked for."""
     if check.order in check.sought:
@@ -340,15 +340,15 @@ def _again(
     found = {
         (begin + index) // check.size + 1
         for index, post in enumerate(posts)
-        if not is_held(post, stored) and _is_new(post, before)
+        if not is_held(post, stored) and _is_new(post, before, now)
     }
     return tuple(sorted({*check.again, *found})[:MOST_PAGES_AGAIN])
 
 
-def _is_new(post: Post, before: Listing | None) -> bool:
+def _is_new(post: Post, before: Listing | None, now: str) -> bool:
     if before is None or before.is_whole:
         return True
-    return post.modified > before.newest or post.number > before.highest
+    return before.newest < post.modified <= now or post.number > before.highest
 
 
 def _descend(values: list[str] | list[int]) -> bool:

@@ -242,12 +242,13 @@ def test_edits_behind_a_post_whose_time_is_still_to_come_are_found(is_shown: boo
     site.hidden = set() if is_shown else {8}
     site.crawl([8])
     for number in range(150):
-        site.edit(number + 10)
+        site.edit(number + 12)
     for _ in range(2):
         site.crawl([])
     assert site.listing is not None
     assert (site.listing.held, site.listing.total) == (400 - (not is_shown), 400)
     assert all(site.stored[str(n)][0] == time for n, time in site.posts.items() if n not in site.hidden)
+    assert site.requests == [("modified", 1), ("newest", 1)]
 
 
 def test_deleted_posts_follow_from_the_total() -> None:
