@@ -48,7 +48,7 @@ class Listing:
     :param known: how many of them it has, as they are listed or as they were before
     :param unlisted: how many live entries of the store are not in the list: the publisher has deleted them
     :param foreign: how many entries the feed shows, or has shown, that never were in the list
-    :param newest: when the post that was modified last was modified
+    :param newest: when the post that was modified last was modified, apart from times to come
     :param highest: the highest number of a post
     """
 
@@ -219,14 +219,17 @@ def _find(post: Post, stored: Mapping[str, Winner]) -> Winner | None:
 
 
 def follow(
-    check: ListCheck, listed: PostList, stored: Mapping[str, Winner], entries: StoredEntries
+    check: ListCheck, listed: PostList, stored: Mapping[str, Winner], entries: StoredEntries, now: str
 ) -> ListCheck | Listing | None:
     """Return how a check goes on after a page of the list, or its result; None if the list changes meanwhile.
 
     :param stored: the newest versions of the listed entries, by id
+    :param now: when the page was fetched, ISO 8601 in UTC
     """
     before = entries.before
-    check = replace(check, again=_again(check, listed.posts, stored, before))
+    if check.order is not ListOrder.NEWEST:
+        check = replace(check, newest=max(check.newest, _newest(listed.posts, now)))
+    check = replace(check, again=_again(check, listed.posts, stored, before, now))
     if check.order is ListOrder.ALL:
         return _count(check, listed, stored, entries)
     if before is None or not _reaches(check, listed, before):
@@ -237,8 +240,14 @@ def follow(
     if before.is_whole and not all(is_held(post, stored) for post in listed.posts):
         return _once_more(check, None)
     if check.order is ListOrder.MODIFIED:
-        return replace(check, order=ListOrder.NEWEST, total=listed.total, newest=listed.posts[0].modified)
+        return replace(check, order=ListOrder.NEWEST, total=listed.total)
     return _unchanged(check, listed, entries, before) or _once_more(check, None)
+
+
+# A time that is still to come is of a wrong clock, or a local one: later changes may have earlier times.
+def _newest(posts: list[Post], now: str) -> str:
+    """Return when the post that was modified last was modified."""
+    return max((post.modified for post in posts if post.modified <= now), default="")
 
 
 def _reaches(check: ListCheck, listed: PostList, before: Listing) -> bool:
@@ -287,7 +296,6 @@ def _count(
         held=check.held + sum(is_held(post, stored) for post in kept),
         known=check.known + sum(winner is not None for winner in found),
         read=check.read + sum(w is not None and w.order.walk == entries.walk for w in found),
-        newest=max([check.newest, *(post.modified for post in posts)]),
         highest=numbers[-1],
     )
     if begin + MOST_POSTS < total:
@@ -323,7 +331,7 @@ def _foreign(check: ListCheck, entries: StoredEntries, unlisted: int) -> int:
 
 
 def _again(
-    check: ListCheck, posts: list[Post], stored: Mapping[str, Winner], before: Listing | None
+    check: ListCheck, posts: list[Post], stored: Mapping[str, Winner], before: Listing | None, now: str
 ) -> tuple[int, ...]:
     """Return the pages of the feed, in the order of the check, with posts that have not been looked for."""
     if check.order in check.sought:
@@ -332,15 +340,15 @@ def _again(
     found = {
         (begin + index) // check.size + 1
         for index, post in enumerate(posts)
-        if not is_held(post, stored) and _is_new(post, before)
+        if not is_held(post, stored) and _is_new(post, before, now)
     }
     return tuple(sorted({*check.again, *found})[:MOST_PAGES_AGAIN])
 
 
-def _is_new(post: Post, before: Listing | None) -> bool:
+def _is_new(post: Post, before: Listing | None, now: str) -> bool:
     if before is None or before.is_whole:
         return True
-    return post.modified > before.newest or post.number > before.highest
+    return before.newest < post.modified <= now or post.number > before.highest
 
 
 def _descend(values: list[str] | list[int]) -> bool:

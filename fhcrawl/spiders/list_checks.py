@@ -73,7 +73,7 @@ class ListChecks:
         entries = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk)
         ids = list({post.id for post in listed.posts})
         stored = self._store.entries.find_winners(fetch.feed, ids, latest_time(fetch.fetched))
-        following = listings.follow(check, listed, stored, entries)
+        following = listings.follow(check, listed, stored, entries, fetch.fetched)
         # There is a list: if this check does not come to its end, a later run makes one.
         is_first = entries.before is None or not entries.before.has_ended
         if is_first and not self._note(fetch, Listing.begun(check.api, check.size)):

@@ -289,7 +289,7 @@ def _time(stamp: str) -> str | None:
     if not STAMP.fullmatch(stamp):
         return None
     try:
-        return datetime.strptime(stamp, STAMP_FORMAT).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: DTZ007 - UTC
+        return f"{datetime.strptime(stamp, STAMP_FORMAT).isoformat()}Z"  # noqa: DTZ007 - UTC
     except ValueError:
         return None
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SIZE = 10
+NOW = "9999-12-31T23:59:59.5Z"
 API, FEED = "http://x/wp-json/wp/v2/posts", "http://x/feed/"
 BEGUN = begin(API, FEED, SIZE, None)
 NOTHING = StoredEntries(1, 0, 0, None)
@@ -121,7 +122,8 @@ class Site:
         self.requests.append((check.order.value, check.page))
         some = ordered[MOST_POSTS * (check.page - 1) : MOST_POSTS * check.page]
         posts = [Post(number, str(number), time(self.posts[number])) for number in some]
-        return follow(check, PostList(len(ordered), posts), self.winners(), self.entries())
+        now = f"{time(self.now)}.5Z"
+        return follow(check, PostList(len(ordered), posts), self.winners(), self.entries(), now)
 
     def winners(self) -> dict[str, Winner]:
         return {
@@ -159,7 +161,7 @@ def test_posts_that_have_the_same_id_are_not_all_held(number: int, live: int) ->
     for first in range(0, number, MOST_POSTS):
         assert isinstance(found, ListCheck)
         listed = PostList(number, posts[first : first + MOST_POSTS])
-        found = follow(found, listed, winners, StoredEntries(1, live, live, None))
+        found = follow(found, listed, winners, StoredEntries(1, live, live, None), NOW)
     assert isinstance(found, Listing)
     assert (found.held, found.known, found.is_evidence) == (number - 1, number - 1, False)
 
@@ -230,6 +232,23 @@ def test_more_changes_than_the_beginning_of_a_list_has_are_all_found(what: str) 
     assert found.is_evidence
     assert all(site.stored[str(number)][0] == modified for number, modified in site.posts.items())
     assert len([r for r in site.requests if r[0] == "feed"]) == 15
+
+
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_edits_behind_a_post_whose_time_is_still_to_come_are_found(is_shown: bool) -> None:
+    """A plugin writes local times, say; the feed's own time of that post counts or does not."""
+    site = site_of(400)
+    site.posts[8] = 100_000
+    site.hidden = set() if is_shown else {8}
+    site.crawl([8])
+    for number in range(150):
+        site.edit(number + 12)
+    for _ in range(2):
+        site.crawl([])
+    assert site.listing is not None
+    assert (site.listing.held, site.listing.total) == (400 - (not is_shown), 400)
+    assert all(site.stored[str(n)][0] == time for n, time in site.posts.items() if n not in site.hidden)
+    assert site.requests == [("modified", 1), ("newest", 1)]
 
 
 def test_deleted_posts_follow_from_the_total() -> None:
@@ -321,12 +340,12 @@ def test_list_that_changes_while_it_is_read_is_no_evidence() -> None:
 )
 def test_list_that_contradicts_itself_is_no_evidence(numbers: list[int], total: int) -> None:
     posts = [Post(number, str(number), time(1)) for number in numbers]
-    assert follow(BEGUN, PostList(total, posts), {}, NOTHING) is None
+    assert follow(BEGUN, PostList(total, posts), {}, NOTHING, NOW) is None
 
 
 def test_list_of_millions_that_is_not_there_ends_the_check() -> None:
     posts = [Post(number, str(number), time(1)) for number in range(1, 51)]
-    assert follow(BEGUN, PostList(10**8, posts), {}, NOTHING) is None
+    assert follow(BEGUN, PostList(10**8, posts), {}, NOTHING, NOW) is None
 
 
 changes = st.lists(

@@ -69,6 +69,17 @@ def test_hostile_index(server: FeedServer, project: Project, wayback: FeedServer
     assert run.peak < 400
 
 
+def test_captures_before_the_year_1000_end_no_crawl(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    feed, archive = serve(server, wayback, 1), archive_of(wayback)
+    times = ["00010101000000", "09991231235959"]
+    archive.index = index_of(feed, *(f'["{time}","{feed}","text/xml","200","{time}"]' for time in times))
+    assert set(crawl(project, wayback, feed).changes) == {"1", "now"}
+    assert set(captures_of(wayback.asked())) == {*times, "20090101000000"}
+    assert crawl(project, wayback, feed).items == []
+
+
 def test_index_that_is_too_large_or_none(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     feed, archive = serve(server, wayback, 1), archive_of(wayback)
     archive.index = b"[" + b" " * 20_000_000 + b"]"
