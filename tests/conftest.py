@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
@@ -14,7 +15,6 @@ from tests.server import FeedServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.databases import Database, NewDatabase
     from tests.projects import NewProject, Project
@@ -22,11 +22,17 @@ if TYPE_CHECKING:
 pytest_plugins = ["tests.browser", "tests.servers"]
 STORES = ("sqlite", "postgresql")
 NO_STORE = "keep no store"
-LANES = ("quick", "full", "rest")
+# Each test is in one of the lanes quick, full and nightly. What each value of --lane runs:
+LANES = {
+    "quick": {"quick"},
+    "rest": {"full"},
+    "full": {"quick", "full"},
+    "nightly": {"nightly"},
+    "all": {"quick", "full", "nightly"},
+}
 # What takes time: starting a process takes a second or two.
 PROCESSES = {"new_project", "cluster", "postgresql_url", "redis_url", "shared_wordpress", "browser"}
-NOT_QUICK = "full lane: --lane=full runs them"
-NOT_REST = "quick lane"
+STORE_TESTS = Path(__file__).parent / "store"
 # How many tests are left out, by the reason; a worker of pytest-xdist tells it at its end.
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 
@@ -43,8 +49,11 @@ hypothesis.settings.load_profile("any machine")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--store", choices=STORES, default="sqlite", help="where the tests keep their stores")
-    lanes = "quick (default): without most tests that start processes; full: all; rest: what quick leaves out"
-    parser.addoption("--lane", choices=LANES, default="quick", help=lanes)
+    lanes = (
+        "quick (default): without most tests that start processes; full: with them; rest: full, not quick; "
+        "nightly: those that only .ci/nightly runs; all: every test"
+    )
+    parser.addoption("--lane", choices=list(LANES), default="quick", help=lanes)
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
 
 
@@ -54,6 +63,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "any_store(why): of what no store changes; with SQLite only")
     config.addinivalue_line("markers", "full_lane(why): not in the quick lane, like what starts processes")
     config.addinivalue_line("markers", "quick_lane: in the quick lane, though it starts processes")
+    config.addinivalue_line("markers", "nightly(why): only in the nightly lane")
+    config.addinivalue_line("markers", "both_stores: in the full lane with PostgreSQL too, not only nightly")
     config.stash[LEFT_OUT] = Counter()
     # The processes of pytest-xdist share the server, by the environment.
     if config.getoption("--store") == "sqlite" or hasattr(config, "workerinput"):
@@ -74,8 +85,13 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    here, lane = config.getoption("--store"), config.getoption("--lane")
-    whys = {item: why for item in items if (why := _why_not(item, here) or _why_not_now(item, lane))}
+    here, lanes = config.getoption("--store"), LANES[config.getoption("--lane")]
+    whys = {}
+    for item in items:
+        lane = _lane_of(item, here)
+        why = _why_not(item, here) or (f"{lane} lane" if lane not in lanes else None)
+        if why:
+            whys[item] = why
     config.stash[LEFT_OUT].update(whys.values())
     config.hook.pytest_deselected(items=list(whys))
     items[:] = [item for item in items if item not in whys]
@@ -96,21 +112,26 @@ def _why_not(item: pytest.Item, here: str) -> str | None:
     return None if "new_database" in getattr(item, "fixturenames", ()) else NO_STORE
 
 
-def _why_not_now(item: pytest.Item, lane: str) -> str | None:
-    """Why a test does not run in this lane; None if it does."""
-    if lane == "quick":
-        return None if _is_quick(item) else NOT_QUICK
-    return NOT_REST if lane == "rest" and _is_quick(item) else None
-
-
-def _is_quick(item: pytest.Item) -> bool:
-    """Whether a test is in the quick lane: the closest marker says so, or that it starts no process."""
-    marker = next((m for m in item.iter_markers() if m.name in ("full_lane", "quick_lane")), None)
-    if marker is None:
-        return PROCESSES.isdisjoint(getattr(item, "fixturenames", ()))
-    if marker.name == "full_lane" and not marker.args:
+def _lane_of(item: pytest.Item, store: str) -> str:
+    """Return the lane of a test: by its closest marker, else by whether it starts processes."""
+    names = ("full_lane", "quick_lane", "nightly")
+    marker = next((m for m in item.iter_markers() if m.name in names), None)
+    if marker and marker.name != "quick_lane" and not marker.args:
         raise pytest.UsageError(f"{item.nodeid}: say why it is not in the quick lane")
-    return marker.name == "quick_lane"
+    if marker and marker.name == "nightly":
+        return "nightly"
+    if store == "postgresql":
+        return "full" if _is_for_both_stores(item) else "nightly"
+    if marker:
+        return marker.name.removesuffix("_lane")
+    return "quick" if PROCESSES.isdisjoint(getattr(item, "fixturenames", ())) else "full"
+
+
+def _is_for_both_stores(item: pytest.Item) -> bool:
+    """Return whether a test runs with PostgreSQL in each CI run: those of the SQL, and those marked."""
+    return STORE_TESTS in item.path.parents or any(
+        item.get_closest_marker(name) for name in ("both_stores", "postgresql_only")
+    )
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
     from tests.projects import NewProject, Project
 
-pytestmark = pytest.mark.any_store("what reading a document may cost")
+pytestmark = [
+    pytest.mark.any_store("what reading a document may cost"),
+    pytest.mark.nightly("crawls documents that are made to use up memory or time"),
+]
 
 MIB = 1024**2
 LARGEST = 20 * MIB

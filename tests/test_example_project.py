@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.sqlite_only("the store that a project has by default"),
-    pytest.mark.full_lane("builds a wheel, and starts processes"),
+    pytest.mark.nightly("builds a wheel, and starts processes"),
 ]
 SOURCES = ("fhcrawl", "pipelines_config", "pyproject.toml", "setup.py", "README.md", "LICENSE")
 EXAMPLE = ROOT / "docs" / "example_project"
@@ -109,6 +109,7 @@ def feeds() -> Iterator[FeedServer]:
         yield server
 
 
+@pytest.mark.full_lane("the smoke test of the add-on")
 def test_history_runs_in_a_project_with_the_add_on(example: Installed, feeds: FeedServer) -> None:
     place = example.run("-c", PRINT_PLACE).stdout
     assert place.startswith(str(example.python.parent.parent))

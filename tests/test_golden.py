@@ -94,6 +94,7 @@ def crawl_broken(server: FeedServer, project: Project) -> list[dict[str, Any]]:
 
 
 @pytest.mark.quick_lane
+@pytest.mark.both_stores
 @pytest.mark.parametrize("crawl", [crawl_archives, crawl_pages, crawl_broken], ids=lambda f: f.__name__)
 def test_stats_and_feeds(
     crawl: Crawl, server: FeedServer, project: Project, golden: Callable[[str, str], None]

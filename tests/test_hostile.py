@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from tests.projects import Project, Run
     from tests.server import FeedServer
 
+pytestmark = [
+    pytest.mark.any_store("what reading a document may cost"),
+    pytest.mark.nightly("crawls hostile documents"),
+]
+
 SIZE = 2 * MIB
 # On average each value of JSON takes 60 octets and more, where it is parsed whole.
 ALLOWED = 60  # MiB
@@ -40,8 +45,6 @@ SAID = {
 TELLING = """
 import sys
 from pathlib import Path
-
-pytestmark = pytest.mark.any_store("what reading a document may cost")
 
 if sys.orig_argv[-3:-1] != ["-m", "fhcrawl.crawling.parser"]:
     import json

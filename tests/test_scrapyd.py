@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.sqlite_only("the deployment that the egg has by default"),
-    pytest.mark.full_lane("starts Scrapyd, and jobs in it"),
+    pytest.mark.nightly("starts Scrapyd, and jobs in it"),
 ]
 # The newest of an archived feed's documents is the subscription document.
 ARCHIVES = 8
@@ -69,6 +69,7 @@ def test_egg_holds_the_whole_project(scrapyd: Scrapyd) -> None:
     assert {"pipelines_config/embedded.py", "fhcrawl/reporting/templates/page.html"} <= set(names)
 
 
+@pytest.mark.full_lane("the smoke test of Scrapyd")
 def test_second_job_serves_what_has_changed_since_the_first(scrapyd: Scrapyd, server: FeedServer) -> None:
     serve_chain(server)
     feed = server.url("/index")

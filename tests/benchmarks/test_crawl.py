@@ -10,7 +10,7 @@ from tests.benchmarks.chain import Chain
 from tests.benchmarks.measuring import ROOT
 from tests.benchmarks.profiling import Sampler
 
-pytestmark = pytest.mark.full_lane("runs a benchmark")
+pytestmark = pytest.mark.nightly("runs a benchmark")
 
 TINY = ("--archives", "3", "--entries", "4", "--rounds", "1")
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.benchmarks.test_crawl import run
 
-pytestmark = pytest.mark.full_lane("runs a benchmark")
+pytestmark = pytest.mark.nightly("runs a benchmark")
 
 
 def test_benchmark_reports_costs_and_ratio() -> None:

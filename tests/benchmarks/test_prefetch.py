@@ -8,7 +8,7 @@ import pytest
 
 from tests.benchmarks.measuring import ROOT
 
-pytestmark = pytest.mark.full_lane("runs a benchmark")
+pytestmark = pytest.mark.nightly("runs a benchmark")
 
 
 def test_benchmark_reports_all_crawls_and_ratios() -> None:

@@ -16,7 +16,7 @@ from tests.feeds import read
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.full_lane("runs a benchmark")
+pytestmark = pytest.mark.nightly("runs a benchmark")
 
 SIZES = ("5 KB", "150 KB", "200 KB")
 TARGETS = {

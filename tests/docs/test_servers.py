@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.sqlite_only("has a database of its own"),
-    pytest.mark.full_lane("starts servers, and the commands of the pages"),
+    pytest.mark.nightly("starts servers, and the commands of the pages"),
 ]
 # What the pages name.
 REMOTE = "postgresql://user:password@db.example.org/fhcrawl"

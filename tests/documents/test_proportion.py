@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.full_lane("measures what documents of some MB cost")]
+pytestmark = [pytest.mark.timeout(60), pytest.mark.nightly("measures what documents of some MB cost")]
 
 LOCATION = "http://feeds.example/dir/feed"
 ATOM = "http://www.w3.org/2005/Atom"

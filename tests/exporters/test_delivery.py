@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from tests.databases import Database
 
+pytestmark = pytest.mark.both_stores
+
 FEED = "http://example.org/index"
 
 

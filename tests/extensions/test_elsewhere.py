@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.projects import Project, Run
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.nightly("starts servers of S3 and FTP")
+
 KINDS = ("s3", "ftp")
 # More than what has to come before a server dies, and than one buffer of ftplib or boto3.
 LONG = "x" * 100_000
@@ -46,6 +48,7 @@ def crawl(project: Project, server: FeedServer, place: Place, *args: str, **sett
     )
 
 
+@pytest.mark.full_lane("the smoke test of S3 and FTP")
 def test_changes_of_a_crawl_arrive(server: FeedServer, project: Project, place: Place) -> None:
     server.serve("/index", atom([E("1"), E("2", "ça")]))
     run = crawl(project, server, place, "-o", f"{place.root}/deep/out.jsonl", "-o", "out.jsonl")

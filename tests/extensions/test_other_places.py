@@ -99,6 +99,7 @@ def test_place_that_has_its_changes_gets_them_again_if_another_one_fails(
     assert (lines(bucket / "object.jsonl"), lines(shut / "object.jsonl")) == (2, 1)
 
 
+@pytest.mark.nightly("retries of S3 and FTP")
 @pytest.mark.parametrize("place", ["s3", "ftp"])
 def test_server_that_refuses_the_connection_leaves_its_changes_to_the_next_run(
     server: FeedServer, project: Project, place: str

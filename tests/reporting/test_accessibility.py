@@ -17,7 +17,11 @@ from tests.servers import leave_out
 if TYPE_CHECKING:
     from tests.browser import Browser
 
-pytestmark = [pytest.mark.browser, pytest.mark.any_store("what a browser makes of a report")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.any_store("what a browser makes of a report"),
+    pytest.mark.nightly("starts a browser"),
+]
 
 FOLDER = Path(os.environ.get("AXE_CORE") or Path.home() / ".cache" / "fhcrawl-axe-core")
 SCRIPT = FOLDER / "node_modules" / "axe-core" / "axe.min.js"

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from tests.browser import Browser
     from tests.projects import NewProject
 
-pytestmark = [pytest.mark.browser, pytest.mark.any_store("what a browser makes of a report")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.any_store("what a browser makes of a report"),
+    pytest.mark.nightly("starts a browser"),
+]
 
 
 @pytest.fixture(params=["few", "many"])
@@ -43,6 +47,7 @@ def asked(browser: Browser) -> list[str]:
     return [p["request"]["url"] for p in sent if not p["documentURL"].startswith("chrome")]
 
 
+@pytest.mark.full_lane("the smoke test of the report in a browser")
 @pytest.mark.parametrize("dark", [False, True])
 def test_page_opens_without_an_error_and_asks_for_nothing(browser: Browser, page: Path, dark: bool) -> None:
     asked(browser)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.both_stores
+
 INDEX, A1, A0 = (f"http://example.org/{name}" for name in ("index", "a1", "a0"))
 DOCUMENTS = {
     INDEX: atom([E("3")], prev=A1),

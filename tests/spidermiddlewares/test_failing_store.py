@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.both_stores
+
 
 class Locking(dict[str, "str | int"]):
     """Documents; while one of them is read, another connection holds the store's write lock."""

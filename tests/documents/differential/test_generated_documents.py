@@ -22,14 +22,14 @@ def test_every_difference_of_a_few_documents_is_of_a_class() -> None:
     assert not list(hunt(range(QUICK), Counter()))
 
 
-@pytest.mark.full_lane("it reads thousands of documents twice")
+@pytest.mark.nightly("it reads thousands of documents twice")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_other_difference_is_of_a_class(part: int) -> None:
     begin = (PARTS + part) * OF_EACH
     assert not list(hunt(range(begin, begin + OF_EACH), Counter()))
 
 
-@pytest.mark.full_lane("it reads thousands of documents twice")
+@pytest.mark.nightly("it reads thousands of documents twice")
 def test_every_class_has_differences_and_every_difference_a_class() -> None:
     found: Counter[str | None] = Counter()
     assert not list(hunt(range(PARTS * OF_EACH), found))
