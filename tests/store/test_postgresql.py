@@ -89,8 +89,7 @@ class TestRoundTrips:
                 trips[path] = wire.trips
 
             server.on_request = count
-            settings = {"FHCRAWL_PREFETCH": 0}
-            run = project.crawl(server.url("/index"), settings=settings, FHCRAWL_STORE_URL=url)
+            run = project.crawl(server.url("/index"), FHCRAWL_STORE_URL=url)
         assert trips["/2"] - trips["/7"] <= 5 * most
         assert len(run.items) == len(names) * entries
         assert run.stats["fhcrawl/document/processed"] == len(names)
