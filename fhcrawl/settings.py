@@ -27,7 +27,7 @@ FHCRAWL_STORE_URL: str | None = None
 # Whether the store keeps the original XML (or JSON) of each entry, with the elements that fhcrawl has no
 # field for. Exported feeds contain them. It doubles the size of the store.
 FHCRAWL_KEEP_XML_ENABLED = True
-# Whether the store keeps earlier versions of entries, each content once, and earlier head sections of feeds.
+# Whether the store keeps earlier versions of entries, each content once.
 # `fhcrawl history` shows the versions of an entry.
 FHCRAWL_KEEP_VERSIONS_ENABLED = False
 # Seconds without a sign of life after which other crawls can take over the feeds of a crawl: 3 to 86400.

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -21,7 +19,6 @@ from fhcrawl.store.statements import ORDER
 from tests.engine import Engine
 from tests.feeds import E, atom
 from tests.pipelines import faulty
-from tests.store.test_migrations import AT_ONCE
 from tests.store.wire import Wire, wire_to
 from tests.stores import begin_walk
 
@@ -160,39 +157,6 @@ def test_times_are_compared_character_by_character(database: Database) -> None:
             f"WHERE table_schema = current_schema AND table_name = '{table}' AND column_name = '{column}'"
         )
         assert found == [("C",)], name
-
-
-def test_migrated_store_is_as_a_new_one(database: Database) -> None:
-    """`tests/store/test_migrations.py` compares all else, on SQLite."""
-    tables = "'renames', 'timemaps', 'mementos'"
-    indexes = (
-        f"SELECT indexdef FROM pg_indexes WHERE tablename IN ({tables})"
-        " AND schemaname = current_schema() ORDER BY indexname"
-    )
-    columns = (
-        "SELECT table_name, column_name, is_nullable, column_default, collation_name"
-        f" FROM information_schema.columns WHERE table_name IN ({tables}) AND table_schema = current_schema()"
-        " ORDER BY table_name, ordinal_position"
-    )
-    Store.open(database.url).close()
-    new = [database.rows(query) for query in (indexes, columns)]
-    assert "md5" in str(new[0])
-    database.execute(
-        "DROP TABLE mementos",
-        "DROP TABLE timemaps",
-        "DROP VIEW renamed_entries",
-        "DROP TABLE renames",
-        "ALTER TABLE feeds DROP COLUMN merge_renamed",
-        "UPDATE store SET schema_version = 14",
-    )
-    Store.open(database.url).close()
-    assert [database.rows(query) for query in (indexes, columns)] == new
-
-
-def test_processes_that_prepare_one_store_at_once_do_not_race(database: Database) -> None:
-    command = [sys.executable, "-c", AT_ONCE, database.url]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert done.stdout.split() == ["1", "2", "3", "4", "5", "6"], done.stderr
 
 
 def test_statements_are_not_compiled(database: Database) -> None:
