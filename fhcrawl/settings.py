@@ -27,7 +27,7 @@ FHCRAWL_STORE_URL: str | None = None
 # Whether the store keeps the original XML (or JSON) of each entry, with the elements that fhcrawl has no
 # field for. Exported feeds contain them. It doubles the size of the store.
 FHCRAWL_KEEP_XML_ENABLED = True
-# Whether the store keeps earlier versions of entries, each content once, and earlier head sections of feeds.
+# Whether the store keeps earlier versions of entries, each content once.
 # `fhcrawl history` shows the versions of an entry.
 FHCRAWL_KEEP_VERSIONS_ENABLED = False
 # Seconds without a sign of life after which other crawls can take over the feeds of a crawl: 3 to 86400.
@@ -73,10 +73,10 @@ FHCRAWL_MAX_PAGES = 1_000
 # default, a daily run ends within a day, even if a server sends a byte at a time.
 FHCRAWL_MAX_SECONDS = 24 * 60 * 60
 # Maximum number of octets of a feed in a run, after decompression: of documents, with the base URLs and
-# authors that their entries inherit, of redirects, of captures in web archives, and of what is fetched ahead
-# or again. Captures in WARC files do not count. Each run reads at least one document behind the subscription
-# document. The store takes about twice as much space. 0: no limit. The default, 2 GiB, is four times a
-# history of 100,000 entries of 5 KiB.
+# authors that their entries inherit, of redirects, of captures in web archives, and of what is fetched again.
+# Captures in WARC files do not count. Each run reads at least one document behind the subscription document.
+# The store takes about twice as much space. 0: no limit. The default, 2 GiB, is four times a history of
+# 100,000 entries of 5 KiB.
 FHCRAWL_MAX_BYTES = 2 * 1024**3
 # Octets that must be free (on a small disk, at most a quarter of it) wherever the crawl writes: the store (on
 # SQLite), exports, WARC files and temporary files (`TMPDIR`). With less, no documents are fetched until there
@@ -107,9 +107,6 @@ FHCRAWL_READER_ENABLED = True
 # seconds.
 FHCRAWL_READER_TIMEOUT = 600
 
-# Maximum number of archives fetched ahead of each chain, and of needless requests for a chain and run. At
-# most CONCURRENT_REQUESTS_PER_DOMAIN + 3 are ahead at a time. 0: none.
-FHCRAWL_PREFETCH = 8
 # How often archives and pages that were read are requested again, since publishers change them: the number of
 # days in which each is checked once, and the maximum number of checks of a feed in one run. The requests are
 # conditional, and spread over the runs: for 120 archives, `30,20` is one check in 6 hours. 0: none.
@@ -176,8 +173,8 @@ DEFAULT_REQUEST_HEADERS = {
 # False: a crawler should obey robots.txt. If you set it to False, documents that a site forbids are fetched,
 # and its Crawl-delay is not known.
 ROBOTSTXT_OBEY = True
-# 8: a host should not be burdened. The documents of a chain are read one by one anyway. With more, and with
-# documents fetched ahead, the feeds of a host are crawled faster, at the cost of that host.
+# 8: a host should not be burdened. The documents of a chain are read one by one anyway. With more, the feeds
+# of a host are crawled faster, at the cost of that host.
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
 # 16: with one request per host, 64 hosts are asked at once. With 16, a crawl of 200 hosts that respond after
 # 50 ms waits a third of its time. Each request may hold a document of DOWNLOAD_MAXSIZE in memory.

@@ -15,5 +15,3 @@ SCHEDULER = "fhcrawl.cluster.scheduler.Scheduler"
 SCHEDULER_QUEUE_CLASS = "fhcrawl.cluster.queue.HostQueue"
 SCHEDULER_SERIALIZER = "fhcrawl.cluster.serializer"
 DOWNLOADER = "fhcrawl.cluster.downloader.Downloader"
-# 8: the next document may be another worker's to fetch, and hosts are many.
-FHCRAWL_PREFETCH = 0

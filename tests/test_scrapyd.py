@@ -166,7 +166,7 @@ def test_cancelled_job_has_exported_what_it_found_and_the_next_goes_on(
     scrapyd: Scrapyd, server: FeedServer, tmp_path: Path, signal: dict[str, str]
 ) -> None:
     serve_chain(server)
-    settings = {"FHCRAWL_DATA_DIR": tmp_path, "FHCRAWL_PREFETCH": 0}
+    settings = {"FHCRAWL_DATA_DIR": tmp_path}
     with held(server) as asked:
         cancelled = scrapyd.schedule(settings, feed=server.url("/index"))
         assert asked.wait(PATIENCE_SECONDS)
@@ -189,7 +189,7 @@ def test_what_a_killed_job_found_is_among_the_items_of_the_next(
     scrapyd: Scrapyd, server: FeedServer, tmp_path: Path, signals: list[dict[str, str]]
 ) -> None:
     serve_chain(server)
-    settings = {"FHCRAWL_DATA_DIR": tmp_path, "FHCRAWL_PREFETCH": 0}
+    settings = {"FHCRAWL_DATA_DIR": tmp_path}
     with held(server) as asked:
         killed = scrapyd.schedule(settings, feed=server.url("/index"))
         assert asked.wait(PATIENCE_SECONDS)

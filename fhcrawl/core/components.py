@@ -43,11 +43,6 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         "fhcrawl.downloadermiddlewares.mementos.MementosMiddleware": 605,
         # After RedirectMiddleware, which copies header fields.
         "fhcrawl.downloadermiddlewares.validators.ValidatorsMiddleware": 610,
-        # After all middlewares that complete or refuse a request, before those that count and send it.
-        "fhcrawl.downloadermiddlewares.prefetch.PrefetchMiddleware": 800,
-        # Scrapy's middleware would count prefetched documents twice.
-        "fhcrawl.downloadermiddlewares.stats.DownloaderStats": 850,
-        "scrapy.downloadermiddlewares.stats.DownloaderStats": None,
     },
     "SPIDER_MIDDLEWARES": {
         # Scrapy's middleware would pass a part of a document (206, 226) as a whole one.

@@ -45,8 +45,6 @@ FIRST_USE = "fhcrawl_first_use"
 WAS_PUBLIC = "fhcrawl_was_public"
 # The size of a response in octets before it was decompressed.
 RECEIVED = "fhcrawl_received"
-# The `prefetch.PrefetchedRequest` of a request that is prefetched.
-AHEAD = "fhcrawl_prefetch"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ class UnderWay:
     A request is in progress until everything that it causes is done: the requests that replace it (redirects,
     retries) or follow it are in the scheduler, its entries have passed the pipelines, and `CommitMiddleware`
     has the store's answer. So a feed without requests is done. Requests that are made without the scheduler
-    (robots.txt, prefetched documents) write nothing to the store, and are not counted.
+    (robots.txt) write nothing to the store, and are not counted.
     """
 
     def __init__(self) -> None:

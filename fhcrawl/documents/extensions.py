@@ -18,7 +18,6 @@ from lxml.etree import Element, QName, XMLSyntaxError
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.formats import atom, atom03, rss
 from fhcrawl.documents.modules import LONGEST_LENGTH
-from fhcrawl.documents.originals import READERS
 from fhcrawl.documents.xml import elements, parsers
 from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG
 from fhcrawl.documents.xml.prefixes import RSS, prefix_of
@@ -37,6 +36,7 @@ JSON = "json"
 # readers of JSON have limits, and a node takes four levels.
 DEEPEST = 32
 DIGEST_OCTETS = 8
+VOCABULARIES = {one.entry: one for one in (atom.VOCABULARY, atom03.VOCABULARY, *rss.VOCABULARIES.values())}
 IN_UTC = re.compile(r"(?:Z|\bGMT|\bUTC?|[+-]00:?00)\s*$", re.IGNORECASE)
 
 
@@ -121,7 +121,7 @@ def _of_entry(entry: _Element, with_dates: bool) -> Tree:
     if attributes or text:
         _add(tree, (prefix, own.name), Node(value=text, attrs=_named(attributes), children={}))
     named = [(child, _names(child)) for child in entry if not elements.has_attribute(child, atom.PLACEHOLDER)]
-    _reader, vocabulary = READERS.get(entry.tag, (None, None))
+    vocabulary = VOCABULARIES.get(entry.tag)
     tags = NOTHING if vocabulary is None else vocabulary.fields
     for child, names in _unsaid(named, own, prefix, tags):
         if with_dates or names not in DATES:

@@ -25,9 +25,9 @@ class OctetsMiddleware:
     """FHCRAWL_MAX_BYTES: how many octets may be downloaded for a feed in one run; 0 is no limit.
 
     The size of a response is that of its body, compressed or decompressed, or of its entries with what they
-    take from the head (`responses.note_growth`), whichever is larger. Redirects, failed attempts and
-    prefetched documents count too. Captures in WARC files, which are the user's, do not. The
-    first document after the subscription document is always fetched, so that each run makes progress.
+    take from the head (`responses.note_growth`), whichever is larger. Redirects and failed
+    attempts count too. Captures in WARC files, which are the user's, do not. The first document after the
+    subscription document is always fetched, so that each run makes progress.
     """
 
     def __init__(self, limit: int) -> None:

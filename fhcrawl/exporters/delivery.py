@@ -27,8 +27,7 @@ logger = logging.getLogger(__name__)
 BUFFER = 1 << 18  # octets
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 TOKEN_OCTETS = 4
-# Earlier versions wrote the process id there.
-LEFT = re.compile(rf"(?:[0-9a-f]{{{2 * TOKEN_OCTETS}}}|[0-9]+)\.part")
+LEFT = re.compile(rf"[0-9a-f]{{{2 * TOKEN_OCTETS}}}\.part")
 MOST_LINKS = 40  # the limit of Linux
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from fhcrawl.crawling import parser, responses
-from fhcrawl.crawling.context import feed_of, find_context
+from fhcrawl.crawling.context import find_context
 from fhcrawl.crawling.parser_process import ReaderProcess
 from fhcrawl.documents import as_feed
 from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
@@ -37,15 +37,13 @@ OK = range(200, 300)
 # process is ready.
 LARGE = 32_768
 WORTH_WAITING = 1024**2
-# How many parsed documents are kept until the spider needs them.
-MOST_AHEAD = 16
 
 
 class ReaderExtension:
     """Parses the documents of a crawl.
 
-    Large documents are parsed in a separate process, one at a time, as soon as they are downloaded: a slow
-    one does not block small ones, and one that crashes the parser, or makes it loop, does not end the crawl.
+    Large documents are parsed in a separate process, one at a time: a slow one does not block small ones, and
+    one that crashes the parser, or makes it loop, does not end the crawl.
     The process is started for the first of them. Until it is ready, documents are parsed in the crawl, unless
     they are very large.
     """
@@ -61,58 +59,36 @@ class ReaderExtension:
         self._feed_seconds = settings.getint("FHCRAWL_MAX_SECONDS")
         self._start: asyncio.Task[ReaderProcess] | None = None
         self._turn = asyncio.Lock()
-        self._downloaded: dict[str, tuple[Job, Task]] = {}
         self._begun: dict[Response, Task] = {}
         self._tasks: set[Task] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the signal of responses."""
-        extension = cls(crawler)
-        crawler.signals.connect(extension.response_downloaded, signal=signals.response_downloaded)
-        return extension
+        """Read the settings."""
+        return cls(crawler)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
         """Return the extension of a crawl."""
         return required(crawler, cls)
 
-    def response_downloaded(self, response: Response, request: Request) -> None:
-        """Start to parse a downloaded response, prefetched ones too, unless it is compressed."""
-        if feed_of(request) is None or "Content-Encoding" in response.headers:
-            return
-        if (begun := self._task(response, request)) is not None:
-            self._downloaded[response.url] = begun
-            if len(self._downloaded) > MOST_AHEAD:
-                del self._downloaded[next(iter(self._downloaded))]
-
     def begin(self, response: Response) -> None:
-        """Start to parse a document for the spider, unless that has started."""
-        if (begun := self._task(response, responses.request_of(response))) is not None:
-            self._begun[response] = begun[1]
-        self._downloaded.pop(response.url, None)
-
-    def _task(self, response: Response, request: Request) -> tuple[Job, Task] | None:
-        """Return the parsing task of a document; None if it is small, unchanged, or to be parsed here."""
+        """Start to parse a document, unless it is small, unchanged, or to be parsed here."""
         if not self._is_enabled or response.status not in OK or len(response.body) < LARGE:
-            return None
+            return
+        request = responses.request_of(response)
         context = find_context(request)
         if context is not None and context.role is Role.TIMEMAP:
-            return None
+            return
         known = None if context is None else context.body_digest
         if known is not None and responses.is_unchanged(response, known):
-            return None
-        job = self._job(request, response)
-        downloaded = self._downloaded.get(response.url)
-        # Reuse also a task that failed because the process died.
-        if downloaded is not None and downloaded[0] == job:
-            return downloaded
+            return
         if not self._is_ready(response):
-            return None
-        task = asyncio.ensure_future(self._read(job, request))
+            return
+        task = asyncio.ensure_future(self._read(self._job(request, response), request))
         self._tasks.add(task)
         task.add_done_callback(self._done)
-        return job, task
+        self._begun[response] = task
 
     def _done(self, task: Task) -> None:
         self._tasks.discard(task)

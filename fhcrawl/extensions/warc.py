@@ -34,7 +34,7 @@ FAILED = "fhcrawl/warc/failed"
 class WarcExtension:
     """Writes each response when it is downloaded: before it is decompressed, and before any middleware.
 
-    Prefetched responses are written, responses from Scrapy's HTTP cache are not.
+    Responses from Scrapy's HTTP cache are not written.
     """
 
     def __init__(self, crawler: Crawler, files: WarcFiles) -> None:

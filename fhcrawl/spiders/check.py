@@ -23,12 +23,9 @@ if TYPE_CHECKING:
 
     from fhcrawl.validation import Wanted
 
-# The components that need a store, or serve one; fetching ahead would hide the order of requests.
+# The components that need a store, or serve one.
 WITHOUT = {
-    "DOWNLOADER_MIDDLEWARES": (
-        "fhcrawl.downloadermiddlewares.disk.DiskMiddleware",
-        "fhcrawl.downloadermiddlewares.prefetch.PrefetchMiddleware",
-    ),
+    "DOWNLOADER_MIDDLEWARES": ("fhcrawl.downloadermiddlewares.disk.DiskMiddleware",),
     "SPIDER_MIDDLEWARES": (
         "fhcrawl.spidermiddlewares.commit.CommitMiddleware",
         "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch",

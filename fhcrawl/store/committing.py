@@ -114,12 +114,9 @@ class Commit:
         head, fetch = self._result.head, self._fetch
         if head is None or head.digest == self._known_head:
             return
-        if self._result.failure is not None:
-            self._upserts.head.write_first(self._connection, self._feed_id, head, fetch.url, fetch.fetched)
-            return
-        self._upserts.head.write(
-            self._connection, self._feed_id, head, fetch.url, fetch.fetched, self._keeps_versions
-        )
+        upserts = self._upserts.head
+        write = upserts.write if self._result.failure is None else upserts.write_first
+        write(self._connection, self._feed_id, head, fetch.url)
 
     def _write_coverage(self) -> None:
         """Write for how long a plain feed is covered."""

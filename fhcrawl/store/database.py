@@ -41,7 +41,7 @@ class Database:
         """Open the database at an SQLAlchemy URL; make its tables if there are none, migrate older ones.
 
         :param shown_as: the URL to show instead
-        :raises StoreError: if it cannot be opened, or was written by a newer fhcrawl
+        :raises StoreError: if it cannot be opened, or has a version that this fhcrawl cannot migrate
         """
         parsed = opening.parsed(url)
         place = opening.shown(opening.parsed(shown_as or url))

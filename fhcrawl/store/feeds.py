@@ -168,14 +168,9 @@ class Feeds(Repository):
             connection.execute(noted)
 
     def read_heads(self, urls: list[str]) -> dict[str, StoredHead]:
-        """Return the current heads of some feeds, by URL; feeds that have none are missing."""
+        """Return the heads of some feeds, by URL; feeds that have none are missing."""
         with self._database.snapshot() as connection:
-            return heads.read_current(connection, urls)
-
-    def read_kept_heads(self, feed: str) -> list[StoredHead]:
-        """Return the current head of a feed, then its earlier ones, newest first."""
-        with self._database.snapshot() as connection:
-            return heads.read_all(connection, self._session.find_id(connection, feed))
+            return heads.read(connection, urls)
 
     def read_times(self, feed: str) -> tuple[str, str]:
         """Return when a feed was first crawled, and the newest time of its entries; '' for none.

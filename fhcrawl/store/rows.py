@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fhcrawl.documents import model, originals
+from fhcrawl.documents import model
 from fhcrawl.logical_feed import ChainPosition, Role, Winner, captured, in_words
 from fhcrawl.logical_feed.batches import ADDED
 from fhcrawl.logical_feed.ordering import Order
@@ -386,14 +386,6 @@ def whole_fields(row: Row[Any]) -> dict[str, Any]:
     """Return the fields of an entry, with the optional ones and `original`, for a row of `WHOLE_ENTRIES`."""
     fields = exported_fields(row[: len(ENTRIES_COLUMNS)])
     document = fields["document"]
-    found = _known_details(row.details, row.original, document)
+    found = {**dict.fromkeys(model.DETAILS), **json.loads(row.details)}
     computed = {ORIGINAL: row.original, "former_ids": sorted(json.loads(row.former_ids))}
     return fields | found | {"base": found["base"] or document, **computed}
-
-
-# An older fhcrawl has not stored them.
-def _known_details(details: str | None, original: str | None, document: str) -> dict[str, Any]:
-    if details is not None:
-        return {**dict.fromkeys(model.DETAILS), **json.loads(details)}
-    entry = None if original is None else originals.read_entry(original, document)
-    return {name: getattr(entry, name, None) or None for name in model.DETAILS}

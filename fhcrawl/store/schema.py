@@ -1,4 +1,4 @@
-"""The tables of the store. Every change needs a new step in `fhcrawl.store.migrations`."""
+"""The tables of the store. A change needs a new version of the schema: see `fhcrawl.store.migrations`."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ entries = Table(
     Column("order_position", Integer, nullable=False),
     Column("original", Text, comment="the entry's own XML or JSON; NULL if it is not kept"),
     Column("added", Text, comment="fields that pipelines have added: a JSON object; NULL for none"),
-    Column("details", Text, comment="optional fields: a JSON object; NULL if an older fhcrawl has read it"),
+    Column("details", Text, nullable=False, comment="optional fields: a JSON object"),
     UniqueConstraint("feed_id", "id").ddl_if(SQLITE),
 )
 
@@ -245,17 +245,14 @@ renames = Table(
     Column("since", Text, nullable=False, comment="when it was first read under its id"),
 )
 
-# The head sections of subscription documents: the current one of each feed, and the earlier ones with
-# FHCRAWL_KEEP_VERSIONS_ENABLED.
+# The head sections of subscription documents.
 heads = Table(
     "heads",
     metadata,
-    Column("feed_id", ForeignKey("feeds.id"), nullable=False),
+    Column("feed_id", ForeignKey("feeds.id"), primary_key=True, autoincrement=False),
     Column("original", Text, nullable=False, comment="XML or JSON without the entries"),
     Column("digest", Text, nullable=False, comment="of the original without its update times"),
     Column("document", Text, nullable=False, comment="URL of the document that it came from"),
-    Column("since", Text, nullable=False, comment="when it was first read"),
-    Column("until", Text, comment="when another one replaced it; NULL: it is the current one"),
 )
 
 # What `fhcrawl.logical_feed.coverage` knows of plain and paged feeds.
@@ -339,9 +336,6 @@ mementos = Table(
 Index("timemaps_by_feed", timemaps.c.feed_id)
 Index("mementos_by_feed", mementos.c.feed_id)
 Index("feeds_by_run", feeds.c.run)
-Index("heads_by_feed", heads.c.feed_id)
-_is_current = heads.c.until.is_(None)
-Index("heads_current", heads.c.feed_id, unique=True, sqlite_where=_is_current, postgresql_where=_is_current)
 Index("captures_by_digest", captures.c.digest)
 Index("renames_by_id", renames.c.feed_id, Keyed(renames.c.id))
 Index("renames_by_former_id", renames.c.feed_id, Keyed(renames.c.former_id))

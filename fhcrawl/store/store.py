@@ -71,7 +71,7 @@ class Store:
     def open(cls, url: str | URL) -> Store:
         """Open the store at an SQLAlchemy URL; create its tables if there are none, migrate older ones.
 
-        :raises StoreError: if it cannot be opened, or was written by a newer fhcrawl
+        :raises StoreError: if it cannot be opened, or has a version that this fhcrawl cannot migrate
         """
         return cls(Database.open(url))
 

@@ -66,7 +66,6 @@ KNOWN = {
     "fhcrawl/downloadhandlers/": "download",
     "fhcrawl/core/downloader.py": "download",
     "fhcrawl/core/pqueues.py": "download",
-    "fhcrawl/logical_feed/archive_urls.py": "download",
     "twisted/web/": "download",
     "twisted/internet/tcp.py": "download",
     "twisted/internet/asyncioreactor.py": "download",

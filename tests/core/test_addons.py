@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
-PREFETCH = "fhcrawl.downloadermiddlewares.prefetch.PrefetchMiddleware"
+OCTETS = "fhcrawl.downloadermiddlewares.octets.OctetsMiddleware"
 OWN_PIPELINE = "tests.pipelines.adding.SetsAttribute"
 SCRAPYS = {name: value for name, value in vars(default_settings).items() if name.isupper()}
 DUPLICATES = "fhcrawl.pipelines.duplicates.DuplicatesPipeline"
@@ -118,14 +118,14 @@ def test_project_keeps_what_it_has_set() -> None:
         TWISTED_REACTOR_ENABLED=False,
         USER_AGENT="mine",
         ITEM_PIPELINES={OWN_PIPELINE: 300},
-        DOWNLOADER_MIDDLEWARES={PREFETCH: None},
+        DOWNLOADER_MIDDLEWARES={OCTETS: None},
         FEED_EXPORTERS={"csv": "mine.Exporter"},
         DEFAULT_REQUEST_HEADERS={"Accept": "text/plain"},
         FHCRAWL_MAX_PAGES=7,
     )
     assert settings["USER_AGENT"] == "mine"
     assert dict(settings["ITEM_PIPELINES"]) == {OWN_PIPELINE: 300, DUPLICATES: 100}
-    assert settings["DOWNLOADER_MIDDLEWARES"][PREFETCH] is None
+    assert settings["DOWNLOADER_MIDDLEWARES"][OCTETS] is None
     assert settings["FEED_EXPORTERS"]["csv"] == "mine.Exporter"
     assert settings["FEED_EXPORTERS"]["jsonl"] == ours.FEED_EXPORTERS["jsonl"]
     assert dict(settings["DEFAULT_REQUEST_HEADERS"]) == {"Accept": "text/plain"}
@@ -164,7 +164,7 @@ def test_commands_know_the_spider_and_the_formats() -> None:
     Addon.update_pre_crawler_settings(settings)
     assert settings["SPIDER_MODULES"] == ["mine", "fhcrawl.spiders"]
     assert dict(settings["FEED_EXPORTERS"]) == {"parquet": ours.FEED_EXPORTERS["parquet"]}
-    assert (settings["FHCRAWL_MAX_PAGES"], settings["FHCRAWL_PREFETCH"]) == (7, ours.FHCRAWL_PREFETCH)
+    assert (settings["FHCRAWL_MAX_PAGES"], settings["FHCRAWL_RECHECK"]) == (7, ours.FHCRAWL_RECHECK)
     assert settings["USER_AGENT"] == Settings()["USER_AGENT"]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from fhcrawl.documents import originals
 from fhcrawl.documents.model import DETAILS
 from fhcrawl.logical_feed import digest
 from tests.feeds import read
@@ -110,25 +109,3 @@ def test_details_do_not_count_as_content() -> None:
     )
     [one], [two] = (read(document.encode(), URL).entries for document in (plain, typed))
     assert digest(one) == digest(two)
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        ATOM.format(
-            ' xml:base="/blog/" xml:lang="de"', '<entry><id>1</id><title type="html">t</title></entry>'
-        ),
-        RSS.format(' xml:lang="de"', "", "<guid>1</guid><description>s</description>"),
-        '{"version": "https://jsonfeed.org/version/1.1", "items": [{"id": "1", "language": "de"}]}',
-    ],
-)
-def test_original_gives_them_again(document: str) -> None:
-    [entry] = read(document.encode(), URL, keep_originals=True).entries
-    again = originals.read_entry((entry.original or b"").decode(), URL)
-    assert again is not None
-    assert [getattr(again, name) for name in DETAILS] == [getattr(entry, name) for name in DETAILS]
-
-
-@pytest.mark.parametrize("original", ["<entry", "<other/>", "{", "[]"])
-def test_original_that_cannot_be_read_gives_nothing(original: str) -> None:
-    assert originals.read_entry(original, URL) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from scrapy.http import Response
@@ -35,7 +35,6 @@ pytestmark = pytest.mark.any_store("what reading a document may cost")
 
 TEXT = "x" * 100_000
 PATHS = [f"/a?n={number}" for number in range(9, 0, -1)]
-EIGHT = {"CONCURRENT_REQUESTS_PER_DOMAIN": 8}
 
 
 def serve_chain(server: FeedServer, relation: str = "prev-archive", compressed: bool = False) -> str:
@@ -58,11 +57,11 @@ def left(project: Project) -> list[tuple[str, ...]]:
     return project.database.rows("SELECT reason, detail FROM documents WHERE state = 'known'")
 
 
-def read_in_runs(project: Project, feed: str, most: int, runs: int, **settings: Any) -> list[int]:
+def read_in_runs(project: Project, feed: str, most: int, runs: int) -> list[int]:
     """How many entries each run has brought, until one has left nothing."""
     found = []
     for _ in range(runs):
-        run = project.crawl(feed, settings={"FHCRAWL_MAX_BYTES": most, **settings})
+        run = project.crawl(feed, settings={"FHCRAWL_MAX_BYTES": most})
         assert run.exit_code == 0, run.log
         found.append(len(run.items))
         if not left(project):
@@ -78,14 +77,14 @@ def test_walk_ends_at_the_limit_and_later_runs_go_on(
     server: FeedServer, project: Project, compressed: bool
 ) -> None:
     feed = serve_chain(server, compressed=compressed)
-    assert read_in_runs(project, feed, 350_000, 9, FHCRAWL_PREFETCH=0) == [5, 4, 1]
+    assert read_in_runs(project, feed, 350_000, 9) == [5, 4, 1]
     assert set(project.logical_feed()) == {"index", *PATHS}
     assert project.verdict() == ("complete", [])
 
 
 def test_pages_end_at_the_limit(server: FeedServer, project: Project) -> None:
     feed = serve_chain(server, "next")
-    assert read_in_runs(project, feed, 350_000, 1, FHCRAWL_PREFETCH=0) == [5]
+    assert read_in_runs(project, feed, 350_000, 1) == [5]
     assert project.verdict() == ("lossy", ["limit", "paged"])
     assert len(project.crawl(feed).items) == 5
     assert project.verdict() == ("lossy", ["paged"])
@@ -105,10 +104,9 @@ def test_documents_of_a_list_count(project: Project) -> None:
     assert set(project.logical_feed()) == set("0123")
 
 
-@pytest.mark.parametrize("settings", [{"FHCRAWL_PREFETCH": 0}, EIGHT], ids=["one by one", "ahead"])
-def test_each_octet_counts_once(server: FeedServer, project: Project, settings: dict[str, Any]) -> None:
+def test_each_octet_counts_once(server: FeedServer, project: Project) -> None:
     feed = serve_chain(server)
-    assert read_in_runs(project, feed, octets(server) + 1, 1, **settings) == [10]
+    assert read_in_runs(project, feed, octets(server) + 1, 1) == [10]
     assert project.verdict() == ("complete", [])
 
 
@@ -171,7 +169,7 @@ def test_what_entries_inherit_counts(server: FeedServer, project: Project, grows
         document = document.replace("<feed", f"<feed {attribute}", 1).replace("</feed>", f"{entries}</feed>")
         assert len(document) < 10_000
         server.serve(f"/{number}", document)
-    few = {"FHCRAWL_MAX_BYTES": limit, "FHCRAWL_PREFETCH": 0}
+    few = {"FHCRAWL_MAX_BYTES": limit}
     project.crawl(server.url("/9"), settings=few)
     assert server.asked() == ["/9", "/8"]
     assert project.verdict() == ("incomplete", ["limit"])

@@ -263,14 +263,19 @@ def test_delivery_whose_folder_is_none_any_more_is_cancelled(store: Store, tmp_p
 
 
 def test_parts_of_the_file_that_others_left_are_removed(tmp_path: Path) -> None:
-    """Whoever writes beside the file has its lock; a process of any number may have left them, elsewhere."""
-    left = [".out.jsonl.1.part", ".out.jsonl.999999999.part", ".out.jsonl.0123abcd.part"]
-    others = [".out.1.part", ".out.jsonl.gz.0123abcd.part", ".out.jsonl.kept.part", "out.jsonl.1.part"]
+    """Whoever writes beside the file has its lock."""
+    left = [".out.jsonl.00000001.part", ".out.jsonl.0123abcd.part"]
+    others = [
+        ".out.0123abcd.part",
+        ".out.jsonl.gz.0123abcd.part",
+        ".out.jsonl.kept.part",
+        "out.jsonl.0123abcd.part",
+    ]
     for name in (*left, *others):
         (tmp_path / name).touch()
-    (tmp_path / ".out.jsonl.2.part").mkdir()
+    (tmp_path / ".out.jsonl.00000002.part").mkdir()
     beside = Path(written(tmp_path).written)
-    assert {path.name for path in tmp_path.iterdir()} == {*others, ".out.jsonl.2.part", beside.name}
+    assert {path.name for path in tmp_path.iterdir()} == {*others, ".out.jsonl.00000002.part", beside.name}
     assert beside.read_bytes() == b"line\n"
 
 
@@ -279,7 +284,6 @@ def test_link_that_was_planted_for_the_part_is_not_written_through(
 ) -> None:
     kept = tmp_path / "kept"
     kept.write_text("kept")
-    (tmp_path / f".out.jsonl.{os.getpid()}.part").symlink_to(kept)
     monkeypatch.setattr("fhcrawl.exporters.delivery.secrets.token_hex", lambda octets: "guessed")
     (tmp_path / ".out.jsonl.guessed.part").symlink_to(kept)
     with pytest.raises(FileExistsError):

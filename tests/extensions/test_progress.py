@@ -62,7 +62,6 @@ def command(urls: list[str], *settings: str) -> list[str]:
     wanted = [
         f"USER_AGENT={USER_AGENT}",
         "CONCURRENT_REQUESTS_PER_DOMAIN=4",
-        "FHCRAWL_PREFETCH=0",
         "STATS_DUMP=0",
         *settings,
     ]

@@ -94,21 +94,6 @@ def test_large_documents_are_the_same_wherever_they_are_read(server: FeedServer,
     assert here.stats["fhcrawl/entry/duplicate"] == 5
 
 
-def test_document_that_the_process_has_died_of_before_it_is_asked_for_is_a_gap(
-    server: FeedServer, project: Project
-) -> None:
-    """It is read nowhere else: this process would die, too."""
-    path = changed_readers(project, "os.kill(os.getpid(), signal.SIGSEGV)")
-    feed = serve_chain(server, 9, marked=3, marked_text=LARGE)
-    # Until then no other process has begun.
-    server.answers["/4"].delay = 3
-    for path_behind in ("/2", "/1", "/0"):
-        server.answers[path_behind].delay = 6
-    run = project.crawl(feed, settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 8}, PYTHONPATH=path)
-    assert sorted(run.changes) == list("45678")
-    assert project.verdict() == ("incomplete", ["reader-died"])
-
-
 @pytest.mark.parametrize(
     ("sent", "settings", "why"),
     [
@@ -151,22 +136,10 @@ def test_process_that_was_killed_in_between_loses_no_document(server: FeedServer
                 os.kill(pid, signal.SIGKILL)
 
     server.on_request = kill
-    ahead = ("-s", "FHCRAWL_PREFETCH=0")
-    process = project.start("crawl", "history", "-a", f"feed={feed}", "-o", "out.jsonl", *ahead)
+    process = project.start("crawl", "history", "-a", f"feed={feed}", "-o", "out.jsonl")
     assert process.wait(100) == 0
     assert len(killed) == 1
     assert project.verdict() == ("complete", [])
-
-
-def test_document_that_nobody_asks_for_does_not_hold_up_the_end(server: FeedServer, project: Project) -> None:
-    path = changed_readers(project, "time.sleep(600)")
-    feed = serve_chain(server, 9)
-    server.serve("/2", atom([E("2", text=LARGE)]))
-    server.serve("/1", atom([E("1", text=LARGE * 30 + " MARKED")]))
-    run = project.crawl(feed, PYTHONPATH=path)
-    assert "/1" in server.asked()
-    assert project.verdict() == ("complete", [])
-    assert sorted(run.changes) == list("2345678")
 
 
 def test_document_that_takes_long_holds_up_no_small_one(server: FeedServer, project: Project) -> None:

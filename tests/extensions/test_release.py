@@ -198,7 +198,7 @@ def test_delivery_that_the_store_could_not_end_is_not_overwritten(
 def test_feeds_of_a_crawl_that_goes_on_are_released_when_all_is_done(project: Project, slow: Slow) -> None:
     slow.server.serve("/slow-a1", atom([E("slow 1")], prev="/slow-a0"))
     slow.server.serve("/slow-a0", atom([E("slow 0")]))
-    job = ("-s", "JOBDIR=job", "-s", "FHCRAWL_PREFETCH=0", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=1")
+    job = ("-s", "JOBDIR=job", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=1")
     first = slow.start("slow", args=("-o", "all.jsonl", *job))
     slow.wait_for(lambda: "/slow-a1" in slow.server.asked())
     first.send_signal(signal.SIGTERM)

@@ -19,48 +19,36 @@ FEED = "http://example.org/index"
 LATER = "2004-01-01T00:00:00Z"
 
 
-def crawl(database: Database, document: str, **more: Any) -> None:
-    assert Engine(database.url, {FEED: document}, more=more).crawl(FEED) is not None
+def crawl(database: Database, document: str) -> None:
+    assert Engine(database.url, {FEED: document}).crawl(FEED) is not None
 
 
-def heads(database: Database) -> list[str]:
-    """The heads of the feed, newest first."""
+def read_head(database: Database) -> str:
     with closing(Store.open(database.url)) as store:
-        kept = store.feeds.read_kept_heads(FEED)
-        current = store.feeds.read_heads([FEED])
-        assert [head.original for head in kept if head.until is None] == [current[FEED].original]
-        assert {head.document for head in kept} == {FEED}
-    return [head.original for head in kept]
+        [(feed, head)] = store.feeds.read_heads([FEED]).items()
+    assert (feed, head.document) == (FEED, FEED)
+    return head.original
 
 
 def test_head_is_all_of_the_document_but_its_entries(database: Database) -> None:
     crawl(database, atom([E("1")], head="<subtitle>one</subtitle><x:y xmlns:x='urn:x' z='1'>two</x:y>"))
-    [head] = heads(database)
+    head = read_head(database)
     assert "<subtitle>one</subtitle>" in head
     assert '<x:y xmlns:x="urn:x" z="1">two</x:y>' in head
     assert "entry" not in head
 
 
-def test_only_the_current_head_is_kept_by_default(database: Database) -> None:
+def test_new_head_replaces_the_one_before(database: Database) -> None:
     crawl(database, atom([E("1")], title="one"))
     crawl(database, atom([E("1")], title="two"))
-    [head] = heads(database)
-    assert "<title>two</title>" in head
-
-
-def test_earlier_heads_are_kept_with_versions(database: Database) -> None:
-    for title in ("one", "two", "two", "one"):
-        crawl(database, atom([E(title)], title=title), FHCRAWL_KEEP_VERSIONS_ENABLED=True)
-    current, *earlier = [head.split("title>")[1].removesuffix("</") for head in heads(database)]
-    # These may have been replaced in the same second.
-    assert (current, sorted(earlier)) == ("one", ["one", "two"])
+    assert "<title>two</title>" in read_head(database)
 
 
 def test_update_times_and_entries_change_no_head(database: Database) -> None:
     crawl(database, atom([E("1")]))
-    before = heads(database)
+    before = read_head(database)
     crawl(database, atom([E("1"), E("2")], updated=LATER))
-    assert heads(database) == before
+    assert read_head(database) == before
 
 
 def test_unchanged_head_costs_no_statement(database: Database) -> None:
@@ -83,15 +71,14 @@ def test_unchanged_head_costs_no_statement(database: Database) -> None:
 
 def test_document_that_is_cut_off_replaces_no_head(database: Database) -> None:
     crawl(database, atom([E("1")], title="one"))
-    before = heads(database)
+    before = read_head(database)
     crawl(database, atom([E("2")], title="two").replace("</feed>", ""))
-    assert heads(database) == before
+    assert read_head(database) == before
 
 
 def test_first_head_may_be_of_a_document_that_is_cut_off(database: Database) -> None:
     crawl(database, atom([E("1")], title="one").replace("</feed>", ""))
-    [head] = heads(database)
-    assert "<title>one</title>" in head
+    assert "<title>one</title>" in read_head(database)
 
 
 def test_archives_have_no_head_of_the_feed(database: Database) -> None:
@@ -103,8 +90,7 @@ def test_archives_have_no_head_of_the_feed(database: Database) -> None:
     engine = Engine(database.url, documents)
     assert engine.crawl(FEED) is not None
     assert engine.stats["fhcrawl/document/processed"] == 2
-    [head] = heads(database)
-    assert "<title>now</title>" in head
+    assert "<title>now</title>" in read_head(database)
 
 
 def test_head_and_document_are_committed_together(database: Database) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -21,7 +19,6 @@ from fhcrawl.store.statements import ORDER
 from tests.engine import Engine
 from tests.feeds import E, atom
 from tests.pipelines import faulty
-from tests.store.test_migrations import AT_ONCE
 from tests.store.wire import Wire, wire_to
 from tests.stores import begin_walk
 
@@ -89,8 +86,7 @@ class TestRoundTrips:
                 trips[path] = wire.trips
 
             server.on_request = count
-            settings = {"FHCRAWL_PREFETCH": 0}
-            run = project.crawl(server.url("/index"), settings=settings, FHCRAWL_STORE_URL=url)
+            run = project.crawl(server.url("/index"), FHCRAWL_STORE_URL=url)
         assert trips["/2"] - trips["/7"] <= 5 * most
         assert len(run.items) == len(names) * entries
         assert run.stats["fhcrawl/document/processed"] == len(names)
@@ -163,39 +159,6 @@ def test_times_are_compared_character_by_character(database: Database) -> None:
         assert found == [("C",)], name
 
 
-def test_migrated_store_is_as_a_new_one(database: Database) -> None:
-    """`tests/store/test_migrations.py` compares all else, on SQLite."""
-    tables = "'renames', 'timemaps', 'mementos'"
-    indexes = (
-        f"SELECT indexdef FROM pg_indexes WHERE tablename IN ({tables})"
-        " AND schemaname = current_schema() ORDER BY indexname"
-    )
-    columns = (
-        "SELECT table_name, column_name, is_nullable, column_default, collation_name"
-        f" FROM information_schema.columns WHERE table_name IN ({tables}) AND table_schema = current_schema()"
-        " ORDER BY table_name, ordinal_position"
-    )
-    Store.open(database.url).close()
-    new = [database.rows(query) for query in (indexes, columns)]
-    assert "md5" in str(new[0])
-    database.execute(
-        "DROP TABLE mementos",
-        "DROP TABLE timemaps",
-        "DROP VIEW renamed_entries",
-        "DROP TABLE renames",
-        "ALTER TABLE feeds DROP COLUMN merge_renamed",
-        "UPDATE store SET schema_version = 14",
-    )
-    Store.open(database.url).close()
-    assert [database.rows(query) for query in (indexes, columns)] == new
-
-
-def test_processes_that_prepare_one_store_at_once_do_not_race(database: Database) -> None:
-    command = [sys.executable, "-c", AT_ONCE, database.url]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert done.stdout.split() == ["1", "2", "3", "4", "5", "6"], done.stderr
-
-
 def test_statements_are_not_compiled(database: Database) -> None:
     """A way that is switched off is dear to the planner, and what is dear would be."""
     store = Store.open(database.url)
@@ -215,8 +178,8 @@ def test_changes_are_looked_up_entry_by_entry_without_statistics(database: Datab
         )
         orders = ", ".join(ORDER)
         connection.exec_driver_sql(
-            f"INSERT INTO entries (feed_id, id, digest, {orders}) "
-            "SELECT 1, 'e' || n, md5(n::text), '', 0, '', 1, 0, n FROM generate_series(1, 8000) n"
+            f"INSERT INTO entries (feed_id, id, digest, details, {orders}) "
+            "SELECT 1, 'e' || n, md5(n::text), '{}', '', 0, '', 1, 0, n FROM generate_series(1, 8000) n"
         )
         connection.exec_driver_sql("INSERT INTO changes (feed_id, id) SELECT 1, id FROM entries")
     with store._database.lookup() as connection:

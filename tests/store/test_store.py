@@ -56,13 +56,6 @@ def test_runs_are_numbered(store: Store) -> None:
     assert store.begin_run() == 3
 
 
-@pytest.mark.usefixtures("store")
-def test_store_of_another_version_is_refused(database: Database) -> None:
-    database.execute("UPDATE store SET schema_version = 99")
-    with pytest.raises(StoreError, match="schema version 99"):
-        Store.open(database.url)
-
-
 @pytest.mark.sqlite_only("a file")
 def test_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
