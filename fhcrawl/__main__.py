@@ -102,7 +102,7 @@ def read_settings() -> Settings:
                 add_environment(settings)
                 return settings
         except Exception as error:  # code of the project's
-            cause = printable(" ".join(f"{type(error).__name__}: {error}".split()))
+            cause = " ".join(f"{type(error).__name__}: {error}".split())
             raise ArgumentError(
                 "The settings of the Scrapy project of this folder (scrapy.cfg) cannot be read: "
                 f"{cause}; mend them, or use another folder"

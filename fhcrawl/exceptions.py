@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fhcrawl.utils.text import LONGEST_SENTENCE, printable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -13,7 +15,11 @@ if TYPE_CHECKING:
 
 
 class FhcrawlError(Exception):
-    """The base class of fhcrawl's exceptions; `str()` returns a sentence for the user."""
+    """The base class of fhcrawl's exceptions; `str()` returns a sentence for users, fit for a terminal."""
+
+    def __str__(self) -> str:
+        """Return the message; it may contain text of feeds, servers and arguments."""
+        return printable(super().__str__(), LONGEST_SENTENCE)
 
 
 class NotAFeedError(FhcrawlError):

@@ -169,9 +169,9 @@ class Command(command.Command, crawl.Command):
 
         there = self.crawler_process.spider_loader.list() if self.crawler_process else [spider]
         if "://" in spider:
-            raise ArgumentError(f"The spider comes first: write scrapy crawl {there[0]} {printable(spider)}")
+            raise ArgumentError(f"The spider comes first: write scrapy crawl {there[0]} {spider}")
         if spider not in there:
-            raise ArgumentError(f"There is no spider {printable(spider)}: write one of {', '.join(there)}")
+            raise ArgumentError(f"There is no spider {spider}: write one of {', '.join(there)}")
         crawler = self._create_crawler(spider)
         if issubclass(crawler.spidercls, HistorySpider):
             if not has_addon(crawler.settings):
@@ -266,9 +266,7 @@ def check_names(settings: BaseSettings, arguments: dict[str, str], spider: type[
     for name in arguments.keys() - known:
         # Arguments of Scrapyd begin with _.
         if not name.startswith("_") and not any(f"%({name})" in place for place in places):
-            raise ArgumentError(
-                f"There is no argument {printable(name)}: write one of {', '.join(sorted(known))}"
-            )
+            raise ArgumentError(f"There is no argument {name}: write one of {', '.join(sorted(known))}")
 
 
 def argument_names(spider: type[HistorySpider]) -> set[str]:
@@ -315,7 +313,7 @@ def _check_file(place: str, options: dict[str, Any]) -> None:
     try:
         appending.check(Path(place), options)
     except OSError as error:
-        raise ArgumentError(f"{printable(place)} cannot be written ({error.strerror})") from error
+        raise ArgumentError(f"{place} cannot be written ({error.strerror})") from error
 
 
 def check_cluster(settings: BaseSettings, arguments: dict[str, str]) -> None:

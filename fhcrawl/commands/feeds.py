@@ -105,12 +105,10 @@ def _read(store: Store, urls: list[str]) -> Iterator[Feed]:
 
     :raises FhcrawlError: if one of them is not in the store
     """
-    from fhcrawl.utils.text import printable
-
     wanted = [typed(url) for url in urls]
     for url in wanted:
         if not store.feeds.has(url):
-            raise FhcrawlError(f"{printable(url)} is not in the store; `fhcrawl feeds` lists what is")
+            raise FhcrawlError(f"{url} is not in the store; `fhcrawl feeds` lists what is")
     return store.feeds.read(urls=wanted)
 
 

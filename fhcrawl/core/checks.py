@@ -11,7 +11,6 @@ from fhcrawl.exceptions import ArgumentError
 from fhcrawl.exporters import columns
 from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS
 from fhcrawl.logical_feed.polling import LONGEST
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -54,15 +53,13 @@ def check_settings(settings: BaseSettings) -> None:
     check_mistyped(settings)
     for name, limit in OUR_NUMBERS.items():
         if not is_number(given := str(settings.get(name))):
-            raise ArgumentError(f"{name} is {printable(given)!r}: write a number, 0 to switch it off")
+            raise ArgumentError(f"{name} is {given!r}: write a number, 0 to switch it off")
         if limit is not None and settings.getint(name) > limit:
             raise ArgumentError(f"{name} is {settings.get(name)}: write no more than {limit}")
     lease = str(settings.get("FHCRAWL_LEASE_SECONDS"))
     if not is_number(lease) or not SHORTEST_LEASE <= int(lease) <= LONGEST_LEASE:
         allowed = f"{SHORTEST_LEASE} to {LONGEST_LEASE}"
-        raise ArgumentError(
-            f"FHCRAWL_LEASE_SECONDS is {printable(lease)!r}: write a number of seconds, {allowed}"
-        )
+        raise ArgumentError(f"FHCRAWL_LEASE_SECONDS is {lease!r}: write a number of seconds, {allowed}")
     for name in OUR_SWITCHES:
         check_switch(settings, name)
     allowed_hosts(settings)
@@ -87,7 +84,7 @@ def check_added_fields(settings: BaseSettings) -> None:
     for name in names:
         if name in (*ALL_FIELDS, *COMPUTED_FIELDS, *COLUMNS) or names.count(name) > 1:
             raise ArgumentError(
-                f"FHCRAWL_ADDED_FIELDS has {printable(str(name))!r}: write each name once, and none that "
+                f"FHCRAWL_ADDED_FIELDS has {str(name)!r}: write each name once, and none that "
                 f"entries have anyway"
             )
 
@@ -99,7 +96,7 @@ def check_mistyped(settings: BaseSettings) -> None:
     """
     for name in settings:
         if name.startswith(PREFIX) and name not in OURS:
-            raise ArgumentError(f"There is no setting {printable(name)}: {_instead_of(name)}")
+            raise ArgumentError(f"There is no setting {name}: {_instead_of(name)}")
 
 
 def _instead_of(name: str) -> str:

@@ -12,7 +12,6 @@ from scrapy.utils.python import global_object_name
 from scrapy.utils.reactor import install_reactor, is_reactor_installed
 
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -175,8 +174,8 @@ def _load(name: str, key: Any) -> Any:
     try:
         return load_object(key)
     except Exception as error:  # code of the user's
-        cause = printable(" ".join(f"{type(error).__name__}: {error}".split()))
-        raise ArgumentError(f"{name} has {printable(str(key))}, which cannot be loaded ({cause})") from error
+        cause = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ArgumentError(f"{name} has {key!s}, which cannot be loaded ({cause})") from error
 
 
 def _is_named(ours: type, order: int | None, named: Iterable[tuple[Any, Any]]) -> bool:
@@ -271,4 +270,4 @@ def _check_order(
 
 
 def _shown(key: object) -> str:
-    return printable(global_object_name(key) if isclass(key) else str(key))
+    return global_object_name(key) if isclass(key) else str(key)

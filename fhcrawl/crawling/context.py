@@ -279,14 +279,16 @@ def _newer(plain: list[Any]) -> NewerPage:
     return NewerPage(*plain)
 
 
-def _loss(plain: list[str]) -> DocumentFailure:
-    state, kind, detail = plain
-    return DocumentFailure(State(state), ReasonKind(kind), detail)
+def _loss(plain: dict[str, str]) -> DocumentFailure:
+    return DocumentFailure(State(plain["state"]), ReasonKind(plain["kind"]), plain["detail"])
 
 
 DEFAULTS = {
     cls: _defaults(cls)
-    for cls in (RequestContext, WalkContext, FeedOptions, LastReading, OlderDocument, Referral, ListCheck)
+    for cls in (
+        *(RequestContext, WalkContext, FeedOptions, LastReading),
+        *(OlderDocument, Referral, ListCheck, DocumentFailure),
+    )
 }
 # Functions that convert plain values to a field's type, by field.
 TYPED: dict[str, Callable[[Any], Any]] = {

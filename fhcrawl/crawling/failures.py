@@ -20,7 +20,6 @@ from fhcrawl.crawling.refusals import HeadersTooLarge, LimitReached, NotACapture
 from fhcrawl.crawling.responses import retry_after
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
@@ -71,7 +70,7 @@ def loss_of_error(error: BaseException | None) -> DocumentFailure:
 
 def known_feed(url: str) -> DocumentFailure:
     """Return why a page whose feed is in the store is not read: entries would be stored a second time."""
-    detail = f"is an HTML page, and its feed is in the store: {printable(url)}"
+    detail = f"is an HTML page, and its feed is in the store: {url}"
     return DocumentFailure(State.REFUSED, ReasonKind.KNOWN_FEED, detail)
 
 
@@ -98,10 +97,10 @@ def _name(error: BaseException | None) -> str:
     cause = getattr(error, "__cause__", None)
     reasons = [reason.value for reason in getattr(cause, "reasons", ())]
     if not reasons:
-        return printable(str(error) or type(error).__name__)
+        return str(error) or type(error).__name__
     if all(isinstance(reason, ConnectionClosed) for reason in reasons):
         return "its server closes the connection before it has answered"
-    return printable("; ".join(f"{type(reason).__name__}: {reason}" for reason in reasons))
+    return "; ".join(f"{type(reason).__name__}: {reason}" for reason in reasons)
 
 
 def wait_of(failure: Failure) -> float:
@@ -113,7 +112,7 @@ def wait_of(failure: Failure) -> float:
 
 
 def _ignored(error: IgnoreRequest) -> tuple[State, ReasonKind, str]:
-    message = printable(str(error))
+    message = str(error)
     if isinstance(error, NotACapture):
         return State.INVALID, ReasonKind.NOT_A_FEED, message
     if isinstance(error, (HeadersTooLarge, TooManyStreams)):

@@ -13,7 +13,6 @@ from fhcrawl.items import EntryItem, added_fields
 from fhcrawl.logical_feed.batches import ADDED, CommitBatch
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,7 +128,7 @@ class PendingDocument:
 
     def _fail(self, result: DocumentResult, failure: DocumentFailure) -> None:
         self.result = result.failed(failure)
-        logger.warning("%s %s", printable(result.fetch.requested_url), failure.detail)
+        logger.warning("%s %s", result.fetch.requested_url, failure.detail)
 
     def note_older_key(self, key: str) -> None:
         """Note the key of the next older document in the store."""
@@ -152,4 +151,4 @@ class PendingDocument:
 
 def name_of(error: BaseException) -> str:
     """Return the type and the message of an error, for the detail of a reason."""
-    return printable(f"{type(error).__name__}: {error}")
+    return f"{type(error).__name__}: {error}"

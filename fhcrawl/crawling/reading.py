@@ -19,7 +19,6 @@ from fhcrawl.logical_feed.relations import contradiction, older_contradiction
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import DocumentRef
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -84,7 +83,7 @@ def list_result(
     :param unread: position of the first document that is not processed
     """
     if fetch.role is Role.INDEX and listed.created_at is None:
-        url = printable(fetch.requested_url)
+        url = fetch.requested_url
         logger.warning("%s does not say when it was made: the feed is read whole", url)
     is_read = unread == len(listed.documents)
     result = DocumentResult(
@@ -325,7 +324,7 @@ def _beyond(document: FeedDocument, bounds: Bounds) -> DocumentFailure | None:
 
 
 def _unresolved(document: FeedDocument) -> DocumentFailure | None:
-    details = [printable(p.detail) for p in document.problems if p.kind == ReasonKind.UNRESOLVED_ENTITIES]
+    details = [p.detail for p in document.problems if p.kind == ReasonKind.UNRESOLVED_ENTITIES]
     return (
         DocumentFailure(State.INVALID, ReasonKind.UNRESOLVED_ENTITIES, " and ".join(details))
         if details
@@ -335,7 +334,7 @@ def _unresolved(document: FeedDocument) -> DocumentFailure | None:
 
 def _loss(fetch: Fetch, document: FeedDocument, quirks: FeedQuirks) -> DocumentFailure | None:
     if document.fault is not None:
-        detail = f"is cut off or not well-formed: {printable(document.fault)}"
+        detail = f"is cut off or not well-formed: {document.fault}"
         return DocumentFailure(State.INVALID, ReasonKind.NOT_WELL_FORMED, detail)
     if fetch.role is Role.SUBSCRIPTION and not document.complete:
         own = (fetch.requested_url, fetch.url)
@@ -350,17 +349,17 @@ def _loss(fetch: Fetch, document: FeedDocument, quirks: FeedQuirks) -> DocumentF
 
 
 def _contradictory(links: Contradiction) -> DocumentFailure:
-    named = [printable(url) for url in links.others if url]
+    named = [url for url in links.others if url]
     if not named:
         detail = f"has a {links.relation} link that names no document"
         return DocumentFailure(State.INVALID, ReasonKind.EMPTY_LINK, detail)
-    to = f"to {printable(links.followed or '')}, which is followed, and to {', '.join(named)}, which is not"
+    to = f"to {links.followed or ''}, which is followed, and to {', '.join(named)}, which is not"
     return DocumentFailure(State.INVALID, ReasonKind.CONTRADICTORY_LINKS, f"has {links.relation} links {to}")
 
 
 def log_problems(result: DocumentResult, document: FeedDocument) -> None:
     """Log the problems of a document and its entries, one line for each kind."""
-    url = printable(result.fetch.requested_url)
+    url = result.fetch.requested_url
     if result.failure is not None:
         logger.warning("%s %s", url, result.failure.detail)
     if document.complete and {"prev-archive", "next"} & document.links.keys():
@@ -373,7 +372,7 @@ def log_problems(result: DocumentResult, document: FeedDocument) -> None:
         logger.warning(
             "%s: %s%s%s",
             url,
-            f"{printable(problems[0].entry)}: " if problems[0].entry else "",
-            printable(problems[0].detail),
+            f"{problems[0].entry}: " if problems[0].entry else "",
+            problems[0].detail,
             f" (and {len(problems) - 1} more)" if len(problems) > 1 else "",
         )

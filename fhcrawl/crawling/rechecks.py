@@ -15,7 +15,6 @@ from fhcrawl.exceptions import ArgumentError, NotAFeedError
 from fhcrawl.logical_feed import FIRST_WALK, absences, rechecks
 from fhcrawl.logical_feed.rechecks import Budget
 from fhcrawl.logical_feed.results import State
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,7 +49,7 @@ def budget_of(settings: BaseSettings) -> Budget:
     if given == ["0"]:
         return Budget(0, 0)
     if len(numbers) != len(given) or len(given) != len(Budget._fields) or max(numbers) > LONGEST_DAYS:
-        shown = printable(",".join(given))
+        shown = ",".join(given)
         raise ArgumentError(f"{SETTING} is {shown!r}: write days and a number of documents (30,20), or 0")
     return Budget(*numbers)
 

@@ -14,7 +14,6 @@ from lxml import etree
 
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.utils.addresses import without_credentials
-from fhcrawl.utils.text import printable
 from fhcrawl.warc.indexes import archive_of
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def from_arguments(
     if not feed and not feeds:
         if snapshot:
             raise ArgumentError(
-                f"A snapshot is for a feed: write its URL too, or {printable(snapshot)} alone as the feed"
+                f"A snapshot is for a feed: write its URL too, or {snapshot} alone as the feed"
             )
         raise ArgumentError(
             "No feed to crawl: write fhcrawl crawl https://example.org/index.atom, or --feeds list.txt"
@@ -123,7 +122,7 @@ def from_arguments(
         if url not in listed or options != FeedOptions():
             listed[url] = options
     if not listed:
-        raise ArgumentError(f"There is no feed in {printable(feeds or '')}: write a URL a line")
+        raise ArgumentError(f"There is no feed in {feeds or ''}: write a URL a line")
     if snapshot:
         _add_snapshot(listed, snapshot)
     return listed
@@ -177,7 +176,7 @@ def _add_snapshot(listed: Listed, snapshot: str) -> None:
 
 def _snapshot(url: str | None, feed: str, where: str) -> str | None:
     if url == feed:
-        raise ArgumentError(f"{where} is the feed itself: write {printable(feed)} alone")
+        raise ArgumentError(f"{where} is the feed itself: write {feed} alone")
     return None if url is None else _checked(url, where)
 
 
@@ -196,7 +195,7 @@ def from_words(words: Iterable[str], may_list_files: bool = False) -> Listed:
             listed.update(from_file(Path(word), may_list_files))
         else:
             raise ArgumentError(
-                f"{printable(word)} is neither a file nor the URL of a feed; "
+                f"{word} is neither a file nor the URL of a feed; "
                 "write the path of a list, or a URL with its https://"
             )
     return listed
@@ -212,7 +211,7 @@ def from_file(path: Path, may_list_files: bool = False) -> Iterator[tuple[str, F
         # Lists come from others, who need not have access to this machine's files.
         if not may_list_files and urlsplit(url).scheme == "file":
             raise ArgumentError(
-                f"{path} names a file of this machine, {printable(url)}: write fhcrawl crawl URL or "
+                f"{path} names a file of this machine, {url}: write fhcrawl crawl URL or "
                 f"fhcrawl subscribe URL for it, or, if the list may name files, -s {LISTED_FILES}=1"
             )
         yield url, options
@@ -265,7 +264,7 @@ def _from_toml(content: bytes, path: Path) -> Iterator[tuple[str, FeedOptions]]:
             f"{path} is no list of feeds in TOML ({_reason(error)}); write\n{TOML_EXAMPLE}"
         ) from error
     for url, given in listed:
-        where = f"{path}, feed {printable(without_credentials(url))}"
+        where = f"{path}, feed {without_credentials(url)}"
         yield _checked(url, where), _options(given, url, where)
 
 
@@ -283,7 +282,7 @@ def _reason(error: Exception) -> str:
     """Return why a file is not TOML."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
-    return TOO_LONG if type(error) is ValueError else printable(str(error))
+    return TOO_LONG if type(error) is ValueError else str(error)
 
 
 def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
@@ -294,11 +293,11 @@ def _options(given: dict[str, Any], feed: str, where: str) -> FeedOptions:
     unknown = given.keys() - NAMES
     if unknown:
         raise ArgumentError(
-            f"{where}: there is no option {printable(min(unknown))}; write one of {', '.join(sorted(NAMES))}"
+            f"{where}: there is no option {min(unknown)}; write one of {', '.join(sorted(NAMES))}"
         )
     following = given.get("next")
     if following not in (None, "archive", "page"):
-        raise ArgumentError(f"{where}: next is {printable(_text(following))}: write archive, or page")
+        raise ArgumentError(f"{where}: next is {_text(following)}: write archive, or page")
     headers, archive = given.get("headers", {}), given.get("web_archive")
     if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
         raise ArgumentError(f'{where}: write headers = {{Name = "value"}}')
@@ -319,9 +318,7 @@ def _number(value: object, where: str) -> int | None:
         return None
     text = _text(value)
     if not is_number(text):
-        raise ArgumentError(
-            f"{where}: limit is {printable(text)}: write a number of up to {MOST_DIGITS} digits"
-        )
+        raise ArgumentError(f"{where}: limit is {text}: write a number of up to {MOST_DIGITS} digits")
     return int(text)
 
 
@@ -344,7 +341,7 @@ def flag(value: str, where: str) -> bool:
     :raises ArgumentError: if the text is neither
     """
     if value.lower() not in TRUE + FALSE:
-        raise ArgumentError(f"{where} is {printable(value)}: write 1 or 0")
+        raise ArgumentError(f"{where} is {value}: write 1 or 0")
     return value.lower() in TRUE
 
 
@@ -352,14 +349,14 @@ def _check_commas(words: str, where: str) -> None:
     if COMMA.search(words) or ("," in words and "://" not in words and not os.path.exists(words)):  # noqa: PTH110
         apart = " ".join(map(without_credentials, filter(None, BETWEEN.split(words))))
         raise ArgumentError(
-            f"{where}: URLs are separated by spaces, and not by commas; write {printable(apart)}, "
+            f"{where}: URLs are separated by spaces, and not by commas; write {apart}, "
             f"or, if the comma belongs to the URL, put it into a list (--feeds FILE)"
         )
 
 
 def _checked(url: object, where: str) -> str:
     if not isinstance(url, str):
-        raise ArgumentError(f"{where}: {printable(_text(url))} is no URL; write {EXAMPLE}")
+        raise ArgumentError(f"{where}: {_text(url)} is no URL; write {EXAMPLE}")
     try:
         url.encode()  # an argument that is not UTF-8 has surrogates
         parts = urlsplit(url)
@@ -369,9 +366,9 @@ def _checked(url: object, where: str) -> str:
         parts, host = None, None
     if parts is not None and parts.scheme == "file" and not host and parts.path.startswith("/"):
         return url
-    shown = printable(without_credentials(url))
+    shown = without_credentials(url)
     if parts is None or parts.scheme not in ("http", "https") or not host:
-        guess = printable(_guess(url))
+        guess = _guess(url)
         raise ArgumentError(f"{where}: {shown} is not the URL of a feed; write {guess}")
     # The URL names the feed in the store, the exports and the log.
     if "@" in parts.netloc:

@@ -19,7 +19,6 @@ from fhcrawl.extensions.store import store_url
 from fhcrawl.extensions.warc import WarcExtension
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.opening import file_of
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +118,7 @@ class DiskMiddleware:
             "The disk of %s is nearly full: %s has %.1f MiB free, and %.1f are needed (%s); until then, no "
             "document is taken",
             place.holds,
-            printable(str(place.path)),
+            str(place.path),
             room.free / MIB,
             room.needed / MIB,
             SETTING,

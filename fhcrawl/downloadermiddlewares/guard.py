@@ -24,7 +24,6 @@ from fhcrawl.logical_feed import Role
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.utils import addresses
 from fhcrawl.utils.addresses import PORTS, AllowedHosts
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -98,7 +97,7 @@ class GuardMiddleware:
         if isinstance(exception, RefusedUrl) and is_own(request):
             is_private = exception.kind is ReasonKind.PRIVATE_ADDRESS
             instead = f"; {PRIVATE_HOSTS} can allow it" if is_private else ""
-            logger.warning("%s is not requested: %s%s", printable(request.url), exception, instead)
+            logger.warning("%s is not requested: %s%s", request.url, exception, instead)
 
     def _check(self, request: Request, context: RequestContext | None) -> None:
         if addresses.has_credentials(request.url):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import context_of, find_context, with_context
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -41,6 +40,6 @@ class ValidatorsMiddleware:
             return response
         if not responses.corrects_charset(response, context.body_digest):
             return response
-        logger.info("%s has not changed, but its charset has: reading it again", printable(request.url))
+        logger.info("%s has not changed, but its charset has: reading it again", request.url)
         last = replace(context.last_reading, validated_url=None, etag=None, last_modified=None)
         return with_context(request, replace(context, last_reading=last))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from fhcrawl.exceptions import ExportError
 from fhcrawl.items import FIELDS
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +29,7 @@ def check(path: Path, options: dict[str, Any]) -> None:
     """
     if not path.is_file() or not path.stat().st_size:
         return
-    shown = printable(str(path))
+    shown = str(path)
     if options["format"] in WITH_END:
         raise ExportError(
             f"nothing can be appended to {shown}, because {options['format']} has an end: write -O in place "

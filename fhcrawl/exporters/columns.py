@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS, EXTENSIONS, FORMER_IDS, OPTIONAL_FIELDS, ORIGINAL
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -67,7 +66,7 @@ def _check_names(what: str, names: list[str], known: list[str]) -> None:
     for name in names:
         if name not in known:
             near = get_close_matches(name.lower(), known, 1, 0) or known
-            raise ArgumentError(f"There is no {what} {printable(name)!r}: write {near[0]}")
+            raise ArgumentError(f"There is no {what} {name!r}: write {near[0]}")
 
 
 class Rows:

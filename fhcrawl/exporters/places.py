@@ -19,7 +19,6 @@ from fhcrawl.exceptions import ExportError, FhcrawlError
 from fhcrawl.exporters import delivery
 from fhcrawl.items import EntryItem
 from fhcrawl.utils.addresses import without_credentials
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,7 +34,7 @@ def shown(place: str) -> str:
     """Return a destination for display, without the user name and password of a URL."""
     if not is_elsewhere(place):
         return place
-    return printable(without_credentials(place))
+    return without_credentials(place)
 
 
 def is_elsewhere(place: str) -> bool:
@@ -97,7 +96,7 @@ def failing(place: str) -> Iterator[None]:
 
 def _cause(error: Exception) -> str:
     said = (isinstance(error, OSError) and error.strerror) or str(error)
-    return printable(said) or type(error).__name__
+    return said or type(error).__name__
 
 
 def _storage(place: str, settings: Settings) -> tuple[Any, IO[bytes]]:

@@ -17,7 +17,6 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import Store
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import data_file
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -104,7 +103,7 @@ class StoreExtension:
 
     def engine_started(self) -> None:
         """Log where the store is, and start to renew the run's leases at intervals."""
-        logger.info("Store: %s", printable(self.store.place))
+        logger.info("Store: %s", self.store.place)
         self._renewals = create_looping_call(self._renew)
         self._renewals.start(self.store.pause, now=False)
 
@@ -122,7 +121,7 @@ class StoreExtension:
     def fail(self, error: Exception) -> None:
         """Count an error of the store, and log it once, with a traceback if it is not a StoreError."""
         self._stats.inc_value(FAILED)
-        sentence = printable(str(error))
+        sentence = str(error)
         if sentence not in self._said:
             self._said.add(sentence)
             logger.error("%s", sentence, exc_info=None if isinstance(error, StoreError) else error)
@@ -200,7 +199,7 @@ class StoreExtension:
             return
         self.skipped_feeds.add(feed)
         self._stats.inc_value(LEASED)
-        logger.warning("%s is left alone: %s", printable(feed), error)
+        logger.warning("%s is left alone: %s", feed, error)
 
     def give_up(self, feed: str, loss: DocumentFailure, error: Exception) -> None:
         """Stop reading a feed because of an error of the store; the end of the run reports it."""

@@ -25,7 +25,6 @@ from fhcrawl.reporting.summary import Summary
 from fhcrawl.reporting.table import Look
 from fhcrawl.store import FEEDS_AT_ONCE, VerdictRecord
 from fhcrawl.utils.clock import now
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -158,11 +157,15 @@ class VerdictsExtension:
         if found.example is None:
             return
         self._crawler.stats.inc_value(RENAMED, found.number)
-        new, former = map(printable, found.example)
+        new, former = found.example
         more = "" if found.deleted else "; --merge-renamed keeps them under the new one only"
         logger.warning(
             "%s: entries whose id has changed: %d, such as from %s to %s%s",
-            *(printable(url), found.number, former, new, more),
+            url,
+            found.number,
+            former,
+            new,
+            more,
         )
 
     def _tell_all(self, extension: StoreExtension, feeds: list[Feed], records: list[VerdictRecord]) -> None:
@@ -193,8 +196,8 @@ class VerdictsExtension:
         self._crawler.stats.inc_value(f"fhcrawl/feed/{verdict.value}")
         level = logging.INFO if verdict is Verdict.COMPLETE else logging.WARNING
         word = in_words(verdict, reasons)
-        said = "".join(f"; {printable(reason.url)} {printable(reason.detail)}" for reason in reasons)
-        logger.log(level, "%s: %s, entries: %d%s", printable(url), word, entries, said)
+        said = "".join(f"; {reason.url} {reason.detail}" for reason in reasons)
+        logger.log(level, "%s: %s, entries: %d%s", url, word, entries, said)
 
     def engine_stopped(self) -> None:
         """Show the table, after Scrapy's last log lines."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fhcrawl.logical_feed import FIRST_WALK, Outcome, decide
 from fhcrawl.logical_feed.ordering import latest_time
+from fhcrawl.utils.text import LONGEST_SENTENCE, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,12 +33,20 @@ class State(str, Enum):
     INVALID = "invalid"
 
 
-class DocumentFailure(NamedTuple):
-    """Why a document is not processed: its state, and the reason's kind and detail."""
+@dataclass(frozen=True, slots=True)
+class DocumentFailure:
+    """Why a document is not processed: its state, and the reason's kind and detail.
+
+    The detail may contain text of the feed and the server: it is escaped here, for the store and for logs.
+    """
 
     state: State
     kind: ReasonKind
     detail: str
+
+    def __post_init__(self) -> None:
+        """Escape the detail."""
+        object.__setattr__(self, "detail", printable(self.detail, LONGEST_SENTENCE))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Link
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -240,7 +239,7 @@ class CommitMiddleware:
             self._send(signals.document_unchanged, result=result)
             return
         say = logger.info if failure.state is State.KNOWN else logger.warning
-        say("%s %s: what was read of it is kept", printable(result.fetch.requested_url), failure.detail)
+        say("%s %s: what was read of it is kept", result.fetch.requested_url, failure.detail)
         if failure.state is not State.KNOWN:
             self._count("check", "failed")
             self._tell(self._store.documents.note_check, result, NOT_NOTED)
@@ -306,7 +305,7 @@ class CommitMiddleware:
     def _uncommitted(self, result: DocumentResult, error: Exception) -> DocumentResult:
         detail = f"could not be stored ({name_of(error)})"
         exc_info = None if isinstance(error, StoreError) else error
-        logger.error("%s %s", printable(result.fetch.requested_url), detail, exc_info=exc_info)
+        logger.error("%s %s", result.fetch.requested_url, detail, exc_info=exc_info)
         if isinstance(error, StoreError):
             self._extension.fail(error)
         return result.failed(DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, detail))

@@ -19,7 +19,6 @@ from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.results import must_follow
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.list_checks import ListChecks
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -172,16 +171,16 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         return step.position.walk < fetch.position.walk
 
     def _skip(self, request: Request) -> None:
-        logger.debug("Already processed: %s", printable(context_of(request).requested_url))
+        logger.debug("Already processed: %s", context_of(request).requested_url)
         if self.stats:
             self.stats.inc_value("deltafetch/skipped")
 
     def _loop(self, request: Request, pending: PendingDocument | None, keeps_link: bool = False) -> None:
         context = context_of(request)
         if pending is None:
-            logger.warning("The chain of %s is a loop", printable(context.walk.feed))
+            logger.warning("The chain of %s is a loop", context.walk.feed)
         else:
-            pending.end_in_loop(printable(context.requested_url), keeps_link)
+            pending.end_in_loop(context.requested_url, keeps_link)
 
 
 def _is_key_of(pending: PendingDocument, key: str) -> bool:

@@ -18,7 +18,6 @@ from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.spiders.selection import Selection
 from fhcrawl.utils.addresses import name_of
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -159,7 +158,7 @@ class CaptureQueue:
         """Look for the captures of a feed's documents; return whether there are any."""
         # RFC 5005, 2: an entry that is not in the document is not part of the feed, even if it was before.
         if self._store.feeds.read_kind(feed) is Kind.COMPLETE:
-            logger.info("%s is a complete feed: no capture of it is read", printable(feed))
+            logger.info("%s is a complete feed: no capture of it is read", feed)
             return False
         state = self._states[feed] = self._load(feed)
         for name, (url, depth) in list(state.urls.items()):

@@ -19,7 +19,6 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.capture_queue import CaptureQueue
 from fhcrawl.spiders.web_archives import WebArchives, outcome_of
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -98,7 +97,7 @@ class Captures:
     def _outcome(self, fetch: Fetch, response: Response, failure: DocumentFailure) -> DocumentFailure:
         """Return the failure of a capture that was served: another request would bring the same, or more."""
         if "dataloss" in response.flags and self._source(fetch) is self._in_archives:
-            return failure._replace(state=State.FAILED, kind=ReasonKind.CUT_OFF)
+            return replace(failure, state=State.FAILED, kind=ReasonKind.CUT_OFF)
         return _final(failure)
 
     def _want_others(self, fetch: Fetch, document: FeedDocument, older: Link | None) -> None:
@@ -148,7 +147,7 @@ class Captures:
 
     def _lose(self, fetch: Fetch, failure: DocumentFailure) -> None:
         say = logger.info if failure.state is State.KNOWN else logger.warning
-        say("%s at %s %s", printable(fetch.requested_url), fetch.fetched, failure.detail)
+        say("%s at %s %s", fetch.requested_url, fetch.fetched, failure.detail)
         self._commits.record_failure(DocumentResult(fetch, failure=failure))
 
     @cached_property
@@ -162,4 +161,4 @@ class Captures:
 
 def _final(failure: DocumentFailure) -> DocumentFailure:
     """Return the failure of a capture that is not asked for again."""
-    return failure._replace(state=State.INVALID) if failure.state is State.FAILED else failure
+    return replace(failure, state=State.INVALID) if failure.state is State.FAILED else failure

@@ -34,7 +34,6 @@ from fhcrawl.spiders.web_archives import with_web_archive
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.datadir import base_of
-from fhcrawl.utils.text import printable
 from fhcrawl.warc import naming
 
 if TYPE_CHECKING:
@@ -216,8 +215,7 @@ class HistorySpider(Spider):
             return
         found = reading.elsewhere(fetch, response, document, self.settings.getint("FHCRAWL_MAX_ARCHIVES"))
         if found is not None:
-            urls = map(printable, (fetch.requested_url, found.url))
-            logger.info("%s is not the subscription document; looking at %s", *urls)
+            logger.info("%s is not the subscription document; looking at %s", fetch.requested_url, found.url)
             yield self._request(requests.subscription_elsewhere(fetch, response, found))
             return
         yield from self._read(fetch, response, document)
@@ -349,7 +347,7 @@ class HistorySpider(Spider):
         is_new = context.last_reading is not None and context.last_reading.is_new
         if url is not None and is_new and fetch.role is Role.SUBSCRIPTION:
             if url == fetch.feed or not self._store.feeds.has(url):
-                logger.info("%s is an HTML page; its feed is %s", *map(printable, (fetch.requested_url, url)))
+                logger.info("%s is an HTML page; its feed is %s", fetch.requested_url, url)
                 yield self._request(requests.subscription_elsewhere(fetch, response, reading.Elsewhere(url)))
                 return
             failure = known_feed(url)
@@ -359,7 +357,7 @@ class HistorySpider(Spider):
         """Note a failure; yield the request for another URL of a subscription document, if any."""
         if context.is_given:
             # The failure at the earlier URL is stored already.
-            logger.info("%s %s", printable(fetch.requested_url), failure.detail)
+            logger.info("%s %s", fetch.requested_url, failure.detail)
             yield from map(self._request, requests.last_known(fetch, context))
             return
         self._lose(fetch, failure)
@@ -378,7 +376,7 @@ class HistorySpider(Spider):
             return list(self._with_callbacks(self._rechecks.end(fetch, context, reason)))
         if fetch.role is Role.LISTED:
             # Without the list, the feed is what it is without one.
-            logger.info("%s %s", printable(fetch.requested_url), reason.detail)
+            logger.info("%s %s", fetch.requested_url, reason.detail)
             return []
         others = list(self._give_up(fetch, reason, context))
         if fetch.role is not Role.PART or reason.state is State.KNOWN:
@@ -387,5 +385,5 @@ class HistorySpider(Spider):
 
     def _lose(self, fetch: Fetch, failure: DocumentFailure) -> None:
         say = logger.info if failure.state is State.KNOWN else logger.warning
-        say("%s %s", printable(fetch.requested_url), failure.detail)
+        say("%s %s", fetch.requested_url, failure.detail)
         self._commits.record_failure(DocumentResult(fetch, failure=failure))

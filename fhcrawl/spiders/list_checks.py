@@ -16,7 +16,6 @@ from fhcrawl.logical_feed import listings
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +67,7 @@ class ListChecks:
         total = responses.header(response, "X-WP-Total")
         listed = post_list.read(response.body, total, wordpress.id_field(check.feed_url))
         if listed is None:
-            logger.info("%s is no list of posts", printable(fetch.requested_url))
+            logger.info("%s is no list of posts", fetch.requested_url)
             return
         entries = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk)
         ids = list({post.id for post in listed.posts})
@@ -83,7 +82,7 @@ class ListChecks:
         elif following is not None:
             yield requests.listed(fetch, response, following)
         else:
-            logger.info("%s has changed while it was read", printable(check.api))
+            logger.info("%s has changed while it was read", check.api)
 
     def _read_page(
         self, fetch: Fetch, response: Response, check: ListCheck
@@ -95,7 +94,7 @@ class ListChecks:
         try:
             document = ReaderExtension.of(self._crawler).read(response)
         except NotAFeedError as error:
-            logger.info("%s is not a feed: %s", printable(fetch.requested_url), error)
+            logger.info("%s is not a feed: %s", fetch.requested_url, error)
             return
         read = reading.read_document(fetch, response, document, responses.bounds_of(self._crawler.settings))
         result = replace(read.result, older_document=None)
@@ -123,7 +122,7 @@ class ListChecks:
             return
         self._crawler.stats.inc_value("fhcrawl/entry/unlisted", found.unlisted)
         gone = f"; {found.unlisted:,} more are kept that are not listed" if found.unlisted else ""
-        logger.info("%s: %s%s", printable(fetch.feed), found.in_words, gone)
+        logger.info("%s: %s%s", fetch.feed, found.in_words, gone)
 
     @property
     def _store(self) -> Store:

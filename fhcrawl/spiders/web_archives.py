@@ -17,7 +17,6 @@ from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.spiders.selection import Selection
 from fhcrawl.utils.clock import now
-from fhcrawl.utils.text import printable
 from fhcrawl.warc import indexes
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ class WebArchives:
                 continue
             # RFC 5005, 2: an entry that is not in the document is no part of the feed, even if it was once.
             if self._store.feeds.read_kind(feed) is Kind.COMPLETE:
-                logger.info("%s is a complete feed: no capture of it is read", printable(feed))
+                logger.info("%s is a complete feed: no capture of it is read", feed)
                 continue
             archive = self._archives.get(url) or self._open(url)
             if not archive.is_left:
@@ -224,7 +223,7 @@ class WebArchives:
             return
         state.archive.way, state.archive.failures = reading.way, 0
         reading.found += len(answer.captures)
-        url = printable(reading.timemap.url)
+        url = reading.timemap.url
         if answer.unread:
             logger.warning("%s: lines of its index that cannot be read: %d", url, answer.unread)
         has_stopped = answer.has_more and answer.last <= reading.since
@@ -236,7 +235,7 @@ class WebArchives:
             yield from self.lose(fetch, why)
             return
         if following is None:
-            logger.info("%s: captures in %s: %d", url, printable(state.archive.url), reading.found)
+            logger.info("%s: captures in %s: %d", url, state.archive.url, reading.found)
             state.reading = None
         else:
             reading.query = following
@@ -263,7 +262,7 @@ class WebArchives:
             self._leave(state.archive, f"it asks for no requests before {until}")
         elif failure.state is State.KNOWN:
             state.is_left = True
-            logger.info("Captures of %s: %s", printable(fetch.feed), failure.detail)
+            logger.info("Captures of %s: %s", fetch.feed, failure.detail)
         elif not self._try_another_way(state, failure):
             self._count(fetch, state, failure)
         yield from self.next(fetch.feed)
@@ -289,7 +288,7 @@ class WebArchives:
         if reading is not None:
             state.failed.add(reading.timemap.id)
             state.reading = None
-            said = printable(archive.url), printable(fetch.requested_url), failure.detail
+            said = archive.url, fetch.requested_url, failure.detail
             logger.warning("%s cannot say what it has of %s: it %s", *said, extra={"is_for_users": True})
         elif fetch.memento is not None:
             state.captures.failed.add(fetch.memento)
@@ -300,13 +299,13 @@ class WebArchives:
     def _leave(self, archive: Archive, why: str) -> None:
         archive.is_left = True
         said = "%s is left alone for this run: %s"
-        logger.warning(said, printable(archive.url), why, extra={"is_for_users": True})
+        logger.warning(said, archive.url, why, extra={"is_for_users": True})
 
 
 def outcome_of(failure: DocumentFailure) -> DocumentFailure:
     """Return the failure of a request for a capture: it is final only if no later request can do better."""
     is_final = failure.state in (State.KNOWN, State.MISSING, State.INVALID) or failure.kind in OF_CAPTURE
-    return failure if is_final else failure._replace(state=State.FAILED)
+    return failure if is_final else replace(failure, state=State.FAILED)
 
 
 def _is_due(timemap: TimeMap) -> bool:
@@ -318,7 +317,7 @@ def _following(archive: str, reading: Reading, answer: Answer) -> Query | None:
     """Return the request for the next part of an index; None at its end."""
     reading.read += 1
     if reading.read == indexes.MOST_PAGES:
-        logger.warning("%s: its index has more than %d pages", printable(reading.timemap.url), reading.read)
+        logger.warning("%s: its index has more than %d pages", reading.timemap.url, reading.read)
         return None
     if answer.has_more:
         reading.since = answer.last

@@ -10,7 +10,6 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import project_data_dir
 
 from fhcrawl.exceptions import ArgumentError
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +28,7 @@ def data_dir(settings: BaseSettings) -> Path:
     given = settings["FHCRAWL_DATA_DIR"]
     if given:
         if not Path(given).is_absolute():
-            shown = printable(given)
+            shown = given
             raise ArgumentError(f"FHCRAWL_DATA_DIR is {shown}: write an absolute path, like /var/lib/fhcrawl")
         return Path(given)
     try:
@@ -53,7 +52,7 @@ def data_file(settings: BaseSettings, name: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ArgumentError(
-            f"The data directory cannot be made: {printable(str(folder))} ({error.strerror}); "
+            f"The data directory cannot be made: {folder!s} ({error.strerror}); "
             "set FHCRAWL_DATA_DIR to another place"
         ) from error
     return folder / name

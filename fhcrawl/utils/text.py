@@ -6,11 +6,18 @@ import logging
 import re
 
 LONGEST = 300
+LONGEST_SENTENCE = 2_000
+LONGEST_LINE = 10_000
 
 
-def printable(text: str) -> str:
-    """Return text without control characters, so that it cannot forge log lines or control a terminal."""
-    return escaped(text if len(text) <= LONGEST else text[:LONGEST] + "…")
+def printable(text: str, longest: int = LONGEST) -> str:
+    """Return text without control characters, so that it cannot forge log lines or control a terminal.
+
+    :param longest: number of characters of text from which on its middle is left out
+    """
+    if len(text) > longest:
+        text = f"{text[: longest // 2]}…{text[-longest // 2 :]}"
+    return escaped(text)
 
 
 def escaped(text: str) -> str:
@@ -41,4 +48,5 @@ class PrintableFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Format a record; all lines but the first are indented."""
-        return "\n  ".join(escaped(line) for line in self._formatter.format(record).split("\n"))
+        lines = self._formatter.format(record).split("\n")
+        return "\n  ".join(printable(line, LONGEST_LINE) for line in lines)

@@ -22,7 +22,6 @@ from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParserExce
 from fhcrawl.documents.dates import utc
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.utils.addresses import name_of
-from fhcrawl.utils.text import printable
 from fhcrawl.warc.indexes import is_of_web
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ class Captures:
                 rows = _records(Path(path))
                 self._database.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             except DAMAGED as error:
-                said = printable(" ".join(str(error).split()))
+                said = " ".join(str(error).split())
                 logger.warning("%s is read up to where it is damaged: %s", path, said or type(error).__name__)
             self._database.execute("COMMIT")
         self._database.execute(RESOLVE)
@@ -104,7 +103,7 @@ class Captures:
             if self.place(url, digest) is not None:
                 yield Found(captured, f"{date}Z", digest)
             elif self._are_all:
-                logger.warning("%s at %sZ: what it refers to is in no file", printable(captured), date)
+                logger.warning("%s at %sZ: what it refers to is in no file", captured, date)
 
     def place(self, url: str, digest: str) -> str | None:
         """Return the URL of the file with a body, with the offset of its record as the fragment."""

@@ -22,7 +22,6 @@ from fhcrawl.documents.link_header import link_values
 from fhcrawl.documents.xml.elements import resolve
 from fhcrawl.exceptions import ArgumentError, NoIndexError
 from fhcrawl.utils.addresses import PORTS, has_credentials, name_of, origin
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -93,7 +92,7 @@ def archive_of(given: str, where: str) -> str:
         is_url = has_user = False
     if not is_url or has_user or parts.query or parts.fragment:
         raise ArgumentError(
-            f"{where} is {printable(given)}, which is no web archive: write {' or '.join(SHORT_NAMES)}, or "
+            f"{where} is {given}, which is no web archive: write {' or '.join(SHORT_NAMES)}, or "
             f"the URL before the times of its captures, such as {SHORT_NAMES['wayback']}"
         )
     return url

@@ -15,7 +15,8 @@ from twisted.python.failure import Failure
 from fhcrawl.crawling.failures import loss_of
 from fhcrawl.crawling.refusals import TooManyStreams
 from fhcrawl.downloadermiddlewares.httpcompression import MOST_STREAMS, is_whole
-from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.results import DocumentFailure, State
+from fhcrawl.reasons import ReasonKind
 from tests.feeds import E, atom
 from tests.server import Answer
 
@@ -98,7 +99,7 @@ def test_body_of_too_many_streams_is_not_decompressed(encoding: str) -> None:
         whole(encoding, nothing * (MOST_STREAMS + 1))
     detail = "consists of more than 10000 compressed streams"
     failure = Failure(raised.value)  # type: ignore[no-untyped-call]
-    assert loss_of(failure) == (State.REFUSED, "too-large", detail)
+    assert loss_of(failure) == DocumentFailure(State.REFUSED, ReasonKind.TOO_LARGE, detail)
 
 
 @pytest.mark.parametrize("compression", ["gzip", "deflate", "raw deflate", "zstd"])
