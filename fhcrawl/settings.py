@@ -51,9 +51,7 @@ FHCRAWL_FIELDS: list[str] = []
 # Names of profiles, separated by commas: `podcast` and `news` add columns of values that are in extensions.
 # `--profile` sets it.
 FHCRAWL_PROFILES: list[str] = []
-# Whether exports have the field `extensions`, and whether a crawl takes an entry for changed if only its
-# extensions differ, times apart. They are compared with the stored original: nothing is exported because the
-# setting is switched on or off. It needs FHCRAWL_KEEP_XML_ENABLED. `--extensions` sets it.
+# Whether exports have the field `extensions`. It needs FHCRAWL_KEEP_XML_ENABLED. `--extensions` sets it.
 FHCRAWL_EXTENSIONS_ENABLED = False
 # Whether CSV is for Excel: with a byte order mark, by which it recognises UTF-8, with formulas escaped as by
 # FHCRAWL_CSV_FORMULAS_ESCAPED, and with times that it reads as such (`2003-12-13 18:30:02`, in UTC).
