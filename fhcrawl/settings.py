@@ -49,11 +49,11 @@ FHCRAWL_FIELDS: list[str] = []
 FHCRAWL_PROFILES: list[str] = []
 # Whether exports have the field `extensions`. It needs FHCRAWL_KEEP_XML_ENABLED. `--extensions` sets it.
 FHCRAWL_EXTENSIONS_ENABLED = False
-# Whether CSV is for Excel and other spreadsheets: with a byte order mark, by which Excel recognises UTF-8, with
-# an apostrophe before cells that a spreadsheet would run as a formula, and with times that it reads as such
-# (`2003-12-13 18:30:02`, in UTC). Cells that begin with an apostrophe get another one, so that removing the
-# first one gives the original value. By default, Python's csv module reads the cells back exactly as the feed
-# has them. `--excel` sets it.
+# Whether CSV is for Excel and other spreadsheets: with a byte order mark, by which Excel recognises UTF-8,
+# with an apostrophe before cells that a spreadsheet would run as a formula, and with times that it reads as
+# such (`2003-12-13 18:30:02`, in UTC). Cells that begin with an apostrophe get another one, so that removing
+# the first one gives the original value. By default, Python's csv module reads the cells back exactly as the
+# feed has them. `--excel` sets it.
 FHCRAWL_CSV_EXCEL_ENABLED = False
 
 # Names of fields that pipelines add to entries (`item.words = 12`), separated by commas. They are exported

@@ -155,4 +155,9 @@ def test_a_list_is_no_formula_and_null_stays_empty() -> None:
     exporter.start_exporting()
     exporter.export_item({"a": ["=1"], "b": None, "c": "-"})
     exporter.finish_exporting()
-    assert list(csv.reader(io.StringIO(file.getvalue().decode("utf-8-sig"), newline="")))[1] == ['["=1"]', "", "'-"]
+    text = file.getvalue().decode("utf-8-sig")
+    assert list(csv.reader(io.StringIO(text, newline="")))[1] == [
+        '["=1"]',
+        "",
+        "'-",
+    ]
