@@ -39,10 +39,6 @@ FHCRAWL_JOB: str | None = None
 # Seconds after which the changes of a finished feed are exported at the latest, while other feeds of the run
 # are still in progress. 0: at the end of the run. Each export copies the file that it appends to.
 FHCRAWL_EXPORT_SECONDS = 60 * 60
-# Whether an apostrophe is put before CSV cells that a spreadsheet would run as a formula. By default,
-# Python's csv module reads the cells back exactly as the feed has them. Cells that begin with an apostrophe
-# get another one, so that removing the first apostrophe gives the original value.
-FHCRAWL_CSV_FORMULAS_ESCAPED = False
 
 # What `fhcrawl crawl` and `fhcrawl export` write of an entry, by the names of fields, separated by commas:
 # these, in this order. A name with a plus (`+original`) is added to the fields that exports have otherwise.
@@ -51,13 +47,13 @@ FHCRAWL_FIELDS: list[str] = []
 # Names of profiles, separated by commas: `podcast` and `news` add columns of values that are in extensions.
 # `--profile` sets it.
 FHCRAWL_PROFILES: list[str] = []
-# Whether exports have the field `extensions`, and whether a crawl takes an entry for changed if only its
-# extensions differ, times apart. They are compared with the stored original: nothing is exported because the
-# setting is switched on or off. It needs FHCRAWL_KEEP_XML_ENABLED. `--extensions` sets it.
+# Whether exports have the field `extensions`. It needs FHCRAWL_KEEP_XML_ENABLED. `--extensions` sets it.
 FHCRAWL_EXTENSIONS_ENABLED = False
-# Whether CSV is for Excel: with a byte order mark, by which it recognises UTF-8, with formulas escaped as by
-# FHCRAWL_CSV_FORMULAS_ESCAPED, and with times that it reads as such (`2003-12-13 18:30:02`, in UTC).
-# `--excel` sets it.
+# Whether CSV is for Excel and other spreadsheets: with a byte order mark, by which Excel recognises UTF-8,
+# with an apostrophe before cells that a spreadsheet would run as a formula, and with times that it reads as
+# such (`2003-12-13 18:30:02`, in UTC). Cells that begin with an apostrophe get another one, so that removing
+# the first one gives the original value. By default, Python's csv module reads the cells back exactly as the
+# feed has them. `--excel` sets it.
 FHCRAWL_CSV_EXCEL_ENABLED = False
 
 # Names of fields that pipelines add to entries (`item.words = 12`), separated by commas. They are exported

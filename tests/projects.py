@@ -246,7 +246,7 @@ def new_project(folder: Path) -> Iterator[Project]:
 def read_export(path: Path) -> list[dict[str, Any]]:
     """The entries of an export, JSON lines or CSV."""
     if path.suffix == ".csv":
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:
             return [dict(row) for row in csv.DictReader(file)]
     with path.open(encoding="utf-8") as file:
         return [json.loads(line) for line in file]

@@ -134,10 +134,10 @@ def test_csv_has_formulas_as_they_are_unless_asked(server: FeedServer, project: 
     project.crawl(server.url("/index"), output="out.csv")
     exact = {row["id"]: row["summary"] for row in read_export(project.folder / "out.csv")}
     assert exact == {str(number): text for number, text in enumerate(titles)}
-    done = project.scrapy("export", "-o", "whole.csv", "-s", "FHCRAWL_CSV_FORMULAS_ESCAPED=1")
+    done = project.scrapy("export", "-o", "whole.csv", "--excel")
     assert done.returncode == 0, done.stderr
     assert_escaped(project.folder / "whole.csv", exact)
-    escaped = {"FHCRAWL_CSV_FORMULAS_ESCAPED": 1}
+    escaped = {"FHCRAWL_CSV_EXCEL_ENABLED": 1}
     other = project.folder / "other"
     other.mkdir()
     type(project)(other).crawl(server.url("/index"), output="out.csv", settings=escaped)
@@ -151,8 +151,13 @@ def assert_escaped(path: Path, exact: dict[str, str]) -> None:
 
 def test_a_list_is_no_formula_and_null_stays_empty() -> None:
     file = io.BytesIO()
-    exporter = CsvItemExporter(file, formulas_escaped=True, fields_to_export=["a", "b", "c"])
+    exporter = CsvItemExporter(file, excel=True, fields_to_export=["a", "b", "c"])
     exporter.start_exporting()
     exporter.export_item({"a": ["=1"], "b": None, "c": "-"})
     exporter.finish_exporting()
-    assert list(csv.reader(io.StringIO(file.getvalue().decode(), newline="")))[1] == ['["=1"]', "", "'-"]
+    text = file.getvalue().decode("utf-8-sig")
+    assert list(csv.reader(io.StringIO(text, newline="")))[1] == [
+        '["=1"]',
+        "",
+        "'-",
+    ]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from inspect import isclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.misc import load_object
@@ -14,7 +12,7 @@ from scrapy.utils.reactor import install_reactor, is_reactor_installed
 from fhcrawl.exceptions import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from scrapy.settings import BaseSettings
 
@@ -191,83 +189,21 @@ def _is_a(one: object, ours: type) -> bool:
 
 
 def check_components(settings: BaseSettings) -> None:
-    """Check that a crawl has the components that it needs, in their order.
+    """Check that a crawl has the components that it needs.
 
     :raises ArgumentError: if it has not
     """
     for name, ours in _components(settings).items():
-        if dict(settings[name]) != ours:
-            _check(settings, name, ours)
+        if dict(settings[name]) == ours:
+            continue
+        enabled = [_load(name, key) for key, order in settings[name].items() if order is not None]
+        for path, reason in ESSENTIAL.items():
+            if path in ours and not any(_is_a(one, load_object(path)) for one in enabled):
+                raise ArgumentError(f"{name} leaves out {path}: without it, {reason}")
     for scheme, path in DOWNLOAD_HANDLERS.items():
         given = settings.getwithbase(HANDLERS)[scheme]
         if given not in (None, path) and not _is_a(_load(HANDLERS, given), load_object(path)):
+            shown = global_object_name(given) if isclass(given) else str(given)
             raise ArgumentError(
-                f"{HANDLERS} has {_shown(given)} for {scheme}: leave it out, or make it a subclass of {path}"
+                f"{HANDLERS} has {shown} for {scheme}: leave it out, or make it a subclass of {path}"
             )
-
-
-def _check(settings: BaseSettings, name: str, ours: Mapping[str, int | None]) -> None:
-    """Check a dictionary of components that a user has changed."""
-    given = {key: order for key, order in settings[name].items() if order is not None}
-    for key, order in given.items():
-        if not isinstance(order, Real):
-            raise ArgumentError(f"{name} has {order!r} for {_shown(key)}: write a number, or None")
-    enabled = {_load(name, key): order for key, order in given.items()}
-    classes = {path: load_object(path) for path in ours}
-    orders = {
-        path: next((order for one, order in enabled.items() if _is_a(one, classes[path])), None)
-        for path, default in ours.items()
-        if default is not None
-    }
-    for path, order in orders.items():
-        if order is None and (reason := _why_needed(classes[path])):
-            raise ArgumentError(f"{name} leaves out {path}: without it, {reason}")
-    of_ours = [classes[path] for path in orders]
-    replaced = {cls: path for path, cls in classes.items() if path not in orders}
-    for one in enabled:
-        if not any(_is_a(one, cls) for cls in of_ours):
-            _check_other(name, one, of_ours, replaced)
-    scrapys = {path: order for path, order in settings[f"{name}_BASE"].items() if path not in ours}
-    _check_order(name, {**scrapys, **ours}, {**scrapys, **settings[name], **orders}, orders)
-
-
-def _why_needed(ours: type) -> str | None:
-    """Return what would happen without a component; None if it may be off."""
-    return next((reason for path, reason in ESSENTIAL.items() if issubclass(ours, load_object(path))), None)
-
-
-def _check_other(name: str, one: object, ours: list[type], replaced: Mapping[type, str]) -> None:
-    """Check that a component of Scrapy's or of the user's does not do again what one of fhcrawl's does."""
-    for cls, path in replaced.items():
-        instead = next((component for component in ours if issubclass(component, cls)), None)
-        if _is_a(one, cls) and instead is not None:
-            raise ArgumentError(
-                f"{name} has {_shown(one)}, but {_shown(instead)} takes the place of {path}: leave it out, "
-                f"or make it a subclass of that"
-            )
-
-
-def _check_order(
-    name: str, defaults: Mapping[str, Any], effective: Mapping[str, Any], orders: Mapping[str, Any]
-) -> None:
-    """Check that components of fhcrawl's stand among fhcrawl's own and Scrapy's as they do by default.
-
-    :param defaults: the numbers of both by default
-    :param effective: their numbers in this crawl
-    :param orders: the numbers of fhcrawl's in this crawl
-    """
-    on = {path: default for path, default in defaults.items() if None not in (default, effective.get(path))}
-    for path, order in orders.items():
-        if order is None or order == on[path]:
-            continue
-        lowest = max((effective[one] for one in on if on[one] < on[path]), default=-math.inf)
-        highest = min((effective[one] for one in on if on[one] > on[path]), default=math.inf)
-        if not lowest < order < highest:
-            raise ArgumentError(
-                f"{name} has {path} at {order}, where it does not work: leave it out, or write a number "
-                f"above {lowest} and below {highest}"
-            )
-
-
-def _shown(key: object) -> str:
-    return global_object_name(key) if isclass(key) else str(key)

@@ -8,7 +8,6 @@ import pickle
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fhcrawl import documents, logical_feed
@@ -31,10 +30,7 @@ GARBAGE = 100_000  # allocated objects before a garbage collection
 
 
 class Job(NamedTuple):
-    """A document to parse: the parameters of `documents.read`.
-
-    :param with_extensions: digests of entries include what their originals say beyond the fields
-    """
+    """A document to parse: the parameters of `documents.read`."""
 
     body: bytes
     url: str
@@ -44,7 +40,6 @@ class Job(NamedTuple):
     keep_originals: bool
     bounds: Bounds
     keep_head: bool = False
-    with_extensions: bool = False
 
 
 def read(job: Job) -> FeedDocument | DocumentList:
@@ -55,7 +50,7 @@ def read(job: Job) -> FeedDocument | DocumentList:
     """
     entry_sink = spool.collect if len(job.body) >= spool.LARGE else list
     try:
-        document = documents.read(*job[:-1], entry_sink=entry_sink)
+        document = documents.read(*job, entry_sink=entry_sink)
     except NotAFeedError as error:
         if error.kind is ReasonKind.HTML:
             error.feeds = [without_credentials(url) for url in feed_links(job.body, job.url)]
@@ -69,7 +64,7 @@ def read(job: Job) -> FeedDocument | DocumentList:
         urls = dict.fromkeys(without_credentials(url)[: LONGEST_URL + 1] for url in others)
         others[:] = [url for url in urls if url != document.links.get(name)]
     document.problems = list(map(_shortened, document.problems))
-    change_entries(document.entries, partial(_digest, job.with_extensions))
+    change_entries(document.entries, _digest)
     return document
 
 
@@ -80,10 +75,8 @@ def _shortened(problem: Problem) -> Problem:
     return replace(problem, entry=problem.entry[:LONGEST_PROBLEM], detail=problem.detail[:LONGEST_PROBLEM])
 
 
-def _digest(with_extensions: bool, entry: Entry) -> None:
+def _digest(entry: Entry) -> None:
     entry.digest = logical_feed.digest(entry)
-    if with_extensions:
-        entry.digest = logical_feed.with_extensions(entry.digest, entry.original)
 
 
 def put_job(file: int, job: Job) -> None:

@@ -251,14 +251,11 @@ def bounds_of(settings: BaseSettings) -> Bounds:
     return Bounds(*(number or none for number, none in zip(given, limits.NONE, strict=True)))
 
 
-def job(
-    request: Request, response: Response, keep_originals: bool, bounds: Bounds, with_extensions: bool = False
-) -> Job:
+def job(request: Request, response: Response, keep_originals: bool, bounds: Bounds) -> Job:
     """Return the job of parsing a response.
 
     :param keep_originals: keep the XML or JSON of each entry
     :param bounds: the bounds of the document
-    :param with_extensions: as in `Job`
     """
     return Job(
         response.body,
@@ -269,7 +266,6 @@ def job(
         keep_originals,
         bounds,
         keep_head=context_of(request).role is Role.SUBSCRIPTION,
-        with_extensions=with_extensions,
     )
 
 

@@ -6,7 +6,6 @@ XML: {prefix: {name: [node, …]}}, with a prefix of `prefixes` or the URI of an
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import Counter
@@ -35,7 +34,6 @@ JSON = "json"
 # Below this number of levels, an element is given as markup, and a JSON value as JSON text: encoders and
 # readers of JSON have limits, and a node takes four levels.
 DEEPEST = 32
-DIGEST_OCTETS = 8
 VOCABULARIES = {one.entry: one for one in (atom.VOCABULARY, atom03.VOCABULARY, *rss.VOCABULARIES.values())}
 IN_UTC = re.compile(r"(?:Z|\bGMT|\bUTC?|[+-]00:?00)\s*$", re.IGNORECASE)
 
@@ -72,29 +70,15 @@ def read(original: str | bytes | None) -> Tree | None:
 
     :param original: the element or the JSON object of the entry
     """
-    return _read(original, with_dates=True)
-
-
-# An entry whose times alone differ has not changed: see `logical_feed.digest`.
-def digest(original: str | bytes | None) -> str | None:
-    """Return a digest of what an entry says beyond its fields, without times; None without an original."""
-    tree = _read(original, with_dates=False)
-    if tree is None:
-        return None
-    text = json.dumps(tree, ensure_ascii=False, sort_keys=True)
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_OCTETS).hexdigest()
-
-
-def _read(original: str | bytes | None, with_dates: bool) -> Tree | None:
     if original is None:
         return None
     octets = original.encode("utf-8", "surrogatepass") if isinstance(original, str) else original
     if octets.startswith(b"{"):
         with suppress(ValueError, RecursionError):
-            return _of_item(json.loads(octets), with_dates)
+            return _of_item(json.loads(octets))
         return None
     entry = _parsed(octets)
-    return None if entry is None else _of_entry(entry, with_dates)
+    return None if entry is None else _of_entry(entry)
 
 
 def _parsed(octets: bytes) -> _Element | None:
@@ -112,7 +96,7 @@ def _parsed(octets: bytes) -> _Element | None:
 # -- XML ------------------------------------------------------------------------------------------
 
 
-def _of_entry(entry: _Element, with_dates: bool) -> Tree:
+def _of_entry(entry: _Element) -> Tree:
     prefix, _ = _names(entry)
     own = OWN_RSS if prefix == RSS else OWN_ATOM
     attributes = {name: value for name, value in entry.items() if name not in OF_ENTRY}
@@ -124,8 +108,7 @@ def _of_entry(entry: _Element, with_dates: bool) -> Tree:
     vocabulary = VOCABULARIES.get(entry.tag)
     tags = NOTHING if vocabulary is None else vocabulary.fields
     for child, names in _unsaid(named, own, prefix, tags):
-        if with_dates or names not in DATES:
-            _add(tree, names, _node(child, 1))
+        _add(tree, names, _node(child, 1))
     return tree
 
 
@@ -279,11 +262,11 @@ DATES = frozenset(
 # -- JSON Feed ------------------------------------------------------------------------------------
 
 
-def _of_item(item: Any, with_dates: bool) -> Tree:
+def _of_item(item: Any) -> Tree:
     members = {
         name: _bounded(value, 1)
         for name, value in item.items()
-        if not (name in SAID and SAID[name](value, item)) and (with_dates or name not in JSON_DATES)
+        if not (name in SAID and SAID[name](value, item))
     }
     return {JSON: members} if members else {}
 
@@ -329,4 +312,3 @@ SAID: dict[str, Callable[[Any, Any], bool]] = {
     "date_published": _is_time,
     "date_modified": _is_time,
 }
-JSON_DATES = frozenset({"date_published", "date_modified"})

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.documents import head_source, history, misplaced, modules, tombstones, update_schedule
+from fhcrawl.documents import head_source, history, misplaced, modules, tombstones
 from fhcrawl.documents.dates import utc
-from fhcrawl.documents.model import FeedDocument
+from fhcrawl.documents.model import FeedDocument, UpdateSchedule
 from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import elements
+from fhcrawl.documents.xml.namespaces import braced
 
 # OpenSearch 1.1 Draft 6, 'The "totalResults" element': "The number of search results available for the
 # current search." Blogger's and others' feeds have it in the namespace of version 1.0 (RSS) or of 1.1.
@@ -19,6 +21,16 @@ TOTALS = tuple(
 # Apple's tag for podcasts: "The new podcast RSS Feed URL".
 NEW_URL = f"{modules.ITUNES}new-feed-url"
 NUMBER = re.compile(r"[0-9]{1,9}")
+# Update schedules: elements of RSS 2.0, and of RSS 1.0's syndication module.
+SY = braced("sy")
+PERIOD, FREQUENCY, BASE = f"{SY}updatePeriod", f"{SY}updateFrequency", f"{SY}updateBase"
+HOUR = 60 * 60
+DAY = 24 * HOUR
+# Syndication module, updatePeriod: "Acceptable values are: hourly, daily, weekly, monthly, yearly."
+PERIODS = {"hourly": HOUR, "daily": DAY, "weekly": 7 * DAY, "monthly": 30 * DAY, "yearly": 365 * DAY}
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+LONGEST_NUMBER = 9  # digits
+EMPTY = UpdateSchedule()
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -98,7 +110,7 @@ def read(
         fault=parsed.fault,
         tombstones=tombstones.read(deleted, problems, parsed.bounds),
         incremental=links.incremental,
-        update_schedule=update_schedule.read(head, namespace),
+        update_schedule=_update_schedule(head, namespace),
         total=_total(head),
         new_url=elements.line_of(head, NEW_URL),
     )
@@ -134,3 +146,70 @@ def _total(head: Head) -> int | None:
 def _update_time(head: Head, tags: Iterable[str]) -> str | None:
     times = (utc(element.text or "") for tag in tags for element in head.get(tag, ()))
     return next(filter(None, times), None)
+
+
+def _update_schedule(head: Head, namespace: str) -> UpdateSchedule | None:
+    """Read the update schedule in a head section's children; return None if there is none.
+
+    :param namespace: namespace of RSS's own elements, in braces
+    """
+    if head.keys().isdisjoint(_schedule_tags(namespace)):
+        return None
+    period = _period(head)
+    schedule = UpdateSchedule(
+        ttl=_number(elements.line_of(head, f"{namespace}ttl")),
+        period=period,
+        base=None if period is None else _schedule_base(head),
+        skip_hours=sorted(set(_hours(head, namespace))),
+        skip_days=sorted(set(_days(head, namespace))),
+    )
+    return None if schedule == EMPTY else schedule
+
+
+@cache
+def _schedule_tags(namespace: str) -> frozenset[str]:
+    own = (f"{namespace}{name}" for name in ("ttl", "skipHours", "skipDays"))
+    return frozenset({PERIOD, FREQUENCY, BASE, *own})
+
+
+def _number(text: str | None) -> int | None:
+    if text is None or not (text.isascii() and text.isdecimal()) or len(text) > LONGEST_NUMBER:
+        return None
+    return int(text) or None
+
+
+# Syndication module, updateFrequency: "A positive integer indicates how many times in that period the channel
+# is updated."
+def _period(head: Head) -> int | None:
+    if not head.keys() & {PERIOD, FREQUENCY, BASE}:
+        return None
+    # updatePeriod: "If omitted, daily is assumed."
+    period = PERIODS.get((elements.line_of(head, PERIOD) or "daily").lower())
+    # updateFrequency: "If omitted a value of 1 is assumed."
+    frequency = _number(elements.line_of(head, FREQUENCY)) or 1
+    return None if period is None else max(1, period // frequency)
+
+
+def _schedule_base(head: Head) -> str | None:
+    base = utc(elements.line_of(head, BASE) or "")
+    return None if base is None else f"{base.rstrip('Z').partition('.')[0]}Z"
+
+
+# RSS 2.0, skipHours: "a number between 0 and 23, representing a time in GMT". Some feeds count from 1 to 24.
+def _hours(head: Head, namespace: str) -> Iterator[int]:
+    for text in _children(head, f"{namespace}skipHours", "hour"):
+        if text.isascii() and text.isdecimal() and len(text) <= len("24") and int(text) <= 24:  # noqa: PLR2004
+            yield int(text) % 24
+
+
+def _days(head: Head, namespace: str) -> Iterator[int]:
+    for text in _children(head, f"{namespace}skipDays", "day"):
+        if text.lower() in DAYS:
+            yield DAYS.index(text.lower())
+
+
+def _children(head: Head, tag: str, name: str) -> Iterator[str]:
+    for element in head.get(tag, ())[:1]:
+        for child in element:
+            if elements.local_name(child) == name and (text := elements.line(child)):
+                yield text

@@ -1,14 +1,13 @@
-"""Refuses requests and responses while a disk that the crawl writes to is nearly full."""
+"""Refuses requests while a disk that the crawl writes to is nearly full."""
 
 from __future__ import annotations
 
 import logging
 import os
 import tempfile
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from typing_extensions import Self
 
 logger = logging.getLogger(__name__)
@@ -43,35 +41,18 @@ class DiskFull(LimitReached):
     kind = ReasonKind.DISK_FULL
 
 
-class Place(NamedTuple):
-    """A file or folder that a crawl writes to.
-
-    :param holds: what it holds, for log lines
-    """
-
-    holds: str
-    path: Path
-
-
-class Room(NamedTuple):
-    """How many octets of a disk are free, and how many are needed."""
-
-    free: int
-    needed: int
-
-
 class DiskMiddleware:
     """FHCRAWL_MIN_FREE_DISK: how many octets have to be free on each disk; 0 is off.
 
     The disks are those of a store on SQLite, of exports, of WARC files, and of temporary files. While one of
-    them has less, no requests are sent, and responses are not read; documents that are being read are
-    committed. The rest is left for a later run, and the exit code is 1.
+    them has less, no documents are requested; those that were requested before are read and committed. The
+    rest is left for a later run, and the exit code is 1.
     """
 
     def __init__(self, crawler: Crawler, least: int) -> None:
         self._crawler = crawler
         self._least = least
-        self._said: set[Path] = set()
+        self._logged: set[Path] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -85,74 +66,57 @@ class DiskMiddleware:
         return cls(crawler, least)
 
     def process_request(self, request: Request) -> None:
-        """Check for room before a request is sent.
-
-        :raises DiskFull: if there may be no room for its response
-        """
-        self._check(request)
-
-    def process_response(self, request: Request, response: Response) -> Response:
-        """Check for room for a response, since others may have filled the disk after the request.
+        """Check for room before a document is requested.
 
         :raises DiskFull: if there may be no room for it
         """
-        self._check(request)
-        return response
-
-    def _check(self, request: Request) -> None:
         # A robots.txt passes: without it, every URL of the host would be allowed.
         if feed_of(request) is None:
             return
-        for place in self._places:
-            room = room_at(place.path, self._least)
-            if room is not None and room.free < room.needed:
-                self._say(place, room)
-                raise DiskFull(f"the disk of {place.holds} is nearly full ({SETTING})")
+        for folder, content in self._folders.items():
+            disk = os.statvfs(_existing(folder))
+            free = disk.f_bavail * disk.f_frsize
+            # A file system without a disk (a cloud's, for example) has no size: 0 are needed.
+            needed = min(self._least, int(disk.f_blocks * disk.f_frsize * ENOUGH))
+            if free < needed:
+                self._log(folder, content, free, needed)
+                raise DiskFull(f"the disk of {content} is nearly full ({SETTING})")
 
-    def _say(self, place: Place, room: Room) -> None:
-        if place.path in self._said:
+    def _log(self, folder: Path, content: str, free: int, needed: int) -> None:
+        if folder in self._logged:
             return
-        self._said.add(place.path)
+        self._logged.add(folder)
         self._crawler.stats.inc_value(FULL)
         logger.error(
             "The disk of %s is nearly full: %s has %.1f MiB free, and %.1f are needed (%s); until then, no "
             "document is taken",
-            place.holds,
-            str(place.path),
-            room.free / MIB,
-            room.needed / MIB,
+            content,
+            folder,
+            free / MIB,
+            needed / MIB,
             SETTING,
         )
 
     @cached_property
-    def _places(self) -> list[Place]:
-        """The places, determined at the first request, when all exports are open."""
-        return list(_places(self._crawler))
+    def _folders(self) -> dict[Path, str]:
+        """The folders and what they hold, determined at the first request, when all exports are open."""
+        return dict(_folders(self._crawler))
 
 
-def _places(crawler: Crawler) -> Iterator[Place]:
+def _folders(crawler: Crawler) -> Iterator[tuple[Path, str]]:
     store = file_of(store_url(crawler.settings))
     if store is not None:
-        yield Place("the store", store.parent)
+        yield store.parent, "the store"
     exporter = crawler.get_extension(FeedExporter)
     for path in [] if exporter is None else exporter.paths:
-        yield Place("an export", path.parent)
+        yield path.parent, "an export"
     warc = crawler.get_extension(WarcExtension)
     if warc is not None and warc.folder is not None:
-        yield Place("WARC files", warc.folder)
-    yield Place("temporary files", Path(tempfile.gettempdir()))
+        yield warc.folder, "WARC files"
+    yield Path(tempfile.gettempdir()), "temporary files"
 
 
-def room_at(path: Path, least: int) -> Room | None:
-    """Return the room on the disk of a path; None if it is not known.
-
-    :param path: a path that need not exist
-    :param least: how many octets have to be free; on a small disk, the part ENOUGH of its size
-    """
-    for there in (path, *path.parents):
-        with suppress(OSError):
-            disk = os.statvfs(there)
-            size = disk.f_blocks * disk.f_frsize
-            # File systems without a disk (a cloud's, for example) have no size.
-            return Room(disk.f_bavail * disk.f_frsize, min(least, int(size * ENOUGH))) if size else None
-    return None
+# The folder of an export is created when the export is written.
+def _existing(folder: Path) -> Path:
+    """Return a folder, or the nearest of its parents that exists."""
+    return next(path for path in (folder, *folder.parents) if path.exists())

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
-FORMULAS_ESCAPED = "FHCRAWL_CSV_FORMULAS_ESCAPED"
 EXCEL = "FHCRAWL_CSV_EXCEL_ENABLED"
 # Excel takes UTF-8 for the encoding of its country, unless the file begins with a byte order mark.
 SECONDS = len("2003-12-13T18:30:02")
@@ -29,24 +28,21 @@ FORMULA = re.compile(r"'|[\t\r\n]|[\s\0\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 
 def options(settings: BaseSettings) -> dict[str, bool]:
     """Return the options of the exporter that settings stand for."""
-    return {"formulas_escaped": settings.getbool(FORMULAS_ESCAPED), "excel": settings.getbool(EXCEL)}
+    return {"excel": settings.getbool(EXCEL)}
 
 
 class CsvItemExporter(exporters.CsvItemExporter):
     """CSV; lists are JSON text, null is an empty cell. No header is written to a file that is not empty.
 
-    :param formulas_escaped: FHCRAWL_CSV_FORMULAS_ESCAPED: put an apostrophe before a cell that a
-        spreadsheet would run, and before one that begins with an apostrophe, so that removing the first
-        apostrophe gives the value
-    :param excel: FHCRAWL_CSV_EXCEL_ENABLED: escape formulas, begin a file with a byte order mark, and write
-        times as Excel reads them, without fractions
+    :param excel: FHCRAWL_CSV_EXCEL_ENABLED: begin a file with a byte order mark, write times as Excel reads
+        them, without fractions, and put an apostrophe before a cell that a spreadsheet would run, and before
+        one that begins with an apostrophe, so that removing the first apostrophe gives the value
     """
 
     def __init__(
         self,
         file: BytesIO,
         include_headers_line: bool = True,
-        formulas_escaped: bool = False,
         excel: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -55,7 +51,6 @@ class CsvItemExporter(exporters.CsvItemExporter):
             kwargs["encoding"] = WITH_MARK if include else UTF_8
         super().__init__(shown(file), include_headers_line=include, **kwargs)
         self._excel = excel
-        self._formulas_escaped = formulas_escaped or excel
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, file: BytesIO, **kwargs: Any) -> Self:
@@ -74,6 +69,6 @@ class CsvItemExporter(exporters.CsvItemExporter):
             return json.dumps(value, ensure_ascii=False)
         if self._excel and name in TIMES and isinstance(value, str):
             return value[:SECONDS].replace("T", " ")
-        if self._formulas_escaped and isinstance(value, str) and FORMULA.match(value):
+        if self._excel and isinstance(value, str) and FORMULA.match(value):
             return f"'{value}"
         return "" if value is None else value

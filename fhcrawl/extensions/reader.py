@@ -53,7 +53,6 @@ class ReaderExtension:
         self._crawler = crawler
         self._keeps_originals = settings.getbool("FHCRAWL_KEEP_XML_ENABLED")
         self._bounds = responses.bounds_of(settings)
-        self._with_extensions = settings.getbool("FHCRAWL_EXTENSIONS_ENABLED")
         self._is_enabled = settings.getbool("FHCRAWL_READER_ENABLED")
         self._seconds = settings.getint("FHCRAWL_READER_TIMEOUT") or None
         self._feed_seconds = settings.getint("FHCRAWL_MAX_SECONDS")
@@ -124,7 +123,7 @@ class ReaderExtension:
         return _read_here(self._job(responses.request_of(response), response))
 
     def _job(self, request: Request, response: Response) -> Job:
-        return responses.job(request, response, self._keeps_originals, self._bounds, self._with_extensions)
+        return responses.job(request, response, self._keeps_originals, self._bounds)
 
     def forget(self, response: Response) -> None:
         """Forget a response, whether it was parsed or not."""

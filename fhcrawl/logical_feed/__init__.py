@@ -49,9 +49,6 @@ from fhcrawl.logical_feed.versions import (
     deletion,
     digest,
     identity,
-    lacks_extensions,
-    with_extensions,
-    without_extensions,
 )
 
 __all__ = [
@@ -85,7 +82,6 @@ __all__ = [
     "is_unreachable",
     "kind",
     "kind_of_list",
-    "lacks_extensions",
     "may_be_another",
     "older_document",
     "position_of_capture",
@@ -93,6 +89,4 @@ __all__ = [
     "subscription_link",
     "subscription_relation",
     "verdict",
-    "with_extensions",
-    "without_extensions",
 ]

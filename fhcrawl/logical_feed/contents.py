@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.logical_feed.chain import ChainPosition
 from fhcrawl.logical_feed.ordering import order
-from fhcrawl.logical_feed.versions import OF_EXTENSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator
@@ -22,11 +21,10 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.ordering import Order
     from fhcrawl.logical_feed.versions import Version
 
-# Octets of the digest of an id; of a content; and of its extensions, which is zero where they do not count.
-OF_ID, OF_CONTENT, OF_REST = 8, 4, 4
-UNCOUNTED = bytes(OF_REST)
-UNKNOWN = bytes(OF_CONTENT + OF_REST)
-SIZE = OF_ID + OF_CONTENT + OF_REST
+# Octets of the digest of an id, and of a content.
+OF_ID, OF_CONTENT = 8, 4
+UNKNOWN = bytes(OF_CONTENT)
+SIZE = OF_ID + OF_CONTENT
 # The digest of the URL of the older document comes first.
 HEAD = OF_ID
 
@@ -37,10 +35,7 @@ def digest_of_id(entry_id: str) -> bytes:
 
 
 def _digest_of_content(digest: str) -> bytes:
-    content, _, extensions = digest.partition(OF_EXTENSIONS)
-    if not extensions:
-        return bytes.fromhex(content[: 2 * OF_CONTENT]) + UNCOUNTED
-    return bytes.fromhex(content[: 2 * OF_CONTENT] + extensions[: 2 * OF_REST])
+    return bytes.fromhex(digest[: 2 * OF_CONTENT])
 
 
 def encode(versions: Iterable[Version], older_url: str | None, unsettled: Container[str] = ()) -> bytes:
@@ -64,7 +59,7 @@ def _contents_of(held: bytes) -> dict[bytes, set[bytes]]:
     found = defaultdict(set)
     for number, entry_id in enumerate(ids_of(held), 1):
         end = HEAD + number * SIZE
-        found[entry_id].add(held[end - OF_CONTENT - OF_REST : end])
+        found[entry_id].add(held[end - OF_CONTENT : end])
     return found
 
 
@@ -142,27 +137,13 @@ class EarlierReading:
     def _is_edited(self, entry_id: str, digest: str) -> bool:
         """Return whether an entry was edited since, and note whether it has to be looked at again."""
         key, content = digest_of_id(entry_id), _digest_of_content(digest)
-        if _is_in(content, self._held.get(key, ())):
+        if content in self._held.get(key, ()):
             return False
         if key not in self._current:
             return True
-        if not _is_in(content, self._current[key]):
+        if content not in self._current[key]:
             self.unsettled.add(entry_id)
         return False
 
 
 Reading = FirstReading | EarlierReading
-
-
-# Extensions count by a setting: an entry has not changed because that is on or off now.
-def _is_in(content: bytes, contents: Iterable[bytes]) -> bool:
-    bare = content[:OF_CONTENT]
-    return any(
-        content == one
-        or (
-            one != UNKNOWN
-            and one[:OF_CONTENT] == bare
-            and UNCOUNTED in (one[OF_CONTENT:], content[OF_CONTENT:])
-        )
-        for one in contents
-    )

@@ -7,7 +7,7 @@ import json
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.documents import extensions, identifiers
+from fhcrawl.documents import identifiers
 from fhcrawl.logical_feed.chain import FIRST_WALK
 from fhcrawl.logical_feed.ordering import Order, order
 
@@ -63,22 +63,6 @@ class Winner(NamedTuple):
     exported: str | None = None
     uncounted: str | None = None
 
-    # An entry's original describes what the store has of it, also if its extensions did not count until now.
-    def comparable(self, read: str, original: str | None) -> Winner:
-        """Return this version with digests that can be compared with one that was read.
-
-        :param read: digest of another version of the entry
-        :param original: the entry's stored source, if `lacks_extensions` holds
-        """
-        if lacks_extensions(self.digest, read):
-            known = with_extensions(self.digest, original)
-            # Without an original, nothing is known of the extensions that the store has.
-            return self._replace(digest=known if known != self.digest else read)
-        if OF_EXTENSIONS in read or OF_EXTENSIONS not in f"{self.digest}{self.exported}":
-            return self
-        exported = None if self.exported is None else without_extensions(self.exported)
-        return self._replace(digest=without_extensions(self.digest), exported=exported)
-
 
 class Outcome(str, Enum):
     """The effect of a version on the logical feed."""
@@ -119,35 +103,6 @@ def digest(entry: Entry) -> str:
     if joined.count(SEPARATOR) >= len(texts):
         joined = json.dumps(texts)
     return hashlib.blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-# A digest of an entry's extensions stands behind that of its content, if they count (see
-# FHCRAWL_EXTENSIONS_ENABLED). A store can have digests with and without: an entry whose content is the same
-# has not changed because its extensions begin to count, or no longer count.
-OF_EXTENSIONS = "."
-
-
-def with_extensions(digest: str, original: str | bytes | None) -> str:
-    """Return a digest of an entry's content together with that of its extensions.
-
-    :param original: the entry's source; without one, the digest stays that of the content
-    """
-    found = extensions.digest(original)
-    return digest if found is None else f"{without_extensions(digest)}{OF_EXTENSIONS}{found}"
-
-
-def without_extensions(digest: str) -> str:
-    """Return the digest of the content alone."""
-    return digest.partition(OF_EXTENSIONS)[0]
-
-
-def lacks_extensions(stored: str, read: str) -> bool:
-    """Return whether a stored digest lacks that of the extensions, and the one that was read has it.
-
-    It does not if the contents differ: then the extensions do not matter.
-    """
-    is_without = OF_EXTENSIONS in read and OF_EXTENSIONS not in stored
-    return is_without and stored == without_extensions(read)
 
 
 WITH_IDS = frozenset({"atom", "json", "multipart"})

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import true
 
-from fhcrawl.logical_feed import lacks_extensions
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.store import rows, statements
 from fhcrawl.store.opening import stream
@@ -33,30 +32,11 @@ class Entries(Repository):
         super().__init__(session)
         dialect = session.database.dialect
         self._winners_among = statements.WinnersAmong(dialect)
-        self._originals_among = statements.among(statements.ORIGINALS, "ids", dialect)
 
     def compare(self, result: DocumentResult) -> dict[str, Winner]:
         """Return the newest stored versions of a document's entries, by id."""
         ids = list({version.id for version in (*result.versions, *result.deletions)})
-        feed = result.fetch.feed
-        found = self.find_winners(feed, ids, result.fetch.latest)
-        read = {version.id: version.digest for version in result.versions if version.id in found}
-        lacking = [i for i, digest in read.items() if lacks_extensions(found[i].digest, digest)]
-        originals = self._find_originals(feed, lacking) if lacking else {}
-        return found | {
-            entry_id: found[entry_id].comparable(digest, originals.get(entry_id))
-            for entry_id, digest in read.items()
-        }
-
-    def _find_originals(self, feed: str, ids: list[str]) -> dict[str, str | None]:
-        """Return the originals of some entries of a feed, by id; None if one is not kept."""
-        found: dict[str, str | None] = {}
-        with self._database.lookup() as connection:
-            feed_id = self._session.find_id(connection, feed)
-            for some in statements.some_at_once(ids):
-                rows_of_some = connection.execute(self._originals_among, {"feed_id": feed_id, "ids": some})
-                found.update((row.id, row.original) for row in rows_of_some)
-        return found
+        return self.find_winners(result.fetch.feed, ids, result.fetch.latest)
 
     def find_winners(self, feed: str, ids: list[str], latest: str) -> dict[str, Winner]:
         """Return the newest versions of some entries of a feed, by id, judged by times up to `latest`."""

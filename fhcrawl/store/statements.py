@@ -115,8 +115,6 @@ WINNERS = (
     .where(entries.c.feed_id == bindparam("feed_id"))
 )
 
-ORIGINALS = select(entries.c.id, entries.c.original).where(entries.c.feed_id == bindparam("feed_id"))
-
 
 def among(statement: Select[Any], names: str, dialect: Dialect) -> Select[Any]:
     """Restrict a statement on entries to the ids in a parameter, in one database's SQL.

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.downloadhandlers.guarded import GuardedDownloadHandler
-from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.spiders.history import HistorySpider
 
 if TYPE_CHECKING:
@@ -77,10 +76,6 @@ class ComponentsSpider(HistorySpider):
 
 
 class OwnGuard(GuardMiddleware):
-    pass
-
-
-class OwnStore(StoreExtension):
     pass
 
 

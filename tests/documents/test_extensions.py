@@ -227,17 +227,3 @@ def test_members_of_json_feed_stay_as_they_are() -> None:
 @pytest.mark.parametrize("original", [None, "", "{", "plain"])
 def test_without_a_readable_original_there_is_no_tree(original: str | None) -> None:
     assert extensions.read(original) is None
-    assert extensions.digest(original) is None
-
-
-def test_digest_ignores_times_prefixes_and_fields() -> None:
-    def digest(inner: str) -> str | None:
-        return extensions.digest(
-            f'<item xmlns:dc="{DC}" xmlns:i="{ITUNES}" xmlns:j="{ITUNES}">{inner}</item>'
-        )
-
-    one = digest("<title>A</title><dc:date>2003</dc:date><pubDate>x</pubDate><i:season>1</i:season>")
-    assert one == digest("<title>B</title><dc:date>2004</dc:date><pubDate>y</pubDate><j:season>1</j:season>")
-    assert one != digest("<title>A</title><i:season>2</i:season>")
-    times = {"date_published": "2003-12-13T18:30:02+01:00"}
-    assert extensions.digest(json.dumps(times)) == extensions.digest("{}")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fhcrawl.documents import UpdateSchedule
 from tests.feeds import read
 
 if TYPE_CHECKING:
@@ -95,3 +96,63 @@ def test_number_of_all_entries_is_read(form: Callable[[str], str], namespace: st
 
     assert total(" 1234 ") == 1234
     assert [total(text) for text in ("", "-1", "many", "\u0663", "9" * 5000)] == [None] * 5
+
+
+SY = ' xmlns:sy="http://purl.org/rss/1.0/modules/syndication/"'
+DAY = 86400
+
+
+def update_schedule(head: str) -> UpdateSchedule | None:
+    return read(rss(head).encode(), LOCATION).update_schedule
+
+
+def syndication(**elements: str) -> UpdateSchedule | None:
+    return update_schedule("".join(f"<sy:{name}{SY}>{text}</sy:{name}>" for name, text in elements.items()))
+
+
+@pytest.mark.parametrize(
+    "document", [atom(""), rss(""), '{"version": "https://jsonfeed.org/version/1.1", "items": []}']
+)
+def test_most_feeds_have_no_update_schedule(document: str) -> None:
+    assert read(document.encode(), LOCATION).update_schedule is None
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes"),
+    [("60", 60), (" 5\n", 5), ("0", None), ("-5", None), ("soon", None), ("9" * 10, None), ("٣", None)],
+)
+def test_ttl_is_a_number_of_minutes(text: str, minutes: int | None) -> None:
+    found = update_schedule(f"<ttl>{text}</ttl>")
+    assert (found and found.ttl) == minutes
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ({"updatePeriod": "hourly"}, 3600),
+        ({"updatePeriod": " Daily ", "updateFrequency": "2"}, DAY // 2),
+        ({"updatePeriod": "weekly"}, 7 * DAY),
+        ({"updatePeriod": "monthly"}, 30 * DAY),
+        ({"updatePeriod": "yearly", "updateFrequency": "365"}, DAY),
+        ({"updateFrequency": "4"}, DAY // 4),
+        ({"updateBase": "2000-01-01T12:00"}, DAY),
+        ({"updatePeriod": "hourly", "updateFrequency": "100000"}, 1),
+        ({"updatePeriod": "hourly", "updateFrequency": "often"}, 3600),
+        ({"updatePeriod": "never"}, None),
+    ],
+)
+def test_period_is_divided_by_the_frequency(said: dict[str, str], seconds: int | None) -> None:
+    found = syndication(**said)
+    assert (found and found.period) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "base"),
+    [
+        ("2000-01-01T12:00", "2000-01-01T12:00:00Z"),
+        ("2000-01-01T12:00:00.1234567+02:00", "2000-01-01T10:00:00Z"),
+        ("once", None),
+    ],
+)
+def test_base_is_a_time_without_fractions(text: str, base: str | None) -> None:
+    assert syndication(updateBase=text) == UpdateSchedule(period=DAY, base=base)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.settings import Settings
@@ -14,6 +15,10 @@ from fhcrawl.exceptions import ArgumentError
 from fhcrawl.exporters.columns import Rows
 from fhcrawl.exporters.profiles import PROFILES
 from fhcrawl.items import FIELDS
+
+if TYPE_CHECKING:
+    from tests.projects import Project
+    from tests.server import FeedServer
 
 PODCAST = [*PROFILES["podcast"]]
 ENTRY = {name: name for name in FIELDS}
@@ -107,3 +112,26 @@ def test_field_that_a_pipeline_has_added_stays_unless_a_profile_is_chosen() -> N
 def test_fields_alone_need_no_originals() -> None:
     assert not Rows(FIELDS, []).need_details
     assert Rows(["base"], []).need_details
+
+
+def episode(season: int, other: str) -> str:
+    return (
+        '<rss xmlns:i="http://www.itunes.com/dtds/podcast-1.0.dtd"><channel>'
+        f"<title>{other}</title><item><guid>1</guid><title>T</title>"
+        f"<pubDate>{other}</pubDate><i:season>{season}</i:season></item></channel></rss>"
+    )
+
+
+def test_columns_of_a_crawl_and_of_an_export_are_the_same(server: FeedServer, project: Project) -> None:
+    server.serve("/index", episode(1, "a"))
+    columns = ("--fields", "id,season,+original", "--profile", "news")
+    run = project.crawl(server.url("/index"), args=columns)
+    assert run.exit_code == 0
+    assert "are not exported" not in run.log
+    [item] = run.items
+    assert list(item) == ["id", "season", "original", "link", "thumbnail", "source", "comments"]
+    assert item["season"] == 1
+    assert item["original"].startswith("<item")
+    done = project.scrapy("export", "-o", "-:jsonl", *columns)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == item

@@ -112,13 +112,5 @@ def test_unsettled_entry_counts_as_changed_when_it_is_read_next() -> None:
     assert place_of(EarlierReading(held, b"", FIRST, 7), "a", OLD) == NOW_READ
 
 
-def test_entry_has_not_changed_because_its_extensions_begin_to_count_or_no_longer_count() -> None:
-    extended = f"{OLD}.{OLD}"
-    assert place_of(earlier({"a": OLD}), "a", extended) == PLACE
-    assert place_of(earlier({"a": extended}), "a", OLD) == PLACE
-    assert place_of(earlier({"a": extended}), "a", f"{OLD}.{NEW}") == NOW_READ
-    assert place_of(earlier({"a": extended}), "a", NEW) == NOW_READ
-
-
 def test_document_with_another_link_holds_something_else() -> None:
     assert contents.encode([], "http://example.org/1") != contents.encode([], None)
