@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
-from tests import databases, postgresql, projects
+from tests import databases, in_process, postgresql, projects
 from tests.databases import SERVER
 from tests.server import FeedServer
 
@@ -53,6 +53,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "postgresql_only(why): of what only PostgreSQL does")
     config.addinivalue_line("markers", "any_store(why): of what no store changes; with SQLite only")
     config.addinivalue_line("markers", "full_lane(why): not in the quick lane, like what starts processes")
+    config.addinivalue_line("markers", "in_process: crawls run in the tests' process, without network")
+    config.addinivalue_line("markers", "real_crawl: crawls have processes, though the module's have none")
     config.addinivalue_line("markers", "quick_lane: in the quick lane, though it starts processes")
     config.stash[LEFT_OUT] = Counter()
     # The processes of pytest-xdist share the server, by the environment.
@@ -107,10 +109,17 @@ def _is_quick(item: pytest.Item) -> bool:
     """Whether a test is in the quick lane: the closest marker says so, or that it starts no process."""
     marker = next((m for m in item.iter_markers() if m.name in ("full_lane", "quick_lane")), None)
     if marker is None:
-        return PROCESSES.isdisjoint(getattr(item, "fixturenames", ()))
+        processes = PROCESSES - {"new_project"} if _is_in_process(item) else PROCESSES
+        return processes.isdisjoint(getattr(item, "fixturenames", ()))
     if marker.name == "full_lane" and not marker.args:
         raise pytest.UsageError(f"{item.nodeid}: say why it is not in the quick lane")
     return marker.name == "quick_lane"
+
+
+def _is_in_process(item: pytest.Item) -> bool:
+    """Whether the closest marker says that a test's crawls run in its own process."""
+    marker = next((m for m in item.iter_markers() if m.name in ("in_process", "real_crawl")), None)
+    return marker is not None and marker.name == "in_process"
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -141,8 +150,8 @@ def wayback() -> Iterator[FeedServer]:
 
 
 @pytest.fixture
-def server() -> Iterator[FeedServer]:
-    with FeedServer() as running:
+def server(request: pytest.FixtureRequest) -> Iterator[FeedServer]:
+    with in_process.MemoryServer() if _is_in_process(request.node) else FeedServer() as running:
         yield running
 
 
@@ -165,6 +174,9 @@ def new_project(new_database: object) -> NewProject:
 
 
 @pytest.fixture
-def project(tmp_path: Path, new_project: NewProject) -> Iterator[Project]:
-    with new_project(tmp_path) as made:
+def project(
+    request: pytest.FixtureRequest, tmp_path: Path, new_project: NewProject
+) -> Iterator[Project]:
+    new = in_process.new_project if _is_in_process(request.node) else new_project
+    with new(tmp_path) as made:
         yield made

@@ -15,7 +15,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from scrapy.statscollectors import StatsCollector
@@ -233,14 +233,17 @@ def _number(stream: Stream) -> int:
     return number
 
 
+Kind = TypeVar("Kind", bound=Project)
+
+
 @contextlib.contextmanager
-def new_project(folder: Path) -> Iterator[Project]:
+def new_project(folder: Path, kind: type[Kind] = Project) -> Iterator[Kind]:
     """A project in a folder, with an empty store: that of its data directory, or one on the server."""
     if not on_postgresql():
-        yield Project(folder)
+        yield kind(folder)
         return
     with new_database() as made:
-        yield Project(folder, made.url)
+        yield kind(folder, made.url)
 
 
 def read_export(path: Path) -> list[dict[str, Any]]:

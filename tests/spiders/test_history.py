@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.in_process
 FORMATS = pytest.mark.parametrize("write", [atom, rss])
 
 
