@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.in_process
+
 
 def archive(entries: list[E], current: str = "/index", prev: str | None = None) -> str:
     return atom(entries, prev=prev, links={"current": current}, head="<fh:archive/>")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tests.projects import Project, Run
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.in_process
 HOUR = 3600
 DUE = ("-a", "due=1")
 # A feed that nobody says anything of is due at once.

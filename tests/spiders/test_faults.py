@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.in_process
 QUICK = {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 1}
 CUT = atom([E("2"), E("1", "x" * 1000)], prev="/a0").encode()
 # It seems to be all.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.feeds import E, atom, rss, tombstone
+from tests.in_process import MemoryServer
 from tests.server import Answer, FeedServer
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from tests.projects import Project
 
+pytestmark = pytest.mark.in_process
 LOOPBACK = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8,localhost"}
 
 
@@ -42,7 +44,7 @@ class TestPages:
         assert project.verdict() == ("lossy", ["repeats", "paged"])
 
     def test_paging_links_may_lead_to_another_host(self, server: FeedServer, project: Project) -> None:
-        with FeedServer() as other:
+        with MemoryServer() as other:
             server.serve("/index", atom([E("2")], links={"next": other.url("/p2")}))
             other.serve("/p2", atom([E("1")]))
             run = project.crawl(server.url("/index"), settings=LOOPBACK)
@@ -254,7 +256,7 @@ class TestStartingPoints:
     def test_credentials_do_not_leave_for_another_host(self, server: FeedServer, project: Project) -> None:
         domain = server.root.removeprefix("http://")
         credentials = {"HTTPAUTH_USER": "ann", "HTTPAUTH_PASS": "secret", "HTTPAUTH_DOMAIN": domain}
-        with FeedServer() as other:
+        with MemoryServer() as other:
             other_host = other.root.replace("127.0.0.1", "localhost")
             server.serve("/index", atom([E("2")], prev=f"{other_host}/a1"))
             other.serve("/a1", atom([E("1")]))
@@ -317,7 +319,7 @@ class TestOddPublishers:
         assert [headers.get("X-Key") for headers in server.headers][-2:] == ["k", "k"]
 
     def test_more_headers_stay_with_the_feeds_host(self, server: FeedServer, project: Project) -> None:
-        with FeedServer() as other:
+        with MemoryServer() as other:
             server.serve("/index", atom([E("2")], prev=other.url("/a1")))
             other.serve("/a1", atom([E("1")]))
             self.crawl(project, server, 'headers = {X-Key = "k"}')
@@ -327,7 +329,7 @@ class TestOddPublishers:
     def test_more_headers_stay_with_the_feeds_host_where_archives_are_skipped(
         self, server: FeedServer, project: Project
     ) -> None:
-        with FeedServer() as other:
+        with MemoryServer() as other:
             server.serve("/index", atom([E("2")], prev="/a1"))
             server.serve("/a1", atom([E("1")], prev=other.url("/a0")))
             other.serve("/a0", "", status=404)

@@ -29,7 +29,6 @@ def serve_chain(server: FeedServer, write: Callable[..., str] = atom) -> str:
     return server.url("/index")
 
 
-@pytest.mark.quick_lane
 @FORMATS
 def test_chain_is_exported_whole_each_entry_once(
     server: FeedServer, project: Project, write: Callable[..., str]
@@ -76,7 +75,6 @@ def test_fields_stand_in_their_order_and_are_always_there(server: FeedServer, pr
     }
 
 
-@pytest.mark.quick_lane
 @FORMATS
 def test_unchanged_feed_costs_one_conditional_request(
     server: FeedServer, project: Project, write: Callable[..., str]
@@ -107,7 +105,6 @@ def test_unchanged_feed_without_validators_costs_one_request(server: FeedServer,
     assert run.stats["fhcrawl/document/unchanged"] == 1
 
 
-@pytest.mark.quick_lane
 @FORMATS
 def test_only_new_archives_and_revised_entries_are_fetched_and_exported(
     server: FeedServer, project: Project, write: Callable[..., str]
@@ -223,7 +220,6 @@ def test_archive_that_names_no_subscription_document_is_never_complete(
     assert project.verdict() == ("incomplete", ["no-current"])
 
 
-@pytest.mark.quick_lane
 def test_feed_that_says_nothing_of_its_past_is_unknown(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
     run = project.crawl(server.url("/index"))
@@ -247,7 +243,6 @@ def test_complete_wins_over_links_with_a_warning(server: FeedServer, project: Pr
     assert project.verdict() == ("complete", [])
 
 
-@pytest.mark.quick_lane
 def test_complete_feed_loses_what_has_left_it(server: FeedServer, project: Project) -> None:
     feed = server.url("/index")
     server.serve("/index", atom([E("1"), E("2")], head="<fh:complete/>"))
@@ -284,7 +279,6 @@ def test_complete_feed_that_is_not_whole_deletes_nothing(
     assert project.verdict()[0] == "incomplete"
 
 
-@pytest.mark.quick_lane
 def test_pages_are_followed_and_never_complete(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("3")], links={"next": "/p2"}))
     server.serve("/p2", atom([E("2")], links={"next": "/p3", "previous": "/index"}))
@@ -348,7 +342,6 @@ def test_content_type_of_the_response_does_not_matter(server: FeedServer, projec
     assert set(run.changes) == {"1", "2"}
 
 
-@pytest.mark.quick_lane
 def test_next_run_exports_what_a_run_without_export_has_committed(
     server: FeedServer, project: Project
 ) -> None:
