@@ -57,6 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "real_crawl: crawls have processes, though the module's have none")
     config.addinivalue_line("markers", "quick_lane: in the quick lane, though it starts processes")
     config.stash[LEFT_OUT] = Counter()
+    databases.share_statements()
     # The processes of pytest-xdist share the server, by the environment.
     if config.getoption("--store") == "sqlite" or hasattr(config, "workerinput"):
         return
@@ -140,11 +141,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 @pytest.fixture
-def wayback() -> Iterator[FeedServer]:
+def wayback(request: pytest.FixtureRequest) -> Iterator[FeedServer]:
     """A web archive in the dialect of the Wayback Machine."""
     from tests.web_archives import Wayback  # pytest registers a module of its imports first
 
-    with FeedServer() as server:
+    with in_process.MemoryServer() if _is_in_process(request.node) else FeedServer() as server:
         server.answers = Wayback()
         yield server
 
@@ -174,9 +175,7 @@ def new_project(new_database: object) -> NewProject:
 
 
 @pytest.fixture
-def project(
-    request: pytest.FixtureRequest, tmp_path: Path, new_project: NewProject
-) -> Iterator[Project]:
+def project(request: pytest.FixtureRequest, tmp_path: Path, new_project: NewProject) -> Iterator[Project]:
     new = in_process.new_project if _is_in_process(request.node) else new_project
     with new(tmp_path) as made:
         yield made

@@ -40,6 +40,7 @@ from tests.server import Answer, FeedServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -96,7 +97,7 @@ class _Memory:
         server = MemoryServer.servers.get(url.netloc.rpartition("@")[2])
         if server is None:
             raise DownloadConnectionRefusedError(url.netloc)
-        sent = dict(request.headers.to_unicode_dict())
+        sent = {str(name): value for name, value in request.headers.to_unicode_dict().items()}
         answer = server.note(url._replace(scheme="", netloc="", fragment="").geturl() or "/", sent)
         if answer.raw or answer.reset:
             raise NotImplementedError("connections are tested with real crawls")
@@ -185,8 +186,6 @@ def _as_before() -> Iterator[None]:
         globalLogPublisher._observers[:] = observers
 
 
-@contextlib.contextmanager
-def new_project(folder: Path) -> Iterator[InProcessProject]:
+def new_project(folder: Path) -> AbstractContextManager[Project]:
     """A project in a folder, with an empty store, whose commands run in this process."""
-    with projects.new_project(folder, InProcessProject) as project:
-        yield project
+    return projects.new_project(folder, InProcessProject)

@@ -15,7 +15,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy.statscollectors import StatsCollector
@@ -233,11 +233,8 @@ def _number(stream: Stream) -> int:
     return number
 
 
-Kind = TypeVar("Kind", bound=Project)
-
-
 @contextlib.contextmanager
-def new_project(folder: Path, kind: type[Kind] = Project) -> Iterator[Kind]:
+def new_project(folder: Path, kind: type[Project] = Project) -> Iterator[Project]:
     """A project in a folder, with an empty store: that of its data directory, or one on the server."""
     if not on_postgresql():
         yield kind(folder)

@@ -65,7 +65,6 @@ class TestPages:
 
 
 class TestLinkHeaders:
-    @pytest.mark.quick_lane
     @pytest.mark.parametrize("write", [atom, rss])
     def test_history_links_in_headers_are_followed(
         self, server: FeedServer, project: Project, write: type
@@ -85,7 +84,7 @@ class TestLinkHeaders:
 
 
 class TestStartingPoints:
-    @pytest.mark.quick_lane
+    @pytest.mark.real_crawl
     def test_html_page_leads_to_its_feed(self, server: FeedServer, project: Project) -> None:
         page = (
             '<!DOCTYPE html><html><head><link rel="stylesheet" href="/x.css">'
@@ -223,7 +222,7 @@ class TestStartingPoints:
         project.crawl(server.url("/old"))
         assert server.asked() == ["/then", "/new"]
 
-    @pytest.mark.quick_lane
+    @pytest.mark.real_crawl
     def test_files_are_a_feed(self, project: Project, tmp_path: Path) -> None:
         folder = tmp_path / "feeds"
         folder.mkdir()
@@ -253,10 +252,11 @@ class TestStartingPoints:
         assert "Traceback" not in run.log
         assert project.verdict() == ("incomplete", ["refused-url"])
 
+    @pytest.mark.real_crawl
     def test_credentials_do_not_leave_for_another_host(self, server: FeedServer, project: Project) -> None:
         domain = server.root.removeprefix("http://")
         credentials = {"HTTPAUTH_USER": "ann", "HTTPAUTH_PASS": "secret", "HTTPAUTH_DOMAIN": domain}
-        with MemoryServer() as other:
+        with FeedServer() as other:
             other_host = other.root.replace("127.0.0.1", "localhost")
             server.serve("/index", atom([E("2")], prev=f"{other_host}/a1"))
             other.serve("/a1", atom([E("1")]))
@@ -361,7 +361,7 @@ class TestDeletedEntries:
         assert set(run.changes) == {"3", "4"}
         assert set(project.logical_feed()) == {"3", "4"}
 
-    @pytest.mark.quick_lane
+    @pytest.mark.real_crawl
     def test_deleted_entry_is_exported_once_and_may_come_back(
         self, server: FeedServer, project: Project
     ) -> None:
