@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
-from tests import databases, postgresql, projects
+from tests import databases, in_process, postgresql, projects
 from tests.databases import SERVER
 from tests.server import FeedServer
 
@@ -62,10 +62,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "postgresql_only(why): of what only PostgreSQL does")
     config.addinivalue_line("markers", "any_store(why): of what no store changes; with SQLite only")
     config.addinivalue_line("markers", "full_lane(why): not in the quick lane, like what starts processes")
+    config.addinivalue_line("markers", "in_process: crawls run in the tests' process, without network")
+    config.addinivalue_line("markers", "real_crawl: crawls have processes, though the module's have none")
     config.addinivalue_line("markers", "quick_lane: in the quick lane, though it starts processes")
     config.addinivalue_line("markers", "nightly(why): only in the nightly lane")
     config.addinivalue_line("markers", "both_stores: in the full lane with PostgreSQL too, not only nightly")
     config.stash[LEFT_OUT] = Counter()
+    databases.share_statements()
     # The processes of pytest-xdist share the server, by the environment.
     if config.getoption("--store") == "sqlite" or hasattr(config, "workerinput"):
         return
@@ -124,7 +127,8 @@ def _lane_of(item: pytest.Item, store: str) -> str:
         return "full" if _is_for_both_stores(item) else "nightly"
     if marker:
         return marker.name.removesuffix("_lane")
-    return "quick" if PROCESSES.isdisjoint(getattr(item, "fixturenames", ())) else "full"
+    processes = PROCESSES - {"new_project"} if _is_in_process(item) else PROCESSES
+    return "quick" if processes.isdisjoint(getattr(item, "fixturenames", ())) else "full"
 
 
 def _is_for_both_stores(item: pytest.Item) -> bool:
@@ -132,6 +136,12 @@ def _is_for_both_stores(item: pytest.Item) -> bool:
     return STORE_TESTS in item.path.parents or any(
         item.get_closest_marker(name) for name in ("both_stores", "postgresql_only")
     )
+
+
+def _is_in_process(item: pytest.Item) -> bool:
+    """Whether the closest marker says that a test's crawls run in its own process."""
+    marker = next((m for m in item.iter_markers() if m.name in ("in_process", "real_crawl")), None)
+    return marker is not None and marker.name == "in_process"
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -152,18 +162,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 @pytest.fixture
-def wayback() -> Iterator[FeedServer]:
+def wayback(request: pytest.FixtureRequest) -> Iterator[FeedServer]:
     """A web archive in the dialect of the Wayback Machine."""
     from tests.web_archives import Wayback  # pytest registers a module of its imports first
 
-    with FeedServer() as server:
+    with in_process.MemoryServer() if _is_in_process(request.node) else FeedServer() as server:
         server.answers = Wayback()
         yield server
 
 
 @pytest.fixture
-def server() -> Iterator[FeedServer]:
-    with FeedServer() as running:
+def server(request: pytest.FixtureRequest) -> Iterator[FeedServer]:
+    with in_process.MemoryServer() if _is_in_process(request.node) else FeedServer() as running:
         yield running
 
 
@@ -186,6 +196,7 @@ def new_project(new_database: object) -> NewProject:
 
 
 @pytest.fixture
-def project(tmp_path: Path, new_project: NewProject) -> Iterator[Project]:
-    with new_project(tmp_path) as made:
+def project(request: pytest.FixtureRequest, tmp_path: Path, new_project: NewProject) -> Iterator[Project]:
+    new = in_process.new_project if _is_in_process(request.node) else new_project
+    with new(tmp_path) as made:
         yield made

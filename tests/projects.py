@@ -234,13 +234,13 @@ def _number(stream: Stream) -> int:
 
 
 @contextlib.contextmanager
-def new_project(folder: Path) -> Iterator[Project]:
+def new_project(folder: Path, kind: type[Project] = Project) -> Iterator[Project]:
     """A project in a folder, with an empty store: that of its data directory, or one on the server."""
     if not on_postgresql():
-        yield Project(folder)
+        yield kind(folder)
         return
     with new_database() as made:
-        yield Project(folder, made.url)
+        yield kind(folder, made.url)
 
 
 def read_export(path: Path) -> list[dict[str, Any]]:

@@ -40,6 +40,18 @@ class Answer:
     etag: bool | str = True
     raw: Callable[[BufferedIOBase], None] | None = None
 
+    def reply(self, known: str | None) -> tuple[Answer, list[tuple[str, str]]]:
+        """Return what is answered to a request, and its header.
+
+        :param known: If-None-Match
+        """
+        of_body = f'"{hashlib.sha256(self.body).hexdigest()[:12]}"'
+        etag = self.etag if isinstance(self.etag, str) else of_body
+        is_known = self.etag and self.status == 200 and known == etag
+        answer = Answer(status=304, content_type=self.content_type) if is_known else self
+        fields = [("ETag", etag)] if answer.body and answer.etag else []
+        return answer, [*fields, ("Content-Type", answer.content_type), *answer.headers.items()]
+
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -48,20 +60,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         feeds = self.server.feeds
-        with feeds.lock:
-            answer = feeds.answers.get(self.path)
-            feeds.requests.append(self.path)
-            feeds.headers.append(dict(self.headers.items()))
-            feeds.arrivals.append(time.monotonic())
-            feeds.busy += 1
-            feeds.busiest = max(feeds.busiest, feeds.busy)
-        if answer is None:
-            answer = Answer(status=404)
-        if feeds.on_request is not None:
-            feeds.on_request(self.path)
+        answer = feeds.note(self.path, dict(self.headers.items()))
         time.sleep(answer.delay)
-        with feeds.lock:
-            feeds.busy -= 1
+        feeds.note_end()
         if answer.raw is not None:
             self.close_connection = True
             with contextlib.suppress(OSError):
@@ -74,15 +75,9 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(answer)
 
     def answer(self, answer: Answer) -> None:
-        of_body = f'"{hashlib.sha256(answer.body).hexdigest()[:12]}"'
-        etag = answer.etag if isinstance(answer.etag, str) else of_body
-        if answer.etag and answer.status == 200 and self.headers.get("If-None-Match") == etag:
-            answer = Answer(status=304, content_type=answer.content_type)
+        answer, fields = answer.reply(self.headers.get("If-None-Match"))
         self.send_response(answer.status)
-        if answer.body and answer.etag:
-            self.send_header("ETag", etag)
-        self.send_header("Content-Type", answer.content_type)
-        for name, value in answer.headers.items():
+        for name, value in fields:
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()
@@ -111,6 +106,13 @@ class FeedServer:
     """
 
     def __init__(self, address: tuple[str, int] = ("127.0.0.1", 0)) -> None:
+        self.forget()
+        self._server = Server(address, Handler)
+        self._server.feeds = self
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    def forget(self) -> None:
+        """Begin without answers."""
         self.answers: dict[str, Answer] = {}
         self.requests: list[str] = []
         self.headers: list[dict[str, str]] = []
@@ -118,9 +120,6 @@ class FeedServer:
         self.busy = self.busiest = 0
         self.lock = threading.Lock()
         self.on_request: Callable[[str], None] | None = None
-        self._server = Server(address, Handler)
-        self._server.feeds = self
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -142,6 +141,24 @@ class FeedServer:
         """Answer a path with a document."""
         encoded = body.encode() if isinstance(body, str) else body
         self.answers[path] = Answer(encoded, **kwargs)  # type: ignore[arg-type]
+
+    def note(self, path: str, headers: dict[str, str]) -> Answer:
+        """Note that a request begins; return its answer."""
+        with self.lock:
+            answer = self.answers.get(path)
+            self.requests.append(path)
+            self.headers.append(headers)
+            self.arrivals.append(time.monotonic())
+            self.busy += 1
+            self.busiest = max(self.busiest, self.busy)
+        if self.on_request is not None:
+            self.on_request(path)
+        return Answer(status=404) if answer is None else answer
+
+    def note_end(self) -> None:
+        """Note that the answer to a request begins."""
+        with self.lock:
+            self.busy -= 1
 
     def asked(self) -> list[str]:
         """The paths that were asked for since the last call, without robots.txt."""

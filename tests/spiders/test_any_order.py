@@ -235,7 +235,7 @@ BURIED = Document([E("b", "x", TIMES[1])], TIMES[1], [("a", TIMES[3])])
 
 @pytest.mark.full_lane("hundreds of crawls in this process")
 @pytest.mark.timeout(900)
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(30))
 @given(histories())
 @example(
     History([LIVE], [Publication(1, LIVE, None), Publication(1, BURIED, None), Publication(1, LIVE, None)])
@@ -301,7 +301,7 @@ DATED = Document([E("a", "x", None)], TIMES[2], [])
 
 @pytest.mark.full_lane("hundreds of crawls in this process")
 @pytest.mark.timeout(900)
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(30))
 @given(readings(), documents)
 @example(([NEWER], [Reading(CLOCKS[0], 1), Reading(CLOCKS[-1], 1)]), LIVE)
 @example(([NEWER, LIVE], [Reading(CLOCKS[-1], 1), Reading(CLOCKS[0], 2), Reading(CLOCKS[-1], 2)]), LIVE)
@@ -333,7 +333,7 @@ def test_clocks_that_were_wrong_leave_the_feed_as_it_is_by_the_right_one(
     assert {i: text for i, text in exported.items() if text} == {i: text for i, (text, _) in whole.items()}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data(), st.lists(st.tuples(st.integers(1, 3), documents), min_size=1, max_size=6))
 def test_any_permutation_of_documents_gives_the_same_feed(
     data: st.DataObject, walks: list[tuple[int, Document]]

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.in_process
+
 
 def archive(entries: list[E], current: str = "/index", prev: str | None = None) -> str:
     return atom(entries, prev=prev, links={"current": current}, head="<fh:archive/>")
@@ -35,6 +37,7 @@ def test_subscription_document_that_becomes_an_archive_is_read_again(
 LATER = "2004-01-02T00:00:00Z"
 
 
+@pytest.mark.real_crawl
 def test_archives_that_are_cut_anew_while_they_are_walked_leave_the_feed_incomplete_until_the_next_run(
     server: FeedServer, project: Project
 ) -> None:
@@ -359,6 +362,7 @@ def test_answer_304_to_a_request_that_has_not_asked_for_it_is_a_gap(
 
 
 @pytest.mark.parametrize("name", ["ETag", "Last-Modified"])
+@pytest.mark.real_crawl
 def test_validators_are_sent_back_as_they_came(server: FeedServer, project: Project, name: str) -> None:
     server.serve("/index", atom([E("1")]), etag=False, headers={name: 'W/"\xe4\xff ,;"'})
     project.crawl(server.url("/index"))

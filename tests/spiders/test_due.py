@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tests.projects import Project, Run
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.in_process
 HOUR = 3600
 DUE = ("-a", "due=1")
 # A feed that nobody says anything of is due at once.
@@ -80,7 +81,6 @@ AT_ANY_TIME: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
-@pytest.mark.quick_lane
 def test_only_what_is_due_is_asked_for(server: FeedServer, project: Project) -> None:
     for path, (head, header) in {**WAITING, **AT_ANY_TIME}.items():
         server.serve(path, rss([E(path)], head=head), headers=header)
@@ -259,6 +259,7 @@ def test_news_of_a_folder_are_those_of_its_files(project: Project) -> None:
     assert found["news"] == found["changed"] >= found["polled"]
 
 
+@pytest.mark.real_crawl
 def test_line_for_cron_in_the_documentation_crawls_what_is_due(server: FeedServer, project: Project) -> None:
     server.serve("/a", atom([E("1")]), headers={"Cache-Control": "max-age=3600"})
     subscribe(project, server, "/a")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,7 +89,8 @@ def crawl(url: str, publisher: Mapping[str, str | int], day: int, recheck: str) 
         return engine.crawl(f"{ROOT}index") or []
 
 
-@settings(max_examples=examples(20), deadline=None)
+@pytest.mark.full_lane("a hundred crawls in this process")
+@settings(max_examples=examples(20))
 @given(st.lists(crawls, min_size=1, max_size=5))
 def test_everything_is_found_whenever_it_happens(
     new_database: NewDatabase, history: list[tuple[list[tuple[str, int]], str, list[tuple[str, int]]]]

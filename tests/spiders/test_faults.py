@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.in_process
 QUICK = {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 1}
 CUT = atom([E("2"), E("1", "x" * 1000)], prev="/a0").encode()
 # It seems to be all.
@@ -85,7 +86,17 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+# What they do with their connections.
+OF_CONNECTIONS = ("timeout", "reset", "cut off", "nothing of what is promised", "no answer", "no HTTP")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, marks=pytest.mark.real_crawl if fault in OF_CONNECTIONS else ())
+        for fault in FAULTS
+    ],
+)
 def test_archive_that_cannot_be_had_is_a_gap_until_it_heals(
     server: FeedServer, project: Project, fault: str
 ) -> None:
@@ -141,6 +152,7 @@ def test_list_of_feeds_gets_the_argument_for_lists(server: FeedServer, project: 
     )
 
 
+@pytest.mark.real_crawl
 def test_subscription_document_that_cannot_be_had_is_a_gap(server: FeedServer, project: Project) -> None:
     run = project.crawl(server.url("/nothing"))
     assert run.exit_code == 1
@@ -150,7 +162,6 @@ def test_subscription_document_that_cannot_be_had_is_a_gap(server: FeedServer, p
     assert f"{server.url('/nothing')} is not there (404)" in run.log
 
 
-@pytest.mark.quick_lane
 def test_subscription_document_that_fails_later_takes_the_verdict_back(
     server: FeedServer, project: Project
 ) -> None:
@@ -165,6 +176,7 @@ def test_subscription_document_that_fails_later_takes_the_verdict_back(
     assert project.verdict() == ("complete", [])
 
 
+@pytest.mark.real_crawl
 def test_archive_that_robots_txt_forbids_is_a_gap(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="/secret/a1"))
     server.serve("/robots.txt", "User-agent: *\nDisallow: /secret/", content_type="text/plain")
@@ -176,6 +188,7 @@ def test_archive_that_robots_txt_forbids_is_a_gap(server: FeedServer, project: P
     assert project.verdict() == ("incomplete", ["robots-txt"])
 
 
+@pytest.mark.real_crawl
 def test_document_larger_than_allowed_is_a_gap(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="/a1"))
     server.serve("/a1", atom([E("1", "x" * 5000)]))
@@ -184,6 +197,7 @@ def test_document_larger_than_allowed_is_a_gap(server: FeedServer, project: Proj
     assert project.verdict() == ("incomplete", ["too-large"])
 
 
+@pytest.mark.real_crawl
 def test_host_that_is_not_there_is_a_gap(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="http://127.0.0.1:9/a1"))
     allowed = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.1:9"}
@@ -212,6 +226,7 @@ def test_part_of_a_complete_feed_deletes_nothing(server: FeedServer, project: Pr
     assert project.verdict() == ("incomplete", ["http-206"])
 
 
+@pytest.mark.real_crawl
 def test_header_of_many_kilobytes_loses_nothing(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="/a1"), headers={"Content-Security-Policy": "x" * 60_000})
     server.serve("/a1", atom([E("1")]))
@@ -219,6 +234,7 @@ def test_header_of_many_kilobytes_loses_nothing(server: FeedServer, project: Pro
     assert run.stats["fhcrawl/feed/complete"] == 1
 
 
+@pytest.mark.real_crawl
 def test_encoding_that_nobody_knows_is_none_whatever_its_octets_are(
     server: FeedServer, project: Project
 ) -> None:
@@ -343,6 +359,7 @@ def test_wrong_arguments_stop_the_run_with_a_sentence(
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=lambda sent: sent.name)
+@pytest.mark.real_crawl
 def test_crawl_that_is_ended_by_its_user_has_not_failed_and_says_what_is_left(
     server: FeedServer, project: Project, sent: signal.Signals
 ) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.feeds import E, atom, rss, tombstone
+from tests.in_process import MemoryServer
 from tests.server import Answer, FeedServer
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from tests.projects import Project
 
+pytestmark = pytest.mark.in_process
 LOOPBACK = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8,localhost"}
 
 
@@ -42,7 +44,7 @@ class TestPages:
         assert project.verdict() == ("lossy", ["repeats", "paged"])
 
     def test_paging_links_may_lead_to_another_host(self, server: FeedServer, project: Project) -> None:
-        with FeedServer() as other:
+        with MemoryServer() as other:
             server.serve("/index", atom([E("2")], links={"next": other.url("/p2")}))
             other.serve("/p2", atom([E("1")]))
             run = project.crawl(server.url("/index"), settings=LOOPBACK)
@@ -63,7 +65,6 @@ class TestPages:
 
 
 class TestLinkHeaders:
-    @pytest.mark.quick_lane
     @pytest.mark.parametrize("write", [atom, rss])
     def test_history_links_in_headers_are_followed(
         self, server: FeedServer, project: Project, write: type
@@ -83,7 +84,7 @@ class TestLinkHeaders:
 
 
 class TestStartingPoints:
-    @pytest.mark.quick_lane
+    @pytest.mark.real_crawl
     def test_html_page_leads_to_its_feed(self, server: FeedServer, project: Project) -> None:
         page = (
             '<!DOCTYPE html><html><head><link rel="stylesheet" href="/x.css">'
@@ -221,7 +222,7 @@ class TestStartingPoints:
         project.crawl(server.url("/old"))
         assert server.asked() == ["/then", "/new"]
 
-    @pytest.mark.quick_lane
+    @pytest.mark.real_crawl
     def test_files_are_a_feed(self, project: Project, tmp_path: Path) -> None:
         folder = tmp_path / "feeds"
         folder.mkdir()
@@ -251,6 +252,7 @@ class TestStartingPoints:
         assert "Traceback" not in run.log
         assert project.verdict() == ("incomplete", ["refused-url"])
 
+    @pytest.mark.real_crawl
     def test_credentials_do_not_leave_for_another_host(self, server: FeedServer, project: Project) -> None:
         domain = server.root.removeprefix("http://")
         credentials = {"HTTPAUTH_USER": "ann", "HTTPAUTH_PASS": "secret", "HTTPAUTH_DOMAIN": domain}
@@ -317,7 +319,7 @@ class TestOddPublishers:
         assert [headers.get("X-Key") for headers in server.headers][-2:] == ["k", "k"]
 
     def test_more_headers_stay_with_the_feeds_host(self, server: FeedServer, project: Project) -> None:
-        with FeedServer() as other:
+        with MemoryServer() as other:
             server.serve("/index", atom([E("2")], prev=other.url("/a1")))
             other.serve("/a1", atom([E("1")]))
             self.crawl(project, server, 'headers = {X-Key = "k"}')
@@ -327,7 +329,7 @@ class TestOddPublishers:
     def test_more_headers_stay_with_the_feeds_host_where_archives_are_skipped(
         self, server: FeedServer, project: Project
     ) -> None:
-        with FeedServer() as other:
+        with MemoryServer() as other:
             server.serve("/index", atom([E("2")], prev="/a1"))
             server.serve("/a1", atom([E("1")], prev=other.url("/a0")))
             other.serve("/a0", "", status=404)
@@ -359,7 +361,7 @@ class TestDeletedEntries:
         assert set(run.changes) == {"3", "4"}
         assert set(project.logical_feed()) == {"3", "4"}
 
-    @pytest.mark.quick_lane
+    @pytest.mark.real_crawl
     def test_deleted_entry_is_exported_once_and_may_come_back(
         self, server: FeedServer, project: Project
     ) -> None:

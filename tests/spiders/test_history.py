@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.in_process
 FORMATS = pytest.mark.parametrize("write", [atom, rss])
 
 
@@ -28,8 +29,9 @@ def serve_chain(server: FeedServer, write: Callable[..., str] = atom) -> str:
     return server.url("/index")
 
 
-@pytest.mark.quick_lane
 @FORMATS
+@pytest.mark.quick_lane
+@pytest.mark.real_crawl
 def test_chain_is_exported_whole_each_entry_once(
     server: FeedServer, project: Project, write: Callable[..., str]
 ) -> None:
@@ -50,6 +52,7 @@ def test_chain_is_exported_whole_each_entry_once(
     assert project.verdict() == ("complete", [])
 
 
+@pytest.mark.real_crawl
 def test_fields_stand_in_their_order_and_are_always_there(server: FeedServer, project: Project) -> None:
     feed = serve_chain(server)
     project.crawl(feed)
@@ -75,7 +78,6 @@ def test_fields_stand_in_their_order_and_are_always_there(server: FeedServer, pr
     }
 
 
-@pytest.mark.quick_lane
 @FORMATS
 def test_unchanged_feed_costs_one_conditional_request(
     server: FeedServer, project: Project, write: Callable[..., str]
@@ -95,6 +97,7 @@ def test_unchanged_feed_costs_one_conditional_request(
     assert run.all_stats["downloader/response_status_count/304"] == 1
 
 
+@pytest.mark.real_crawl
 def test_unchanged_feed_without_validators_costs_one_request(server: FeedServer, project: Project) -> None:
     feed = serve_chain(server)
     server.answers["/index"].etag = False
@@ -106,7 +109,6 @@ def test_unchanged_feed_without_validators_costs_one_request(server: FeedServer,
     assert run.stats["fhcrawl/document/unchanged"] == 1
 
 
-@pytest.mark.quick_lane
 @FORMATS
 def test_only_new_archives_and_revised_entries_are_fetched_and_exported(
     server: FeedServer, project: Project, write: Callable[..., str]
@@ -182,6 +184,7 @@ def test_loop_that_has_been_mended_is_walked_to_the_end(server: FeedServer, proj
     assert project.verdict() == ("complete", [])
 
 
+@pytest.mark.real_crawl
 def test_redirected_archive_is_known_by_the_url_that_was_asked_for(
     server: FeedServer, project: Project
 ) -> None:
@@ -222,7 +225,6 @@ def test_archive_that_names_no_subscription_document_is_never_complete(
     assert project.verdict() == ("incomplete", ["no-current"])
 
 
-@pytest.mark.quick_lane
 def test_feed_that_says_nothing_of_its_past_is_unknown(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
     run = project.crawl(server.url("/index"))
@@ -246,7 +248,7 @@ def test_complete_wins_over_links_with_a_warning(server: FeedServer, project: Pr
     assert project.verdict() == ("complete", [])
 
 
-@pytest.mark.quick_lane
+@pytest.mark.real_crawl
 def test_complete_feed_loses_what_has_left_it(server: FeedServer, project: Project) -> None:
     feed = server.url("/index")
     server.serve("/index", atom([E("1"), E("2")], head="<fh:complete/>"))
@@ -283,7 +285,7 @@ def test_complete_feed_that_is_not_whole_deletes_nothing(
     assert project.verdict()[0] == "incomplete"
 
 
-@pytest.mark.quick_lane
+@pytest.mark.real_crawl
 def test_pages_are_followed_and_never_complete(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("3")], links={"next": "/p2"}))
     server.serve("/p2", atom([E("2")], links={"next": "/p3", "previous": "/index"}))
@@ -340,6 +342,7 @@ def test_limit_ends_the_walk_and_is_a_reason(
     assert set(run.changes) == {"1"}
 
 
+@pytest.mark.real_crawl
 def test_content_type_of_the_response_does_not_matter(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="/a1"), content_type="text/html; charset=utf-8")
     server.serve("/a1", atom([E("1")]), content_type="text/plain")
@@ -347,7 +350,7 @@ def test_content_type_of_the_response_does_not_matter(server: FeedServer, projec
     assert set(run.changes) == {"1", "2"}
 
 
-@pytest.mark.quick_lane
+@pytest.mark.real_crawl
 def test_next_run_exports_what_a_run_without_export_has_committed(
     server: FeedServer, project: Project
 ) -> None:

@@ -87,7 +87,7 @@ def stored(database: Database) -> tuple[set[str], list[str]]:
 
 
 @pytest.mark.full_lane("hundreds of crawls in this process")
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(20))
 @given(runs)
 @example([Run(6), Run(4, life=2)])
 @example([Run(6), Run(4, gaps=frozenset({1})), Run(2)])

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.feeds import E, atom, rss
 
 if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.in_process
 FH = 'xmlns:fh="http://purl.org/syndication/history/1.0"'
 JSON_FEED = {"version": "https://jsonfeed.org/version/1.1", "title": "t", "items": [{"id": "json"}]}
 
