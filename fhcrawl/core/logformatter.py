@@ -1,4 +1,4 @@
-"""A log formatter that logs items only at level DEBUG, and no control characters."""
+"""A log formatter that writes no control characters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from fhcrawl.utils.text import PrintableFormatter
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.logformatter import LogFormatterResult
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
@@ -68,13 +67,7 @@ def leave_out_own_settings(settings: BaseSettings) -> None:
 
 
 class LogFormatter(logformatter.LogFormatter):
-    """Formats no record for an entry while LOG_LEVEL is above DEBUG.
-
-    Scrapy would format each record and discard it, which takes as long as reading the entry.
-    """
-
-    def __init__(self, level: int) -> None:
-        self.each_item = level <= logging.DEBUG
+    """Scrapy's formatter; what is logged has no control characters, and nothing about fhcrawl's own settings."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -83,13 +76,4 @@ class LogFormatter(logformatter.LogFormatter):
         crawler.signals.connect(write_only_what_is_printable, signal=signals.spider_opened)
         logging.getLogger(ROBOTSTXT).addFilter(reword_robots_error)
         leave_out_own_settings(crawler.settings)
-        level = crawler.settings["LOG_LEVEL"]
-        return cls(level if isinstance(level, int) else logging.getLevelName(str(level).upper()))
-
-    def scraped(self, *args: Any) -> LogFormatterResult | None:  # type: ignore[override]
-        """Return the record of an item that the pipelines accepted; None if items are not logged."""
-        return super().scraped(*args) if self.each_item else None
-
-    def dropped(self, *args: Any) -> LogFormatterResult | None:  # type: ignore[override]
-        """Return the record of a dropped item; None if items are not logged."""
-        return super().dropped(*args) if self.each_item else None
+        return cls()
