@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 CRAWLS = "scrapy.crawler"
+SCRAPER = "scrapy.core.scraper"
 ROBOTSTXT = "scrapy.downloadermiddlewares.robotstxt"
 UNREACHABLE = (ReasonKind.NO_HOST, ReasonKind.CONNECTION_REFUSED)
 
@@ -67,13 +68,15 @@ def leave_out_own_settings(settings: BaseSettings) -> None:
 
 
 class LogFormatter(logformatter.LogFormatter):
-    """Scrapy's formatter; what is logged has no control characters, and nothing about fhcrawl's own settings."""
+    """Scrapy's formatter, for a log without control characters and without fhcrawl's own settings."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read LOG_LEVEL, and make Scrapy's handler write only printable characters."""
+        """Make Scrapy's handler write only printable characters."""
         # Scrapy may replace its handler until the spider is opened.
         crawler.signals.connect(write_only_what_is_printable, signal=signals.spider_opened)
         logging.getLogger(ROBOTSTXT).addFilter(reword_robots_error)
         leave_out_own_settings(crawler.settings)
+        # Else the scraper creates a record of each item for a handler that discards it.
+        logging.getLogger(SCRAPER).setLevel(crawler.settings["LOG_LEVEL"])
         return cls()
