@@ -16,7 +16,6 @@ from fhcrawl.items import EntryVersion
 logger = logging.getLogger(__name__)
 
 
-
 class ItemPipelineManager(pipelines.ItemPipelineManager):
     """Calls the entry's document when the entry is accepted, dropped, or lost to an error."""
 

@@ -83,10 +83,7 @@ def histories(draw: st.DrawFn) -> History:
     lives = st.none() | st.integers(0, 12)
     gaps = st.frozensets(st.integers(0, len(archives)), max_size=2)
     pieces = st.none() | st.integers(1, 3)
-    publications = [
-        Publication(n, draw(documents), draw(lives), draw(gaps), draw(pieces))
-        for n in counts
-    ]
+    publications = [Publication(n, draw(documents), draw(lives), draw(gaps), draw(pieces)) for n in counts]
     publications.append(Publication(len(archives), draw(documents), None))
     return History(archives, publications)
 
