@@ -48,7 +48,6 @@ class Engine:
     """Crawls `documents`: bodies by URL, or the status that a URL answers with instead.
 
     :param life: how many entries go through the pipelines before it dies; None for ever
-    :param plain: whether entries take the short way through the pipelines
     :param more: more settings
     """
 
@@ -57,7 +56,6 @@ class Engine:
         store_url: str,
         documents: Mapping[str, str | int],
         life: int | None = None,
-        plain: bool = True,
         more: Mapping[str, Any] | None = None,
     ) -> None:
         settings = Settings()
@@ -75,7 +73,6 @@ class Engine:
         self._crawler = get_crawler(HistorySpider, settings.copy_to_dict())
         self._documents = documents
         self._life = life
-        self._plain = plain
         self.read: list[tuple[DocumentResult, CommitBatch]] = []
         self.committed: list[tuple[DocumentResult, CommitBatch]] = []
         self.asked: list[str] = []
@@ -113,8 +110,6 @@ class Engine:
         self._deltafetch = DeltaFetch.from_crawler(crawler)
         self._pipelines = ItemPipelineManager.from_crawler(crawler)
         self._pipelines.methods["process_item"].appendleft(self._live)
-        if not self._plain:
-            crawler.signals.connect(self._listen, signal=signals.item_scraped)
         middlewares = SimpleNamespace(middlewares=[self._commits, self._deltafetch])
         scraper = SimpleNamespace(itemproc=self._pipelines, spidermw=middlewares)
         crawler.engine = cast("Any", SimpleNamespace(scraper=scraper))
@@ -132,9 +127,6 @@ class Engine:
             return exported
         finally:
             extension.store.close()
-
-    def _listen(self) -> None:
-        """Somebody who can tell the short way from Scrapy's."""
 
     def _live(self, item: Any) -> Any:
         if self._life is not None:

@@ -56,9 +56,6 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         "fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100,
     },
     "EXTENSIONS": {
-        # Scrapy's extension handles a signal for each item, which takes longer than parsing the item.
-        "fhcrawl.extensions.corestats.CoreStats": 0,
-        "scrapy.extensions.corestats.CoreStats": None,
         "fhcrawl.extensions.store.StoreExtension": -100,
         "fhcrawl.extensions.reader.ReaderExtension": 0,
         "fhcrawl.extensions.warc.WarcExtension": 0,

@@ -1,4 +1,4 @@
-"""A log formatter that logs items only at level DEBUG, and no control characters."""
+"""A log formatter that writes no control characters."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from fhcrawl.utils.text import PrintableFormatter
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.logformatter import LogFormatterResult
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
 
 CRAWLS = "scrapy.crawler"
+SCRAPER = "scrapy.core.scraper"
 ROBOTSTXT = "scrapy.downloadermiddlewares.robotstxt"
 UNREACHABLE = (ReasonKind.NO_HOST, ReasonKind.CONNECTION_REFUSED)
 
@@ -68,28 +68,15 @@ def leave_out_own_settings(settings: BaseSettings) -> None:
 
 
 class LogFormatter(logformatter.LogFormatter):
-    """Formats no record for an entry while LOG_LEVEL is above DEBUG.
-
-    Scrapy would format each record and discard it, which takes as long as reading the entry.
-    """
-
-    def __init__(self, level: int) -> None:
-        self.each_item = level <= logging.DEBUG
+    """Scrapy's formatter, for a log without control characters and without fhcrawl's own settings."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read LOG_LEVEL, and make Scrapy's handler write only printable characters."""
+        """Make Scrapy's handler write only printable characters."""
         # Scrapy may replace its handler until the spider is opened.
         crawler.signals.connect(write_only_what_is_printable, signal=signals.spider_opened)
         logging.getLogger(ROBOTSTXT).addFilter(reword_robots_error)
         leave_out_own_settings(crawler.settings)
-        level = crawler.settings["LOG_LEVEL"]
-        return cls(level if isinstance(level, int) else logging.getLevelName(str(level).upper()))
-
-    def scraped(self, *args: Any) -> LogFormatterResult | None:  # type: ignore[override]
-        """Return the record of an item that the pipelines accepted; None if items are not logged."""
-        return super().scraped(*args) if self.each_item else None
-
-    def dropped(self, *args: Any) -> LogFormatterResult | None:  # type: ignore[override]
-        """Return the record of a dropped item; None if items are not logged."""
-        return super().dropped(*args) if self.each_item else None
+        # Else the scraper creates a record of each item for a handler that discards it.
+        logging.getLogger(SCRAPER).setLevel(crawler.settings["LOG_LEVEL"])
+        return cls()

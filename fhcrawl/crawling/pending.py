@@ -57,14 +57,11 @@ class PendingDocument:
         self._all_done: asyncio.Future[None] | None = None
         self._done = done
         self._on_the_way = 0
-        self._yielded = 0
         self._exhausted = False
 
-    def yielded(self) -> int:
-        """Count an item that is sent to the pipelines; return the number of items so far."""
+    def yielded(self) -> None:
+        """Count an item that is sent to the pipelines."""
         self._on_the_way += 1
-        self._yielded += 1
-        return self._yielded
 
     async def wait_for_items(self) -> None:
         """Wait until no item is in the pipelines."""

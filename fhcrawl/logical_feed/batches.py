@@ -70,10 +70,6 @@ class CommitBatch:
         for stored in (self.accepted, self.superseded, self.confirmed):
             stored.clear()
 
-    def count_one(self, name: str) -> None:
-        """Add one to a count."""
-        self.counts[name] += 1
-
     def count(self) -> Counter[str]:
         """Return the counts that the stats do not have yet, and mark them as counted."""
         new = self.counts - self.counted

@@ -22,7 +22,7 @@ from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Callable
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ENTRIES_AT_ONCE = 20
 NOT_NOTED = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, "is unchanged, which could not be stored")
 
 
@@ -91,7 +90,7 @@ class CommitMiddleware:
         try:
             await self._take_turn(pending, response)
             if feed not in self._extension.skipped_feeds:
-                async for output in self._count_entries(pending, response, result):
+                async for output in self._count_entries(pending, result):
                     yield output
         except StoreError as error:
             self._extension.fail(error)
@@ -109,9 +108,8 @@ class CommitMiddleware:
             pending.is_left = True
 
     async def _count_entries(
-        self, pending: PendingDocument, response: Response, result: AsyncIterator[Any]
+        self, pending: PendingDocument, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        now = self._short_way()
         async for output in result:
             if not isinstance(output, EntryVersion):
                 yield output
@@ -120,20 +118,8 @@ class CommitMiddleware:
                 await self._commit_piece(pending)
             if not pending.is_compared:
                 continue
-            count = pending.yielded()
-            if now is None:
-                yield output
-                continue
-            await now(output, response)
-            if count % ENTRIES_AT_ONCE == 1:
-                # Let downloads and other feeds continue.
-                await asyncio.sleep(0)
-
-    def _short_way(self) -> Callable[[EntryVersion, Response], Awaitable[None]] | None:
-        pipelines = self._crawler.engine.scraper.itemproc
-        if isinstance(pipelines, ItemPipelineManager) and pipelines.is_plain():
-            return pipelines.process_now
-        return None
+            pending.yielded()
+            yield output
 
     # Nothing here may raise: the next document of the feed waits for the end of this turn.
     def _line_up(self, feed: str, response: Response) -> PendingDocument:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -254,23 +253,3 @@ def test_dates_and_counts_are_those_of_the_store(server: FeedServer, project: Pr
     table = run.log.partition("INFO: The feeds of this run:\n")[2].splitlines()
     assert " 2003-12-13 to 2010-01-01  unknown" in table[1]
     assert table[2].split()[-3:] == ["-", "unknown", server.url("/none")]
-
-
-def test_watching_leaves_entries_on_the_short_way(server: FeedServer, project: Project) -> None:
-    server.serve("/one", atom([E("1")]))
-    (project.folder / "asking.py").write_text(
-        "from scrapy import signals\n"
-        "class Asking:\n"
-        "    @classmethod\n"
-        "    def from_crawler(cls, crawler):\n"
-        "        self = cls()\n"
-        "        self.crawler = crawler\n"
-        "        crawler.signals.connect(self.ask, signals.spider_opened)\n"
-        "        return self\n"
-        "    def ask(self):\n"
-        "        plain = self.crawler.engine.scraper.itemproc.is_plain()\n"
-        "        self.crawler.stats.set_value('fhcrawl/test/plain', plain)\n"
-    )
-    extensions = json.dumps({"asking.Asking": 999})
-    run = project.crawl(server.url("/one"), settings={"EXTENSIONS": extensions})
-    assert run.all_stats["fhcrawl/test/plain"] is True

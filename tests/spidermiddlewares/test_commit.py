@@ -68,14 +68,11 @@ class TestOrderOfPipelines:
 
 
 class TestErrorInTheMiddleOfADocument:
-    @pytest.mark.parametrize("pipeline", ["Drops", "Enriches"], ids=["the short way", "Scrapy's way"])
-    def test_document_is_unmarked_and_read_again(
-        self, server: FeedServer, project: Project, pipeline: str
-    ) -> None:
+    def test_document_is_unmarked_and_read_again(self, server: FeedServer, project: Project) -> None:
         server.serve("/index", atom([E("5")], prev="/a2"))
         server.serve("/a2", atom([E("4"), E("3"), E("2")], prev="/a1"))
         server.serve("/a1", atom([E("1")]))
-        settings = {"SPIDER_MODULES": "tests.spiders.breaking", **faulty.settings(pipeline)}
+        settings = {"SPIDER_MODULES": "tests.spiders.breaking"}
         run = project.crawl(server.url("/index"), settings=settings, spider="breaking", TEST_ENTRY="3")
         assert run.changes == {"5": "new", "4": "new", "1": "new"}
         assert run.stats["fhcrawl/document/failed"] == 1
@@ -132,7 +129,7 @@ class Late(Engine):
 
 def test_document_whose_last_entry_is_late_is_committed_with_it(database: Database) -> None:
     """Scrapy waits for the entry alone, before it ends the crawl."""
-    engine = Late(database.url, {INDEX: DOCUMENTS[A0]}, plain=False)
+    engine = Late(database.url, {INDEX: DOCUMENTS[A0]})
     engine.crawl(INDEX)
     assert engine.finished == 1
 

@@ -66,7 +66,6 @@ class Publication:
     archives: int
     subscription: Document
     life: int | None
-    plain: bool = True
     gaps: frozenset[int] = frozenset()
     piece: int | None = None
 
@@ -84,10 +83,7 @@ def histories(draw: st.DrawFn) -> History:
     lives = st.none() | st.integers(0, 12)
     gaps = st.frozensets(st.integers(0, len(archives)), max_size=2)
     pieces = st.none() | st.integers(1, 3)
-    publications = [
-        Publication(n, draw(documents), draw(lives), draw(st.booleans()), draw(gaps), draw(pieces))
-        for n in counts
-    ]
+    publications = [Publication(n, draw(documents), draw(lives), draw(gaps), draw(pieces)) for n in counts]
     publications.append(Publication(len(archives), draw(documents), None))
     return History(archives, publications)
 
@@ -163,7 +159,7 @@ class Crawled:
     exported: dict[str, str] = field(default_factory=dict)
 
     def run(self, number: int, publication: Publication) -> None:
-        engine = Engine(self.store, serve(self.history, publication), publication.life, publication.plain)
+        engine = Engine(self.store, serve(self.history, publication), publication.life)
         with in_pieces(publication.piece):
             changes = engine.crawl(INDEX)
         event(f"run {'killed' if changes is None else 'finished'}")
