@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.core.robotstxt import LARGEST, beginning
+from fhcrawl.core.robotstxt import LARGEST, MOST_RULES, beginning
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
@@ -47,3 +47,11 @@ def test_rules_end_as_lines_do(end: bytes) -> None:
 
 def test_line_without_an_end_is_no_rule() -> None:
     assert beginning(b"Disallow: /" + b"x" * LARGEST) == b""
+
+
+def test_rules_count_once_for_each_user_agent_of_their_group() -> None:
+    agents = [b"User-agent: %d\n" % number for number in range(1000)]
+    rules = [b"Disallow: /%d\n" % number for number in range(3000)]
+    assert beginning(b"".join(agents + rules)).count(b"Disallow") == MOST_RULES // len(agents)
+    groups = b"".join(agent + rule for agent, rule in zip(agents, rules, strict=False))
+    assert beginning(groups) == groups
