@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import NamedTuple, TypedDict
 
 
 class Enclosure(TypedDict):

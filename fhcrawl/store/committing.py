@@ -254,11 +254,7 @@ class Commit:
             return []
         stored = self._batch.stored
         same = {"feed_id": self._feed_id, "former_id": None, "since": self._fetch.fetched}
-        return [
-            {**same, "id": i}
-            for i in self._batch.accepted
-            if not (i in stored and stored[i].digest)
-        ]
+        return [{**same, "id": i} for i in self._batch.accepted if not (i in stored and stored[i].digest)]
 
     # A version that is replaced while a clock is wrong may be the newest by a correct clock: its document is
     # read again then, as are the documents that were read with a wrong clock.
