@@ -190,9 +190,9 @@ DOWNLOADER = "fhcrawl.core.downloader.Downloader"
 SCHEDULER = "fhcrawl.core.scheduler.Scheduler"
 # scrapy.pqueues.DownloaderAwarePriorityQueue: a host with a delay must not block other hosts.
 SCHEDULER_PRIORITY_QUEUE = "fhcrawl.core.pqueues.PoliteQueue"
-# 1 GiB: a document is read and stored as a whole, which takes up to ten times its size in memory, and more to
-# recover a malformed one. Feeds of podcasts with long notes have 26 to 72 MB. It applies to the compressed and
-# to the decompressed body. With a smaller value, more documents are `too-large`.
+# 1 GiB: a document is read and stored as a whole, which takes up to ten times its size in memory; recovering
+# a malformed one can take 15 times. Feeds of podcasts with long notes have up to 72 MB. It applies to the
+# compressed and to the decompressed body. With a smaller value, more documents are `too-large`.
 DOWNLOAD_MAXSIZE = 96 * 1024**2
 # 32 MiB: half of DOWNLOAD_MAXSIZE.
 DOWNLOAD_WARNSIZE = 48 * 1024**2
