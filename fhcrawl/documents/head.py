@@ -21,7 +21,7 @@ NEW_URL = f"{modules.ITUNES}new-feed-url"
 NUMBER = re.compile(r"[0-9]{1,9}")
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from lxml.etree import _Element
 
@@ -67,7 +67,7 @@ def read(
     head: Head,
     base: str,
     vocabulary: Vocabulary,
-    entries: Sequence[Entry],
+    entries: list[Entry],
     problems: list[Problem],
     beside: Head | None = None,
 ) -> FeedDocument:
