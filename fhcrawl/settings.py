@@ -183,11 +183,12 @@ DOWNLOADER = "fhcrawl.core.downloader.Downloader"
 SCHEDULER = "fhcrawl.core.scheduler.Scheduler"
 # scrapy.pqueues.DownloaderAwarePriorityQueue: a host with a delay must not block other hosts.
 SCHEDULER_PRIORITY_QUEUE = "fhcrawl.core.pqueues.PoliteQueue"
-# 1 GiB: recovering a malformed document can take 15 times its size in memory. It applies to the compressed
-# and to the decompressed body. With a smaller value, more documents are `too-large`.
-DOWNLOAD_MAXSIZE = 32 * 1024**2
+# 1 GiB: a document is read and stored as a whole, which takes up to ten times its size in memory; recovering
+# a malformed one can take 15 times. Feeds of podcasts with long notes have up to 72 MB. It applies to the
+# compressed and to the decompressed body. With a smaller value, more documents are `too-large`.
+DOWNLOAD_MAXSIZE = 96 * 1024**2
 # 32 MiB: half of DOWNLOAD_MAXSIZE.
-DOWNLOAD_WARNSIZE = 16 * 1024**2
+DOWNLOAD_WARNSIZE = 48 * 1024**2
 # True: feeds need no cookies, by which servers could recognise you.
 COOKIES_ENABLED = False
 # True: meta refresh is for HTML.

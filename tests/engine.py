@@ -73,7 +73,6 @@ class Engine:
         self._crawler = get_crawler(HistorySpider, settings.copy_to_dict())
         self._documents = documents
         self._life = life
-        self.read: list[tuple[DocumentResult, CommitBatch]] = []
         self.committed: list[tuple[DocumentResult, CommitBatch]] = []
         self.asked: list[str] = []
 
@@ -104,7 +103,6 @@ class Engine:
         crawler = self._crawler
         crawler.spider = spider = HistorySpider.from_crawler(crawler, feed=feed)
         extension = StoreExtension.of(crawler)
-        crawler.signals.connect(self._read, signal=our_signals.document_read)
         crawler.signals.connect(self._commit, signal=our_signals.document_committed)
         self._commits = CommitMiddleware.from_crawler(crawler)
         self._deltafetch = DeltaFetch.from_crawler(crawler)
@@ -134,9 +132,6 @@ class Engine:
             if self._life < 0:
                 raise Killed
         return item
-
-    def _read(self, result: DocumentResult, batch: CommitBatch) -> None:
-        self.read.append((result, batch))
 
     def _commit(self, result: DocumentResult, batch: CommitBatch) -> None:
         self.committed.append((result, batch))

@@ -8,11 +8,11 @@ import pickle
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fhcrawl import documents, logical_feed
-from fhcrawl.crawling import spool
-from fhcrawl.documents.entry_batches import change_entries
+from fhcrawl.documents import Entry
 from fhcrawl.documents.html import feed_links
 from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.exceptions import NotAFeedError
@@ -22,11 +22,13 @@ from fhcrawl.utils.addresses import without_credentials
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fhcrawl.documents import Bounds, DocumentList, Entry, FeedDocument, Problem
+    from fhcrawl.documents import Bounds, DocumentList, FeedDocument, Problem
 
 TURN = b"\n"  # sent to pass the turn to the other process
 LONGEST_PROBLEM = 1000  # characters
 GARBAGE = 100_000  # allocated objects before a garbage collection
+LARGE = 16 * 1024**2  # octets of a file that is truncated before it is written again
+FIELDS_OF = attrgetter(*Entry.__dataclass_fields__)
 
 
 class Job(NamedTuple):
@@ -46,11 +48,9 @@ def read(job: Job) -> FeedDocument | DocumentList:
     """Parse a document; return a feed document, with digests and without credentials in links, or a list.
 
     :raises NotAFeedError: if it is neither; the error of an HTML page has the page's feeds
-    :raises OSError: if it is large, and its entries cannot be written to a file
     """
-    entry_sink = spool.collect if len(job.body) >= spool.LARGE else list
     try:
-        document = documents.read(*job, entry_sink=entry_sink)
+        document = documents.read(*job)
     except NotAFeedError as error:
         if error.kind is ReasonKind.HTML:
             error.feeds = [without_credentials(url) for url in feed_links(job.body, job.url)]
@@ -64,7 +64,8 @@ def read(job: Job) -> FeedDocument | DocumentList:
         urls = dict.fromkeys(without_credentials(url)[: LONGEST_URL + 1] for url in others)
         others[:] = [url for url in urls if url != document.links.get(name)]
     document.problems = list(map(_shortened, document.problems))
-    change_entries(document.entries, _digest)
+    for entry in document.entries:
+        entry.digest = logical_feed.digest(entry)
     return document
 
 
@@ -73,10 +74,6 @@ def _shortened(problem: Problem) -> Problem:
     if len(problem.entry) + len(problem.detail) <= LONGEST_PROBLEM:
         return problem
     return replace(problem, entry=problem.entry[:LONGEST_PROBLEM], detail=problem.detail[:LONGEST_PROBLEM])
-
-
-def _digest(entry: Entry) -> None:
-    entry.digest = logical_feed.digest(entry)
 
 
 def put_job(file: int, job: Job) -> None:
@@ -93,11 +90,11 @@ def put_answer(file: int, answer: FeedDocument | DocumentList | Exception) -> No
     """Write an answer to a file, in place of its content; parameters as in `put_job`."""
     with _replaced(file) as written:
         if not isinstance(answer, documents.FeedDocument):
-            pickle.dump((answer, 0), written, pickle.HIGHEST_PROTOCOL)
+            pickle.dump((answer, ()), written, pickle.HIGHEST_PROTOCOL)
             return
-        entries = answer.entries
-        pickle.dump((replace(answer, entries=[]), len(entries)), written, pickle.HIGHEST_PROTOCOL)
-        spool.write(entries, written)
+        # Pickling columns takes a quarter of the time of pickling objects.
+        columns = tuple(zip(*map(FIELDS_OF, answer.entries), strict=True))
+        pickle.dump((replace(answer, entries=[]), columns), written, pickle.HIGHEST_PROTOCOL)
 
 
 def take_job(file: int) -> Job:
@@ -113,12 +110,12 @@ def take_answer(file: int) -> FeedDocument | DocumentList:
     :raises Exception: if the answer is an exception
     """
     with _reread(file) as read:
-        answer, number = pickle.load(read)  # noqa: S301 - it is our own process
+        answer, columns = pickle.load(read)  # noqa: S301 - it is our own process
         if isinstance(answer, Exception):
             raise answer
         document: FeedDocument | DocumentList = answer
         if isinstance(document, documents.FeedDocument):
-            document.entries = spool.read(read, number)
+            document.entries = list(map(Entry, *columns)) if columns else []
         return document
 
 
@@ -128,7 +125,7 @@ def take_answer(file: int) -> FeedDocument | DocumentList:
 def _replaced(file: int) -> Iterator[BinaryIO]:
     with open(file, "wb", closefd=False) as written:
         written.seek(0)
-        if os.fstat(file).st_size >= spool.LARGE:
+        if os.fstat(file).st_size >= LARGE:
             written.truncate()
         yield written
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
     from fhcrawl.logical_feed import Version
@@ -36,7 +36,6 @@ class PendingDocument:
     :param is_compared: the spider has parsed the document, and its entries were compared with the store
     :param answer: done when the commit has succeeded or failed; None until it is sent
     :param is_left: `process_spider_output` has ended, and waits no longer for the answer
-    :param piece: the number of the piece of the document whose entries are in the pipelines, from 1
     """
 
     def __init__(
@@ -53,8 +52,6 @@ class PendingDocument:
         self.is_compared = False
         self.answer: asyncio.Future[None] | None = None
         self.is_left = False
-        self.piece = 1
-        self._all_done: asyncio.Future[None] | None = None
         self._done = done
         self._on_the_way = 0
         self._exhausted = False
@@ -62,12 +59,6 @@ class PendingDocument:
     def yielded(self) -> None:
         """Count an item that is sent to the pipelines."""
         self._on_the_way += 1
-
-    async def wait_for_items(self) -> None:
-        """Wait until no item is in the pipelines."""
-        if self._on_the_way:
-            self._all_done = asyncio.get_running_loop().create_future()
-            await self._all_done
 
     def exhausted(self) -> None:
         """Note that the spider has yielded all items."""
@@ -138,11 +129,7 @@ class PendingDocument:
             self.result = replace(self.result, is_left_over=True)
 
     def _check(self) -> None:
-        if self._on_the_way:
-            return
-        if self._all_done is not None and not self._all_done.done():
-            self._all_done.set_result(None)
-        if self._exhausted and not self.turn.done():
+        if self._exhausted and not self._on_the_way and not self.turn.done():
             self._done(self)
 
 

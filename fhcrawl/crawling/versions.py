@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl import logical_feed
-from fhcrawl.documents.entry_batches import EntryBatches, batches_of
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Role, Version, coverage
 from fhcrawl.logical_feed.ordering import latest_time, order
@@ -41,11 +40,8 @@ def read_entries(
 ) -> ReadEntries:
     """Read the entries of a document.
 
-    The entries of a document in pieces are too large to keep in memory: their versions have no original.
-
     :param earlier: what is known of the document from before; None if nothing is
     """
-    is_whole = not isinstance(document.entries, EntryBatches)
     versions: list[Version | None] = []
     shown: list[str] = []
     oldest, inherited = None, 0
@@ -61,7 +57,7 @@ def read_entries(
             if earlier is None
             else earlier.order(entry_id, digest, entry.updated, document.updated, position)
         )
-        versions.append(_version(fetch, entry_id, claimed, digest, entry.original if is_whole else None))
+        versions.append(_version(fetch, entry_id, claimed, digest, entry.original))
         if fetch.role in (Role.SUBSCRIPTION, Role.CAPTURE) and position < coverage.WINDOW:
             shown.append(coverage.mark(entry_id, entry.published, entry.updated, digest))
             oldest = entry.published or entry.updated or oldest
@@ -107,13 +103,9 @@ def first_uncounted(fetch: Fetch, versions: Iterable[Version]) -> str | None:
 
 def items(pending: PendingDocument, read: ReadDocument) -> Iterator[EntryVersion]:
     """Yield the items of a document that is being committed."""
-    numbered = iter(read.versions)
-    for piece in batches_of(read.document.entries):
-        pending.batch.pieces += 1
-        # The versions come second: zip() takes none of them when a piece has ended.
-        for entry, version in zip(piece, numbered, strict=False):
-            if version is not None:
-                yield _item(pending, read.result, version, entry)
+    for entry, version in zip(read.document.entries, read.versions, strict=True):
+        if version is not None:
+            yield _item(pending, read.result, version, entry)
 
 
 def _item(pending: PendingDocument, result: DocumentResult, version: Version, entry: Entry) -> EntryVersion:
@@ -138,7 +130,6 @@ def _item(pending: PendingDocument, result: DocumentResult, version: Version, en
         base=entry.base or result.fetch.url,
         language=entry.language or None,
     )
-    is_whole = version.original is entry.original
-    item.version = version if is_whole else version._replace(original=entry.original)
+    item.version = version
     item.pending = pending
     return item

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.entry_batches import EntrySink
     from fhcrawl.documents.lists import DocumentList
     from fhcrawl.documents.model import Entry
     from fhcrawl.documents.xml.parsed import Parsed
@@ -58,11 +57,10 @@ class _Options(NamedTuple):
     keep_originals: bool
     bounds: Bounds
     keep_head: bool
-    entry_sink: EntrySink
 
-    def within(self, entries: Iterable[Entry], beyond: list[Problem]) -> Sequence[Entry]:
-        """Pass the entries that are within the limits to the sink; add a problem for others to `beyond`."""
-        return self.entry_sink(limits.within(entries, self.octets, self.bounds, beyond))
+    def within(self, entries: Iterable[Entry], beyond: list[Problem]) -> list[Entry]:
+        """Return the entries that are within the limits; add a problem for others to `beyond`."""
+        return list(limits.within(entries, self.octets, self.bounds, beyond))
 
 
 def read(
@@ -74,7 +72,6 @@ def read(
     keep_originals: bool = False,
     bounds: Bounds = Bounds(),  # noqa: B008 - a plain, immutable value
     keep_head: bool = False,
-    entry_sink: EntrySink = list,
 ) -> FeedDocument | DocumentList:
     """Read a feed document, or a list of documents.
 
@@ -87,16 +84,15 @@ def read(
     :param keep_originals: keep the XML or JSON of each entry; entities of multipart have it in their fields
     :param bounds: limits of the document; the rest is left out, with a problem of `limits.KINDS`
     :param keep_head: keep the head section as it came; multipart has none
-    :param entry_sink: takes the entries while they are read, and returns them as a sequence
     :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or of no feed format;
         if it has too many elements or values, or is a list of too many documents
     """
     if lists.is_folder(url, content_type):
         return lists.read_folder(body, bounds)
-    options = _Options(url, len(body), keep_originals, bounds, keep_head, entry_sink)
+    options = _Options(url, len(body), keep_originals, bounds, keep_head)
     if multipart.is_multipart(content_type):
         document = multipart.read(body, url, content_type, links, last_modified, bounds.entries)
-        document.entries = options._replace(entry_sink=list).within(document.entries, document.problems)
+        document.entries = options.within(document.entries, document.problems)
         return document
     found = _read_json(body, options) if jsonfeed.is_json(body) else _read_xml(body, content_type, options)
     if links and isinstance(found, FeedDocument):
@@ -108,9 +104,9 @@ def read(
 def _read_json(body: bytes, options: _Options) -> FeedDocument | DocumentList:
     found = json_text.parse(body, options.bounds)
     beyond: list[Problem] = []
-    sink = partial(options.within, beyond=beyond)
+    within = partial(options.within, beyond=beyond)
     for read_format in JSON_FORMATS:
-        document = read_format(found, options.url, options.keep_originals, options.bounds, sink)
+        document = read_format(found, options.url, options.keep_originals, options.bounds, within)
         if document is not None:
             document.problems += beyond
             if options.keep_head:
@@ -138,14 +134,14 @@ def _read_parsed(parsed: Parsed, options: _Options) -> FeedDocument:
     left_out: list[Problem] = []
     beyond: list[Problem] = []
 
-    def sink(entries: Iterable[Entry]) -> Sequence[Entry]:
+    def within(entries: Iterable[Entry]) -> list[Entry]:
         return options.within(entries if originals is None else _with_originals(entries, originals), beyond)
 
     parsed = parsed._replace(
         originals=originals,
         bounds=options.bounds,
         beyond=left_out,
-        entry_sink=sink,
+        within=within,
         layout=LAYOUT,
         keeps_head=options.keep_head,
     )

@@ -33,7 +33,7 @@ LONGEST_NUMBER = 9  # digits
 EMPTY = UpdateSchedule()
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from lxml.etree import _Element
 
@@ -79,7 +79,7 @@ def read(
     head: Head,
     base: str,
     vocabulary: Vocabulary,
-    entries: Sequence[Entry],
+    entries: list[Entry],
     problems: list[Problem],
     beside: Head | None = None,
 ) -> FeedDocument:

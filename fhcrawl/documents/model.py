@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import NamedTuple, TypedDict
 
 
 class Enclosure(TypedDict):
@@ -127,8 +124,7 @@ class FeedDocument:
     :param links: absolute URLs of the head section's links, by short relation; the first of each
     :param archive: whether fh:archive is in the head section
     :param complete: whether fh:complete is in the head section
-    :param entries: in document order; after a `fault`, the complete ones before it; EntryBatches for
-        some large documents
+    :param entries: in document order; after a `fault`, the complete ones before it
     :param problems: faults and repairs, those of the document first
     :param fault: why the document is incomplete or not well-formed, as a sentence; None if it is neither
     :param tombstones: deleted entries
@@ -148,7 +144,7 @@ class FeedDocument:
     links: dict[str, str]
     archive: bool
     complete: bool
-    entries: Sequence[Entry]
+    entries: list[Entry]
     problems: list[Problem]
     fault: str | None
     tombstones: list[Tombstone] = field(default_factory=list)

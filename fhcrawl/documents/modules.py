@@ -10,11 +10,9 @@ format's own elements take precedence over those of `SUBSTITUTES`, in any order.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.documents import dates
-from fhcrawl.documents.entry_batches import change_entries
 from fhcrawl.documents.model import Enclosure, Problem
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM
@@ -78,14 +76,10 @@ def shared(authors: list[str]) -> list[str]:
 
 def inherit(entries: Sequence[Entry], authors: list[str], language: str | None) -> None:
     """Give the authors and the language of a feed to its entries without their own."""
-    if authors or language:
-        change_entries(entries, partial(_inherit, authors, language))
-
-
-def _inherit(authors: list[str], language: str | None, entry: Entry) -> None:
-    entry.authors = entry.authors or list(authors)
-    if entry.language is None:
-        entry.language = language
+    for entry in entries if authors or language else ():
+        entry.authors = entry.authors or list(authors)
+        if entry.language is None:
+            entry.language = language
 
 
 def published(entry: Entry, element: _Element, base: str) -> bool:

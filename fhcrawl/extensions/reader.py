@@ -120,7 +120,7 @@ class ReaderExtension:
         """
         if response in self._begun:
             return self._begun[response].result()
-        return _read_here(self._job(responses.request_of(response), response))
+        return parser.read(self._job(responses.request_of(response), response))
 
     def _job(self, request: Request, response: Response) -> Job:
         return responses.job(request, response, self._keeps_originals, self._bounds)
@@ -133,7 +133,7 @@ class ReaderExtension:
         async with self._turn:
             process = await self._process()
             if process is None:
-                return _read_here(job)
+                return parser.read(job)
             limits = self._seconds, time_left(request, self._feed_seconds)
             try:
                 return await process.read(job, min((s for s in limits if s is not None), default=None))
@@ -174,13 +174,3 @@ class ReaderExtension:
         if self._start is not None:
             with suppress(OSError):
                 await (await self._start).kill()
-
-
-def _read_here(job: Job) -> FeedDocument | DocumentList:
-    """Parse a document in this process; raise NotAFeedError also if its entries cannot be spooled."""
-    try:
-        return parser.read(job)
-    except OSError as error:
-        raise NotAFeedError(
-            ReasonKind.READER_DIED, f"its entries cannot be put into a file: {error}"
-        ) from error

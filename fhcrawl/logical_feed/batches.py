@@ -22,24 +22,18 @@ class CommitBatch:
 
     :param stored: the newest stored versions of the document's entries, by id
     :param winners: the newest versions so far, in the store or in this document, by id
-    :param pieces: number of batches of the document that have begun to be yielded; 1 for a small document
     :param accepted: entries to be stored, by id: the version and its fields
-    :param written: accepted entries of earlier batches, already stored, by id, without originals
     :param superseded: older versions, for a store that keeps them, by id and digest: version and fields
     :param confirmed: versions with the stored content but a newer order, by id
-    :param counts: additions to the crawl's stats, made when the document or a batch of it is committed
-    :param counted: the part of `counts` that the stats already have
+    :param counts: additions to the crawl's stats, made when the document is committed
     """
 
     stored: dict[str, Winner] = field(default_factory=dict)
     winners: dict[str, Winner] = field(default_factory=dict)
-    pieces: int = 0
     accepted: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
-    written: dict[str, Version] = field(default_factory=dict)
     superseded: dict[tuple[str, str], tuple[Version, dict[str, object]]] = field(default_factory=dict)
     confirmed: dict[str, tuple[Version, dict[str, object]]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
-    counted: Counter[str] = field(default_factory=Counter)
 
     def compare(self, stored: dict[str, Winner], deletions: list[Version]) -> None:
         """Start from the stored versions, and apply deletions before entries are compared with them."""
@@ -62,16 +56,3 @@ class CommitBatch:
     def supersede(self, version: Version, fields: dict[str, object]) -> None:
         """Keep a version that is older than another one."""
         self.superseded.setdefault((version.id, version.digest), (version, fields))
-
-    def note_written(self) -> None:
-        """Move the accepted entries to `written`, and drop their texts."""
-        for entry_id, (version, _fields) in self.accepted.items():
-            self.written[entry_id] = version._replace(original=None)
-        for stored in (self.accepted, self.superseded, self.confirmed):
-            stored.clear()
-
-    def count(self) -> Counter[str]:
-        """Return the counts that the stats do not have yet, and mark them as counted."""
-        new = self.counts - self.counted
-        self.counted = self.counts.copy()
-        return new

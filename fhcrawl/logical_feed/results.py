@@ -105,7 +105,7 @@ class DocumentResult:
         never changes or is no document of a chain
     :param lost: digests of the ids of the entries that it held before, and does not hold now
     :param update_schedule: how often a subscription document declares to change, as plain values
-    :param versions: its entries, in document order; without originals if it is read in batches
+    :param versions: its entries, in document order
     :param deletions: the deletions by its tombstones
     :param uncounted: earliest time in it that is in the future, comparable; None if there is none
     :param parts: the documents that a list names, in the order in which they are read; None for no list

@@ -114,8 +114,6 @@ class CommitMiddleware:
             if not isinstance(output, EntryVersion):
                 yield output
                 continue
-            if pending.batch.pieces > pending.piece:
-                await self._commit_piece(pending)
             if not pending.is_compared:
                 continue
             pending.yielded()
@@ -176,25 +174,6 @@ class CommitMiddleware:
             pending.is_compared = True
         self._send(signals.document_read, result=result, batch=pending.batch, response=response)
         return pending
-
-    async def _commit_piece(self, pending: PendingDocument) -> None:
-        """Commit the current piece of a large document, without marking the document as processed."""
-        await pending.wait_for_items()
-        result, batch = pending.result, pending.batch
-        if result is None or not pending.is_compared:
-            return
-        try:
-            self._store.documents.commit_piece(result, batch, is_first=pending.piece == 1)
-        except LeaseError as error:
-            self._extension.yield_to_other(result.fetch.feed, error)
-            pending.is_compared = False
-        except Exception as error:  # noqa: BLE001 - after any error, the piece is not stored
-            pending.result = self._uncommitted(result, error)
-            pending.is_compared = False
-        else:
-            self._count_all(batch)
-            batch.note_written()
-            pending.piece = batch.pieces
 
     def record_failure(self, result: DocumentResult) -> None:
         """Store the failure of a document, and send `document_lost`."""
@@ -275,18 +254,14 @@ class CommitMiddleware:
             self._note_committed(result, batch, outcome)
 
     def _note_committed(self, result: DocumentResult, batch: CommitBatch, deleted: int) -> None:
-        self._count_all(batch)
+        for name, count in batch.counts.items():
+            self._crawler.stats.inc_value(name, count)
         if deleted:
             self._crawler.stats.inc_value("fhcrawl/entry/deleted", deleted)
         self._count("document", result.failure.state.value if result.failure else "processed")
         if result.fetch.is_check:
-            self._count("check", "changed" if batch.accepted or batch.written or deleted else "unchanged")
+            self._count("check", "changed" if batch.accepted or deleted else "unchanged")
         self._send(signals.document_committed, result=result, batch=batch, deleted=deleted)
-
-    def _count_all(self, batch: CommitBatch) -> None:
-        """Add the counts of committed entries to the stats."""
-        for name, count in batch.count().items():
-            self._crawler.stats.inc_value(name, count)
 
     def _uncommitted(self, result: DocumentResult, error: Exception) -> DocumentResult:
         detail = f"could not be stored ({name_of(error)})"

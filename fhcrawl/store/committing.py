@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 # The states of captures that are asked for again.
 AGAIN = (State.KNOWN, State.FAILED)
 HAVE_OLDER_PAGES = (Role.SUBSCRIPTION, Role.PAGE)
-UNFINISHED = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "has not been read to its end")
 
 
 class Commit:
@@ -71,18 +70,8 @@ class Commit:
         self._execute(self._upserts.absence, rechecks.absence_rows(self._feed_id, self._result))
         kept = self._upserts if self._keeps_versions else None
         deleted = self._delete() + lists.replace(self._connection, self._feed_id, self._result, kept)
-        self._write_feed(has_news=bool(self._batch.accepted or self._batch.written) or deleted > 0)
+        self._write_feed(has_news=bool(self._batch.accepted) or deleted > 0)
         return deleted
-
-    # From the first batch on, the document counts as unread; so do the pages after it, if they have to be
-    # read again: the next run finds the stored entries unchanged, and could not know that.
-    def write_piece(self, is_first: bool) -> None:
-        """Write the entries of a batch of the document that is not the last."""
-        if is_first:
-            self._write_document(UNFINISHED)
-            self._write_asked()
-        self._write_entries()
-        self._write_news(bool(self._batch.accepted))
 
     def _write_feed(self, has_news: bool) -> None:
         if self._fetch.role is Role.SUBSCRIPTION:
@@ -95,7 +84,8 @@ class Commit:
             named = {"b_feed_id": self._feed_id, "b_title": self._result.title}
             self._connection.execute(statements.NAME_UNREAD_FEED, named)
         self._settle_memento()
-        self._write_news(has_news)
+        if has_news and self._fetch.role in (Role.SUBSCRIPTION, Role.PART):
+            self._update_feed({"news": self._fetch.fetched})
 
     # A capture that cannot be read is not asked for again; one that was cut off is, once.
     def _settle_memento(self) -> None:
@@ -125,10 +115,6 @@ class Commit:
         covered = coverage_after(self._covered, self._result.shown, self._fetch.fetched)
         if covered is not None:
             self._connection.execute(self._upserts.coverage, coverage.row(self._feed_id, covered))
-
-    def _write_news(self, has_news: bool) -> None:
-        if has_news and self._fetch.role in (Role.SUBSCRIPTION, Role.PART):
-            self._update_feed({"news": self._fetch.fetched})
 
     def write_failure(self) -> None:
         """Write that the document could not be read; the feed keeps its last subscription document's kind."""
@@ -236,7 +222,7 @@ class Commit:
 
     def _write_entries(self) -> None:
         batch, feed_id = self._batch, self._feed_id
-        self._keep([i for i in batch.accepted if i in batch.stored or i in batch.written])
+        self._keep([i for i in batch.accepted if i in batch.stored])
         if self._keeps_versions:
             self._upserts.version.execute_all(
                 self._connection,
@@ -265,11 +251,7 @@ class Commit:
             return []
         stored = self._batch.stored
         same = {"feed_id": self._feed_id, "former_id": None, "since": self._fetch.fetched}
-        return [
-            {**same, "id": i}
-            for i in self._batch.accepted
-            if i not in self._batch.written and not (i in stored and stored[i].digest)
-        ]
+        return [{**same, "id": i} for i in self._batch.accepted if not (i in stored and stored[i].digest)]
 
     # A version that is replaced while a clock is wrong may be the newest by a correct clock: its document is
     # read again then, as are the documents that were read with a wrong clock.
@@ -300,8 +282,8 @@ class Commit:
 
     def _is_superseded(self, version: Version) -> bool:
         """Return whether the stored content is, or will be, another one than this version's."""
-        accepted, *_ = self._batch.accepted.get(version.id) or (self._batch.written.get(version.id),)
-        if accepted is not None:
+        if version.id in self._batch.accepted:
+            accepted, _fields = self._batch.accepted[version.id]
             return accepted.order > version.order or accepted.digest != version.digest
         # No version with this content was accepted: a pipeline has dropped it.
         return version.id not in self._stored or self._stored[version.id].digest != version.digest

@@ -121,17 +121,6 @@ class Documents(Repository):
         """
         self._write(result, batch, Commit.write, done)
 
-    def commit_piece(self, result: DocumentResult, batch: CommitBatch, is_first: bool) -> None:
-        """Store the entries of a batch of a large document, but not of its last batch.
-
-        The document counts as unread until `commit` is called.
-
-        :param is_first: whether no batch of it has been stored yet
-        :raises LeaseError: if another crawl has taken the feed over
-        """
-        write = partial(Commit.write_piece, is_first=is_first)
-        self._written(result, batch, write, is_piece=True)
-
     def note_failure(self, result: DocumentResult) -> None:
         """Store that a document could not be fetched or read; the older documents stay known.
 
@@ -158,10 +147,9 @@ class Documents(Repository):
         result: DocumentResult,
         batch: CommitBatch,
         write: Callable[[Commit], T],
-        is_piece: bool = False,
     ) -> T:
         answers: list[T | Exception] = []
-        self._write(result, batch, write, answers.append, is_piece)
+        self._write(result, batch, write, answers.append)
         self._database.settle()
         [answer] = answers
         if isinstance(answer, Exception):
@@ -174,13 +162,12 @@ class Documents(Repository):
         batch: CommitBatch,
         write: Callable[[Commit], T],
         done: Callable[[T | Exception], None],
-        is_piece: bool = False,
     ) -> None:
         self._database.settle()
         answer: T | Exception
         try:
-            before = self._before(result, batch, is_piece)
-            if result.head is not None and not is_piece:
+            before = self._before(result, batch)
+            if result.head is not None:
                 before = before._replace(head=self._session.take_head(before.feed_id))
             leases = self._session.require_leases()
 
@@ -199,8 +186,8 @@ class Documents(Repository):
             answer = error
         done(answer)
 
-    def _before(self, result: DocumentResult, batch: CommitBatch, is_piece: bool) -> StoredState:
-        matters = StoredState.matters(result) and not is_piece
+    def _before(self, result: DocumentResult, batch: CommitBatch) -> StoredState:
+        matters = StoredState.matters(result)
         known = self._session.remembered_id(result.fetch.feed)
         if known is not None and not matters:
             return StoredState(known, {}, [])

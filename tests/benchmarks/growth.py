@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 T = TypeVar("T")
-TIME_AIM, MEMORY_AIM, DOCUMENT_AIM = 1.1, 1.15, 4
+TIME_AIM, MEMORY_AIM, DOCUMENT_AIM = 1.1, 1.15, 10
 DOCUMENTS, ENTRIES = 4, 10  # of a feed, where it is feeds that are counted
 ENTRIES_OF_AN_ARCHIVE = 100
 DEFAULTS = {

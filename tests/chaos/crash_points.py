@@ -21,7 +21,6 @@ from fhcrawl.core import checks
 from fhcrawl.extensions import release
 from fhcrawl.store.opening import BEGINS, IMMEDIATE
 from fhcrawl.store.pipeline import Pipeline
-from tests.spooling import in_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,15 +44,13 @@ class Moment(NamedTuple):
 _FOR_GOOD = contextlib.ExitStack()
 
 
-def prepare(piece: int, looks: float, moment: list[Any] | None) -> None:
+def prepare(looks: float, moment: list[Any] | None) -> None:
     """Change this process for a run.
 
-    :param piece: documents come in pieces of so many entries; 0: whole
     :param looks: seconds between looks for feeds that are done, with which FHCRAWL_EXPORT_SECONDS may be a
         part of a second; 0: as ever
     :param moment: it is killed right before that
     """
-    _FOR_GOOD.enter_context(in_pieces(piece or None))
     if looks:
         changed = _FOR_GOOD.enter_context(pytest.MonkeyPatch.context())
         changed.setattr(release, "LOOKS_AGAIN_SECONDS", looks)

@@ -74,8 +74,6 @@ class World:
         self.rng = seeded(seed)
         self.database = project.database
         self.hosts = Hosts()
-        # Documents come in pieces of so many entries; 0: whole.
-        self.piece = seeded(f"{seed} pieces").choice((0, 0, 1, 3))
         self.early = seeded(f"{seed} early")
         # Seconds between looks for feeds that are done; 0: as ever.
         self.looks = self.early.choice((0, 0.01, 0.01))
@@ -190,7 +188,7 @@ class World:
         return ["crawl", "history", "-a", f"feed={feeds}", *output, *given]
 
     def _start(self, args: list[str], log: Path, moment: Moment | None = None) -> ForkedProcess:
-        before = [("tests.chaos.crash_points:prepare", [self.piece, self.looks, moment])]
+        before = [("tests.chaos.crash_points:prepare", [self.looks, moment])]
         with log.open("wb") as file, Path(os.devnull).open("rb") as nothing:
             streams = (nothing.fileno(), file.fileno(), file.fileno())
             return fork_server.running().start(args, self.folder, self.environment, streams, before)

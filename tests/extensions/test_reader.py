@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.crawling import spool
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
@@ -166,22 +165,6 @@ def test_without_a_process_documents_are_read_here(server: FeedServer, project: 
     why = "another one cannot be started (it ended with status 1)"
     assert len([line for line in run.warnings() if why in line]) == 1
     assert project.verdict() == ("complete", [])
-
-
-def test_document_that_there_is_no_room_for_here_is_a_gap(server: FeedServer, project: Project) -> None:
-    path = beginning_with(
-        project,
-        "import errno, os, tempfile\n"
-        "def full():\n    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))\n"
-        "tempfile.TemporaryFile = full\n",
-    )
-    server.serve("/index", atom([E("1", "x" * spool.LARGE)]))
-    run = project.crawl(server.url("/index"), settings={"FHCRAWL_READER_ENABLED": False}, PYTHONPATH=path)
-    assert "Traceback" not in run.log
-    [feed] = project.feeds()
-    [reason] = feed["reasons"]
-    assert reason["kind"] == "reader-died"
-    assert "No space left on device" in reason["detail"]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda sent: sent.name)

@@ -6,15 +6,12 @@ import asyncio
 import copy
 import dataclasses
 import os
-import time
-from pathlib import Path
 from typing import Any
 
 from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem
 
 CHOSEN = "TEST_ENTRY"
-WAITING = "waiting"
 
 
 def settings(name: str) -> dict[str, str]:
@@ -38,16 +35,6 @@ class IsCancelled:
     async def process_item(self, item: Any) -> Any:
         if item.id == os.environ.get(CHOSEN):
             raise asyncio.CancelledError
-        return item
-
-
-class Waits:
-    """Stops the process at an entry, until somebody kills it."""
-
-    def process_item(self, item: Any) -> Any:
-        if item.id == os.environ.get(CHOSEN):
-            Path(WAITING).touch()
-            time.sleep(600)
         return item
 
 

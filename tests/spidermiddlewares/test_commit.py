@@ -113,6 +113,18 @@ def test_document_is_under_way_until_it_is_committed(database: Database) -> None
     assert committed == [[], [INDEX], [INDEX, A1]]
 
 
+@pytest.mark.parametrize("life", range(4))
+def test_document_killed_among_its_entries_is_committed_as_a_whole_or_not_at_all(
+    database: Database, life: int
+) -> None:
+    documents = {INDEX: atom([E(number) for number in "012"], head="<fh:complete/>")}
+    assert (Engine(database.url, documents, life).crawl(INDEX) is None) == (life < 3)
+    found = {entry_id for (entry_id,) in database.rows("SELECT id FROM entries")}
+    states = {state for (state,) in database.rows("SELECT state FROM documents")}
+    assert (found, states) == (({*"012"}, {"processed"}) if life == 3 else (set(), set()))
+    assert crawl(database, documents)[0] == ({} if life == 3 else dict.fromkeys("012", "new"))
+
+
 class Late(Engine):
     """Its entries leave the pipelines after the spider's output has ended; `finished` has what is committed
     when the last one has.

@@ -20,12 +20,10 @@ from tests.databases import examples
 from tests.engine import Engine
 from tests.faketime import clock_at
 from tests.feeds import E, atom, tombstone
-from tests.spooling import in_pieces
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from fhcrawl.logical_feed.results import DocumentResult
     from tests.databases import NewDatabase
 
 INDEX = "http://example.org/index"
@@ -60,14 +58,12 @@ class Publication:
 
     :param life: how many entries the run handles before it is killed; None if it is not
     :param gaps: numbers of the documents that answer 404; 0 is the subscription document
-    :param piece: every document comes in pieces of so many entries; None for whole ones
     """
 
     archives: int
     subscription: Document
     life: int | None
     gaps: frozenset[int] = frozenset()
-    piece: int | None = None
 
 
 @dataclass
@@ -82,8 +78,7 @@ def histories(draw: st.DrawFn) -> History:
     counts = sorted(draw(st.lists(st.integers(0, len(archives)), min_size=1, max_size=3)))
     lives = st.none() | st.integers(0, 12)
     gaps = st.frozensets(st.integers(0, len(archives)), max_size=2)
-    pieces = st.none() | st.integers(1, 3)
-    publications = [Publication(n, draw(documents), draw(lives), draw(gaps), draw(pieces)) for n in counts]
+    publications = [Publication(n, draw(documents), draw(lives), draw(gaps)) for n in counts]
     publications.append(Publication(len(archives), draw(documents), None))
     return History(archives, publications)
 
@@ -160,8 +155,7 @@ class Crawled:
 
     def run(self, number: int, publication: Publication) -> None:
         engine = Engine(self.store, serve(self.history, publication), publication.life)
-        with in_pieces(publication.piece):
-            changes = engine.crawl(INDEX)
+        changes = engine.crawl(INDEX)
         event(f"run {'killed' if changes is None else 'finished'}")
         # It stands in front of the newest archive of its time; archives of later times are newer.
         place = (publication.archives, 1, number)
@@ -171,38 +165,10 @@ class Crawled:
                 self.seen += versions(publication.subscription, INDEX, place)
             else:
                 self._archive(int(result.fetch.requested_url.rpartition("a")[2]))
-        if changes is None and publication.piece and (begun := engine.read[len(engine.committed) :]):
-            self._begin(*begun[0], publication, place)
         if 0 in publication.gaps:
             self.walked = None
         for change in changes or ():
             self._apply(change)
-
-    def _begin(
-        self,
-        result: DocumentResult,
-        batch: CommitBatch,
-        publication: Publication,
-        place: tuple[int, int, int],
-    ) -> None:
-        """A run was killed in a document, of which there are pieces in the store."""
-        document, url = publication.subscription, result.fetch.requested_url
-        if url == INDEX and batch.pieces > 1:
-            self.walked = None
-        elif url != INDEX:
-            number = int(url.rpartition("a")[2])
-            document, place = self.history.archives[number - 1], (number, 0, 0)
-        assert publication.piece is not None
-        event(f"killed behind {batch.pieces - 1} pieces")
-        found = versions(document, url, place)
-        deletions = [version for version in found if version.text is None]
-        entries = [version for version in found if version.text is not None]
-        # What the document deletes itself was never stored; the deletion is, when the document is marked.
-        self.seen += [
-            version
-            for version in entries[: (batch.pieces - 1) * publication.piece]
-            if not any(d.id == version.id and d.order > version.order for d in deletions)
-        ]
 
     def _archive(self, number: int) -> None:
         assert number not in self.archived, "an archive that is processed was fetched again"
@@ -242,8 +208,8 @@ BURIED = Document([E("b", "x", TIMES[1])], TIMES[1], [("a", TIMES[3])])
         [Publication(3, BURIED, None, gaps=frozenset({2})), Publication(3, BURIED, None)],
     )
 )
-@example(History([], [Publication(0, TWICE, 1, piece=1), Publication(0, LIVE, None)]))
-@example(History([TWICE], [Publication(1, LIVE, 2, piece=1), Publication(1, BURIED, None, piece=1)]))
+@example(History([], [Publication(0, TWICE, 1), Publication(0, LIVE, None)]))
+@example(History([TWICE], [Publication(1, LIVE, 2), Publication(1, BURIED, None)]))
 def test_any_runs_interruptions_and_gaps_give_the_oracles_feed(
     new_database: NewDatabase, history: History
 ) -> None:

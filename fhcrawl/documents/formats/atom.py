@@ -48,7 +48,7 @@ def read_feed(parsed: Parsed, url: str, vocabulary: Vocabulary) -> FeedDocument:
     base = elements.base_of(feed, url)
     problems: list[Problem] = []
     children: Head = {}
-    entries = parsed.entry_sink(
+    entries = parsed.within(
         read_entry(entry, base, vocabulary, problems, number)
         for number, entry in enumerate(parsed.entries(feed, vocabulary.entry, children), 1)
     )

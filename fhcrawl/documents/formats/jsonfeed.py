@@ -17,9 +17,8 @@ from fhcrawl.documents.modules import date_problem, enclosure, shared
 from fhcrawl.documents.xml import elements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from fhcrawl.documents.entry_batches import EntrySink
     from fhcrawl.documents.json_text import Json, Object
     from fhcrawl.documents.limits import Bounds
 
@@ -37,13 +36,17 @@ def is_json(body: bytes) -> bool:
 
 
 def read(
-    found: Json, url: str, keep_originals: bool, bounds: Bounds, entry_sink: EntrySink
+    found: Json,
+    url: str,
+    keep_originals: bool,
+    bounds: Bounds,
+    within: Callable[[Iterable[Entry]], list[Entry]],
 ) -> FeedDocument | None:
     """Read a JSON Feed, one without items as an empty feed with a fault; None if it is other JSON.
 
     :param keep_originals: keep the JSON of each entry; numbers in it become strings
     :param bounds: limits of the document
-    :param entry_sink: takes the entries while they are read
+    :param within: takes the entries while they are read, and returns those within the limits
     :raises NotAFeedError: `not-json` if an item is malformed
     """
     # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
@@ -66,7 +69,7 @@ def read(
         other_links=links.others,
         archive=False,
         complete=False,
-        entries=entry_sink(_entries(found, url, keep_originals, bounds, problems)),
+        entries=within(_entries(found, url, keep_originals, bounds, problems)),
         problems=problems,
         fault=None if found.items is not None else "it has no items",
     )

@@ -71,7 +71,7 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
         zip(parsed.entries(channel, vocabulary.entry, children), repeat(base), strict=False),
         _items_elsewhere(parsed, channel, (children, beside), url, vocabulary.entry, problems),
     )
-    entries = parsed.entry_sink(
+    entries = parsed.within(
         read_item(item, around, vocabulary, problems, number)
         for number, (item, around) in enumerate(items, 1)
     )

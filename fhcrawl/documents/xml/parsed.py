@@ -15,11 +15,11 @@ from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG, base_of, inherite
 from fhcrawl.documents.xml.layout import Layout, layout_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.entry_batches import EntrySink
+    from fhcrawl.documents.model import Entry
     from fhcrawl.documents.xml.elements import Head
 
 
@@ -46,7 +46,7 @@ class Parsed(NamedTuple):
         kept
     :param bounds: the limits of the document
     :param beyond: receives a problem for each entry that `entries` leaves out
-    :param entry_sink: takes the entries of the FeedDocument while they are read
+    :param within: takes the entries while they are read, and returns those of the FeedDocument
     :param is_crowded: whether an entry may have too many namespaces
     :param layout: the places of entries in all formats
     :param keeps_head: keep the head section as it came
@@ -59,7 +59,7 @@ class Parsed(NamedTuple):
     originals: deque[bytes] | None = None
     bounds: Bounds = Bounds()
     beyond: list[Problem] | None = None
-    entry_sink: EntrySink = list
+    within: Callable[[Iterable[Entry]], list[Entry]] = list
     is_crowded: bool = False
     layout: Layout = NO_LAYOUT
     keeps_head: bool = False
