@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.in_process
 TYPE = "multipart/mixed; boundary=b"
 
 
@@ -80,6 +81,7 @@ class TestSnapshot:
         assert [item["id"] for item in again.items] == ["2"]
         assert "Traceback" not in run.log + again.log
 
+    @pytest.mark.real_crawl
     @pytest.mark.quick_lane
     def test_index_is_crawled_page_by_page(self, server: FeedServer, project: Project) -> None:
         serve_snapshot(server, "s 1", ["a", "b"], ["c"])

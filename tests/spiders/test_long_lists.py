@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.in_process
+
 
 def test_pages_that_are_left_are_one_reason(server: FeedServer, project: Project) -> None:
     feed = server.url("/snapshot")
@@ -43,6 +45,7 @@ def test_index_of_too_many_pages_is_a_limit_and_nothing_of_it_is_kept(
     assert project.states() == {"/snapshot": "refused"}
 
 
+@pytest.mark.real_crawl
 def test_pages_that_may_not_be_fetched_count(server: FeedServer, project: Project) -> None:
     pages = [f"http://localhost/{number}" for number in range(100)]
     index_of_them = index(server, "s1", "2023-11-10", *pages)

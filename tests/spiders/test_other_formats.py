@@ -13,7 +13,7 @@ from tests.server import Answer, FeedServer
 if TYPE_CHECKING:
     from tests.projects import Project
 
-
+pytestmark = pytest.mark.in_process
 FH = "http://purl.org/syndication/history/1.0"
 
 
@@ -47,7 +47,6 @@ class TestDrafts:
 
 
 class TestOtherFormats:
-    @pytest.mark.quick_lane
     def test_json_feed_is_paged(self, server: FeedServer, project: Project) -> None:
         head = '{"version": "https://jsonfeed.org/version/1.1", "title": "t", '
         item = '"items": [{"id": "%s", "content_text": "x", "date_modified": "2004-01-01T00:00:00+01:00"}]}'
@@ -71,7 +70,6 @@ class TestOtherFormats:
         assert project.crawl(server.url("/feed.json")).changes == {"b": "new"}
         assert project.verdict() == ("complete", [])
 
-    @pytest.mark.quick_lane
     def test_rss_1_is_archived(self, server: FeedServer, project: Project) -> None:
         document = (
             '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"'
@@ -105,6 +103,7 @@ def multipart(*entities: tuple[str, str, str, str], boundary: str = "<b>") -> by
 class TestMultipart:
     TYPE = 'multipart/package; boundary="<b>"'
 
+    @pytest.mark.real_crawl
     @pytest.mark.quick_lane
     def test_pages_are_walked_back_and_events_kept(self, server: FeedServer, project: Project) -> None:
         dated = {"Last-Modified": "Thu, 5 Oct 2023 03:00:13 GMT"}
@@ -244,6 +243,7 @@ class TestWordPress:
         body = json.dumps(posts)
         server.serve(self.LIST, body, content_type="application/json", headers={"X-WP-Total": total})
 
+    @pytest.mark.real_crawl
     @pytest.mark.quick_lane
     def test_pages_are_walked_until_there_is_none(self, server: FeedServer, project: Project) -> None:
         feed = self.serve(server)
@@ -257,18 +257,15 @@ class TestWordPress:
     def test_pages_are_walked_from_when_they_are_asked_for(
         self, server: FeedServer, project: Project
     ) -> None:
+        """And are not guessed before."""
         feed = self.serve(server)
-        project.crawl(feed)
-        server.asked()
+        assert set(project.crawl(feed).changes) == {"3"}
+        assert server.asked() == ["/feed/"]
+        assert project.verdict() == ("unknown", ["wordpress"])
         run = project.crawl(feed, settings=self.ON)
         assert server.asked() == [*self.PAGES, self.LIST]
         assert set(run.changes) == {"1", "2"}
         project.crawl(feed)
-        assert project.verdict() == ("unknown", ["wordpress"])
-
-    def test_pages_are_not_guessed_unless_asked_for(self, server: FeedServer, project: Project) -> None:
-        run = project.crawl(self.serve(server))
-        assert set(run.changes) == {"3"}
         assert project.verdict() == ("unknown", ["wordpress"])
 
     @pytest.mark.parametrize("where", ["list", "subscription", "option"])

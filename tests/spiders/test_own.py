@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.in_process
 OWN = {"SPIDER_MODULES": "tests.spiders.own"}
 PLACES = {
     "out.jsonl": {"format": "jsonlines"},
@@ -29,6 +30,7 @@ def serve(server: FeedServer) -> None:
     server.serve("/page", "page", status=206, content_type="text/plain")
 
 
+@pytest.mark.real_crawl
 def test_plain_spider_is_left_alone(server: FeedServer, project: Project) -> None:
     serve(server)
     run = project.crawl(settings=OWN, spider="plain", args=("-a", f"url={server.url('/page')}"))
@@ -42,6 +44,7 @@ def test_plain_spider_is_left_alone(server: FeedServer, project: Project) -> Non
     assert not (project.folder / ".scrapy" / "fhcrawl.sqlite").exists()
 
 
+@pytest.mark.real_crawl
 def test_requests_and_items_of_a_subclass_pass(server: FeedServer, project: Project) -> None:
     serve(server)
     given = {**OWN, "FEEDS": json.dumps(PLACES), "FHCRAWL_MAX_WAIT": 1}
@@ -88,6 +91,7 @@ def test_items_that_no_place_takes_are_said(server: FeedServer, project: Project
     )
 
 
+@pytest.mark.real_crawl
 def test_private_address_is_refused_to_a_subclass_and_said(server: FeedServer, project: Project) -> None:
     """A URL of its requests may have come out of a feed."""
     serve(server)

@@ -296,6 +296,7 @@ def test_archive_that_was_missing_does_not_replace_what_the_subscription_documen
     assert [publisher.crawl() for _ in range(2)] == [{"1": ("new", "text")}, {}]
 
 
+@pytest.mark.full_lane("13 crawls each")
 @pytest.mark.parametrize("missing", ["1", "2"])
 @pytest.mark.parametrize("order", [("1", "2", "3"), ("2", "1", "3"), ("3", "1", "2")])
 def test_archives_that_are_linked_in_another_order_are_no_loop_for_long(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tests.projects import Project, Run
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.in_process
+
 
 class TestSnapshotBeforeAFeed:
     """A snapshot of 10 November, and events of every second day."""
@@ -46,6 +48,7 @@ class TestSnapshotBeforeAFeed:
         args = ("-a", f"snapshot={server.url('/snapshot')}")
         return project.crawl(server.url("/new"), args=args, **kwargs)
 
+    @pytest.mark.real_crawl
     def test_feed_is_read_back_to_the_snapshot_only(self, server: FeedServer, project: Project) -> None:
         self.serve(server)
         run = self.crawl(server, project)
@@ -181,6 +184,7 @@ def write(path: Path, text: str, time: int = 1_700_000_000) -> None:
 
 
 class TestFolder:
+    @pytest.mark.real_crawl
     def test_documents_below_a_folder_are_one_feed(
         self, server: FeedServer, project: Project, tmp_path: Path
     ) -> None:

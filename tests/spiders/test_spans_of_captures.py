@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.feeds import E, atom
 from tests.web_archives import archive_of, captures_of, crawl
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = pytest.mark.in_process
 SHOWN, LAST = 10, 90
 
 

@@ -11,8 +11,10 @@ from tests.server import Answer
 from tests.web_archives import archive_of, captures_of, crawl, serve
 
 if TYPE_CHECKING:
-    from tests.projects import Project
+    from tests.projects import Project, Run
     from tests.server import FeedServer
+
+pytestmark = pytest.mark.in_process
 
 
 def test_memento_timemaps_in_pages(server: FeedServer, project: Project, wayback: FeedServer) -> None:
@@ -49,24 +51,46 @@ def index_of(feed: str, *lines: str) -> bytes:
     return ("[" + ",\n".join([names, *lines, row]) + "]").encode()
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ["[" * 100_000],
-        ['["20090101000000","https://example.org/other","text/xml","200","B"]'],
-        ['["99999999999999","{feed}","text/xml","200","B"]', '["no","{feed}","text/xml","200","C"]'],
-        ['["20090102000000","' + "x" * 10_000_000 + '","text/xml","200","B"]'],
-        ["{}", "null", "[1,2,3,4,5]", "[]"],
-    ],
-    ids=["deep", "another URL", "no time", "long", "no rows"],
-)
-def test_hostile_index(server: FeedServer, project: Project, wayback: FeedServer, lines: list[str]) -> None:
+def crawl_with(
+    server: FeedServer, project: Project, wayback: FeedServer, *lines: str
+) -> tuple[Run, list[str]]:
+    """Crawl with lines in the index before a capture that there is; the captures that are asked for."""
     feed, archive = serve(server, wayback, 1), archive_of(wayback)
     archive.index = index_of(feed, *(line.replace("{feed}", feed) for line in lines))
     run = crawl(project, wayback, feed)
-    asked = captures_of(wayback.asked())
-    assert asked == ([] if lines[0].startswith("[[") else ["20090101000000"])
+    return run, captures_of(wayback.asked())
+
+
+@pytest.mark.real_crawl
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [
+        ("[" * 100_000, []),
+        ('["20090102000000","' + "x" * 10_000_000 + '","text/xml","200","B"]', ["20090101000000"]),
+    ],
+    ids=["deep", "long"],
+)
+def test_hostile_index_takes_little_memory(
+    server: FeedServer, project: Project, wayback: FeedServer, line: str, asked: list[str]
+) -> None:
+    run, found = crawl_with(server, project, wayback, line)
+    assert found == asked
     assert run.peak < 400
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ['["20090101000000","https://example.org/other","text/xml","200","B"]'],
+        ['["99999999999999","{feed}","text/xml","200","B"]', '["no","{feed}","text/xml","200","C"]'],
+        ["{}", "null", "[1,2,3,4,5]", "[]"],
+    ],
+    ids=["another URL", "no time", "no rows"],
+)
+def test_lines_that_name_no_capture_are_passed_over(
+    server: FeedServer, project: Project, wayback: FeedServer, lines: list[str]
+) -> None:
+    assert crawl_with(server, project, wayback, *lines)[1] == ["20090101000000"]
 
 
 def test_captures_before_the_year_1000_end_no_crawl(
@@ -80,6 +104,7 @@ def test_captures_before_the_year_1000_end_no_crawl(
     assert crawl(project, wayback, feed).items == []
 
 
+@pytest.mark.real_crawl
 def test_index_that_is_too_large_or_none(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     feed, archive = serve(server, wayback, 1), archive_of(wayback)
     archive.index = b"[" + b" " * 20_000_000 + b"]"
@@ -92,6 +117,7 @@ def test_index_that_is_too_large_or_none(server: FeedServer, project: Project, w
     assert set(crawl(project, wayback, feed).changes) == {"1"}
 
 
+@pytest.mark.real_crawl
 def test_index_that_is_cut_off_is_asked_for_again_from_there(
     server: FeedServer, project: Project, wayback: FeedServer
 ) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faketime import clock
+from tests.faketime import clock, clock_at
 from tests.feeds import E, atom
 from tests.server import Answer, FeedServer
 from tests.web_archives import archive_of, captures_of, crawl, pywb, serve
@@ -15,9 +15,11 @@ from tests.web_archives import archive_of, captures_of, crawl, pywb, serve
 if TYPE_CHECKING:
     from tests.projects import NewProject, Project, Run
 
+pytestmark = pytest.mark.in_process
 ITUNES = "http://www.itunes.com/dtds/podcast-1.0.dtd"
 
 
+@pytest.mark.real_crawl
 def test_captures_of_pywb_that_an_own_crawl_has_kept(
     server: FeedServer, project: Project, new_project: NewProject
 ) -> None:
@@ -46,6 +48,7 @@ def test_captures_of_pywb_that_an_own_crawl_has_kept(
         assert archive.asked() == []
 
 
+@pytest.mark.real_crawl
 @pytest.mark.quick_lane
 def test_captures_of_the_wayback_machine(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     feed, archive = server.url("/feed"), archive_of(wayback)
@@ -72,6 +75,7 @@ def test_captures_of_a_feed_that_is_gone(server: FeedServer, project: Project, w
     assert project.verdict() == ("unknown", ["only-captures", "http-404", "holes"])
 
 
+@pytest.mark.real_crawl
 def test_run_goes_on_where_one_was_killed(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     feed = serve(server, wayback, 6)
     args = ("-a", f"feed={feed}", "-s", f"FHCRAWL_WEB_ARCHIVE={wayback.url('/web')}")
@@ -126,11 +130,11 @@ def test_archive_that_asks_for_time_gets_it(
 
 
 def crawl_later(project: Project, archive: FeedServer, feed: str) -> Run:
-    return project.crawl(
-        feed, settings={"FHCRAWL_WEB_ARCHIVE": archive.url("/web")}, **clock("2040-01-01 00:00:00")
-    )
+    with clock_at("2040-01-01T00:00:00"):
+        return project.crawl(feed, settings={"FHCRAWL_WEB_ARCHIVE": archive.url("/web")})
 
 
+@pytest.mark.real_crawl
 def test_short_wait_is_waited_for(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     feed, archive = serve(server, wayback, 1), archive_of(wayback)
     path = f"/web/20090101000000id_/{feed}"
@@ -252,6 +256,7 @@ def test_captures_with_the_same_content_are_read_once(
     assert captures_of(wayback.asked()) == ["20090107000000"]
 
 
+@pytest.mark.real_crawl
 def test_archive_gets_one_request_at_a_time(
     server: FeedServer, project: Project, wayback: FeedServer
 ) -> None:
@@ -290,6 +295,7 @@ def test_complete_feed_has_no_captures(server: FeedServer, project: Project, way
     assert project.verdict() == ("complete", [])
 
 
+@pytest.mark.real_crawl
 def test_archive_on_the_network_has_to_be_listed(
     server: FeedServer, project: Project, wayback: FeedServer
 ) -> None:

@@ -258,7 +258,7 @@ def serve_list(server: FeedServer, ids: str, *, total: int | None) -> None:
     server.serve(LIST, json.dumps(posts), headers=headers, etag=False)
 
 
-@pytest.mark.quick_lane
+@pytest.mark.in_process
 def test_check_that_has_not_ended_is_made_when_the_feed_is_unchanged(
     server: FeedServer, project: Project
 ) -> None:
@@ -288,6 +288,7 @@ def test_check_that_has_not_ended_is_made_when_the_feed_is_unchanged(
     assert project.verdict()[0] != "complete"
 
 
+@pytest.mark.in_process
 def test_posts_are_gone_only_if_the_pages_show_all_that_is_listed(
     server: FeedServer, project: Project
 ) -> None:
