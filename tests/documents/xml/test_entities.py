@@ -10,14 +10,26 @@ from typing import TYPE_CHECKING
 import pytest
 from lxml import etree
 
-from fhcrawl.documents import Bounds
+from fhcrawl.documents import Bounds, FeedDocument
 from fhcrawl.documents.xml.elements import resolve
 from fhcrawl.exceptions import NotAFeedError
-from tests.documents.xml.test_elements import ATOM, LOCATION, read_atom, titled
 from tests.feeds import read
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+LOCATION = "http://feeds.example/dir/feed"
+ATOM = "http://www.w3.org/2005/Atom"
+
+
+def read_atom(
+    inside: str,
+    attributes: str = "",
+    doctype: str = "",
+    bounds: Bounds = Bounds(),  # noqa: B008 - immutable
+) -> FeedDocument:
+    body = f'{doctype}<feed xmlns="{ATOM}" {attributes}>{inside}</feed>'.encode()
+    return read(body, LOCATION, bounds=bounds)
 
 
 def test_external_entity_is_not_fetched(tmp_path: Path) -> None:
@@ -92,7 +104,7 @@ ENTRY = "<entry><id>urn:x</id><title>t</title></entry>"
         f'<!ENTITY x "{ENTRY}">]>',
         f'{"<!-- -->" * 9000}<!DOCTYPE feed [<!ENTITY x "{ENTRY}">]>',
     ],
-    ids=["plain", "nested", "parameter", "what looks like the end", "behind much"],
+    ids=range(5),
 )
 def test_entry_in_an_entity_is_an_entry_of_the_feed(doctype: str) -> None:
     document = read_atom(f"&x;<entry><id>urn:1</id><title>t</title></entry>{' ' * 2**20}", doctype=doctype)
@@ -136,21 +148,6 @@ DEEP = f"<!ENTITY x '&e1;'>{LEVELS}<!ENTITY e41 '{ENTRY}'>"
         ('<!DOCTYPE feed [<!ENTITY x "&#60;?a>">]>', "&x;"),
         ("<!DOCTYPE feed [<!ENTITY x '&#60;e a=\"'>]>", "&x;"),
         (f"<!DOCTYPE feed [<!ENTITY % d '{DEFAULTS}'> %d; <!ENTITY x ''>]>", "default values"),
-    ],
-    ids=[
-        "external",
-        "external DTD",
-        "external parameter entity",
-        "two of a name",
-        "default value",
-        "recursion",
-        "too deep",
-        "begin of a comment",
-        "begin of a construct",
-        "begin of a CDATA section",
-        "begin of a processing instruction",
-        "begin of a tag",
-        "default value in a parameter entity",
     ],
 )
 def test_what_is_not_read_of_a_document_type_is_said(doctype: str, named: str) -> None:
@@ -226,12 +223,13 @@ def test_texts_of_a_malformed_document_type_are_bounded() -> None:
 @pytest.mark.parametrize("entity", ["<i>", "<entry><id>x</id></entry><i>", "<i></b>"])
 def test_entity_that_is_not_well_formed_leaves_no_freed_element_behind(entity: str) -> None:
     doctype = f'<!DOCTYPE feed [<!ENTITY x "{entity}">]>'
+    body = f'{doctype}<feed xmlns="{ATOM}"><title>&x;</title></feed>'
     program = (
         "import gc\n"
         "from fhcrawl.documents import read\n"
         "from fhcrawl.exceptions import NotAFeedError\n"
         "try:\n"
-        f"    read({doctype + titled('&x;')!r}.encode(), {LOCATION!r})\n"
+        f"    read({body!r}.encode(), {LOCATION!r})\n"
         "except NotAFeedError:\n"
         "    pass\n"
         "gc.collect()\n"
@@ -293,31 +291,19 @@ def test_text_in_deep_nesting_is_read() -> None:
     assert read_atom(f"<title>{'<b>' * 200}x{'</b>' * 200}</title>").title == "x"
 
 
-def test_cut_element_outside_the_entries_is_dropped_with_what_is_in_it() -> None:
-    body = f'<feed xmlns="{ATOM}"><title>t</title><author><name>Anne</name><email>an'
-    document = read((body).encode(), LOCATION)
-    assert document.title == "t"
-    assert document.entries == []
-
-
 # --- references
 
 
 @pytest.mark.parametrize(
     ("reference", "expected"),
     [
-        ("x", "http://feeds.example/dir/x"),
-        ("./x", "http://feeds.example/dir/x"),
         ("../x", "http://feeds.example/x"),
-        ("/x", "http://feeds.example/x"),
-        ("//other.example/x", "http://other.example/x"),
         ("?q", "http://feeds.example/dir/feed?q"),
         ("", "http://feeds.example/dir/feed"),
         ("  x\n", "http://feeds.example/dir/x"),
         ("https://other.example/a/../b", "https://other.example/a/../b"),
         ("HTTP://other.example/x", "HTTP://other.example/x"),
         ("urn:x", "urn:x"),
-        ("mailto:a@example.org", "mailto:a@example.org"),
         ("//[broken", "//[broken"),
         ("http://[broken", "http://[broken"),
     ],
@@ -349,13 +335,9 @@ def test_base_that_is_no_url_loses_no_entry() -> None:
     assert [entry.link for entry in document.entries] == ["http://example.org/1"]
 
 
-def test_links_that_differ_in_their_fragment_name_one_document() -> None:
-    document = read_atom('<link rel="self" href="11#a"/><link rel="prev-archive" href="11#b"/>')
-    assert document.links["self"] == document.links["prev-archive"] == "http://feeds.example/dir/11"
-
-
-def test_fragment_alone_names_the_base() -> None:
-    assert read_atom('<link rel="next" href="#top"/>').links == {"next": LOCATION}
+def test_fragment_is_no_part_of_the_url_of_a_document() -> None:
+    document = read_atom('<link rel="self" href="11#a"/><link rel="next" href="#top"/>')
+    assert document.links == {"self": "http://feeds.example/dir/11", "next": LOCATION}
 
 
 # --- markup
@@ -409,9 +391,3 @@ def test_markup_has_no_text_from_behind_its_element() -> None:
 def test_feed_without_a_whole_start_tag_says_what_is_wrong() -> None:
     with pytest.raises(NotAFeedError, match=r"^it is not XML \(.+\)$"):
         read(f'<feed xmlns="{ATOM}" xml:base'.encode(), LOCATION)
-
-
-def test_white_space_before_the_declaration_does_not_matter() -> None:
-    declaration = b'\r\n <?xml version="1.0" encoding="iso-8859-1"?>'
-    body = declaration + b"<rss><channel><title>\xe9</title></channel></rss>"
-    assert read(body, "http://example.org/").title == "é"
