@@ -6,7 +6,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.link_header import links, read
 
 LOCATION = "http://feeds.example/dir/feed"
@@ -36,16 +35,11 @@ IANA = "http://www.iana.org/assignments/relation/"
             ['<http://example.org/>; rel="start http://example.net/relation/other"'],
             {"start": "http://example.org/", "http://example.net/relation/other": "http://example.org/"},
         ),
-        (
-            ['<https://example.org/>; rel="start", <https://example.org/index>; rel="index"'],
-            {"start": "https://example.org/", "index": "https://example.org/index"},
-        ),
         # several lines
         (["</1>; rel=prev", "</3>; rel=next"], {"prev": "/1", "next": "/3"}),
         (["</1>; rel=self", "</2>; rel=self"], {"self": "/1"}),
         (["</1>; rel=self, </2>; rel=SELF"], {"self": "/1"}),
         # quotes
-        (["</1>;rel=prev"], {"prev": "/1"}),
         (["</1> ; rel = prev ; x"], {"prev": "/1"}),
         (['</1>; rel="prev'], {"prev": "/1"}),
         (["</1>; rel='prev'"], {"'prev'": "/1"}),
@@ -101,10 +95,6 @@ def test_fragment_of_the_response_is_no_part_of_any_link() -> None:
     assert read(values, f"{LOCATION}#top").first == {"self": LOCATION, "next": f"{LOCATION}?x"}
 
 
-def test_link_to_nothing_is_none() -> None:
-    assert read(["<#a>; rel=self"], "") == HeadLinks()
-
-
 def test_links_keep_their_order_their_repetitions_and_their_fragments() -> None:
     assert list(links(["<a#1>; rel=about, <b>; rel=self", "<a#2>; rel=about"], LOCATION)) == [
         ("about", "http://feeds.example/dir/a#1"),
@@ -153,25 +143,18 @@ def test_written_links_are_read_back(written: list[tuple[str, str, str]], joined
     assert read([", ".join(values)] if joined else values, LOCATION).first == expected
 
 
+HOSTILE = ("", ","), ("", "a,"), ("", "a "), ("", "<"), ("", "<,"), ("", '"'), ("", ";"), ("<a>", " ")
+
+
 @pytest.mark.parametrize(
-    "value",
+    ("begin", "repeated", "end"),
     [
-        "," * 60_000,
-        "a," * 30_000,
-        "a " * 30_000,
-        "<" * 60_000,
-        "<," * 30_000,
-        '"' * 60_000,
-        ";" * 60_000,
-        "<a>" + " " * 60_000,
-        "<a>;rel" + " " * 60_000 + "x",
-        "<a>;" * 15_000,
-        '<a>;x="' + "\\" * 60_000,
-        '<a>;x=",' * 8_000,
+        *((*each, "") for each in HOSTILE),
+        *(("<a>;rel", " ", "x"), ("", "<a>;", ""), ('<a>;x="', "\\", ""), ("", '<a>;x=",', "")),
     ],
-    ids=lambda value: value[:8],
 )
-def test_hostile_value_takes_no_longer_than_its_length_deserves(value: str) -> None:
-    begin = time.process_time()
+def test_hostile_value_takes_no_longer_than_its_length_deserves(begin: str, repeated: str, end: str) -> None:
+    value = begin + repeated * (60_000 // len(repeated)) + end
+    start = time.process_time()
     read([value], LOCATION)
-    assert time.process_time() - begin < 2
+    assert time.process_time() - start < 2

@@ -106,34 +106,15 @@ def test_sentence_says_what_was_repaired() -> None:
     )
 
 
-def test_entities_that_the_feed_declares_are_resolved_when_it_is_mended() -> None:
-    document = read_atom(
-        entry(1, "&eacute;&mine;&nbsp;&"), '<!DOCTYPE feed [<!ENTITY mine "x"><!ENTITY eacute "y">]>'
-    )
-    assert document.fault is None
-    assert document.entries[0].title == "yx\xa0&"
-
-
-def test_names_behind_an_external_dtd_are_no_fault() -> None:
-    document = read_atom(entry(1, "&eacute;&unknown;"), '<!DOCTYPE feed SYSTEM "http://dtd.example/">')
-    assert (document.fault, document.entries[0].title) == (None, "é&unknown;")
-    assert [problem.kind for problem in document.problems] == ["unresolved-entities"]
-
-
 def test_names_behind_an_external_dtd_are_left_alone_by_repairs() -> None:
     text = '<!DOCTYPE feed PUBLIC "-//X//Y" "http://dtd.example/"><feed>&unknown;&'
     assert repair(text + " ").text == text + "amp; "
 
 
-@pytest.mark.parametrize(
-    "declaration",
-    [
-        '<?xml version="1.0" encoding=""?>',
-        "<?xml version=1.0?>",
-        '<?xml encoding="utf-8"?>',
-        '<?xml version="1.0">',
-    ],
-)
+DECLARATIONS = (' version="1.0" encoding=""?', " version=1.0?", ' encoding="utf-8"?', ' version="1.0"')
+
+
+@pytest.mark.parametrize("declaration", [f"<?xml{each}>" for each in DECLARATIONS])
 def test_declaration_that_is_none_loses_nothing(declaration: str) -> None:
     document = read_atom(entry(1), declaration)
     assert (ids(document), document.fault, kinds(document)) == (["urn:1"], None, [("repaired", "")])
@@ -148,11 +129,6 @@ def test_undeclared_prefix_means_what_feeds_mean_by_it() -> None:
     assert document.links == {"next": LOCATION + "2"}
     assert [(entry.authors, entry.content) for entry in document.entries] == [(["Anne"], "x")]
     assert kinds(document) == [("repaired", "")]
-
-
-def test_undeclared_prefix_of_the_root_is_declared() -> None:
-    document = read(b"<atom:feed><atom:entry><atom:id>urn:1</atom:id></atom:entry></atom:feed>", LOCATION)
-    assert ids(document) == ["urn:1"]
 
 
 @pytest.mark.parametrize("inside", ["<x:y/>", '<link x:y="1"/>', "<link\tx:y = '1'/>"])
@@ -221,11 +197,6 @@ def test_child_without_an_end_tag_takes_nothing_of_the_next_one() -> None:
     assert found.published == "2003-12-13T18:30:02Z"
 
 
-def test_end_tag_of_another_child_ends_none() -> None:
-    found = item("<guid>1</guid><title>One</link><link>http://e.example/1</link><description>a</description>")
-    assert (found.title, found.link, found.summary) == ("One", "http://e.example/1", "a")
-
-
 def test_attributes_without_quotes_are_kept() -> None:
     found = item("<guid isPermaLink=false>1</guid><enclosure url=http://e.example/1.mp3 length=2 />")
     assert found.enclosures == [{"url": "http://e.example/1.mp3", "type": None, "length": 2}]
@@ -261,12 +232,8 @@ def test_entry_with_too_many_tags_to_balance_loses_itself() -> None:
     assert (ids(document), kinds(document)) == (["urn:1", "urn:3"], [("entry-lost", "entry 2")])
 
 
-SOUP = st.lists(
-    st.sampled_from(
-        ["<b>", "</b>", "<title>", "</title>", "<br>", "<br/>", "<a b=c d", ">", "'", '"', "<", "/", "x", " "]
-    ),
-    max_size=20,
-).map("".join)
+TAGS = "<b> </b> <title> </title> <br> <br/> > ' < / x"
+SOUP = st.lists(st.sampled_from([*TAGS.split(), "<a b=c d", '"', " "]), max_size=20).map("".join)
 
 
 @given(inside=SOUP)
@@ -294,22 +261,6 @@ def test_broken_entry_is_found_under_any_prefix(prefix: str) -> None:
     assert ids(read(body.encode(), LOCATION)) == ["1", "2"]
 
 
-def test_broken_item_of_rss_is_mended() -> None:
-    body = (
-        "<rss><channel xmlns:dc='http://purl.org/dc/elements/1.1/'><title>t</title>"
-        "<item><guid>1</guid><title>a<br>b</title></item><item><guid>2</guid><dc:creator>A</dc:creator></item>"
-        "<item/></channel></rss>"
-    )
-    document = read(body.encode(), LOCATION)
-    assert [(item.id, item.title, item.authors) for item in document.entries] == [
-        ("1", "ab", []),
-        ("2", None, ["A"]),
-        (None, None, []),
-    ]
-    assert kinds(document)[0] == ("repaired", "entry 1")
-    assert document.fault is None
-
-
 def test_tags_of_entries_in_text_are_none() -> None:
     text = "<![CDATA[</entry><entry>]]><!-- <entry> --><x a='</entry>'/>".replace("<x a='</entry>'/>", "")
     document = read_atom(entry(1, text) + entry(2, "<b>") + entry(3, text))
@@ -329,13 +280,6 @@ def test_feed_whose_entries_cannot_be_told_apart_keeps_its_fault(inside: str) ->
     document = read_atom(inside)
     assert document.fault
     assert set(ids(document)) <= {"urn:1", "urn:2", "urn:3"}
-
-
-def test_broken_entry_in_a_feed_with_entities_of_its_own_is_mended() -> None:
-    document = read_atom(entry(1) + entry(2, "<b>") + entry(3, "&x;"), '<!DOCTYPE feed [<!ENTITY x "y">]>')
-    assert document.fault is None
-    assert ids(document) == ["urn:1", "urn:2", "urn:3"]
-    assert [problem.kind for problem in document.problems] == ["repaired"]
 
 
 def test_feed_that_is_repaired_in_one_entry_or_before_it_deletes_nothing() -> None:
