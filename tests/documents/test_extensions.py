@@ -123,7 +123,8 @@ def test_what_no_reader_takes_stays(original: str, expected: Any) -> None:
 def test_elements_of_rss_that_say_more_than_fields_have() -> None:
     tree = extensions.read(
         "<item><guid isPermaLink='false'>1</guid><source url='u'>S</source><comments>c</comments>"
-        "<category domain='d'>c</category><category>e</category><cloud/><title>A</title><title>B</title></item>"
+        "<category domain='d'>c</category><category>e</category><cloud/>"
+        "<title>A</title><title>B</title></item>"
     )
     assert tree == {
         "rss": {

@@ -53,10 +53,10 @@ def test_rdf_feed_without_a_channel_is_not_whole() -> None:
     "child", ['<media:content url="{}"/>', "<dc:creator>{}</dc:creator>", "<dc:subject>{}</dc:subject>"]
 )
 def test_time_grows_with_the_number_of_children_and_not_with_its_square(child: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     item = read_item("".join(child.format(number) for number in range(30_000)))
     assert len(item.enclosures) + len(item.authors) + len(item.categories) == 30_000
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 # --- what is repeated

@@ -69,9 +69,9 @@ HOSTILE = """
 @pytest.mark.parametrize("piece", [each.replace("·", " ") for each in HOSTILE.split()])
 def test_repairing_takes_time_in_proportion(piece: str) -> None:
     body = f'<feed xmlns="{ATOM}"><entry>{piece * (200_000 // len(piece))}'.encode()
-    begin = time.perf_counter()
+    begin = time.process_time()
     read(body, LOCATION)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 TOKENS = (
