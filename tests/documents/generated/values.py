@@ -67,11 +67,6 @@ def _cdata(text: str) -> str:
     return "<![CDATA[" + text.replace("]]>", "]]]]><![CDATA[>") + "]]>"
 
 
-def _mixed(text: str) -> str:
-    half = len(text) // 2
-    return escape(text[:half]) + _cdata(text[half:])
-
-
 def _numbers(text: str) -> str:
     return "".join(each if each.isalnum() else f"&#{ord(each)};" for each in text)
 
@@ -80,14 +75,12 @@ def _hexadecimal(text: str) -> str:
     return "".join(each if each.isascii() and each.isalnum() else f"&#x{ord(each):X};" for each in text)
 
 
-def _with_comment(text: str) -> str:
-    half = len(text) // 2
-    return f"{escape(text[:half])}<!-- <b>no</b> -->{escape(text[half:])}"
+def _in_the_middle(inserted: str) -> Callable[[str], str]:
+    def write(text: str) -> str:
+        half = len(text) // 2
+        return f"{escape(text[:half])}{inserted}{escape(text[half:])}"
 
-
-def _with_instruction(text: str) -> str:
-    half = len(text) // 2
-    return f"{escape(text[:half])}<?php no ?>{escape(text[half:])}"
+    return write
 
 
 def named(text: str) -> str:
@@ -100,11 +93,11 @@ FORMS: dict[str, Callable[[str], str]] = {
     "escaped": escape,
     "quotes escaped": escape_all,
     "CDATA": _cdata,
-    "CDATA in part": _mixed,
+    "CDATA in part": lambda text: escape(text[:1]) + _cdata(text[1:]),
     "numbers": _numbers,
     "hexadecimal numbers": _hexadecimal,
-    "comment": _with_comment,
-    "processing instruction": _with_instruction,
+    "comment": _in_the_middle("<!-- <b>no</b> -->"),
+    "processing instruction": _in_the_middle("<?php no ?>"),
 }
 # These make a document malformed.
 REPAIRED_FORMS: dict[str, Callable[[str], str]] = {

@@ -94,8 +94,7 @@ def test_fault_of_a_text_loses_no_entry(title: str, expected: str) -> None:
 
 
 def test_attributes_are_repaired_too() -> None:
-    document = read_atom('<link rel="prev-archive" href="http://example.org/?a=1&b=&eacute;"/>' + entry(1))
-    assert document.links == {"prev-archive": "http://example.org/?a=1&b=é"}
+    assert read_atom('<link rel="x" href="http://e/?a=1&b=&eacute;"/>').links == {"x": "http://e/?a=1&b=é"}
 
 
 def test_sentence_says_what_was_repaired() -> None:
@@ -280,12 +279,3 @@ def test_feed_whose_entries_cannot_be_told_apart_keeps_its_fault(inside: str) ->
     document = read_atom(inside)
     assert document.fault
     assert set(ids(document)) <= {"urn:1", "urn:2", "urn:3"}
-
-
-def test_feed_that_is_repaired_in_one_entry_or_before_it_deletes_nothing() -> None:
-    # `present` is None where any problem is a repair; see test_reading.
-    complete = f"<feed xmlns='{ATOM}' xmlns:fh='http://purl.org/syndication/history/1.0'><fh:complete/>"
-    for start, title in (("x", "t"), ("", "<b>")):
-        document = read(f"{start}{complete}{entry(1, title)}</feed>".encode(), LOCATION)
-        assert document.complete
-        assert [problem.kind for problem in document.problems] == ["repaired"]
