@@ -22,27 +22,6 @@ def read_entry(inside: str) -> Entry:
     return entry
 
 
-def test_feed_without_anything_is_an_empty_one() -> None:
-    assert read_atom("") == FeedDocument("atom", None, None, {}, False, False, [], [], None)
-
-
-@pytest.mark.parametrize(
-    ("inside", "archive", "complete"),
-    [
-        ("<fh:archive/>", True, False),
-        ("<fh:complete/>", False, True),
-        ("<fh:archive/><fh:complete/>", True, True),
-        ("<fh:complete>with text</fh:complete>", False, True),
-        ('<archive xmlns=""/><complete/>', False, False),
-        ("<author><fh:complete/><fh:archive/></author>", False, False),
-        ("<entry><fh:complete/><fh:archive/></entry>", False, False),
-    ],
-)
-def test_kind_of_the_document_is_said_in_its_head(inside: str, archive: bool, complete: bool) -> None:
-    document = read_atom(inside)
-    assert (document.archive, document.complete) == (archive, complete)
-
-
 # RFC 4287, 4.2.6.1: ids are compared character by character, so that none is ever changed.
 @pytest.mark.parametrize(
     "id_", ["http://Example.ORG:80/%7Ea/../b#c", "relative", "urn:UUID:A  B", "HTTP://x"]

@@ -26,10 +26,6 @@ def read_item(inside: str) -> Entry:
     return item
 
 
-def test_channel_without_anything_is_an_empty_feed() -> None:
-    assert read_rss("") == FeedDocument("rss", None, None, {}, False, False, [], [], None)
-
-
 def test_feed_without_a_channel_is_not_whole() -> None:
     document = read(b"<rss/>", LOCATION)
     assert document == FeedDocument("rss", None, None, {}, False, False, [], [], "it has no <channel>")
@@ -39,21 +35,6 @@ def test_cut_feed_without_a_channel_says_where_it_is_cut() -> None:
     fault = read(b"<rss><!--", LOCATION).fault
     assert fault
     assert fault != "it has no <channel>"
-
-
-@pytest.mark.parametrize(
-    ("inside", "archive", "complete"),
-    [
-        ("<fh:archive/>", True, False),
-        ("<fh:complete/>", False, True),
-        ("<archive/><complete/>", False, False),
-        ("<item><fh:archive/><fh:complete/></item>", False, False),
-        ("<image><fh:archive/><fh:complete/></image>", False, False),
-    ],
-)
-def test_kind_of_the_document_is_said_in_its_channel(inside: str, archive: bool, complete: bool) -> None:
-    document = read_rss(inside)
-    assert (document.archive, document.complete) == (archive, complete)
 
 
 def test_only_atom_links_of_the_channel_are_head_links() -> None:
