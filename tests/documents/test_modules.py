@@ -83,6 +83,18 @@ def test_first_of_the_formats_own_elements_that_has_a_value_counts(
     assert getattr(read_item(other), field) not in (None, expected)
 
 
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        ("<guid isPermaLink='false'>http://e.example/1</guid><guid>http://e.example/2</guid>", None),
+        ("<guid>http://e.example/1</guid><guid isPermaLink='false'>2</guid>", "http://e.example/1"),
+    ],
+)
+def test_second_guid_says_nothing(inside: str, expected: str | None) -> None:
+    item = read_item(inside)
+    assert (item.id, item.link) == ("http://e.example/1", expected)
+
+
 def test_interpreted_date_is_said_if_it_counts() -> None:
     document = read_rss(
         "<item><guid>1</guid><pubDate>22 mai 2017 15:09:00 ET</pubDate></item>"

@@ -11,6 +11,7 @@ from fhcrawl.documents import Bounds, json_text
 from fhcrawl.documents.formats import multipart
 from fhcrawl.documents.snapshot import NAMESPACE, Snapshot, entry_id, page, page_key, prefix_of, read
 from fhcrawl.exceptions import NotAFeedError
+from tests.documents.test_json_text import VALUES
 
 LOCATION = "https://feeds.example/snapshots/latest"
 BOUNDS = Bounds()
@@ -145,19 +146,10 @@ def test_entities_of_one_snapshot_and_no_other_have_two_positions_behind_its_pre
     assert (prefixed and behind.count(":") == 1) == (one[0] == other[0])
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda children: (
-        st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=3), children, max_size=3)
-    ),
-    max_leaves=5,
-)
-
-
 @settings(max_examples=200)
 @given(
     index=st.fixed_dictionaries(
-        {}, optional=dict.fromkeys(["id", "createdAt", "pages", "uris", "started"], JSON)
+        {}, optional=dict.fromkeys(["id", "createdAt", "pages", "uris", "started"], VALUES)
     )
 )
 def test_arbitrary_json_raises_nothing(index: dict[str, object]) -> None:

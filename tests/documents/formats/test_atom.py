@@ -56,11 +56,6 @@ def test_content_without_a_type_is_text(type_: str) -> None:
     assert (entry.content, entry.content_type) == ("x", "text")
 
 
-def test_content_type_says_nothing_without_content() -> None:
-    entry = read_entry('<content type="html"></content>')
-    assert (entry.content, entry.content_type) == (None, None)
-
-
 @pytest.mark.parametrize("source", ["", " "])
 def test_content_with_an_empty_source_is_no_enclosure(source: str) -> None:
     assert read_entry(f'<content src="{source}">x</content>').enclosures == []
@@ -83,11 +78,18 @@ def test_authors_of_the_feed_are_not_shared_between_entries() -> None:
 
 
 # The clock decides between versions, so that a time that cannot be read must show.
-def test_problem_names_its_entry_and_the_date_that_cannot_be_read() -> None:
-    document = read_atom("<entry><id>urn:1</id><title>t</title><updated>soon\x7f\u202e</updated></entry>")
-    assert document.problems == [
-        Problem("unreadable-date", "urn:1", r"its atom:updated is not a date: 'soon\x7f\u202e'")
-    ]
+@pytest.mark.parametrize(
+    ("namespace", "name"),
+    [
+        ("http://www.w3.org/2005/Atom", "updated"),
+        *(("http://purl.org/atom/ns#", name) for name in ("issued", "created", "modified")),
+    ],
+)
+def test_problem_names_its_entry_and_the_date_that_cannot_be_read(namespace: str, name: str) -> None:
+    entry = f"<entry><id>urn:1</id><title>t</title><{name}>soon\x7f\u202e</{name}></entry>"
+    document = read(f'<feed xmlns="{namespace}">{entry}</feed>'.encode(), LOCATION)
+    detail = rf"its atom:{name} is not a date: 'soon\x7f\u202e'"
+    assert document.problems == [Problem("unreadable-date", "urn:1", detail)]
 
 
 def test_problem_of_an_entry_without_a_name_says_its_position() -> None:

@@ -51,10 +51,3 @@ def test_bytes_that_are_no_text_stay_base64(data: bytes) -> None:
     encoded = base64.b64encode(data).decode()
     entry = read_entry(f'<content type="application/x-bytes" mode="base64">{encoded}</content>')
     assert (entry.content, entry.content_type) == (encoded, "application/x-bytes;base64")
-
-
-@pytest.mark.parametrize("name", ["issued", "created", "modified"])
-def test_unreadable_date_is_a_problem(name: str) -> None:
-    document = read_feed(f"<entry><id>1</id><title>t</title><{name}>then</{name}></entry>")
-    (problem,) = document.problems
-    assert (problem.kind, problem.detail) == ("unreadable-date", f"its atom:{name} is not a date: 'then'")

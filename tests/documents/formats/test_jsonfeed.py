@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fhcrawl.documents import Entry, FeedDocument, json_text
 from fhcrawl.exceptions import NotAFeedError
+from tests.documents.test_json_text import VALUES
 from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed.json"
@@ -124,11 +125,6 @@ def test_date_that_cannot_be_read_is_a_problem_and_null_is_none() -> None:
     ]
 
 
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=5), inside, max_size=3),
-    max_leaves=5,
-)
 FEED_KEYS = ("title", "home_page_url", "feed_url", "next_url", "author", "authors", "items")
 ITEM_KEYS = (
     *("id", "url", "external_url", "title", "summary", "content_html", "content_text", "date_published"),

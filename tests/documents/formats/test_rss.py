@@ -37,22 +37,6 @@ def test_cut_feed_without_a_channel_says_where_it_is_cut() -> None:
     assert fault != "it has no <channel>"
 
 
-def test_only_atom_links_of_the_channel_are_head_links() -> None:
-    document = read_rss(
-        '<link rel="next">http://example.org/</link><atom:link rel="prev-archive" href="11"/>'
-        '<item><atom:link rel="next" href="12"/></item><image><atom:link rel="next" href="13"/></image>'
-    )
-    assert document.links == {"prev-archive": "http://feeds.example/dir/11"}
-
-
-def test_item_does_not_take_over_what_is_the_channels() -> None:
-    document = read_rss(
-        "<managingEditor>editor@example.org</managingEditor><category>c</category>"
-        "<pubDate>Wed, 01 Jan 2003 00:00:00 GMT</pubDate><item><guid isPermaLink='false'>1</guid></item>"
-    )
-    assert document.entries == [Entry(id="1", base="http://feeds.example/dir/feed")]
-
-
 def test_unreadable_pub_date_is_no_problem_where_another_date_stands_in() -> None:
     document = read_rss("<item><guid>1</guid><pubDate>soon</pubDate><dc:date>2003-01-01</dc:date></item>")
     assert document.problems == []
