@@ -177,11 +177,6 @@ def test_every_subtype_of_multipart_is_multipart(header: str | None, expected: b
     assert is_multipart(header) is expected
 
 
-def test_parameter_is_found_by_its_name_in_any_case() -> None:
-    assert parameter("text/plain; a=1; CharSet=UTF-8", "charset") == "UTF-8"
-    assert parameter("text/plain; a=1", "charset") == ""
-
-
 # --- where parts begin and end
 
 

@@ -10,6 +10,8 @@ from itertools import islice
 
 from tests.documents.generated.comparing import hunt
 
+MOST_REPORTS = 20
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(
@@ -17,9 +19,8 @@ def main() -> None:
     )
     parser.add_argument("--documents", type=int, default=1000, help="how many (default: 1000)")
     parser.add_argument("--first", type=int, default=0, help="the seed of the first one (default: 0)")
-    parser.add_argument("--most", type=int, default=20, help="wrong readings to report (default: 20)")
     options = parser.parse_args()
-    reports = list(islice(hunt(range(options.first, options.first + options.documents)), options.most))
+    reports = list(islice(hunt(range(options.first, options.first + options.documents)), MOST_REPORTS))
     print("\n\n".join(reports))
     raise SystemExit(bool(reports))
 

@@ -47,7 +47,6 @@ XHTML = (
     '<img src="/i.png" alt="x"/> after',
     "only text",
 )
-FORBIDDEN = (*range(0x20, 0x30), *range(0x80, 0xA0))
 
 
 class Written(NamedTuple):
