@@ -280,7 +280,11 @@ class Writer:
         if not _fits(name, self.document.encoding.codec):
             name = "Jo Doe"
         prefix = tag.rpartition(":")[0]
-        names = (f"{prefix}:{kind}" if prefix else kind for kind in ("name", "email", self._uri()))
+        address = "url" if self.document.format == "atom03" else "uri"
+        names = (
+            f"{prefix}:{kind}" if prefix else kind
+            for kind in ("name", "email", "url" if self.document.format == "atom03" else "uri")
+        )
         texts = (None if self.rng.random() < 0.05 else name, email, uri)
         inside = [
             self.write(kind, (written := write(self.rng, text)).means.strip(), "", written.markup)
@@ -288,9 +292,6 @@ class Writer:
             if text
         ]
         return self.write(tag, tuple(one.says for one in inside), "", "".join(one.markup for one in inside))
-
-    def _uri(self) -> str:
-        return "url" if self.document.format == "atom03" else "uri"
 
     def _term(self, tag: str) -> Piece:
         if self.rng.random() < 0.05:

@@ -170,15 +170,10 @@ def test_entity_with_a_tag_that_has_no_end_is_a_fault() -> None:
     assert read_atom(f"{ENTRY}&x;", doctype='<!DOCTYPE feed [<!ENTITY x "<entry>">]>').fault
 
 
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        ("&#38;", "&"),
-        ("a&copy;&nothing;", "a©&nothing;"),
-        ("R&D", "R&D"),
-        ("100 % a", "100 % a"),
-    ],
-)
+CONTENTS = {"&#38;": "&", "a&copy;&nothing;": "a©&nothing;", "R&D": "R&D", "100 % a": "100 % a"}
+
+
+@pytest.mark.parametrize(("content", "text"), CONTENTS.items())
 def test_entity_of_malformed_text_is_repaired_in_text_as_in_attributes(content: str, text: str) -> None:
     doctype = f'<!DOCTYPE feed [<!ENTITY x "{content}">]>'
     inside = "<entry><id>urn:1</id><title>a&x;</title><category term='a&x;'/></entry>"
