@@ -281,10 +281,7 @@ class Writer:
             name = "Jo Doe"
         prefix = tag.rpartition(":")[0]
         address = "url" if self.document.format == "atom03" else "uri"
-        names = (
-            f"{prefix}:{kind}" if prefix else kind
-            for kind in ("name", "email", "url" if self.document.format == "atom03" else "uri")
-        )
+        names = (f"{prefix}:{kind}" if prefix else kind for kind in ("name", "email", address))
         texts = (None if self.rng.random() < 0.05 else name, email, uri)
         inside = [
             self.write(kind, (written := write(self.rng, text)).means.strip(), "", written.markup)
