@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from pathlib import Path
@@ -54,40 +55,25 @@ def test_every_expectation_belongs_to_one_feed() -> None:
     assert sorted(path.stem for path in DATA.glob("*.json")) == [path.stem for path in FEEDS]
 
 
-@pytest.mark.parametrize("format_", ["atom", "rss"])
-@pytest.mark.parametrize("example", ["complete", "paged", "subscription", "archive"])
-def test_examples_of_rfc_5005_are_among_the_feeds(format_: str, example: str) -> None:
-    document = read_feed(DATA / f"rfc5005-{format_}-{example}.{format_}")
-    assert (document.format, document.fault, document.problems) == (format_, None, [])
-
-
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
         (b"", "empty"),
         (b" \r\n\t ", "empty"),
         (b"<!DOCTYPE html><html><head><meta charset=utf-8><title>Hello</title>", "html"),
-        (b"<HTML><BODY>Not found<BR></HTML>", "html"),
         (b"\n\n<!-- cached --><html lang=en><p>hello", "html"),
         (b"<head><title>A & B</title></head>", "html"),
-        (b"<html><head><title>well-formed</title></head></html>", "html"),
         (b'<html xmlns="http://www.w3.org/1999/xhtml"><body><p>well-formed</p></body></html>', "html"),
         (b"<!-- " + b"x" * 2000 + b" --><html><body><p>late and broken", "html"),
         (b'{"version": "https://jsonfeed.org/version/1", "items": [', "not-json"),
         (b'{"version": "https://jsonfeed.org/version/1", "items": []} {}', "not-json"),
-        (b"{not JSON}", "not-json"),
         (b"{", "not-json"),
         (b'{"a":' * 100_000, "not-json"),
-        (b"{}", "not-a-feed"),
         (b'{"version": "1.0", "title": "an API", "items": []}', "not-a-feed"),
         (b'{"version": 1, "items": []}', "not-a-feed"),
         (b'{"version": "https://elsewhere.example/?https://jsonfeed.org/version/1"}', "not-a-feed"),
-        (b'["https://jsonfeed.org/version/1"]', "not-xml"),
-        (b"Service unavailable", "not-xml"),
-        (b"\x1f\x8b\x08\x00\x00\x00\x00\x00", "not-xml"),
-        (b"<", "not-xml"),
-        (b'<?xml version="1.0"?>', "not-xml"),
-        (b'<feed xmlns="http://www.w3.org/2005/Atom', "not-xml"),
+        *((body, "not-xml") for body in (b'["https://jsonfeed.org/version/1"]', b"\x1f\x8b\x08\x00\x00\x00")),
+        *((body, "not-xml") for body in (b"Service unavailable", b'<?xml version="1.0"?>')),
         (b"<feed><item/></feed>", "not-a-feed"),
         (b'<feed xmlns="http://purl.org/atom/format/ns#" version="0.2"/>', "not-a-feed"),
         (b'<rss xmlns="http://elsewhere.example/"/>', "not-a-feed"),
@@ -96,7 +82,6 @@ def test_examples_of_rfc_5005_are_among_the_feeds(format_: str, example: str) ->
         (b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><channel/></r:RDF>', "not-a-feed"),
         (b"<RSS/>", "not-a-feed"),
         (b'<:feed xmlns="http://www.w3.org/2005/Atom"/>', "not-a-feed"),
-        (b"<x:rss/>", "not-a-feed"),
         (b'<opml version="2.0"><body><outline text="x"/></body></opml>', "opml"),
         (b'<opml version="2.0"><head><title>cut</title></head><body><outline', "opml"),
         (b"<sitemap><loc>cut", "not-a-feed"),
@@ -111,18 +96,6 @@ def test_body_that_is_no_feed_is_refused_by_kind(body: bytes, kind: str) -> None
 def test_refusal_names_the_root_element() -> None:
     with pytest.raises(NotAFeedError, match=r"it is XML whose root element is <RDF>$"):
         read(b'<rdf:RDF xmlns:rdf="urn:rdf"/>', LOCATION)
-
-
-def test_prefix_of_a_feed_does_not_matter() -> None:
-    body = f'<a:feed xmlns:a="{ATOM}"><a:entry><a:id>urn:1</a:id><a:title>t</a:title></a:entry></a:feed>'
-    assert [entry.id for entry in read(body.encode(), LOCATION).entries] == ["urn:1"]
-
-
-def test_entry_that_is_bad_loses_no_other() -> None:
-    document = read_feed(DATA / "atom-problems.atom")
-    assert document.fault is None
-    assert [entry.id for entry in document.entries][-2:] == ["urn:good", "urn:two-ids"]
-    assert {problem.kind for problem in document.problems} == {"no-id", "no-title", "unreadable-date"}
 
 
 ENTRY_PATHS = (["feed", "entry"], ["rss", "channel", "item"], ["rss", "item"], ["RDF", "item"])
@@ -198,11 +171,6 @@ def test_feed_cut_inside_its_first_tag_says_nothing(path: Path) -> None:
             assert outcome.fault
 
 
-def test_update_time_is_not_read_from_a_cut_element() -> None:
-    body = f'<feed xmlns="{ATOM}"><title>t</title><updated>2003-12-13'.encode()
-    assert read(body, LOCATION).updated is None
-
-
 @pytest.mark.parametrize("html", ["<html><body>", "<!DOCTYPE html>", "<head>", "<body class='x'>"])
 def test_cut_feed_with_html_in_its_content_is_still_a_feed(html: str) -> None:
     body = (
@@ -222,77 +190,17 @@ def test_broken_feed_with_xhtml_in_its_content_is_still_a_feed() -> None:
     assert [entry.id for entry in read(body.encode(), LOCATION).entries] == ["urn:1"]
 
 
+MARKUP = b'< > & </ /> " ]]> <![CDATA[ <!-- --> <? </entry> </item> </feed> <entry> <item> <channel> <html>'
+TEXT = b"&nbsp; &#0; &#x10FFFF; http://[ //[x#y # : 2003-12-13T18:30:02Z - 99999 xmlns='' x:"
 TOKENS = st.sampled_from(
     [
-        *(
-            b"<",
-            b">",
-            b"&",
-            b"</",
-            b"/>",
-            b'"',
-            b"]]>",
-            b"<![CDATA[",
-            b"<!--",
-            b"-->",
-            b"<?",
-            b"\x00",
-            b"\xff",
-        ),
-        *(
-            b"</entry>",
-            b"</item>",
-            b"</feed>",
-            b"<entry>",
-            b"<item>",
-            b"<channel>",
-            b"&nbsp;",
-            b"&#0;",
-            b"&#x10FFFF;",
-        ),
-        *(
-            b"<html>",
-            b"http://[",
-            b"//[x#y",
-            b"#",
-            b":",
-            b" xml:base='//['",
-            b"2003-12-13T18:30:02Z",
-            b"-",
-            b"99999",
-        ),
-        *(
-            b"<!DOCTYPE feed [<!ENTITY a 'b'>]>",
-            b"encoding='utf-16'",
-            b"xmlns=''",
-            b"x:",
-            b"\xef\xbb\xbf",
-            b"\xff\xfe",
-        ),
+        *(*MARKUP.split(), *TEXT.split(), b" xml:base='//['", b"<!DOCTYPE feed [<!ENTITY a 'b'>]>"),
+        *(b"\x00", b"\xff", codecs.BOM_UTF8, codecs.BOM_UTF16_LE),
     ]
 )
 EDIT = st.tuples(st.integers(0, 4000), st.integers(0, 40), st.one_of(TOKENS, st.binary(max_size=8)))
-ATTRIBUTE_PARTS = st.sampled_from(
-    [
-        "http://",
-        "//",
-        "[",
-        "]",
-        "#",
-        "/",
-        "..",
-        ":",
-        "?",
-        "@",
-        "%zz",
-        "x",
-        "9" * 3000,
-        "٣",
-        " ",
-        "xhtml",
-        "html",
-    ]
-)
+URL_PARTS = "http:// // [ ] # / .. : ? @ %zz x html xhtml"
+ATTRIBUTE_PARTS = st.sampled_from(["9" * 3000, "٣", " ", *URL_PARTS.split()])
 CHARSETS = st.sampled_from([None, "utf-8", "iso-8859-1", "utf-16", "us-ascii", "x-unknown", ""])
 
 
@@ -324,13 +232,13 @@ def check(body: bytes, charset: str | None) -> None:
         check_promises_of_the_model(outcome)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(body=st.binary(max_size=200), charset=CHARSETS)
 def test_arbitrary_bytes_raise_nothing_but_not_a_feed(body: bytes, charset: str | None) -> None:
     check(body, charset)
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(max_examples=1000)
 @given(path=st.sampled_from(FEEDS), edits=st.lists(EDIT, min_size=1, max_size=4), charset=CHARSETS)
 def test_mutated_feeds_raise_nothing_but_not_a_feed(
     path: Path, edits: list[tuple[int, int, bytes]], charset: str | None
@@ -338,7 +246,7 @@ def test_mutated_feeds_raise_nothing_but_not_a_feed(
     check(edited(path.read_bytes(), edits), charset)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(path=st.sampled_from(FEEDS), data=st.data())
 def test_mutated_attributes_raise_nothing_but_not_a_feed(path: Path, data: st.DataObject) -> None:
     body = path.read_bytes()

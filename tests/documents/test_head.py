@@ -28,29 +28,24 @@ def rss(inside: str, beside: str = "") -> str:
     return f"<rss><channel><item><guid>a</guid></item>{inside}</channel>{beside}</rss>"
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        pytest.param(atom(ENTRY.format(' xmlns=""')), id="entry-without-namespace"),
-        pytest.param(atom(ENTRY.format(f' xmlns="{OLD_ATOM}"')), id="entry-of-the-older-format"),
-        pytest.param(atom(ENTRY.format(f' xmlns="{ATOM}"'), OLD_ATOM), id="entry-of-the-newer-format"),
-        pytest.param(atom(NO_NAMESPACE), id="item-in-Atom"),
-        pytest.param(rss(ITEM.format(f' xmlns="{RSS_1}"')), id="item-of-another-format"),
-        pytest.param(
-            rss("", ITEM.format(f' xmlns="{RSS_1}"')), id="item-of-another-format-beside-the-channel"
-        ),
-        pytest.param(rss(ENTRY.format(f' xmlns="{ATOM}"')), id="entry-in-RSS"),
-        pytest.param(
-            f'<r:RDF xmlns:r="{RDF}" xmlns="{RSS_1}"><channel/><item r:about="a"/>{NO_NAMESPACE}</r:RDF>',
-            id="item-without-namespace-in-RSS-1.0",
-        ),
-        pytest.param(
-            rss(f'<items xmlns="{RSS_1}">{ITEM.format("")}</items>'), id="item-of-another-format-in-a-wrapper"
-        ),
-        pytest.param(rss("", f"<x>{ENTRY.format('')}</x>"), id="entry-in-a-wrapper-beside-the-channel"),
-        pytest.param(rss("").replace("</item>", f"{NO_NAMESPACE}</item>"), id="item-in-an-item"),
-    ],
-)
+ITEM_OF_RSS_1 = ITEM.format(f' xmlns="{RSS_1}"')
+LOST = {
+    "entry without namespace": atom(ENTRY.format(' xmlns=""')),
+    "entry of the older format": atom(ENTRY.format(f' xmlns="{OLD_ATOM}"')),
+    "entry of the newer format": atom(ENTRY.format(f' xmlns="{ATOM}"'), OLD_ATOM),
+    "item in Atom": atom(NO_NAMESPACE),
+    "item of another format": rss(ITEM_OF_RSS_1),
+    "item of another format beside the channel": rss("", ITEM_OF_RSS_1),
+    "item of another format in a wrapper": rss(f'<items xmlns="{RSS_1}">{ITEM.format("")}</items>'),
+    "entry in RSS": rss(ENTRY.format(f' xmlns="{ATOM}"')),
+    "item without namespace in RSS 1.0": f'<r:RDF xmlns:r="{RDF}" xmlns="{RSS_1}"><channel/>'
+    f'<item r:about="a"/>{NO_NAMESPACE}</r:RDF>',
+    "entry in a wrapper beside the channel": rss("", f"<x>{ENTRY.format('')}</x>"),
+    "item in an item": rss("").replace("</item>", f"{NO_NAMESPACE}</item>"),
+}
+
+
+@pytest.mark.parametrize("document", LOST.values(), ids=LOST)
 def test_entry_that_is_not_read_is_said_to_be_lost(document: str) -> None:
     found = read(document.encode(), LOCATION)
     assert [entry.id for entry in found.entries] == ["a"]
@@ -64,16 +59,14 @@ def test_entry_in_another_element_is_foreign_markup(around: str) -> None:
     assert not read(f'<feed xmlns="{ATOM}">{inside}</feed>'.encode(), LOCATION).problems
 
 
+DELETED = (
+    '<deleted-entry xmlns="http://purl.org/atompub/tombstones/1.0" ref="b" when="2026-01-01T00:00:00Z">'
+    "{}</deleted-entry>"
+)
+
+
 @pytest.mark.parametrize(
-    "around",
-    [
-        pytest.param(
-            '<deleted-entry xmlns="http://purl.org/atompub/tombstones/1.0" ref="b" '
-            'when="2026-01-01T00:00:00Z">{}</deleted-entry>',
-            id="deleted",
-        ),
-        pytest.param("<x><feed xmlns='http://www.w3.org/2005/Atom'>{}</feed></x>", id="another-feed"),
-    ],
+    "around", [DELETED, f"<x><feed xmlns='{ATOM}'>{{}}</feed></x>"], ids=["deleted", "feed"]
 )
 @pytest.mark.parametrize("inside", [ENTRY.format(f' xmlns="{ATOM}"'), NO_NAMESPACE], ids=["entry", "item"])
 def test_entry_of_something_else_in_the_head_is_no_entry_of_the_feed(around: str, inside: str) -> None:

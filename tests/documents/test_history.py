@@ -31,6 +31,29 @@ def read_head(wrapper: str, head: str) -> FeedDocument:
     return read((wrapper % head).encode(), LOCATION)
 
 
+def test_head_without_anything_is_of_an_empty_feed(wrapper: str) -> None:
+    format_ = "atom" if "feed" in wrapper else "rss"
+    assert read_head(wrapper, "") == FeedDocument(format_, None, None, {}, False, False, [], [], None)
+
+
+@pytest.mark.parametrize(
+    ("head", "archive", "complete"),
+    [
+        ("<fh:archive/>", True, False),
+        ("<fh:complete>with text</fh:complete>", False, True),
+        ("<fh:archive/><fh:complete/>", True, True),
+        ('<archive xmlns=""/><complete/>', False, False),
+        ("<x><fh:complete/><fh:archive/></x>", False, False),
+        ("<atom:entry><fh:complete/></atom:entry><item><fh:archive/></item>", False, False),
+    ],
+)
+def test_kind_of_the_document_is_said_in_its_head(
+    wrapper: str, head: str, archive: bool, complete: bool
+) -> None:
+    document = read_head(wrapper, head)
+    assert (document.archive, document.complete) == (archive, complete)
+
+
 @pytest.mark.parametrize(
     ("head", "complete", "incremental"),
     [

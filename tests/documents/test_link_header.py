@@ -6,17 +6,28 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.link_header import links, read
 
 LOCATION = "http://feeds.example/dir/feed"
 IANA = "http://www.iana.org/assignments/relation/"
+
+# Each is a link to /1, which is the previous document.
+PREV = (
+    *('</1>; rel="prev', "< /1 >; rel=prev", '</1>; rel="pr\\ev"', "junk, </1>; rel=prev"),
+    *("</1> ; rel = prev ; x", "</1>; rel=prev; rel=next", '</1>; rel=prev; anchor=""'),
+    *('</1>; rel=prev; ANCHOR="feed"', '</1>; title="a" junk; rel=prev'),
+    *('"junk; rel=next, </1>; rel=prev', "http://feeds.example/1; rel=prev"),
+    *('</1>; title="a=b"; crossorigin; rel=prev', '</1>; title="a, </2>; rel=next"; rel=prev'),
+    '</1>; title="a\\", </2>; rel=next"; rel=prev',
+    '</1>; rel=prev; anchor="http://feeds.example/dir/feed"',
+)
 
 
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
         ([], {}),
+        *(([value], {"prev": "/1"}) for value in PREV),
         (["", " , ,", ";"], {}),
         # RFC 8288, 3.5: its own examples
         (
@@ -36,35 +47,21 @@ IANA = "http://www.iana.org/assignments/relation/"
             ['<http://example.org/>; rel="start http://example.net/relation/other"'],
             {"start": "http://example.org/", "http://example.net/relation/other": "http://example.org/"},
         ),
-        (
-            ['<https://example.org/>; rel="start", <https://example.org/index>; rel="index"'],
-            {"start": "https://example.org/", "index": "https://example.org/index"},
-        ),
         # several lines
         (["</1>; rel=prev", "</3>; rel=next"], {"prev": "/1", "next": "/3"}),
         (["</1>; rel=self", "</2>; rel=self"], {"self": "/1"}),
         (["</1>; rel=self, </2>; rel=SELF"], {"self": "/1"}),
         # quotes
-        (["</1>;rel=prev"], {"prev": "/1"}),
-        (["</1> ; rel = prev ; x"], {"prev": "/1"}),
-        (['</1>; rel="prev'], {"prev": "/1"}),
         (["</1>; rel='prev'"], {"'prev'": "/1"}),
-        (['</1>; rel="pr\\ev"'], {"prev": "/1"}),
-        (['</1>; title="a, </2>; rel=next"; rel=prev'], {"prev": "/1"}),
-        (['</1>; title="a\\", </2>; rel=next"; rel=prev'], {"prev": "/1"}),
-        (['</1>; title="a=b"; crossorigin; rel=prev'], {"prev": "/1"}),
-        (['</1>; title="a" junk; rel=prev'], {"prev": "/1"}),
         (["</1>; rel=prev archive, </2>; rel=next"], {"prev": "/1", "archive": "/1", "next": "/2"}),
         # targets
         (["</a,b;c>; rel=prev"], {"prev": "/a,b;c"}),
         (["<../x?y#z>; rel=prev"], {"prev": "/x?y"}),
         (["<>; rel=self"], {"self": LOCATION}),
         (["<#top>; rel=self"], {"self": LOCATION}),
-        (["< /1 >; rel=prev"], {"prev": "/1"}),
         (["<//other.example/>; rel=prev"], {"prev": "http://other.example/"}),
         (["<http://[>; rel=prev"], {"prev": "http://["}),
         # without angle brackets
-        (["http://feeds.example/1; rel=prev"], {"prev": "/1"}),
         (["/1;rel=prev,/3 ; rel=next, </2>; rel=self"], {"prev": "/1", "next": "/3", "self": "/2"}),
         # relations
         (["</1>; REL=Prev-Archive"], {"prev-archive": "/1"}),
@@ -73,17 +70,11 @@ IANA = "http://www.iana.org/assignments/relation/"
             ['</1>; rel="HTTPS://www.IANA.org/assignments/link-relations/#Next  self"'],
             {"next": "/1", "self": "/1"},
         ),
-        (["</1>; rel=prev; rel=next"], {"prev": "/1"}),
         (["</1>", "</1>; rev=prev", "</1>; rel=", '</1>; rel=" "'], {}),
         # anchors
         (['</1>; rel=prev; anchor="http://other.example/"', "</2>; rel=prev"], {"prev": "/2"}),
-        (['</1>; rel=prev; anchor="http://feeds.example/dir/feed"'], {"prev": "/1"}),
-        (['</1>; rel=prev; ANCHOR="feed"'], {"prev": "/1"}),
-        (['</1>; rel=prev; anchor=""'], {"prev": "/1"}),
         (["</1>; anchor=/2; rel=prev"], {}),
         # what is no link loses itself
-        (["junk, </1>; rel=prev"], {"prev": "/1"}),
-        (['"junk; rel=next, </1>; rel=prev'], {"prev": "/1"}),
         (["</1; rel=next, </2>; rel=prev"], {"next": "/1", "prev": "/2"}),
         (["</1> junk; rel=next, </2>; rel=prev"], {"prev": "/2"}),
         (["</0>; rel=prev, junk"], {"prev": "/0"}),
@@ -99,10 +90,6 @@ def test_links_are_read_by_relation(values: list[str], expected: dict[str, str])
 def test_fragment_of_the_response_is_no_part_of_any_link() -> None:
     values = ["<>; rel=self", "<?x>; rel=next; anchor=feed"]
     assert read(values, f"{LOCATION}#top").first == {"self": LOCATION, "next": f"{LOCATION}?x"}
-
-
-def test_link_to_nothing_is_none() -> None:
-    assert read(["<#a>; rel=self"], "") == HeadLinks()
 
 
 def test_links_keep_their_order_their_repetitions_and_their_fragments() -> None:
@@ -153,25 +140,18 @@ def test_written_links_are_read_back(written: list[tuple[str, str, str]], joined
     assert read([", ".join(values)] if joined else values, LOCATION).first == expected
 
 
+HOSTILE = ("", ","), ("", "a,"), ("", "a "), ("", "<"), ("", "<,"), ("", '"'), ("", ";"), ("<a>", " ")
+
+
 @pytest.mark.parametrize(
-    "value",
+    ("begin", "repeated", "end"),
     [
-        "," * 60_000,
-        "a," * 30_000,
-        "a " * 30_000,
-        "<" * 60_000,
-        "<," * 30_000,
-        '"' * 60_000,
-        ";" * 60_000,
-        "<a>" + " " * 60_000,
-        "<a>;rel" + " " * 60_000 + "x",
-        "<a>;" * 15_000,
-        '<a>;x="' + "\\" * 60_000,
-        '<a>;x=",' * 8_000,
+        *((*each, "") for each in HOSTILE),
+        *(("<a>;rel", " ", "x"), ("", "<a>;", ""), ('<a>;x="', "\\", ""), ("", '<a>;x=",', "")),
     ],
-    ids=lambda value: value[:8],
 )
-def test_hostile_value_takes_no_longer_than_its_length_deserves(value: str) -> None:
-    begin = time.process_time()
+def test_hostile_value_takes_no_longer_than_its_length_deserves(begin: str, repeated: str, end: str) -> None:
+    value = begin + repeated * (60_000 // len(repeated)) + end
+    start = time.process_time()
     read([value], LOCATION)
-    assert time.process_time() - begin < 2
+    assert time.process_time() - start < 2

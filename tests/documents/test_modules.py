@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.documents.formats.test_rss import LOCATION, NAMESPACES, read_item, read_rss
+from tests.documents.formats.test_rss import LOCATION, read_item, read_rss
 from tests.feeds import read
 
 RDF = 'xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"'
@@ -32,36 +32,6 @@ def test_authors_are_rss_or_dublin_cores_then_others(inside: str, authors: list[
     assert read_item(inside).authors == authors
 
 
-@pytest.mark.parametrize(
-    ("inside", "categories"),
-    [
-        ("<dc:subject>a</dc:subject><category>a</category><category>b</category>", ["a", "b"]),
-        ("<category>b</category><dc:subject/><dcterms:subject>a</dcterms:subject>", ["b", "a"]),
-        ("<itunes:keywords>a, b</itunes:keywords><media:keywords>c</media:keywords>", []),
-    ],
-)
-def test_categories_are_rss_and_dublin_cores(inside: str, categories: list[str]) -> None:
-    assert read_item(inside).categories == categories
-
-
-@pytest.mark.parametrize(
-    ("inside", "link"),
-    [
-        ("<guid>http://example.org/1</guid><link>http://example.org/2</link>", "http://example.org/2"),
-        ("<dc:subject>a</dc:subject><guid>http://example.org/1</guid>", "http://example.org/1"),
-        ("<dc:subject>a</dc:subject><guid isPermaLink='false'>http://example.org/1</guid>", None),
-    ],
-)
-def test_permalink_stands_in_for_a_link(inside: str, link: str | None) -> None:
-    assert read_item(inside).link == link
-
-
-def test_guid_wins_over_rdf_about() -> None:
-    item = '<item r:about="http://example.org/about"><guid isPermaLink="false">1</guid></item>'
-    (entry,) = read(f"<r:RDF {RDF}>{item}</r:RDF>".encode(), LOCATION).entries
-    assert entry.id == "1"
-
-
 def test_rdf_with_a_channel_under_a_prefix_is_a_feed() -> None:
     body = (
         '<RDF xmlns="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><s:channel xmlns:s="http://purl.org/rss/1.0/">'
@@ -79,38 +49,14 @@ def test_rdf_feed_without_a_channel_is_not_whole() -> None:
     assert [entry.title for entry in document.entries] == ["t"]
 
 
-def test_update_time_of_a_channel_is_dublin_cores_only_without_rss_dates() -> None:
-    dates = "<dc:date>2001-01-01</dc:date>", "<pubDate>Wed, 01 Jan 2003 00:00:00 GMT</pubDate>"
-    assert read_rss("".join(dates)).updated == "2003-01-01T00:00:00Z"
-    assert read_rss(dates[0]).updated == "2001-01-01T00:00:00Z"
-
-
-@pytest.mark.parametrize("name", ["issued", "date", "created"])
-def test_dublin_core_terms_are_dates_of_publication(name: str) -> None:
-    assert read_item(f"<dcterms:{name}>2003-01-01</dcterms:{name}>").published == "2003-01-01T00:00:00Z"
-
-
-def test_media_of_an_atom_entry_are_enclosures_once() -> None:
-    body = (
-        f'<feed xmlns="http://www.w3.org/2005/Atom" {NAMESPACES}><entry><id>1</id><title>t</title>'
-        '<media:group><media:content url="a"/><media:content url="b" type="t"/></media:group>'
-        '<link rel="enclosure" href="b" length="1"/></entry></feed>'
-    )
-    (entry,) = read(body.encode(), LOCATION).entries
-    assert [(enclosure["url"], enclosure["type"], enclosure["length"]) for enclosure in entry.enclosures] == [
-        ("http://feeds.example/dir/b", None, 1),
-        ("http://feeds.example/dir/a", None, None),
-    ]
-
-
 @pytest.mark.parametrize(
     "child", ['<media:content url="{}"/>', "<dc:creator>{}</dc:creator>", "<dc:subject>{}</dc:subject>"]
 )
 def test_time_grows_with_the_number_of_children_and_not_with_its_square(child: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     item = read_item("".join(child.format(number) for number in range(30_000)))
     assert len(item.enclosures) + len(item.authors) + len(item.categories) == 30_000
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 # --- what is repeated
@@ -147,19 +93,6 @@ def test_first_of_the_formats_own_elements_that_has_a_value_counts(
 def test_second_guid_says_nothing(inside: str, expected: str | None) -> None:
     item = read_item(inside)
     assert (item.id, item.link) == ("http://e.example/1", expected)
-
-
-def test_repeated_category_is_one() -> None:
-    assert read_item("<category>a</category><category>b</category><category>a</category>").categories == [
-        "a",
-        "b",
-    ]
-
-
-def test_first_title_and_time_of_a_channel_that_have_a_value_count() -> None:
-    dates = "<lastBuildDate>soon</lastBuildDate><lastBuildDate>2003-12-13</lastBuildDate>"
-    document = read_rss(f"<title/><title>a</title><title>b</title>{dates}")
-    assert (document.title, document.updated) == ("a", "2003-12-13T00:00:00Z")
 
 
 def test_interpreted_date_is_said_if_it_counts() -> None:

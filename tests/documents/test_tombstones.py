@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fhcrawl.documents import FeedDocument, Tombstone
+from fhcrawl.documents import FeedDocument, Problem, Tombstone
 from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed"
@@ -41,11 +41,8 @@ def test_all_tombstones_count_in_document_order() -> None:
 def test_when_that_cannot_be_read_is_a_problem_and_a_tombstone_all_the_same(when: str, shown: str) -> None:
     document = read_atom(f'<at:deleted-entry ref="a" {when}/>')
     assert document.tombstones == [Tombstone("a", None)]
-    ((kind, entry, detail),) = [
-        (problem.kind, problem.entry, problem.detail) for problem in document.problems
-    ]
-    assert (kind, entry) == ("unreadable-date", "a")
-    assert detail == f"the when of its at:deleted-entry is not a date: {shown}"
+    detail = f"the when of its at:deleted-entry is not a date: {shown}"
+    assert document.problems == [Problem("unreadable-date", "a", detail)]
 
 
 def test_tombstone_without_ref_is_a_problem_and_none() -> None:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import base64
+from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.documents import Entry, FeedDocument
 from tests.feeds import read
+
+if TYPE_CHECKING:
+    from fhcrawl.documents import Entry, FeedDocument
 
 LOCATION = "http://feeds.example/dir/feed"
 
@@ -17,10 +20,6 @@ def read_feed(inside: str) -> FeedDocument:
 def read_entry(inside: str) -> Entry:
     (entry,) = read_feed(f"<entry><id>1</id><title>t</title>{inside}</entry>").entries
     return entry
-
-
-def test_feed_without_anything_is_an_empty_one() -> None:
-    assert read_feed("") == FeedDocument("atom", None, None, {}, False, False, [], [], None)
 
 
 @pytest.mark.parametrize(
@@ -52,31 +51,3 @@ def test_bytes_that_are_no_text_stay_base64(data: bytes) -> None:
     encoded = base64.b64encode(data).decode()
     entry = read_entry(f'<content type="application/x-bytes" mode="base64">{encoded}</content>')
     assert (entry.content, entry.content_type) == (encoded, "application/x-bytes;base64")
-
-
-@pytest.mark.parametrize(
-    ("inside", "published"),
-    [
-        ("<issued>2003-12-12</issued><created>2003-12-11</created>", "2003-12-12T00:00:00Z"),
-        ("<created>2003-12-11</created><issued>2003-12-12</issued>", "2003-12-12T00:00:00Z"),
-        ("<created>2003-12-11</created><issued>then</issued>", "2003-12-11T00:00:00Z"),
-        ("<created>2003-12-11</created>", "2003-12-11T00:00:00Z"),
-        ("<modified>2003-12-13</modified>", None),
-    ],
-)
-def test_entry_is_published_when_it_was_issued_or_else_created(inside: str, published: str | None) -> None:
-    assert read_entry(inside).published == published
-
-
-@pytest.mark.parametrize("name", ["issued", "created", "modified"])
-def test_unreadable_date_is_a_problem(name: str) -> None:
-    document = read_feed(f"<entry><id>1</id><title>t</title><{name}>then</{name}></entry>")
-    (problem,) = document.problems
-    assert (problem.kind, problem.detail) == ("unreadable-date", f"its atom:{name} is not a date: 'then'")
-
-
-def test_authors_are_the_entrys_or_else_the_feeds() -> None:
-    entry = "<entry><id>1</id><title>t</title>{}</entry>"
-    own = "<author><name> </name><email>e@example.org</email></author>"
-    document = read_feed(f"<author><name>F</name></author>{entry.format('')}{entry.format(own)}")
-    assert [entry.authors for entry in document.entries] == [["F"], ["e@example.org"]]

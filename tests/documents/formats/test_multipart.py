@@ -2,13 +2,18 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
+from dataclasses import asdict
 from email import message_from_bytes
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fhcrawl.documents.formats.multipart import is_multipart, parameter, read
+from fhcrawl.documents.model import Problem
 from fhcrawl.exceptions import NotAFeedError
 from tests.feeds import said
 
@@ -62,15 +67,13 @@ def read_entity(part: bytes) -> Entry:
     return entry
 
 
-def problems_of(*headers: str, links: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+def read_entities(*headers: str, links: tuple[str, ...] = ()) -> FeedDocument:
     body = "".join(f"--b\n{header}\n\n" for header in headers) + "--b--"
-    document = read(body.encode(), LOCATION, TYPE, links)
-    return [(problem.kind, problem.entry) for problem in document.problems]
+    return read(body.encode(), LOCATION, TYPE, links)
 
 
-def links_of(*values: str) -> tuple[dict[str, str], bool]:
-    document = read(b"--b\n\nx\n--b--", LOCATION, TYPE, values)
-    return document.links, document.archive
+def problems_of(*headers: str, links: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+    return [(problem.kind, problem.entry) for problem in read_entities(*headers, links=links).problems]
 
 
 def first_entity(path: Path) -> int:
@@ -116,7 +119,6 @@ def test_page_cut_at_any_byte_keeps_entities_from_its_beginning(path: Path) -> N
     [
         ("multipart/mixed; boundary=b", "b"),
         ('multipart/mixed; boundary="b"', "b"),
-        ("multipart/mixed; boundary=<random-boundary>", "<random-boundary>"),
         ('multipart/mixed; boundary="<random-boundary>"', "<random-boundary>"),
         ("multipart/package;BOUNDARY=a:b", "a:b"),
         ("  multipart/mixed  ;  boundary=test boundary  ", "test boundary"),
@@ -138,63 +140,34 @@ def test_boundary_is_read_whatever_it_is_made_of(content_type: str, boundary: st
     assert document.fault is None
 
 
-def test_boundary_that_no_header_can_carry_is_looked_for_all_the_same() -> None:
-    assert (
-        len(read_body("--\u20ac\n\nx\n--\u20ac--".encode(), "multipart/mixed; boundary=\u20ac").entries) == 1
-    )
+BODY = b"--b\n\nx\n--b--"
+NO_PARTS = (b"<html>", b"--b", b"--b-", b"x--b\n\nx\n", b" --b--", b"--B\n\n--B--", b"--bb\n\nx\n", b"-b\n")
 
 
 @pytest.mark.parametrize(
-    "content_type", [None, "", "multipart/mixed", 'multipart/mixed; boundary=""', TYPE[:-1]]
-)
-def test_page_without_a_boundary_in_its_header_is_refused(content_type: str | None) -> None:
-    with pytest.raises(NotAFeedError) as caught:
-        read_body(b"--b\n\nx\n--b--", content_type)
-    assert caught.value.kind == "no-boundary"
-
-
-@pytest.mark.parametrize(
-    "body", [b"<html>", b"--b", b"--b-", b"x--b\n\nx\n", b" --b--", b"--B\n\n--B--", b"--bb\n\nx\n", b"-b\n"]
-)
-def test_body_without_the_boundary_is_refused(body: bytes) -> None:
-    with pytest.raises(NotAFeedError) as caught:
-        read_body(body)
-    assert caught.value.kind == "no-parts"
-
-
-def test_boundary_that_is_no_text_is_nowhere() -> None:
-    with pytest.raises(NotAFeedError, match="nowhere"):
-        read_body(b"--b\n\nx\n--b--", "multipart/mixed; boundary=\ud800")
-
-
-@pytest.mark.parametrize("body", [b"", b"\r\n \t"])
-def test_empty_body_is_refused(body: bytes) -> None:
-    with pytest.raises(NotAFeedError) as caught:
-        read_body(body)
-    assert caught.value.kind == "empty"
-
-
-@pytest.mark.parametrize(
-    ("header", "expected"),
+    ("body", "content_type", "kind"),
     [
-        ("multipart/mixed; boundary=b", True),
-        (" MULTIPART/x-anything", True),
-        ("multipart/package;boundary=b", True),
-        ("Multipart; boundary=b", True),
-        ("multipart", True),
-        ("multiparty/mixed", False),
-        ("text/plain; x=multipart/mixed", False),
-        ("", False),
-        (None, False),
+        *((BODY, header, "no-boundary") for header in (None, "", "multipart/mixed", TYPE[:-1])),
+        (BODY, 'multipart/mixed; boundary=""', "no-boundary"),
+        *((body, TYPE, "no-parts") for body in NO_PARTS),
+        # No header can carry these characters.
+        *((BODY, f"multipart/mixed; boundary={each}", "no-parts") for each in "\u20ac\ud800"),
+        *((body, TYPE, "empty") for body in (b"", b"\r\n \t")),
     ],
 )
-def test_every_subtype_of_multipart_is_multipart(header: str | None, expected: bool) -> None:
-    assert is_multipart(header) is expected
+def test_body_without_a_boundary_is_refused(body: bytes, content_type: str | None, kind: str) -> None:
+    with pytest.raises(NotAFeedError) as caught:
+        read_body(body, content_type)
+    assert caught.value.kind == kind
 
 
-def test_parameter_is_found_by_its_name_in_any_case() -> None:
-    assert parameter("text/plain; a=1; CharSet=UTF-8", "charset") == "UTF-8"
-    assert parameter("text/plain; a=1", "charset") == ""
+MULTIPARTS = (" MULTIPART/x-anything", "multipart/package;boundary=b", "multipart")
+OTHERS = ("multiparty/mixed", "text/plain; x=multipart/mixed", "", None)
+
+
+@pytest.mark.parametrize("header", [*MULTIPARTS, *OTHERS])
+def test_every_subtype_of_multipart_is_multipart(header: str | None) -> None:
+    assert is_multipart(header) is (header in MULTIPARTS)
 
 
 # --- where parts begin and end
@@ -203,11 +176,8 @@ def test_parameter_is_found_by_its_name_in_any_case() -> None:
 @pytest.mark.parametrize(
     ("page", "bodies"),
     [
-        (b"--b--", []),
-        (b"--b--\r\n", []),
         (b"preamble\n--b--\nepilogue", []),
         (b"--b\n--b--", []),
-        (b"--b\r\n\r\n--b--", []),
         (b"--b\n\n\n--b--", []),
         (b"--b\n\nx\n--b--", ["x"]),
         (b"--b\r\n\r\nx\r\n--b--\r\n", ["x"]),
@@ -215,7 +185,6 @@ def test_parameter_is_found_by_its_name_in_any_case() -> None:
         (b"--b\n\r\nx\n--b--\r", ["x"]),
         (b"--b \t\r\n\r\nx\r\n--b-- \t\r\n", ["x"]),
         (b"--b\n\n\n\nx\n\n\n--b--", ["\n\nx\n\n"]),
-        (b"--b\r\n\r\n\r\nx\r\n\r\n--b--", ["\r\nx\r\n"]),
         (b"--b\n\nx\r\n\n--b--", ["x\r\n"]),
         (b"--b\n\nx\n\r\n--b--", ["x\n"]),
         (b"--b\n\nx\r\r\n--b--", ["x\r"]),
@@ -225,12 +194,12 @@ def test_parameter_is_found_by_its_name_in_any_case() -> None:
         (b"--b\n\nx\r--b\ry\n--b--", ["x\r--b\ry"]),
         (b"--b\n\n-----b\n--b--", ["-----b"]),
         (b"--b\n\nx\n--b--\n--b\n\ny\n--b--", ["x"]),
+        (b"--b\n\n1\n--b\n\n2\n--b\n\n3\n--b--", ["1", "2", "3"]),
         (b"\xef\xbb\xbf--b\n\nx\n--b--", ["x"]),
         (b"--b\n\n\xef\xbb\xbf--b\n--b--", ["\ufeff--b"]),
         (b"\xef\xbb\xbf", None),
         (b"\xef\xbb\xbfx--b--", None),
         (b"\n\xef\xbb\xbf--b--", None),
-        (b"abc--b--", None),
     ],
 )
 def test_body_is_kept_exactly_between_its_boundaries(page: bytes, bodies: list[str] | None) -> None:
@@ -257,34 +226,15 @@ def test_page_without_its_closing_boundary_keeps_what_came_before(end: bytes) ->
     assert document.fault == "it is cut off: its closing boundary is missing"
 
 
-def test_page_that_ends_in_an_open_boundary_is_cut_off_behind_its_entity() -> None:
-    document = read_body(b"--b\nContent-ID: 1\n\nx\n--b\n")
-    assert [entry.id for entry in document.entries] == ["1"]
-    assert document.fault
-
-
-def test_entries_are_from_newer_to_older() -> None:
-    document = read_body(b"--b\n\n1\n--b\n\n2\n--b\n\n3\n--b--")
-    assert [entry.content for entry in document.entries] == ["3", "2", "1"]
-
-
 # --- headers
 
 
 @pytest.mark.parametrize(
     "headers",
     [
-        b"Content-ID: 1",
-        b"content-id:1",
-        b"CONTENT-ID  :\t1 ",
-        b"Content-ID:\r\n 1",
-        b"Content-ID:\n\t \n\t1",
-        b"X: y\nContent-ID: 1\nContent-ID: 2",
-        b"Content-ID:\nContent-ID: 1",
-        b"no header\nContent-ID: 1",
-        b"  Content-ID: 1",
-        b"Content-ID: <1>",
-        b"Content-ID: < 1 >",
+        *(b"content-id:1", b"CONTENT-ID  :\t1 ", b"Content-ID:\r\n 1", b"Content-ID:\n\t \n\t1"),
+        *(b"X: y\nContent-ID: 1\nContent-ID: 2", b"Content-ID:\nContent-ID: 1", b"no header\nContent-ID: 1"),
+        *(b"  Content-ID: 1", b"Content-ID: <1>", b"Content-ID: < 1 >"),
     ],
 )
 @pytest.mark.parametrize("rest", [b"", b"\n", b"\r\n\r\n\r\nx"])
@@ -296,23 +246,17 @@ def test_header_is_read_however_it_is_written(headers: bytes, rest: bytes) -> No
     ("value", "id_"),
     [
         ("<1-A@random-content-id>", "1-A@random-content-id"),
-        ("a-random-content-id-or-hash", "a-random-content-id-or-hash"),
-        ("<unfinished", "<unfinished"),
-        ("<a> <b>", "<a> <b>"),
-        ("a:b", "a:b"),
-        ("<<a>>", "<<a>>"),
-        ("<>", None),
-        ("< >", None),
-        ("", None),
+        *(("<unfinished", "<unfinished"), ("<a> <b>", "<a> <b>"), ("a:b", "a:b"), ("<<a>>", "<<a>>")),
+        *(("<>", None), ("< >", None), ("", None)),
     ],
 )
 def test_id_is_what_stands_between_the_angle_brackets(value: str, id_: str | None) -> None:
     assert read_entity(f"Content-ID: {value}\n\nx".encode()).id == id_
 
 
-@pytest.mark.parametrize(("value", "id_"), [("é".encode(), "é"), ("é".encode("latin-1"), "é")])
-def test_header_is_utf_8_or_else_latin_1(value: bytes, id_: str) -> None:
-    assert read_entity(b"Link: </" + value + b">; rel=about").link == f"http://feeds.example/{id_}"
+@pytest.mark.parametrize("codec", ["utf-8", "latin-1"])
+def test_header_is_utf_8_or_else_latin_1(codec: str) -> None:
+    assert read_entity("Link: </é>; rel=about".encode(codec)).link == "http://feeds.example/é"
 
 
 @pytest.mark.parametrize(
@@ -329,6 +273,9 @@ def test_octets_of_an_id_that_are_no_characters_stay_apart(value: bytes, id_: st
     assert read_entity(b"Content-ID: " + value).id == id_
 
 
+NO_OPERATIONS = ("http-equiv=GET", "http-equiv=PUTS", "http-equiv=", "x-equiv=PUT")
+
+
 @pytest.mark.parametrize(
     ("header", "operation"),
     [
@@ -338,10 +285,7 @@ def test_octets_of_an_id_that_are_no_characters_stay_apart(value: bytes, id_: st
         ("Operation-Type: PUT", "PUT"),
         ("Event-Type: http-equiv=POST", "POST"),
         ("Event-Type: http-equiv=POST\nOperation-Type: http-equiv=PUT", "PUT"),
-        ("Operation-Type: http-equiv=GET", None),
-        ("Operation-Type: http-equiv=PUTS", None),
-        ("Operation-Type: http-equiv=", None),
-        ("Operation-Type: x-equiv=PUT", None),
+        *((f"Operation-Type: {value}", None) for value in NO_OPERATIONS),
         ("X-Operation-Type: http-equiv=PUT", None),
     ],
 )
@@ -353,11 +297,9 @@ def test_operation_is_one_of_four_methods(header: str, operation: str | None) ->
     ("value", "updated"),
     [
         ("Thu, 5 Oct 2023 03:00:13 GMT", "2023-10-05T03:00:13Z"),
-        ("Thu, 05 Oct 2023 03:00:13 GMT", "2023-10-05T03:00:13Z"),
         # RFC 9110, 5.6.7: the two obsolete forms
         ("Thursday, 05-Oct-23 03:00:13 GMT", "2023-10-05T03:00:13Z"),
         ("Thu Oct  5 03:00:13 2023", "2023-10-05T03:00:13Z"),
-        ("2023-10-05T03:00:13Z", "2023-10-05T03:00:13Z"),
         ("soon", None),
         ("", None),
     ],
@@ -380,3 +322,276 @@ def test_last_modified_is_the_update_time(value: str, updated: str | None) -> No
 )
 def test_link_of_an_entry_is_what_the_event_is_about(headers: str, link: str | None) -> None:
     assert read_entity(headers.encode()).link == link
+
+
+# --- content
+
+
+LATIN_2 = '<?xml version="1.0" encoding="iso-8859-2"?>'
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body", "content", "content_type"),
+    [
+        ("text/plain", b"Caf\xc3\xa9", "Café", "text/plain"),
+        ("application/json; x=y", b"{}", "{}", "application/json; x=y"),
+        ("text/plain; charset=iso-8859-1", b"Caf\xe9\x80", "Café€", "text/plain; charset=iso-8859-1"),
+        ('text/plain; charset="UTF-16LE"', b"a\0b\0", "ab", 'text/plain; charset="UTF-16LE"'),
+        ("text/plain; charset=x-unknown", b"Caf\xc3\xa9", "Café", "text/plain; charset=x-unknown"),
+        ("text/plain; charset=base64", b"YQ==", "WVE9PQ==", "text/plain; charset=base64;base64"),
+        # Python has these, and browsers do not.
+        *(
+            (f"text/plain; charset={name}", octets.encode(), octets, f"text/plain; charset={name}")
+            for name, octets in (("unicode_escape", "\\q\\ud800"), ("idna", "xn--a"), ("utf-7", "+ADw-"))
+        ),
+        ("text/plain", b"Caf\xe9", "Q2Fm6Q==", "text/plain;base64"),
+        ("text/plain; charset=us-ascii", b"\x81", "gQ==", "text/plain; charset=us-ascii;base64"),
+        ("application/octet-stream", b"text", "text", "application/octet-stream"),
+        ("application/octet-stream", b"\x00\x01", "AAE=", "application/octet-stream;base64"),
+        ("text/plain", b"a\x00b", "YQBi", "text/plain;base64"),
+        ("text/plain; charset=utf-16", b"\xff\xfea\x00", "a", "text/plain; charset=utf-16"),
+        ("text/plain", b" \t", " \t", "text/plain"),
+        (None, b"text", "text", "text/plain"),
+        (None, b"\xff", "/w==", "application/octet-stream;base64"),
+        ("text/plain", b"", None, None),
+        ("application/xml", LATIN_2.encode() + b"<a>\xb1</a>", f"{LATIN_2}<a>ą</a>", "application/xml"),
+        ("application/x+xml;v=1", b"\xff\xfe<\x00/\x00", "\ufeff</", "application/x+xml;v=1"),
+        ("text/xml; charset=utf-8", f"{LATIN_2}ą".encode(), f"{LATIN_2}ą", "text/xml; charset=utf-8"),
+        ("text/html", b'<meta charset="iso-8859-2">\xb1', '<meta charset="iso-8859-2">ą', "text/html"),
+        ("text/html", b"\xc4\x85", "ą", "text/html"),
+        ("text/plain", b'<meta charset="iso-8859-2">\xc4\x85', '<meta charset="iso-8859-2">ą', "text/plain"),
+    ],
+)
+def test_content_is_text_in_its_charset_or_else_base64_and_says_so(
+    media_type: str | None, body: bytes, content: str | None, content_type: str | None
+) -> None:
+    header = b"" if media_type is None else f"Content-Type: {media_type}\n".encode()
+    entry = read_entity(b"X: y\n" + header + b"\n" + body)
+    assert (entry.content, entry.content_type) == (content, content_type)
+
+
+# --- links
+
+
+SELF = "<http://feeds.example/2>; rel=self"
+PREV, NEXT = "<http://feeds.example/1>; rel=prev", "<http://feeds.example/3>; rel=next"
+
+
+@pytest.mark.parametrize(
+    ("values", "links", "archive"),
+    [
+        ((), {}, False),
+        (
+            (f"{PREV}, {NEXT}",),
+            {"prev-archive": "http://feeds.example/1", "next-archive": "http://feeds.example/3"},
+            True,
+        ),
+        ((NEXT,), {"next-archive": "http://feeds.example/3"}, True),
+        (("</n>; rel=next-archive",), {"next-archive": "http://feeds.example/n"}, True),
+        ((PREV, "</a>; rel=prev-archive"), {"prev-archive": "http://feeds.example/a"}, False),
+        ((NEXT, "</a>; rel=next-archive"), {"next-archive": "http://feeds.example/a"}, True),
+        (("</a>; rel=previous",), {"prev-archive": "http://feeds.example/a"}, False),
+        (("</a>; rel=previous", PREV), {"prev-archive": "http://feeds.example/1"}, False),
+        (
+            ("</a>; rel=current, <b>; rel=license",),
+            {"current": "http://feeds.example/a", "license": f"{LOCATION}b"},
+            False,
+        ),
+    ],
+)
+def test_links_of_a_page_are_history_and_never_paging(
+    values: tuple[str, ...], links: dict[str, str], archive: bool
+) -> None:
+    document = read_entities("", links=values)
+    assert (document.links, document.archive) == (links, archive)
+
+
+# --- problems
+
+
+PUT = "Operation-Type: http-equiv=PUT"
+AT = "Last-Modified: Thu, 5 Oct 2023 03:00:{} GMT"
+
+
+def dated(second: str) -> str:
+    return f"Content-ID: at {second}\n{PUT}\n{AT.format(second)}"
+
+
+@pytest.mark.parametrize(
+    ("headers", "problems"),
+    [
+        ((f"Content-ID: 1\n{PUT}",), []),
+        (("Content-ID: 1",), [("no-operation", "1")]),
+        (("Content-ID: 1\nOperation-Type: http-equiv=GET",), [("no-operation", "1")]),
+        ((PUT,), [("no-id", "entity 1")]),
+        (("X: y", "X: y"), []),
+        (("X: y", PUT), [("no-id", "entity 1"), ("no-operation", "entity 1"), ("no-id", "entity 2")]),
+        (("Operation-Type: x",), [("no-id", "entity 1"), ("no-operation", "entity 1")]),
+        (("Last-Modified: soon",), [("unreadable-date", "entity 1")]),
+        (("Last-Modified:",), []),
+        ((dated("10"), dated("10"), dated("11")), []),
+        ((dated("10"), dated("09")), [("backwards", "at 09")]),
+        ((dated("10"), f"Content-ID: 1\n{PUT}", dated("09"), dated("10")), [("backwards", "at 09")]),
+        (
+            (dated("10"), dated("09"), dated("08"), dated("09")),
+            [("backwards", "at 09"), ("backwards", "at 08")],
+        ),
+        ((AT.format(10), AT.format("09")), [("backwards", "entity 2")]),
+        (("Last-Modified: 2023-10-05T03:00:10.5Z", "Last-Modified: 2023-10-05T03:00:10.50Z"), []),
+    ],
+)
+def test_faults_of_entities_are_problems_and_lose_nothing(
+    headers: tuple[str, ...], problems: list[tuple[str, str]]
+) -> None:
+    assert problems_of(*headers) == problems
+
+
+@pytest.mark.parametrize(("link", "is_one"), [(PREV, True), (NEXT, True), (SELF, False)])
+def test_page_with_neighbours_is_one_of_a_feed_and_needs_ids(link: str, is_one: bool) -> None:
+    expected = [("no-id", "entity 1"), ("no-operation", "entity 1")] if is_one else []
+    assert problems_of("X: y", links=(link,)) == expected
+
+
+def test_problem_says_what_is_wrong() -> None:
+    detail = "its Last-Modified goes backwards: 2023-10-05T03:00:09Z, behind 2023-10-05T03:00:10Z"
+    assert read_entities(dated("10"), dated("09")).problems == [Problem("backwards", "at 09", detail)]
+
+
+# --- any page that can be written, cut or damaged, gives its entities or is refused
+
+
+class Written(NamedTuple):
+    """A page, what was put into it, and behind which byte each entity is whole."""
+
+    page: bytes
+    bodies: list[bytes]
+    ends: list[int]
+    begin: int
+
+
+TOKENS = st.sampled_from(
+    [b"--b", b"--b--", b"--", b"-", b"b", b"\r\n", b"\n", b"\r", b" ", b":", b"\x00", b"\xc3\xa9", b"\xff"]
+)
+BODIES = st.lists(st.one_of(TOKENS, st.binary(max_size=6)), max_size=8).map(b"".join)
+LINE_ENDS = st.sampled_from([b"\r\n", b"\n"])
+
+
+def holds_no_boundary(body: bytes) -> bool:
+    lines = body.split(b"\n")
+    return not any(line.startswith(b"--b--") or line.rstrip(b" \t\r") == b"--b" for line in lines)
+
+
+@st.composite
+def pages(draw: st.DrawFn) -> Written:
+    page = draw(st.sampled_from([b"", b"preamble\r\n", b"\n", b"--bb\n"])) + b"--b"
+    bodies: list[bytes] = []
+    ends: list[int] = []
+    begin = 0
+    for body in draw(st.lists(BODIES.filter(holds_no_boundary), min_size=1, max_size=4)):
+        page += draw(st.sampled_from([b"", b" "])) + draw(LINE_ENDS)
+        begin = begin or len(page)
+        ends += [len(page)] if bodies else []
+        page += b"Content-ID: %d" % len(bodies) + draw(LINE_ENDS) + draw(LINE_ENDS) + body
+        # A CR in front of a bare LF is taken for its line end, and not for the body's last byte.
+        page += (b"\r\n" if body.endswith(b"\r") else draw(LINE_ENDS)) + b"--b"
+        bodies.append(body)
+    page += b"--"
+    return Written(
+        page + draw(st.sampled_from([b"", b"\r\n", b"\nepilogue"])), bodies, [*ends, len(page)], begin
+    )
+
+
+def octets_of(entry: Entry) -> bytes:
+    if entry.content is None:
+        return b""
+    return b64decode(entry.content) if entry.content_type != "text/plain" else entry.content.encode()
+
+
+@settings(max_examples=200)
+@given(written=pages())
+def test_written_page_gives_back_its_parts(written: Written) -> None:
+    document = read_body(written.page)
+    entries = document.entries[::-1]
+    assert [entry.id for entry in entries] == [str(number) for number in range(len(written.bodies))]
+    assert [octets_of(entry) for entry in entries] == written.bodies
+    assert document.fault is None
+
+
+@settings(max_examples=40)
+@given(written=pages())
+def test_written_page_cut_at_any_byte_keeps_exactly_the_entities_before_the_cut(written: Written) -> None:
+    whole = read_body(written.page).entries[::-1]
+    for cut in range(written.begin):
+        with pytest.raises(NotAFeedError):
+            read_body(written.page[:cut])
+    for cut in range(written.begin, len(written.page)):
+        document = read_body(written.page[:cut])
+        kept = sum(end <= cut for end in written.ends)
+        assert document.entries[::-1] == whole[:kept], written.page[:cut]
+        assert bool(document.fault) == (cut < written.ends[-1])
+
+
+# --- anything else
+
+
+def read_or_refuse(
+    body: bytes, content_type: str | None, links: list[str], last_modified: str | None
+) -> FeedDocument | NotAFeedError:
+    try:
+        return read(body, LOCATION, content_type, links, last_modified)
+    except NotAFeedError as error:
+        return error
+
+
+def check(document: FeedDocument | NotAFeedError) -> None:
+    if isinstance(document, NotAFeedError):
+        assert document.kind in KINDS
+        assert str(document)
+        return
+    assert not {"next", "prev", "previous"} & document.links.keys()
+    assert document.archive == ("next-archive" in document.links)
+    for entry in document.entries:
+        assert "" not in [entry.id, entry.link, entry.content, entry.content_type]
+        assert (entry.content is None) == (entry.content_type is None)
+        assert "\0" not in f"{entry.id}{entry.link}{entry.content}{entry.content_type}"
+        assert entry.updated is None or UTC.match(entry.updated)
+        json.dumps(asdict(entry), ensure_ascii=False).encode()
+
+
+HEADER_TEXTS = st.lists(
+    st.one_of(
+        st.sampled_from([TYPE, "boundary", "=", ";", '"', "b", "<", ">", ",", "rel", "next", "//["]),
+        st.text(max_size=4),
+    ),
+    max_size=6,
+).map("".join)
+EDITS = st.lists(
+    st.tuples(st.integers(0, 3000), st.integers(0, 30), st.one_of(TOKENS, st.binary(max_size=8))),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=200)
+@given(
+    body=st.lists(
+        st.one_of(TOKENS, st.sampled_from([b"--b\n", b"\n--b--\n"]), st.binary(max_size=8)), max_size=12
+    ).map(b"".join),
+    content_type=st.one_of(st.just(TYPE), st.none(), HEADER_TEXTS),
+    links=st.lists(HEADER_TEXTS, max_size=3),
+    last_modified=st.one_of(st.none(), st.text(max_size=8)),
+)
+def test_arbitrary_responses_raise_nothing_but_not_a_feed(
+    body: bytes, content_type: str | None, links: list[str], last_modified: str | None
+) -> None:
+    check(read_or_refuse(body, content_type, links, last_modified))
+
+
+@settings(max_examples=300)
+@given(path=st.sampled_from(PAGES), edits=EDITS)
+def test_mutated_pages_raise_nothing_but_not_a_feed(path: Path, edits: list[tuple[int, int, bytes]]) -> None:
+    body, content_type, links, last_modified = response_of(path)
+    for position, removed, added in edits:
+        start = position % (len(body) + 1)
+        body = body[:start] + added + body[start + removed :]
+    check(read_or_refuse(body, content_type, links, last_modified))

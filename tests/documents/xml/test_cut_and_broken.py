@@ -13,7 +13,7 @@ from lxml import etree
 from fhcrawl.documents.xml.repair import repair
 from fhcrawl.exceptions import NotAFeedError
 from tests.documents.test_detection import name_of, read_feed
-from tests.documents.xml.test_repair import ATOM, BROKEN, LOCATION, SOUND, entry, ids, kinds, read_atom
+from tests.documents.xml.test_repair import ATOM, BROKEN, LOCATION, SOUND, entry, ids, read_atom
 from tests.feeds import read
 
 if TYPE_CHECKING:
@@ -38,13 +38,6 @@ def test_broken_feed_that_is_cut_at_any_byte_never_looks_whole(path: Path) -> No
         assert {problem.kind for problem in document.problems} <= {"repaired"}
 
 
-def test_cut_feed_keeps_its_entries_behind_a_repair() -> None:
-    body = f'<feed xmlns="{ATOM}">{entry(1, "a & b")}{entry(2)}<entry><id>urn:3'
-    document = read(body.encode(), LOCATION)
-    assert (ids(document), kinds(document)) == (["urn:1", "urn:2"], [("repaired", "")])
-    assert document.fault
-
-
 @pytest.mark.parametrize("path", SOUND, ids=name_of)
 def test_nothing_of_a_well_formed_document_is_repaired_wherever_it_is_cut(path: Path) -> None:
     body = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
@@ -67,69 +60,25 @@ def test_page_that_repairs_would_make_well_formed_is_no_feed(page: str) -> None:
 # --- what nobody may be able to do
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "&",
-        "<",
-        "]]>",
-        "<!--",
-        "<![CDATA[",
-        "<?",
-        "<!DOCTYPE [",
-        "<entry>",
-        "<entry ",
-        "<a b='",
-        "&#",
-        "&a",
-        " =",
-        "<!ENTITY ",
-        " x:y",
-        "<x:y ",
-        " xmlns:a",
-        "\x00",
-        "<!DOCTYPE a [<!ENTITY ] ",
-        "<?xml ",
-    ],
-)
+HOSTILE = """
+& < ]]> <!-- <![CDATA[ <? <!DOCTYPE·[ <entry> <entry· <a·b=' &# &a ·= <!ENTITY· ·x:y <x:y· ·xmlns:a \0
+<!DOCTYPE·a·[<!ENTITY·]· <?xml·
+"""
+
+
+@pytest.mark.parametrize("piece", [each.replace("·", " ") for each in HOSTILE.split()])
 def test_repairing_takes_time_in_proportion(piece: str) -> None:
     body = f'<feed xmlns="{ATOM}"><entry>{piece * (200_000 // len(piece))}'.encode()
-    begin = time.perf_counter()
+    begin = time.process_time()
     read(body, LOCATION)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
+TOKENS = (
+    "& ; < > <entry> </entry> <![CDATA[ ]]> <!-- --> &nbsp; &#0; <x:y> </x:y> <id> </id> <? ?> ]> </feed>"
+)
 PIECES = st.lists(
-    st.sampled_from(
-        [
-            "&",
-            ";",
-            "<",
-            ">",
-            "<entry>",
-            "</entry>",
-            "<![CDATA[",
-            "]]>",
-            "<!--",
-            "-->",
-            "&nbsp;",
-            "&#0;",
-            "\x00",
-            "<x:y>",
-            "</x:y>",
-            "<id>",
-            "</id>",
-            "a",
-            " ",
-            "\ufffe",
-            "<?",
-            "?>",
-            "<!DOCTYPE feed [",
-            "]>",
-            "</feed>",
-        ]
-    ),
-    max_size=30,
+    st.sampled_from([*TOKENS.split(), " ", "\x00", "\ufffe", "<!DOCTYPE feed ["]), max_size=30
 ).map("".join)
 
 

@@ -10,14 +10,26 @@ from typing import TYPE_CHECKING
 import pytest
 from lxml import etree
 
-from fhcrawl.documents import Bounds
+from fhcrawl.documents import Bounds, FeedDocument
 from fhcrawl.documents.xml.elements import resolve
 from fhcrawl.exceptions import NotAFeedError
-from tests.documents.xml.test_elements import ATOM, LOCATION, read_atom, titled
 from tests.feeds import read
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+LOCATION = "http://feeds.example/dir/feed"
+ATOM = "http://www.w3.org/2005/Atom"
+
+
+def read_atom(
+    inside: str,
+    attributes: str = "",
+    doctype: str = "",
+    bounds: Bounds = Bounds(),  # noqa: B008 - immutable
+) -> FeedDocument:
+    body = f'{doctype}<feed xmlns="{ATOM}" {attributes}>{inside}</feed>'.encode()
+    return read(body, LOCATION, bounds=bounds)
 
 
 def test_external_entity_is_not_fetched(tmp_path: Path) -> None:
@@ -92,7 +104,7 @@ ENTRY = "<entry><id>urn:x</id><title>t</title></entry>"
         f'<!ENTITY x "{ENTRY}">]>',
         f'{"<!-- -->" * 9000}<!DOCTYPE feed [<!ENTITY x "{ENTRY}">]>',
     ],
-    ids=["plain", "nested", "parameter", "what looks like the end", "behind much"],
+    ids=range(5),
 )
 def test_entry_in_an_entity_is_an_entry_of_the_feed(doctype: str) -> None:
     document = read_atom(f"&x;<entry><id>urn:1</id><title>t</title></entry>{' ' * 2**20}", doctype=doctype)
@@ -137,21 +149,6 @@ DEEP = f"<!ENTITY x '&e1;'>{LEVELS}<!ENTITY e41 '{ENTRY}'>"
         ("<!DOCTYPE feed [<!ENTITY x '&#60;e a=\"'>]>", "&x;"),
         (f"<!DOCTYPE feed [<!ENTITY % d '{DEFAULTS}'> %d; <!ENTITY x ''>]>", "default values"),
     ],
-    ids=[
-        "external",
-        "external DTD",
-        "external parameter entity",
-        "two of a name",
-        "default value",
-        "recursion",
-        "too deep",
-        "begin of a comment",
-        "begin of a construct",
-        "begin of a CDATA section",
-        "begin of a processing instruction",
-        "begin of a tag",
-        "default value in a parameter entity",
-    ],
 )
 def test_what_is_not_read_of_a_document_type_is_said(doctype: str, named: str) -> None:
     document = read_atom(f"&x;{ENTRY}", doctype=doctype)
@@ -173,15 +170,10 @@ def test_entity_with_a_tag_that_has_no_end_is_a_fault() -> None:
     assert read_atom(f"{ENTRY}&x;", doctype='<!DOCTYPE feed [<!ENTITY x "<entry>">]>').fault
 
 
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        ("&#38;", "&"),
-        ("a&copy;&nothing;", "a©&nothing;"),
-        ("R&D", "R&D"),
-        ("100 % a", "100 % a"),
-    ],
-)
+CONTENTS = {"&#38;": "&", "a&copy;&nothing;": "a©&nothing;", "R&D": "R&D", "100 % a": "100 % a"}
+
+
+@pytest.mark.parametrize(("content", "text"), CONTENTS.items())
 def test_entity_of_malformed_text_is_repaired_in_text_as_in_attributes(content: str, text: str) -> None:
     doctype = f'<!DOCTYPE feed [<!ENTITY x "{content}">]>'
     inside = "<entry><id>urn:1</id><title>a&x;</title><category term='a&x;'/></entry>"
@@ -226,12 +218,13 @@ def test_texts_of_a_malformed_document_type_are_bounded() -> None:
 @pytest.mark.parametrize("entity", ["<i>", "<entry><id>x</id></entry><i>", "<i></b>"])
 def test_entity_that_is_not_well_formed_leaves_no_freed_element_behind(entity: str) -> None:
     doctype = f'<!DOCTYPE feed [<!ENTITY x "{entity}">]>'
+    body = f'{doctype}<feed xmlns="{ATOM}"><title>&x;</title></feed>'
     program = (
         "import gc\n"
         "from fhcrawl.documents import read\n"
         "from fhcrawl.exceptions import NotAFeedError\n"
         "try:\n"
-        f"    read({doctype + titled('&x;')!r}.encode(), {LOCATION!r})\n"
+        f"    read({body!r}.encode(), {LOCATION!r})\n"
         "except NotAFeedError:\n"
         "    pass\n"
         "gc.collect()\n"
@@ -252,8 +245,9 @@ def test_entity_is_read_like_html_in_every_kind_of_text() -> None:
         "<summary>&eacute;</summary></entry>",
         doctype='<!DOCTYPE feed SYSTEM "http://dtd.example/">',
     )
-    entry = document.entries[0]
+    (entry,) = document.entries
     assert (entry.id, entry.title, entry.authors, entry.summary) == ("urn:é", "é", ["é"], "é")
+    assert (document.fault, document.problems) == (None, [])
 
 
 def test_nesting_without_end_loses_only_its_entry() -> None:
@@ -289,35 +283,19 @@ def test_entries_that_are_too_deep_hide_none_of_those_that_are_too_many(
     assert [problem.kind for problem in document.problems] == kinds
 
 
-def test_text_in_deep_nesting_is_read() -> None:
-    assert read_atom(f"<title>{'<b>' * 200}x{'</b>' * 200}</title>").title == "x"
-
-
-def test_cut_element_outside_the_entries_is_dropped_with_what_is_in_it() -> None:
-    body = f'<feed xmlns="{ATOM}"><title>t</title><author><name>Anne</name><email>an'
-    document = read((body).encode(), LOCATION)
-    assert document.title == "t"
-    assert document.entries == []
-
-
 # --- references
 
 
 @pytest.mark.parametrize(
     ("reference", "expected"),
     [
-        ("x", "http://feeds.example/dir/x"),
-        ("./x", "http://feeds.example/dir/x"),
         ("../x", "http://feeds.example/x"),
-        ("/x", "http://feeds.example/x"),
-        ("//other.example/x", "http://other.example/x"),
         ("?q", "http://feeds.example/dir/feed?q"),
         ("", "http://feeds.example/dir/feed"),
         ("  x\n", "http://feeds.example/dir/x"),
         ("https://other.example/a/../b", "https://other.example/a/../b"),
         ("HTTP://other.example/x", "HTTP://other.example/x"),
         ("urn:x", "urn:x"),
-        ("mailto:a@example.org", "mailto:a@example.org"),
         ("//[broken", "//[broken"),
         ("http://[broken", "http://[broken"),
     ],
@@ -349,13 +327,9 @@ def test_base_that_is_no_url_loses_no_entry() -> None:
     assert [entry.link for entry in document.entries] == ["http://example.org/1"]
 
 
-def test_links_that_differ_in_their_fragment_name_one_document() -> None:
-    document = read_atom('<link rel="self" href="11#a"/><link rel="prev-archive" href="11#b"/>')
-    assert document.links["self"] == document.links["prev-archive"] == "http://feeds.example/dir/11"
-
-
-def test_fragment_alone_names_the_base() -> None:
-    assert read_atom('<link rel="next" href="#top"/>').links == {"next": LOCATION}
+def test_fragment_is_no_part_of_the_url_of_a_document() -> None:
+    document = read_atom('<link rel="self" href="11#a"/><link rel="next" href="#top"/>')
+    assert document.links == {"self": "http://feeds.example/dir/11", "next": LOCATION}
 
 
 # --- markup
@@ -409,9 +383,3 @@ def test_markup_has_no_text_from_behind_its_element() -> None:
 def test_feed_without_a_whole_start_tag_says_what_is_wrong() -> None:
     with pytest.raises(NotAFeedError, match=r"^it is not XML \(.+\)$"):
         read(f'<feed xmlns="{ATOM}" xml:base'.encode(), LOCATION)
-
-
-def test_white_space_before_the_declaration_does_not_matter() -> None:
-    declaration = b'\r\n <?xml version="1.0" encoding="iso-8859-1"?>'
-    body = declaration + b"<rss><channel><title>\xe9</title></channel></rss>"
-    assert read(body, "http://example.org/").title == "é"

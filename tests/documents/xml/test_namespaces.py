@@ -62,12 +62,6 @@ def test_atom_root_in_another_spelling_or_without_a_namespace_is_read(
     assert kinds(f'<?xml version="1.0"?>\n<!-- <feed> -->\n{root}{entry}{end}') == (["a", "b"], ["repaired"])
 
 
-def test_root_of_atom_03_gets_its_own_namespace() -> None:
-    body = '<feed version="0.3"><entry><id>a</id><title/><issued>2003-01-01</issued></entry></feed>'
-    (entry,) = read(body.encode(), URL).entries
-    assert (entry.id, entry.published) == ("a", "2003-01-01T00:00:00Z")
-
-
 def test_namespaces_in_text_are_text() -> None:
     said = '<a xmlns="https://www.w3.org/2005/Atom">'
     item = f"<item><guid>a</guid><title><![CDATA[{said}]]></title></item>"
@@ -83,13 +77,6 @@ def test_spellings_of_their_authors_are_no_fault(uri: str) -> None:
     body = f'<rss xmlns:m="{uri}"><channel><item><guid>a</guid><m:title>t</m:title></item></channel></rss>'
     document = read(body.encode(), URL)
     assert ([entry.title for entry in document.entries], document.problems) == (["t"], [])
-
-
-def test_feed_that_needs_other_namespaces_deletes_nothing() -> None:
-    body = '<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="https://purl.org/syndication/history/1.0"><fh:complete/></feed>'
-    document = read(body.encode(), URL)
-    assert document.complete
-    assert [problem.kind for problem in document.problems] == ["repaired"]
 
 
 @pytest.mark.parametrize("padding", [0, parsing.LARGE])

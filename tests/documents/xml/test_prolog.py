@@ -50,15 +50,15 @@ def test_start_of_a_malformed_document_is_no_junk() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("start", "kind"),
-    [
-        ("<html><body><p>", "html"),
-        ("<!DOCTYPE html><html>", "html"),
-        ("<opml><x>", "opml"),
-        ("<x>", "not-a-feed"),
-    ],
-)
+STARTS = {
+    "<html><body><p>": "html",
+    "<!DOCTYPE html><html>": "html",
+    "<opml><x>": "opml",
+    "<x>": "not-a-feed",
+}
+
+
+@pytest.mark.parametrize(("start", "kind"), STARTS.items())
 def test_feed_inside_another_document_is_not_read(start: str, kind: str) -> None:
     with pytest.raises(NotAFeedError) as caught:
         read(f"{start}<br>{RSS}".encode(), LOCATION)

@@ -64,25 +64,22 @@ def test_broken_feed_gives_what_the_file_beside_it_says(path: Path) -> None:
 @pytest.mark.parametrize(
     ("title", "expected"),
     [
-        ("Tom & Jerry", "Tom & Jerry"),
+        *((text, text) for text in ("&foo;&eacute", "&", "a < b <= c <3 & d", "a]]>b", "&#;&#x;&#xg;")),
         ("?a=1&b=2&copy=3&lt;", "?a=1&b=2&copy=3<"),
-        ("&", "&"),
-        ("&&amp;&", "&&&"),
-        ("&nbsp;é&eacute;", "éé"),
+        *(
+            ("&&amp;&", "&&&"),
+            ("&nbsp;é&eacute;", "éé"),
+            ("&LT;b&GT;", "<b>"),
+            ("&foo;&eacute", "&foo;&eacute"),
+        ),
         ("&NotEqualTilde;", "\u2242\u0338"),
-        ("&LT;b&GT;", "<b>"),
-        ("&foo;&eacute", "&foo;&eacute"),
         ("&#0;a&#x1b;b&#xFFFF;c&#xD800;d&#x110000;e&#99999999999999999999;", "abcde"),
         ("&#233;&#xe9;&#x1F600;&#XE9;&", "éé😀é&"),
-        ("&#;&#x;&#xg;", "&#;&#x;&#xg;"),
         ("a\x00b\x08c\x0bd\x1fe\ufffef\uffffg", "abcdefg"),
         ("x\x85\x7f\x9f\x00x", "x\x85\x7f\x9fx"),
         ("<![CDATA[&nbsp; & \x00]]>", "&nbsp; &"),
-        ("a < b <= c <3 & d", "a < b <= c <3 & d"),
-        ("a]]>b", "a]]>b"),
         ("<![CDATA[a<![CDATA[b]]>c]]>", "a<![CDATA[bc]]>"),
-        ("<!-- & &nbsp; -->a&b", "a&b"),
-        ("<?php & ?>a&b", "a&b"),
+        *(("<!-- & &nbsp; -->a&b", "a&b"), ("<?php & ?>a&b", "a&b")),
     ],
 )
 def test_fault_of_a_text_loses_no_entry(title: str, expected: str) -> None:
@@ -94,8 +91,7 @@ def test_fault_of_a_text_loses_no_entry(title: str, expected: str) -> None:
 
 
 def test_attributes_are_repaired_too() -> None:
-    document = read_atom('<link rel="prev-archive" href="http://example.org/?a=1&b=&eacute;"/>' + entry(1))
-    assert document.links == {"prev-archive": "http://example.org/?a=1&b=é"}
+    assert read_atom('<link rel="x" href="http://e/?a=1&b=&eacute;"/>').links == {"x": "http://e/?a=1&b=é"}
 
 
 def test_sentence_says_what_was_repaired() -> None:
@@ -106,34 +102,15 @@ def test_sentence_says_what_was_repaired() -> None:
     )
 
 
-def test_entities_that_the_feed_declares_are_resolved_when_it_is_mended() -> None:
-    document = read_atom(
-        entry(1, "&eacute;&mine;&nbsp;&"), '<!DOCTYPE feed [<!ENTITY mine "x"><!ENTITY eacute "y">]>'
-    )
-    assert document.fault is None
-    assert document.entries[0].title == "yx\xa0&"
-
-
-def test_names_behind_an_external_dtd_are_no_fault() -> None:
-    document = read_atom(entry(1, "&eacute;&unknown;"), '<!DOCTYPE feed SYSTEM "http://dtd.example/">')
-    assert (document.fault, document.entries[0].title) == (None, "é&unknown;")
-    assert [problem.kind for problem in document.problems] == ["unresolved-entities"]
-
-
 def test_names_behind_an_external_dtd_are_left_alone_by_repairs() -> None:
     text = '<!DOCTYPE feed PUBLIC "-//X//Y" "http://dtd.example/"><feed>&unknown;&'
     assert repair(text + " ").text == text + "amp; "
 
 
-@pytest.mark.parametrize(
-    "declaration",
-    [
-        '<?xml version="1.0" encoding=""?>',
-        "<?xml version=1.0?>",
-        '<?xml encoding="utf-8"?>',
-        '<?xml version="1.0">',
-    ],
-)
+DECLARATIONS = (' version="1.0" encoding=""?', " version=1.0?", ' encoding="utf-8"?', ' version="1.0"')
+
+
+@pytest.mark.parametrize("declaration", [f"<?xml{each}>" for each in DECLARATIONS])
 def test_declaration_that_is_none_loses_nothing(declaration: str) -> None:
     document = read_atom(entry(1), declaration)
     assert (ids(document), document.fault, kinds(document)) == (["urn:1"], None, [("repaired", "")])
@@ -148,11 +125,6 @@ def test_undeclared_prefix_means_what_feeds_mean_by_it() -> None:
     assert document.links == {"next": LOCATION + "2"}
     assert [(entry.authors, entry.content) for entry in document.entries] == [(["Anne"], "x")]
     assert kinds(document) == [("repaired", "")]
-
-
-def test_undeclared_prefix_of_the_root_is_declared() -> None:
-    document = read(b"<atom:feed><atom:entry><atom:id>urn:1</atom:id></atom:entry></atom:feed>", LOCATION)
-    assert ids(document) == ["urn:1"]
 
 
 @pytest.mark.parametrize("inside", ["<x:y/>", '<link x:y="1"/>', "<link\tx:y = '1'/>"])
@@ -179,18 +151,17 @@ def test_undeclared_prefix_does_not_make_a_feed_complete() -> None:
 @pytest.mark.parametrize(
     ("title", "expected"),
     [
-        ("a<b>c", "ac"),
-        ("a</b>c", "ac"),
-        ("a<b>c</i>d</b>e", "acde"),
-        ("a</title>", "a"),
-        ("a<title>", "a"),
-        ('a<b c="1" c="2"/>d', "ad"),
+        *(
+            ("a<b>c", "ac"),
+            ("a</b>c", "ac"),
+            ("a<b>c</i>d</b>e", "acde"),
+            ("a</title>", "a"),
+            ("a<title>", "a"),
+        ),
+        *(('a<b c="1" c="2"/>d', "ad"), ("a<b c=1/>d", "ad"), ("a<b c d='1'>e", "ae"), ("a<P>b</p>c", "abc")),
         ('a<b c="<"/>', 'a<b c="<"/>'),
-        ("a<b c=1/>d", "ad"),
-        ("a<b c d='1'>e", "ae"),
         ("a<!-- -- -->b", "ab"),
         ("a<br>b<img src=x>c", "abc"),
-        ("a<P>b</p>c", "abc"),
         ("a<$>b", "a<$>b"),
         ("<b><![CDATA[<i>]]>", "<i>"),
     ],
@@ -219,11 +190,6 @@ def test_child_without_an_end_tag_takes_nothing_of_the_next_one() -> None:
     assert (found.id, found.link, found.title) == ("1", None, "Onehttp://e.example/1")
     assert (re.sub("<[^>]*>", "", found.summary or ""), found.categories) == ("ab", ["x", "y"])
     assert found.published == "2003-12-13T18:30:02Z"
-
-
-def test_end_tag_of_another_child_ends_none() -> None:
-    found = item("<guid>1</guid><title>One</link><link>http://e.example/1</link><description>a</description>")
-    assert (found.title, found.link, found.summary) == ("One", "http://e.example/1", "a")
 
 
 def test_attributes_without_quotes_are_kept() -> None:
@@ -261,12 +227,8 @@ def test_entry_with_too_many_tags_to_balance_loses_itself() -> None:
     assert (ids(document), kinds(document)) == (["urn:1", "urn:3"], [("entry-lost", "entry 2")])
 
 
-SOUP = st.lists(
-    st.sampled_from(
-        ["<b>", "</b>", "<title>", "</title>", "<br>", "<br/>", "<a b=c d", ">", "'", '"', "<", "/", "x", " "]
-    ),
-    max_size=20,
-).map("".join)
+TAGS = "<b> </b> <title> </title> <br> <br/> > ' < / x"
+SOUP = st.lists(st.sampled_from([*TAGS.split(), "<a b=c d", '"', " "]), max_size=20).map("".join)
 
 
 @given(inside=SOUP)
@@ -294,22 +256,6 @@ def test_broken_entry_is_found_under_any_prefix(prefix: str) -> None:
     assert ids(read(body.encode(), LOCATION)) == ["1", "2"]
 
 
-def test_broken_item_of_rss_is_mended() -> None:
-    body = (
-        "<rss><channel xmlns:dc='http://purl.org/dc/elements/1.1/'><title>t</title>"
-        "<item><guid>1</guid><title>a<br>b</title></item><item><guid>2</guid><dc:creator>A</dc:creator></item>"
-        "<item/></channel></rss>"
-    )
-    document = read(body.encode(), LOCATION)
-    assert [(item.id, item.title, item.authors) for item in document.entries] == [
-        ("1", "ab", []),
-        ("2", None, ["A"]),
-        (None, None, []),
-    ]
-    assert kinds(document)[0] == ("repaired", "entry 1")
-    assert document.fault is None
-
-
 def test_tags_of_entries_in_text_are_none() -> None:
     text = "<![CDATA[</entry><entry>]]><!-- <entry> --><x a='</entry>'/>".replace("<x a='</entry>'/>", "")
     document = read_atom(entry(1, text) + entry(2, "<b>") + entry(3, text))
@@ -329,19 +275,3 @@ def test_feed_whose_entries_cannot_be_told_apart_keeps_its_fault(inside: str) ->
     document = read_atom(inside)
     assert document.fault
     assert set(ids(document)) <= {"urn:1", "urn:2", "urn:3"}
-
-
-def test_broken_entry_in_a_feed_with_entities_of_its_own_is_mended() -> None:
-    document = read_atom(entry(1) + entry(2, "<b>") + entry(3, "&x;"), '<!DOCTYPE feed [<!ENTITY x "y">]>')
-    assert document.fault is None
-    assert ids(document) == ["urn:1", "urn:2", "urn:3"]
-    assert [problem.kind for problem in document.problems] == ["repaired"]
-
-
-def test_feed_that_is_repaired_in_one_entry_or_before_it_deletes_nothing() -> None:
-    # `present` is None where any problem is a repair; see test_reading.
-    complete = f"<feed xmlns='{ATOM}' xmlns:fh='http://purl.org/syndication/history/1.0'><fh:complete/>"
-    for start, title in (("x", "t"), ("", "<b>")):
-        document = read(f"{start}{complete}{entry(1, title)}</feed>".encode(), LOCATION)
-        assert document.complete
-        assert [problem.kind for problem in document.problems] == ["repaired"]

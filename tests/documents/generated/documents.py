@@ -124,10 +124,6 @@ class Document:
     def is_atom(self) -> bool:
         return self.format.startswith("atom")
 
-    @property
-    def entry_tag(self) -> str:
-        return "entry" if self.is_atom else "item"
-
     def bases(self, entry: Element | None = None) -> str:
         """Return the base URL inside an entry or the head."""
         base = urljoin(LOCATION, dict(self.root_attributes).get("xml:base", ""))
@@ -142,17 +138,14 @@ class Document:
             for smaller in _smaller(entry):
                 yield replace(self, entries=(*self.entries[:number], smaller, *self.entries[number + 1 :]))
         yield from (replace(self, head=smaller) for smaller in _smaller(self.head))
-        # What an element means depends on the base URLs around it, which stay.
-        plain = replace(self, before="", doctype="", encoding=Encoding())
-        for name in ("before", "doctype", "encoding"):
-            if getattr(self, name) != getattr(plain, name):
-                yield replace(self, **{name: getattr(plain, name)})
 
     def text(self) -> str:
         """Return the document as text."""
         encoding = f' encoding="{self.encoding.declared}"' if self.encoding.declared else ""
         declaration = f'<?xml version="1.0"{encoding}?>\n' if self.encoding.has_declaration else ""
-        entries = "".join(_element(entry, self.name(self.entry_tag)) for entry in self.entries)
+        entries = "".join(
+            _element(entry, self.name("entry" if self.is_atom else "item")) for entry in self.entries
+        )
         return f"{self.before}{declaration}{self.doctype}{self._root(entries)}"
 
     def _root(self, entries: str) -> str:

@@ -7,8 +7,8 @@ import random
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.documents.differential import pieces
-from tests.documents.differential.documents import NAMESPACES, ROOTS, Document, Element, Encoding
+from tests.documents.generated import pieces
+from tests.documents.generated.documents import NAMESPACES, ROOTS, Document, Element, Encoding
 
 if TYPE_CHECKING:
     from random import Random
