@@ -1,6 +1,6 @@
-"""The deployment on several machines: Scrapy's scheduler on Redis (scrapy-redis), the store on PostgreSQL.
+"""The deployment on several machines: workers take hosts from a Redis list (scrapy-redis), the store is on PostgreSQL.
 
-A job is a group of processes (workers) that crawl together. Redis holds transient state: pending requests,
-the time of the next request to each host, and the owner of each feed. Results are in the store alone, from
-which the state that Redis or a worker loses is restored.
+An element of the list is a host with its feeds. A worker crawls all of them with Scrapy's own scheduler; until it
+is done, a lock in Redis keeps other workers from the host. Redis holds nothing that the store does not know: a feed
+whose element is lost is still due.
 """

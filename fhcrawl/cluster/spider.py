@@ -1,0 +1,200 @@
+"""The spider of a cluster's workers, which takes hosts from a Redis list (scrapy-redis's RedisMixin)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from functools import wraps
+from itertools import islice
+from time import monotonic, time
+from typing import TYPE_CHECKING, Any
+
+from redis.exceptions import LockError, RedisError
+from scrapy import signals
+from scrapy.utils.asyncio import create_looping_call
+from scrapy_redis.spiders import RedisMixin
+
+from fhcrawl.cluster import hosts
+from fhcrawl.core.engine import is_closing
+from fhcrawl.crawling import subscriptions
+from fhcrawl.crawling.subscriptions import FeedOptions
+from fhcrawl.exceptions import ArgumentError, StoreError
+from fhcrawl.extensions.progress import ProgressExtension
+from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.spiders import history
+from fhcrawl.store import FEEDS_AT_ONCE
+from fhcrawl.utils.clock import now
+from fhcrawl.utils.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from redis.lock import Lock
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+    from scrapy.utils.asyncio import AsyncioLoopingCall
+    from twisted.internet.task import LoopingCall
+    from typing_extensions import Self
+
+    from fhcrawl.crawling.subscriptions import Listed
+
+logger = logging.getLogger(__name__)
+
+FAILED = "fhcrawl/cluster/failed"
+# A worker takes at most one host in this time, so that workers that start together get as many each.
+TAKES_SECONDS = 0.1
+OF_ENQUEUE = ("feed", "feeds", "due", "snapshot")
+SETTINGS_OF_ONE_PROCESS = ("FHCRAWL_WEB_ARCHIVE", "DELTAFETCH_RESET", "JOBDIR")
+OF_ONE_PROCESS = ("warc", "deltafetch_reset", *SETTINGS_OF_ONE_PROCESS)
+
+
+class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  # scrapy-redis has no types
+    """Crawls the hosts of a Redis list, CONCURRENT_REQUESTS at a time, each with all of its feeds.
+
+    It takes another host as soon as it is done with one. Without work for MAX_IDLE_TIME_BEFORE_CLOSE seconds, it
+    ends; with 0, it waits for more.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.feeds: Listed = {}  # those of the hosts in progress
+        self.redis_batch_size = 1
+        self._hosts: dict[str, tuple[Lock, list[str]]] = {}
+        self._renewed = monotonic()
+        self._has_failed = False
+        self._takes: AsyncioLoopingCall | LoopingCall | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        """Return a spider, after checking the settings and the arguments.
+
+        :raises ArgumentError: if one of them cannot be used
+        :raises ClusterError: if Redis cannot be reached
+        """
+        spider: Self = super().from_crawler(crawler, *args, **kwargs)
+        spider.setup_redis(crawler)
+        crawler.signals.connect(spider.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(spider.engine_stopped, signal=signals.engine_stopped)
+        return spider
+
+    @staticmethod
+    @wraps(history.HistorySpider.check)
+    def check(settings: BaseSettings, **arguments: Any) -> dict[str, Any]:
+        """Return the parsed arguments; raise ArgumentError or ClusterError if the worker cannot begin."""
+        if name := next((name for name in OF_ENQUEUE if arguments.get(name)), None):
+            raise ArgumentError(f"A worker gets its feeds from fhcrawl enqueue: leave out {name}")
+        given = {**arguments, **{name: settings[name] for name in SETTINGS_OF_ONE_PROCESS}}
+        if name := next((name for name in OF_ONE_PROCESS if given.get(name)), None):
+            raise ArgumentError(f"{name} is for one process: use it with SCRAPY_PROJECT=postgres")
+        hosts.check(settings)
+        return history.HistorySpider.check(settings, **arguments)
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Yield nothing: requests are made of what is in Redis."""
+        for request in ():
+            yield request
+
+    def spider_opened(self) -> None:
+        """Start to take hosts."""
+        self._takes = create_looping_call(self._take)
+        self._takes.start(TAKES_SECONDS)
+
+    def engine_stopped(self) -> None:
+        """Release all hosts, after the store has released their feeds."""
+        if self._takes is not None:
+            self._takes.stop()
+        self._release(list(self._hosts))
+
+    def spider_idle(self) -> None:
+        """Take a host; if there is none, wait or end the crawl.
+
+        :raises DontCloseSpider: to wait
+        """
+        if not self._ends():
+            try:
+                super().spider_idle()
+            except RedisError as error:
+                self._fail(error)
+
+    def _ends(self) -> bool:
+        return self._has_failed or StoreExtension.of(self.crawler).has_failed
+
+    def _take(self) -> None:
+        """Release the hosts that are done, and take another one if there is room for it."""
+        extension = StoreExtension.of(self.crawler)
+        is_busy = extension.under_way.is_busy
+        self._release([host for host, (_, feeds) in self._hosts.items() if not any(map(is_busy, feeds))])
+        if self._hosts:
+            self.spider_idle_start_time = int(time())
+        if self._ends() or is_closing(self.crawler.engine):
+            return
+        try:
+            if monotonic() - self._renewed >= extension.store.pause:
+                self._renew()
+            if len(self._hosts) < self.settings.getint("CONCURRENT_REQUESTS"):
+                self.schedule_next_requests()
+        except RedisError as error:
+            self._fail(error)
+
+    def make_request_from_data(self, data: bytes) -> Iterator[Request]:
+        """Yield the first requests of a host's feeds; if the host is being crawled, put it back."""
+        element = json.loads(data)
+        host, extension = element["host"], StoreExtension.of(self.crawler)
+        seconds = hosts.LOCK_PAUSES * extension.store.pause
+        lock = hosts.lock_of(self.server, self.redis_key, host, seconds)
+        if not lock.acquire(blocking=False):
+            self.server.rpush(self.redis_key, data)
+            return
+        self._hosts[host] = lock, list(element["feeds"])
+        try:
+            yield from self._begin(extension, element)
+        except StoreError as error:
+            extension.fail(error)
+
+    def _begin(self, extension: StoreExtension, element: dict[str, Any]) -> Iterator[Request]:
+        given = {feed: FeedOptions(**options) for feed, options in element["feeds"].items()}
+        due_at = now() if element["due"] else None
+        feeds = subscriptions.chosen(extension.store.subscriptions, given, due_at)
+        self.feeds.update(feeds)
+        extension.skipped_feeds.difference_update(feeds)
+        progress = self.crawler.get_extension(ProgressExtension)
+        if progress is not None:
+            progress.progress.feeds += len(feeds)
+        # The worker may have read them before, in this run.
+        run = extension.store.next_number()
+        left = iter(feeds.items())
+        while some := dict(islice(left, FEEDS_AT_ONCE)):
+            for known in extension.begin_walks({feed: options.plain() for feed, options in some.items()}):
+                with extension.under_way.begun(known.feed):
+                    yield from self.first(replace(known, run=run), feeds[known.feed])
+
+    def _renew(self) -> None:
+        self._renewed = monotonic()
+        for host, (lock, _feeds) in self._hosts.items():
+            try:
+                lock.reacquire()
+            except LockError:
+                # It has expired, or Redis has lost it.
+                if not lock.acquire(blocking=False):
+                    logger.warning("Another worker has taken %s: this one was silent", printable(host))
+
+    def _release(self, done: list[str]) -> None:
+        for host in done:
+            lock, feeds = self._hosts.pop(host)
+            for feed in feeds:
+                self.feeds.pop(feed, None)
+            try:
+                lock.release()
+            except LockError:
+                pass  # another worker has taken the host
+            except RedisError as error:
+                self._fail(error)
+
+    def _fail(self, error: RedisError) -> None:
+        """Take no more hosts; the crawl ends when those in progress are done."""
+        if not self._has_failed:
+            self._has_failed = True
+            self.crawler.stats.inc_value(FAILED)
+            logger.error("%s: %s", hosts.FAILED, error)

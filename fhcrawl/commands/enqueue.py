@@ -1,0 +1,72 @@
+"""`fhcrawl enqueue`: puts feeds into the Redis list from which the workers of a cluster take them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import UsageError
+
+from fhcrawl.commands import printing
+from fhcrawl.core import command
+from fhcrawl.exceptions import FhcrawlError
+
+if TYPE_CHECKING:
+    import argparse
+
+SPIDER = "history"
+NO_EXTRA = "A cluster needs scrapy-redis: write pip install 'fhcrawl[cluster]'"
+
+
+class Command(command.Command):
+    """Pushes feeds, grouped by their hosts, to the list of a cluster."""
+
+    usage = "[URL|FILE …] [--due]"
+    summary = "Hand feeds to the workers of a cluster, host by host"
+    description = (
+        "Put the subscribed feeds, or those that are named, into the Redis list of a cluster. An element of the "
+        "list is a host with all of its feeds; a host that is in the list is not added again. Workers "
+        "('scrapy crawl history' with SCRAPY_PROJECT=cluster) crawl one host after another."
+    )
+    examples = (
+        "SCRAPY_PROJECT=cluster fhcrawl enqueue --due",
+        "SCRAPY_PROJECT=cluster fhcrawl enqueue subscriptions.opml",
+    )
+    operand = ("URL|FILE", "a feed, or a list of feeds, instead of the subscribed ones")
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the option."""
+        super().add_options(parser)
+        parser.add_argument("--due", action="store_true", help="only feeds that are due")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Push the feeds.
+
+        :raises UsageError: if an argument, a list, the store or Redis cannot be used
+        """
+        from fhcrawl.crawling import subscriptions
+        from fhcrawl.extensions.store import store_url
+        from fhcrawl.store import Store
+        from fhcrawl.utils.clock import now
+
+        if self.settings is None:
+            raise UsageError("no settings")
+        try:
+            from fhcrawl.cluster import hosts
+        except ModuleNotFoundError as error:
+            raise UsageError(NO_EXTRA, print_help=False) from error
+        try:
+            hosts.check(self.settings)
+            given = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
+            with closing(Store.open(store_url(self.settings))) as store:
+                due_at = now() if opts.due else None
+                chosen = subscriptions.chosen(store.subscriptions, given, due_at)
+                why_none = subscriptions.why_none(store.subscriptions, given, opts.due)
+            # Workers read the options of subscriptions, headers among them, from the store.
+            feeds = {url: given[url].plain() if url in given else {} for url in chosen}
+            key = hosts.key_of(self.settings, SPIDER)
+            pushed = hosts.enqueue(hosts.connect(self.settings), key, feeds, opts.due)
+        except FhcrawlError as error:
+            raise UsageError(str(error), print_help=False) from error
+        with printing():
+            print(why_none if not feeds else "Hosts added to the list: {}, with feeds: {}".format(*pushed))
