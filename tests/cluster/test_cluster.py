@@ -1,0 +1,144 @@
+"""Workers share hosts: each entry is exported once, and a host never has two workers."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cluster.workers import hosts, wait_until
+
+if TYPE_CHECKING:
+    from tests.cluster.workers import Cluster
+
+HOSTS = 12
+
+
+def agent(number: int) -> str:
+    return f"worker{number} (+https://example.org/)"
+
+
+@pytest.mark.timeout(600)
+def test_workers_share_hosts_and_export_each_entry_once(cluster: Cluster) -> None:
+    with hosts(HOSTS, delay=0.3) as published:
+        cluster.command("subscribe", *published.urls)
+        workers = [
+            cluster.start(USER_AGENT=agent(n), CONCURRENT_REQUESTS=2, MAX_IDLE_TIME_BEFORE_CLOSE=30)
+            for n in range(2)
+        ]
+        for worker in workers:
+            wait_until(lambda worker=worker: "Spider opened" in worker.log, worker)  # type: ignore[misc]
+        assert "Hosts added to the list: 12, with feeds: 24\n" in cluster.command("enqueue")
+        assert [worker.end() for worker in workers] == [0, 0], workers[0].log
+        assert cluster.exported() == published.entries
+        assert {feed.verdict for feed in cluster.feeds().values()} == {"complete"}
+        agents = published.agents()
+        # A host is crawled by one of them, from its first request to its last.
+        assert Counter(map(len, agents)) == {1: HOSTS}
+        assert min(Counter(name for [name] in agents).values()) >= HOSTS / 4
+        assert published.servers[0].busiest == 1
+    assert cluster.redis.keys(f"{cluster.key}*") == []
+
+
+@pytest.mark.timeout(900)
+def test_killed_worker_loses_nothing(cluster: Cluster) -> None:
+    with hosts(HOSTS, delay=0.3) as published:
+        cluster.command("subscribe", *published.urls)
+        cluster.command("enqueue")
+        given = {"CONCURRENT_REQUESTS": 2, "FHCRAWL_EXPORT_SECONDS": 1}
+        workers = [cluster.start(USER_AGENT=agent(n), **given) for n in range(3)]
+        killed = workers[1]
+        wait_until(lambda: agent(1) in str(published.agents()) and published.asked() > 30, killed)
+        killed.process.send_signal(signal.SIGKILL)
+        killed.process.wait()
+        assert [workers[0].end(), workers[2].end()] == [0, 0], workers[0].log
+        missing = set(published.entries) - set(cluster.exported())
+        assert missing, "it was killed too late"
+        # Its lock on a host outlives it; the next worker waits for that.
+        assert "Hosts added" in cluster.command("enqueue", "--due")
+        last = cluster.start(USER_AGENT=agent(3))
+        assert last.end() == 0, last.log
+        assert cluster.exported() == published.entries
+        assert {feed.verdict for feed in cluster.feeds().values()} == {"complete"}
+        # A host has another worker only after the killed one.
+        assert all(agents in ([agents[0]], [agent(1), agent(3)]) for agents in published.agents())
+
+
+@pytest.mark.timeout(600)
+def test_host_that_is_crawled_is_not_taken_again_before_it_is_done(cluster: Cluster) -> None:
+    with hosts(1, feeds=3, delay=2) as published:
+        cluster.command("enqueue", *published.urls)
+        first = cluster.start(USER_AGENT=agent(0))
+        wait_until(published.asked, first)
+        assert "Hosts added to the list: 1, " in cluster.command("enqueue", *published.urls)
+        assert "Hosts added to the list: 0, " in cluster.command("enqueue", *published.urls)
+        second = cluster.start(USER_AGENT=agent(1))
+        assert [first.end(), second.end()] == [0, 0], second.log
+        assert cluster.exported() == published.entries
+        [server] = published.servers
+        assert server.busiest == 1
+        [agents] = published.agents()
+        assert agents[0] == agent(0)
+        assert len(agents) <= 2
+        # The second time, each feed is asked whether it has changed.
+        assert len([path for path in server.requests if path.endswith("/2")]) == 6
+
+
+@pytest.mark.timeout(600)
+def test_waiting_worker_crawls_feeds_again_and_exports_while_it_waits(cluster: Cluster) -> None:
+    with hosts(1, feeds=1) as published:
+        [url], [server] = published.urls, published.servers
+        cluster.command("subscribe", url)
+        cluster.command("enqueue")
+        worker = cluster.start(MAX_IDLE_TIME_BEFORE_CLOSE=0, FHCRAWL_EXPORT_SECONDS=1)
+        wait_until(lambda: cluster.exported() == published.entries, worker)
+        # Not due: nothing is pushed.
+        assert "No feed is due; the next one is due at" in cluster.command("enqueue", "--due")
+        server.answers[url.removeprefix(server.root)].body = (
+            server.answers["/0-0/2"].body.replace(b"0-0-2", b"new")
+        )
+        cluster.command("enqueue")
+        wait_until(lambda: "new" in worker.exported, worker)
+        worker.process.terminate()
+        assert worker.end() == 0, worker.log
+        assert cluster.exported() == sorted([*published.entries, "new"])
+
+
+def test_only_feeds_that_are_still_due_are_crawled(cluster: Cluster) -> None:
+    with hosts(1, feeds=1) as published:
+        cluster.command("subscribe", *published.urls)
+        cluster.command("enqueue", "--due")
+        [element] = cluster.redis.lrange(cluster.key, 0, -1)
+        assert json.loads(element) == {"host": "127.0.1.1", "due": True, "feeds": {published.urls[0]: {}}}
+        cluster.redis.rpush(cluster.key, element)
+        worker = cluster.start()
+        assert worker.end() == 0, worker.log
+        assert len([path for path in published.servers[0].requests if path == "/0-0/2"]) == 1
+        assert cluster.waiting() == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("-a", "feed=http://127.0.0.1/"), "A worker gets its feeds from fhcrawl enqueue: leave out feed"),
+        (("-a", "warc=captures"), "warc is for one process: use it with SCRAPY_PROJECT=postgres"),
+        (("-s", "JOBDIR=job"), "JOBDIR is for one process"),
+        (("-s", "REDIS_URL=redis://127.0.0.1:1/0"), "Redis cannot be used: "),
+        (("-s", "REDIS_URL=nowhere"), "REDIS_URL cannot be used: write redis://HOST:6379/0"),
+        (("-s", "FHCRAWL_STORE_URL=sqlite://"), "FHCRAWL_STORE_URL is no PostgreSQL database"),
+    ],
+    ids=["feed", "warc", "JOBDIR", "no Redis", "REDIS_URL", "SQLite"],
+)
+def test_what_a_worker_cannot_do_is_a_sentence(
+    cluster: Cluster, args: tuple[str, ...], sentence: str
+) -> None:
+    if "-s" in args and "JOBDIR" not in args[1]:
+        printed = cluster.command("enqueue", "http://127.0.0.1/", *args)
+        assert sentence in printed
+        assert "Traceback" not in printed
+    printed = cluster.command("crawl", "history", *args)
+    assert sentence in printed
+    assert "Traceback" not in printed
