@@ -1,4 +1,4 @@
-"""Any number of workers on any number of machines: hosts come from a Redis list, the store is on PostgreSQL."""
+"""Workers on any number of machines: hosts come from a Redis list, the store is on PostgreSQL."""
 
 from __future__ import annotations
 

@@ -18,14 +18,12 @@ from scrapy_redis.spiders import RedisMixin
 from fhcrawl.cluster import hosts
 from fhcrawl.core.engine import is_closing
 from fhcrawl.crawling import subscriptions
-from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.exceptions import ArgumentError, StoreError
 from fhcrawl.extensions.progress import ProgressExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.spiders import history
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
-from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -34,45 +32,38 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
-    from scrapy.utils.asyncio import AsyncioLoopingCall
-    from twisted.internet.task import LoopingCall
     from typing_extensions import Self
-
-    from fhcrawl.crawling.subscriptions import Listed
 
 logger = logging.getLogger(__name__)
 
 FAILED = "fhcrawl/cluster/failed"
 # A worker takes at most one host in this time, so that workers that start together get as many each.
 TAKES_SECONDS = 0.1
+# How many times `Store.pause` a lock lasts: longer than the leases of the host's feeds.
+LOCK_PAUSES = 4
 OF_ENQUEUE = ("feed", "feeds", "due", "snapshot")
-SETTINGS_OF_ONE_PROCESS = ("FHCRAWL_WEB_ARCHIVE", "DELTAFETCH_RESET", "JOBDIR")
-OF_ONE_PROCESS = ("warc", "deltafetch_reset", *SETTINGS_OF_ONE_PROCESS)
+OF_ONE_PROCESS = ("warc", "deltafetch_reset", "FHCRAWL_WEB_ARCHIVE", "DELTAFETCH_RESET", "JOBDIR")
 
 
 class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  # scrapy-redis has no types
     """Crawls the hosts of a Redis list, CONCURRENT_REQUESTS at a time, each with all of its feeds.
 
-    It takes another host as soon as it is done with one. Without work for MAX_IDLE_TIME_BEFORE_CLOSE seconds, it
-    ends; with 0, it waits for more.
+    A lock in Redis keeps other workers from a host until all of its feeds are released. Without work for
+    MAX_IDLE_TIME_BEFORE_CLOSE seconds, it ends; with 0, it waits for more.
     """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.feeds: Listed = {}  # those of the hosts in progress
+        self.feeds = {}  # those of the hosts in progress
         self.redis_batch_size = 1
         self._hosts: dict[str, tuple[Lock, list[str]]] = {}
         self._renewed = monotonic()
         self._has_failed = False
-        self._takes: AsyncioLoopingCall | LoopingCall | None = None
+        self._takes = create_looping_call(self._take)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Return a spider, after checking the settings and the arguments.
-
-        :raises ArgumentError: if one of them cannot be used
-        :raises ClusterError: if Redis cannot be reached
-        """
+        """Return a spider, after checking the settings and the arguments (`check`)."""
         spider: Self = super().from_crawler(crawler, *args, **kwargs)
         spider.setup_redis(crawler)
         crawler.signals.connect(spider.spider_opened, signal=signals.spider_opened)
@@ -83,12 +74,12 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
     @wraps(history.HistorySpider.check)
     def check(settings: BaseSettings, **arguments: Any) -> dict[str, Any]:
         """Return the parsed arguments; raise ArgumentError or ClusterError if the worker cannot begin."""
-        if name := next((name for name in OF_ENQUEUE if arguments.get(name)), None):
+        given = {name for name in (*OF_ENQUEUE, *OF_ONE_PROCESS) if arguments.get(name) or settings.get(name)}
+        for name in given.intersection(OF_ENQUEUE):
             raise ArgumentError(f"A worker gets its feeds from fhcrawl enqueue: leave out {name}")
-        given = {**arguments, **{name: settings[name] for name in SETTINGS_OF_ONE_PROCESS}}
-        if name := next((name for name in OF_ONE_PROCESS if given.get(name)), None):
+        for name in given:
             raise ArgumentError(f"{name} is for one process: use it with SCRAPY_PROJECT=postgres")
-        hosts.check(settings)
+        hosts.connect(settings)
         return history.HistorySpider.check(settings, **arguments)
 
     async def start(self) -> AsyncIterator[Request]:
@@ -98,20 +89,16 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
 
     def spider_opened(self) -> None:
         """Start to take hosts."""
-        self._takes = create_looping_call(self._take)
         self._takes.start(TAKES_SECONDS)
 
     def engine_stopped(self) -> None:
         """Release all hosts, after the store has released their feeds."""
-        if self._takes is not None:
+        if self._takes.running:
             self._takes.stop()
         self._release(list(self._hosts))
 
     def spider_idle(self) -> None:
-        """Take a host; if there is none, wait or end the crawl.
-
-        :raises DontCloseSpider: to wait
-        """
+        """Take a host, wait (DontCloseSpider), or let the crawl end."""
         if not self._ends():
             try:
                 super().spider_idle()
@@ -128,22 +115,22 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
         self._release([host for host, (_, feeds) in self._hosts.items() if not any(map(is_busy, feeds))])
         if self._hosts:
             self.spider_idle_start_time = int(time())
-        if self._ends() or is_closing(self.crawler.engine):
-            return
         try:
             if monotonic() - self._renewed >= extension.store.pause:
-                self._renew()
-            if len(self._hosts) < self.settings.getint("CONCURRENT_REQUESTS"):
+                self._renewed = monotonic()
+                for lock, _feeds in self._hosts.values():
+                    self._renew(lock)
+            has_room = len(self._hosts) < self.settings.getint("CONCURRENT_REQUESTS")
+            if has_room and not self._ends() and not is_closing(self.crawler.engine):
                 self.schedule_next_requests()
         except RedisError as error:
             self._fail(error)
 
     def make_request_from_data(self, data: bytes) -> Iterator[Request]:
-        """Yield the first requests of a host's feeds; if the host is being crawled, put it back."""
-        element = json.loads(data)
-        host, extension = element["host"], StoreExtension.of(self.crawler)
-        seconds = hosts.LOCK_PAUSES * extension.store.pause
-        lock = hosts.lock_of(self.server, self.redis_key, host, seconds)
+        """Yield the first requests of a host's feeds; if another worker has the host, put it back."""
+        element, extension = json.loads(data), StoreExtension.of(self.crawler)
+        host, seconds = element["host"], LOCK_PAUSES * extension.store.pause
+        lock = self.server.lock(f"{self.redis_key}:{host}", timeout=seconds)
         if not lock.acquire(blocking=False):
             self.server.rpush(self.redis_key, data)
             return
@@ -154,7 +141,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
             extension.fail(error)
 
     def _begin(self, extension: StoreExtension, element: dict[str, Any]) -> Iterator[Request]:
-        given = {feed: FeedOptions(**options) for feed, options in element["feeds"].items()}
+        given = {feed: subscriptions.FeedOptions(**options) for feed, options in element["feeds"].items()}
         due_at = now() if element["due"] else None
         feeds = subscriptions.chosen(extension.store.subscriptions, given, due_at)
         self.feeds.update(feeds)
@@ -162,35 +149,34 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
         progress = self.crawler.get_extension(ProgressExtension)
         if progress is not None:
             progress.progress.feeds += len(feeds)
-        # The worker may have read them before, in this run.
+        # This run may have read them before.
         run = extension.store.next_number()
-        left = iter(feeds.items())
+        left = ((feed, options.plain()) for feed, options in feeds.items())
         while some := dict(islice(left, FEEDS_AT_ONCE)):
-            for known in extension.begin_walks({feed: options.plain() for feed, options in some.items()}):
+            for known in extension.begin_walks(some):
                 with extension.under_way.begun(known.feed):
                     yield from self.first(replace(known, run=run), feeds[known.feed])
 
-    def _renew(self) -> None:
-        self._renewed = monotonic()
-        for host, (lock, _feeds) in self._hosts.items():
-            try:
-                lock.reacquire()
-            except LockError:
-                # It has expired, or Redis has lost it.
-                if not lock.acquire(blocking=False):
-                    logger.warning("Another worker has taken %s: this one was silent", printable(host))
+    def _renew(self, lock: Lock) -> None:
+        try:
+            lock.reacquire()
+        except LockError:  # it has expired, or Redis has lost it; another worker may have the host
+            lock.acquire(blocking=False)
 
     def _release(self, done: list[str]) -> None:
         for host in done:
             lock, feeds = self._hosts.pop(host)
             for feed in feeds:
                 self.feeds.pop(feed, None)
-            try:
-                lock.release()
-            except LockError:
-                pass  # another worker has taken the host
-            except RedisError as error:
-                self._fail(error)
+            self._unlock(lock)
+
+    def _unlock(self, lock: Lock) -> None:
+        try:
+            lock.release()
+        except LockError:
+            logger.warning("The lock %s has expired: another worker may have taken the host", lock.name)
+        except RedisError as error:
+            self._fail(error)
 
     def _fail(self, error: RedisError) -> None:
         """Take no more hosts; the crawl ends when those in progress are done."""

@@ -14,7 +14,6 @@ from fhcrawl.exceptions import FhcrawlError
 if TYPE_CHECKING:
     import argparse
 
-SPIDER = "history"
 NO_EXTRA = "A cluster needs scrapy-redis: write pip install 'fhcrawl[cluster]'"
 
 
@@ -24,9 +23,9 @@ class Command(command.Command):
     usage = "[URL|FILE …] [--due]"
     summary = "Hand feeds to the workers of a cluster, host by host"
     description = (
-        "Put the subscribed feeds, or those that are named, into the Redis list of a cluster. An element of the "
-        "list is a host with all of its feeds; a host that is in the list is not added again. Workers "
-        "('scrapy crawl history' with SCRAPY_PROJECT=cluster) crawl one host after another."
+        "Put the subscribed feeds, or those that are named, into the Redis list of a cluster, grouped by host. "
+        "A host that is in the list is not added again. Workers ('scrapy crawl history' with "
+        "SCRAPY_PROJECT=cluster) crawl one host after another."
     )
     examples = (
         "SCRAPY_PROJECT=cluster fhcrawl enqueue --due",
@@ -40,10 +39,7 @@ class Command(command.Command):
         parser.add_argument("--due", action="store_true", help="only feeds that are due")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Push the feeds.
-
-        :raises UsageError: if an argument, a list, the store or Redis cannot be used
-        """
+        """Push the feeds; raise UsageError if an argument, a list, the store or Redis cannot be used."""
         from fhcrawl.crawling import subscriptions
         from fhcrawl.extensions.store import store_url
         from fhcrawl.store import Store
@@ -52,11 +48,13 @@ class Command(command.Command):
         if self.settings is None:
             raise UsageError("no settings")
         try:
+            from scrapy_redis.defaults import START_URLS_KEY
+
             from fhcrawl.cluster import hosts
         except ModuleNotFoundError as error:
             raise UsageError(NO_EXTRA, print_help=False) from error
         try:
-            hosts.check(self.settings)
+            server = hosts.connect(self.settings)
             given = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
             with closing(Store.open(store_url(self.settings))) as store:
                 due_at = now() if opts.due else None
@@ -64,8 +62,8 @@ class Command(command.Command):
                 why_none = subscriptions.why_none(store.subscriptions, given, opts.due)
             # Workers read the options of subscriptions, headers among them, from the store.
             feeds = {url: given[url].plain() if url in given else {} for url in chosen}
-            key = hosts.key_of(self.settings, SPIDER)
-            pushed = hosts.enqueue(hosts.connect(self.settings), key, feeds, opts.due)
+            key = self.settings.get("REDIS_START_URLS_KEY", START_URLS_KEY) % {"name": "history"}
+            pushed = hosts.enqueue(server, key, feeds, opts.due)
         except FhcrawlError as error:
             raise UsageError(str(error), print_help=False) from error
         with printing():

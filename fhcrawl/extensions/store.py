@@ -59,8 +59,9 @@ class StoreExtension:
     """Holds the store of a crawl, and the number of its run.
 
     `unrecorded_failures` has the failures that could not be written to the store, by feed. `skipped_feeds`
-    has the feeds that this crawl does not read, because of another crawl or an error of the store. `under_way` knows which feeds are done;
-    `has_released` is True if changes of such feeds may have to be exported.
+    has the feeds that this crawl does not read, because of another crawl or an error of the store.
+    `under_way` knows which feeds are done; `has_released` is True if changes of such feeds may have to be
+    exported.
     """
 
     def __init__(self, crawler: Crawler, store: Store, run: int) -> None:

@@ -22,7 +22,7 @@ from fhcrawl.store.schema import Number, changes, deliveries, feeds, runs, store
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import ColumnElement, Connection, Dialect, Row
+    from sqlalchemy import Connection, Dialect, Row
 
 NOW = cast(extract("epoch", func.now()), Number)
 SECONDS = 300

@@ -97,8 +97,8 @@ def test_waiting_worker_crawls_feeds_again_and_exports_while_it_waits(cluster: C
         wait_until(lambda: cluster.exported() == published.entries, worker)
         # Not due: nothing is pushed.
         assert "No feed is due; the next one is due at" in cluster.command("enqueue", "--due")
-        server.answers[url.removeprefix(server.root)].body = (
-            server.answers["/0-0/2"].body.replace(b"0-0-2", b"new")
+        server.answers[url.removeprefix(server.root)].body = server.answers["/0-0/2"].body.replace(
+            b"0-0-2", b"new"
         )
         cluster.command("enqueue")
         wait_until(lambda: "new" in worker.exported, worker)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fhcrawl.store import Feed
 
 # The tests run on machines that have much else to do.
-WAIT = 60
+WAIT = 120
 PAUSE_SECONDS = 0.1
 SETTINGS = {
     "USER_AGENT": "fhcrawl-test (+https://example.org/)",
