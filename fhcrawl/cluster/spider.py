@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from itertools import islice
@@ -41,8 +42,8 @@ FAILED = "fhcrawl/cluster/failed"
 TAKES_SECONDS = 0.1
 # How many times `Store.pause` a lock lasts: longer than the leases of the host's feeds.
 LOCK_PAUSES = 4
-OF_ENQUEUE = ("feed", "feeds", "due", "snapshot")
-OF_ONE_PROCESS = ("warc", "deltafetch_reset", "FHCRAWL_WEB_ARCHIVE", "DELTAFETCH_RESET", "JOBDIR")
+OF_ONE_PROCESS = ("feed", "feeds", "due", "snapshot", "warc", "deltafetch_reset")
+OFF = ("FHCRAWL_WEB_ARCHIVE", "DELTAFETCH_RESET", "JOBDIR")
 
 
 class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  # scrapy-redis has no types
@@ -66,7 +67,6 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
         """Return a spider, after checking the settings and the arguments (`check`)."""
         spider: Self = super().from_crawler(crawler, *args, **kwargs)
         spider.setup_redis(crawler)
-        crawler.signals.connect(spider.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(spider.engine_stopped, signal=signals.engine_stopped)
         return spider
 
@@ -74,54 +74,49 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
     @wraps(history.HistorySpider.check)
     def check(settings: BaseSettings, **arguments: Any) -> dict[str, Any]:
         """Return the parsed arguments; raise ArgumentError or ClusterError if the worker cannot begin."""
-        given = {name for name in (*OF_ENQUEUE, *OF_ONE_PROCESS) if arguments.get(name) or settings.get(name)}
-        for name in given.intersection(OF_ENQUEUE):
-            raise ArgumentError(f"A worker gets its feeds from fhcrawl enqueue: leave out {name}")
-        for name in given:
-            raise ArgumentError(f"{name} is for one process: use it with SCRAPY_PROJECT=postgres")
+        if given := [*filter(arguments.get, OF_ONE_PROCESS), *filter(settings.get, OFF)]:
+            raise ArgumentError(f"{given[0]} is not for workers, which get their feeds from fhcrawl enqueue")
         hosts.connect(settings)
         return history.HistorySpider.check(settings, **arguments)
 
     async def start(self) -> AsyncIterator[Request]:
-        """Yield nothing: requests are made of what is in Redis."""
+        """Start to take hosts; requests are made of what is in Redis."""
+        self._takes.start(TAKES_SECONDS)
         for request in ():
             yield request
-
-    def spider_opened(self) -> None:
-        """Start to take hosts."""
-        self._takes.start(TAKES_SECONDS)
 
     def engine_stopped(self) -> None:
         """Release all hosts, after the store has released their feeds."""
         if self._takes.running:
             self._takes.stop()
-        self._release(list(self._hosts))
+        with suppress(RedisError):
+            self._release(list(self._hosts))
 
     def spider_idle(self) -> None:
         """Take a host, wait (DontCloseSpider), or let the crawl end."""
-        if not self._ends():
-            try:
+        try:
+            if not self._has_failed and not StoreExtension.of(self.crawler).has_failed:
                 super().spider_idle()
-            except RedisError as error:
-                self._fail(error)
-
-    def _ends(self) -> bool:
-        return self._has_failed or StoreExtension.of(self.crawler).has_failed
+        except RedisError as error:
+            self._fail(error)
 
     def _take(self) -> None:
         """Release the hosts that are done, and take another one if there is room for it."""
         extension = StoreExtension.of(self.crawler)
+        if self._has_failed:
+            return
         is_busy = extension.under_way.is_busy
-        self._release([host for host, (_, feeds) in self._hosts.items() if not any(map(is_busy, feeds))])
-        if self._hosts:
-            self.spider_idle_start_time = int(time())
         try:
+            self._release([host for host, (_, feeds) in self._hosts.items() if not any(map(is_busy, feeds))])
+            if self._hosts:
+                self.spider_idle_start_time = int(time())
             if monotonic() - self._renewed >= extension.store.pause:
                 self._renewed = monotonic()
                 for lock, _feeds in self._hosts.values():
-                    self._renew(lock)
-            has_room = len(self._hosts) < self.settings.getint("CONCURRENT_REQUESTS")
-            if has_room and not self._ends() and not is_closing(self.crawler.engine):
+                    # Redis may have lost it, or it has expired; then another worker may have the host.
+                    lock.reacquire() if lock.owned() else lock.acquire(blocking=False)
+            ends = extension.has_failed or is_closing(self.crawler.engine)
+            if not ends and len(self._hosts) < self.settings.getint("CONCURRENT_REQUESTS"):
                 self.schedule_next_requests()
         except RedisError as error:
             self._fail(error)
@@ -136,51 +131,33 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
             return
         self._hosts[host] = lock, list(element["feeds"])
         try:
-            yield from self._begin(extension, element)
+            given = {feed: subscriptions.FeedOptions(**given) for feed, given in element["feeds"].items()}
+            stored = extension.store.subscriptions
+            feeds = subscriptions.chosen(stored, given, now() if element["due"] else None)
+            self.feeds.update(feeds)
+            extension.skipped_feeds.difference_update(feeds)
+            if (extending := self.crawler.get_extension(ProgressExtension)) is not None:
+                extending.progress.feeds += len(feeds)
+            # This run may have read them before.
+            run = extension.store.next_number()
+            left = ((feed, options.plain()) for feed, options in feeds.items())
+            while some := dict(islice(left, FEEDS_AT_ONCE)):
+                for known in extension.begin_walks(some):
+                    with extension.under_way.begun(known.feed):
+                        yield from self.first(replace(known, run=run), feeds[known.feed])
         except StoreError as error:
             extension.fail(error)
-
-    def _begin(self, extension: StoreExtension, element: dict[str, Any]) -> Iterator[Request]:
-        given = {feed: subscriptions.FeedOptions(**options) for feed, options in element["feeds"].items()}
-        due_at = now() if element["due"] else None
-        feeds = subscriptions.chosen(extension.store.subscriptions, given, due_at)
-        self.feeds.update(feeds)
-        extension.skipped_feeds.difference_update(feeds)
-        progress = self.crawler.get_extension(ProgressExtension)
-        if progress is not None:
-            progress.progress.feeds += len(feeds)
-        # This run may have read them before.
-        run = extension.store.next_number()
-        left = ((feed, options.plain()) for feed, options in feeds.items())
-        while some := dict(islice(left, FEEDS_AT_ONCE)):
-            for known in extension.begin_walks(some):
-                with extension.under_way.begun(known.feed):
-                    yield from self.first(replace(known, run=run), feeds[known.feed])
-
-    def _renew(self, lock: Lock) -> None:
-        try:
-            lock.reacquire()
-        except LockError:  # it has expired, or Redis has lost it; another worker may have the host
-            lock.acquire(blocking=False)
 
     def _release(self, done: list[str]) -> None:
         for host in done:
             lock, feeds = self._hosts.pop(host)
             for feed in feeds:
                 self.feeds.pop(feed, None)
-            self._unlock(lock)
-
-    def _unlock(self, lock: Lock) -> None:
-        try:
-            lock.release()
-        except LockError:
-            logger.warning("The lock %s has expired: another worker may have taken the host", lock.name)
-        except RedisError as error:
-            self._fail(error)
+            with suppress(LockError):  # it has expired
+                lock.release()
 
     def _fail(self, error: RedisError) -> None:
         """Take no more hosts; the crawl ends when those in progress are done."""
-        if not self._has_failed:
-            self._has_failed = True
-            self.crawler.stats.inc_value(FAILED)
-            logger.error("%s: %s", hosts.FAILED, error)
+        self._has_failed = True
+        self.crawler.stats.set_value(FAILED, 1)
+        logger.error("%s: %s", hosts.FAILED, error)

@@ -14,8 +14,6 @@ from fhcrawl.exceptions import FhcrawlError
 if TYPE_CHECKING:
     import argparse
 
-NO_EXTRA = "A cluster needs scrapy-redis: write pip install 'fhcrawl[cluster]'"
-
 
 class Command(command.Command):
     """Pushes feeds, grouped by their hosts, to the list of a cluster."""
@@ -23,14 +21,10 @@ class Command(command.Command):
     usage = "[URL|FILE …] [--due]"
     summary = "Hand feeds to the workers of a cluster, host by host"
     description = (
-        "Put the subscribed feeds, or those that are named, into the Redis list of a cluster, grouped by host. "
-        "A host that is in the list is not added again. Workers ('scrapy crawl history' with "
-        "SCRAPY_PROJECT=cluster) crawl one host after another."
+        "Put the subscribed feeds, or those that are named, into the Redis list of a cluster, by host. A host "
+        "that is in the list is not added again. Workers ('scrapy crawl history') take hosts from it."
     )
-    examples = (
-        "SCRAPY_PROJECT=cluster fhcrawl enqueue --due",
-        "SCRAPY_PROJECT=cluster fhcrawl enqueue subscriptions.opml",
-    )
+    examples = ("SCRAPY_PROJECT=cluster fhcrawl enqueue --due",)
     operand = ("URL|FILE", "a feed, or a list of feeds, instead of the subscribed ones")
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -52,14 +46,14 @@ class Command(command.Command):
 
             from fhcrawl.cluster import hosts
         except ModuleNotFoundError as error:
-            raise UsageError(NO_EXTRA, print_help=False) from error
+            raise UsageError("write pip install 'fhcrawl[cluster]'", print_help=False) from error
         try:
             server = hosts.connect(self.settings)
             given = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
             with closing(Store.open(store_url(self.settings))) as store:
-                due_at = now() if opts.due else None
-                chosen = subscriptions.chosen(store.subscriptions, given, due_at)
-                why_none = subscriptions.why_none(store.subscriptions, given, opts.due)
+                stored = store.subscriptions
+                chosen = subscriptions.chosen(stored, given, now() if opts.due else None)
+                why_none = subscriptions.why_none(stored, given, opts.due)
             # Workers read the options of subscriptions, headers among them, from the store.
             feeds = {url: given[url].plain() if url in given else {} for url in chosen}
             key = self.settings.get("REDIS_START_URLS_KEY", START_URLS_KEY) % {"name": "history"}

@@ -123,9 +123,12 @@ def test_only_feeds_that_are_still_due_are_crawled(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (("-a", "feed=http://127.0.0.1/"), "A worker gets its feeds from fhcrawl enqueue: leave out feed"),
-        (("-a", "warc=captures"), "warc is for one process: use it with SCRAPY_PROJECT=postgres"),
-        (("-s", "JOBDIR=job"), "JOBDIR is for one process"),
+        (
+            ("-a", "feed=http://127.0.0.1/"),
+            "feed is not for workers, which get their feeds from fhcrawl enqueue",
+        ),
+        (("-a", "warc=captures"), "warc is not for workers"),
+        (("-s", "JOBDIR=job"), "JOBDIR is not for workers"),
         (("-s", "REDIS_URL=redis://127.0.0.1:1/0"), "Redis cannot be used: "),
         (("-s", "REDIS_URL=nowhere"), "REDIS_URL cannot be used: write redis://HOST:6379/0"),
         (("-s", "FHCRAWL_STORE_URL=sqlite://"), "FHCRAWL_STORE_URL is no PostgreSQL database"),

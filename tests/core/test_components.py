@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.settings import Settings
 
-from fhcrawl.core import components
 from fhcrawl.core.components import COMPONENTS, DOWNLOAD_HANDLERS, ESSENTIAL, add_components, check_components
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.exceptions import ArgumentError
@@ -29,7 +28,6 @@ RELEASE = "fhcrawl.extensions.release.ReleaseExtension"
 REDIRECT = "fhcrawl.downloadermiddlewares.redirect.RedirectMiddleware"
 SCRAPYS_REDIRECT = "scrapy.downloadermiddlewares.redirect.RedirectMiddleware"
 MEMUSAGE = "scrapy.extensions.memusage.MemoryUsage"
-OF_CLUSTER = {"SCHEDULER": "fhcrawl.cluster.scheduler.Scheduler"}
 OPTIONAL = [path for ours in COMPONENTS.values() for path, order in ours.items() if order is not None]
 OPTIONAL = [path for path in OPTIONAL if path not in ESSENTIAL]
 
@@ -153,16 +151,6 @@ def test_component_that_another_one_replaces_is_refused() -> None:
 def test_component_that_cannot_be_loaded_is_a_sentence(path: str) -> None:
     with pytest.raises(ArgumentError, match=f"ITEM_PIPELINES has {path}, which cannot be loaded"):
         settled({"ITEM_PIPELINES": {path: 1}})
-
-
-def test_components_of_a_cluster_come_back() -> None:
-    found = settled({**OF_CLUSTER, "EXTENSIONS": "{}", "DOWNLOADER_MIDDLEWARES": "{}"})
-    for name, ours in components.CLUSTER.items():
-        assert dict(found[name]) == {**COMPONENTS[name], **ours}
-    with pytest.raises(ArgumentError, match=r"leaves out fhcrawl\.cluster\.extension\.ClusterExtension"):
-        settled({**OF_CLUSTER, "EXTENSIONS": {"fhcrawl.cluster.extension.ClusterExtension": None}})
-    with pytest.raises(ArgumentError, match=f"{PATH}.OwnStore, but fhcrawl.cluster.extension.ClusterExt"):
-        settled({**OF_CLUSTER, "EXTENSIONS": {f"{PATH}.OwnStore": 0}})
 
 
 def test_nothing_is_imported_for_components_of_ours() -> None:
