@@ -55,7 +55,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.feeds = {}  # those of the hosts in progress
+        self.feeds = {}  # none is known when the spider opens
         self.redis_batch_size = 1
         self._hosts: dict[str, tuple[Lock, list[str]]] = {}
         self._renewed = monotonic()
@@ -134,7 +134,6 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
             given = {feed: subscriptions.FeedOptions(**given) for feed, given in element["feeds"].items()}
             stored = extension.store.subscriptions
             feeds = subscriptions.chosen(stored, given, now() if element["due"] else None)
-            self.feeds.update(feeds)
             extension.skipped_feeds.difference_update(feeds)
             if (extending := self.crawler.get_extension(ProgressExtension)) is not None:
                 extending.progress.feeds += len(feeds)
@@ -150,9 +149,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
 
     def _release(self, done: list[str]) -> None:
         for host in done:
-            lock, feeds = self._hosts.pop(host)
-            for feed in feeds:
-                self.feeds.pop(feed, None)
+            lock, _feeds = self._hosts.pop(host)
             with suppress(LockError):  # it has expired
                 lock.release()
 

@@ -21,7 +21,7 @@ class Command(command.Command):
     usage = "[URL|FILE …] [--due]"
     summary = "Hand feeds to the workers of a cluster, host by host"
     description = (
-        "Put the subscribed feeds, or those that are named, into the Redis list of a cluster, by host. A host "
+        "Put the subscribed feeds, or those that are named, into the Redis list of a cluster, by host. One "
         "that is in the list is not added again. Workers ('scrapy crawl history') take hosts from it."
     )
     examples = ("SCRAPY_PROJECT=cluster fhcrawl enqueue --due",)

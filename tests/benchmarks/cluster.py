@@ -27,11 +27,12 @@ from tests.projects import STATS_FILE
 
 AIM = 1.8
 WORKERS = (1, 2)
+IDLE_SECONDS = 5
 SETTINGS = {
     "STATS_CLASS": "tests.projects.JsonStatsCollector",
     "USER_AGENT": "fhcrawl-benchmark (+https://example.org/)",
     "FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8",
-    "MAX_IDLE_TIME_BEFORE_CLOSE": 5,
+    "MAX_IDLE_TIME_BEFORE_CLOSE": IDLE_SECONDS,
 }
 
 
@@ -126,7 +127,7 @@ def _wall(folders: list[Path]) -> float:
     stats = [json.loads((folder / "stats.json").read_text()) for folder in folders]
     begun = min(datetime.fromisoformat(each["start_time"]) for each in stats)
     ended = max(datetime.fromisoformat(each["finish_time"]) for each in stats)
-    return (ended - begun).total_seconds() - SETTINGS["MAX_IDLE_TIME_BEFORE_CLOSE"]
+    return (ended - begun).total_seconds() - IDLE_SECONDS
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ def test_only_feeds_that_are_still_due_are_crawled(cluster: Cluster) -> None:
     [
         (
             ("-a", "feed=http://127.0.0.1/"),
-            "feed is not for workers, which get their feeds from fhcrawl enqueue",
+            "feed is not for workers, which get their feeds from",
         ),
         (("-a", "warc=captures"), "warc is not for workers"),
         (("-s", "JOBDIR=job"), "JOBDIR is not for workers"),
