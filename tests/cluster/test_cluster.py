@@ -25,13 +25,14 @@ def agent(number: int) -> str:
 def test_workers_share_hosts_and_export_each_entry_once(cluster: Cluster) -> None:
     with hosts(HOSTS, delay=0.3) as published:
         cluster.command("subscribe", *published.urls)
-        workers = [
-            cluster.start(USER_AGENT=agent(n), CONCURRENT_REQUESTS=2, MAX_IDLE_TIME_BEFORE_CLOSE=30)
-            for n in range(2)
-        ]
+        given = {"CONCURRENT_REQUESTS": 2, "MAX_IDLE_TIME_BEFORE_CLOSE": 0, "FHCRAWL_EXPORT_SECONDS": 1}
+        workers = [cluster.start(USER_AGENT=agent(n), **given) for n in range(2)]
         for worker in workers:
             wait_until(lambda worker=worker: "Spider opened" in worker.log, worker)  # type: ignore[misc]
         assert "Hosts added to the list: 12, with feeds: 24\n" in cluster.command("enqueue")
+        wait_until(lambda: len(cluster.exported()) >= len(published.entries), workers[0])
+        for worker in workers:
+            worker.process.terminate()
         assert [worker.end() for worker in workers] == [0, 0], workers[0].log
         assert cluster.exported() == published.entries
         assert {feed.verdict for feed in cluster.feeds().values()} == {"complete"}
