@@ -71,6 +71,7 @@ def test_killed_worker_loses_nothing(cluster: Cluster) -> None:
 @pytest.mark.timeout(600)
 def test_host_that_is_crawled_is_not_taken_again_before_it_is_done(cluster: Cluster) -> None:
     with hosts(1, feeds=3, delay=2) as published:
+        cluster.command("subscribe", *published.urls)
         cluster.command("enqueue", *published.urls)
         first = cluster.start(USER_AGENT=agent(0))
         wait_until(published.asked, first)
