@@ -55,7 +55,7 @@ def enqueue(server: Redis, key: str, feeds: dict[str, dict[str, Any]], due: bool
         return new
 
     try:
-        new = server.transaction(push, key, value_from_callable=True)
+        new: Any = server.transaction(push, key, value_from_callable=True)  # type: ignore[arg-type]
     except RedisError as error:
         raise ClusterError(f"{FAILED}: {error}") from error
     return len(new), sum(len(by_host[host]) for host in new)

@@ -72,7 +72,9 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
 
     @staticmethod
     @wraps(history.HistorySpider.check)
-    def check(settings: BaseSettings, **arguments: Any) -> dict[str, Any]:
+    def check(  # type: ignore[override]
+        settings: BaseSettings, **arguments: Any
+    ) -> dict[str, Any]:
         """Return the parsed arguments; raise ArgumentError or ClusterError if the worker cannot begin."""
         if given := [*filter(arguments.get, OF_ONE_PROCESS), *filter(settings.get, OFF)]:
             raise ArgumentError(f"{given[0]} is not for workers, which get their feeds from fhcrawl enqueue")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import json as serializer
 import pickle
 from dataclasses import fields, replace
 from typing import Any
@@ -13,7 +14,6 @@ from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
-from fhcrawl.cluster import serializer
 from fhcrawl.crawling.context import (
     CONTEXT,
     LastReading,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import json as serializer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,6 @@ from scrapy.http import Response
 from scrapy.utils.request import request_from_dict
 from scrapy.utils.test import get_crawler
 
-from fhcrawl.cluster import serializer
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.refusals import LimitReached
