@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import json as serializer
+import pickle as serializer
 import pickle
 from dataclasses import fields, replace
 from typing import Any

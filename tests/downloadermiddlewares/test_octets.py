@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import json as serializer
+import pickle as serializer
 from typing import TYPE_CHECKING, Any
 
 import pytest

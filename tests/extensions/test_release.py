@@ -243,11 +243,10 @@ def test_export_without_changes_waits_for_its_files_alive_and_in_order(project: 
     assert (project.folder / "a.jsonl").read_bytes() == b""
 
 
-@pytest.mark.parametrize("job", [None, "job"], ids=["process", "worker of a job"])
 def test_export_that_was_cut_off_counts_before_more_is_appended(
-    server: FeedServer, project: Project, job: str | None
+    server: FeedServer, project: Project
 ) -> None:
-    """Else nobody could see any more that the file had got its name, though the job's lease lasts longer."""
+    """Else nobody could see any more that the file had got its name, though the lease lasts longer."""
     path = project.folder / "all.jsonl"
     left = ExitStack()
 
@@ -255,7 +254,7 @@ def test_export_that_was_cut_off_counts_before_more_is_appended(
         """Be another crawl, that dies when its file has its name and its changes do not count as exported."""
         server.on_request = None
         store = left.enter_context(closing(Store.open(project.database.url)))
-        run = store.begin_run(job)
+        run = store.begin_run()
         begin_walk(store, FEED, run, NOW)
         store.documents.commit(*read(run, "a"))
         number = store.exports.begin(run)
