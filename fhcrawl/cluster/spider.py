@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FAILED = "fhcrawl/cluster/failed"
-# A worker takes at most one host in this time, so that workers that start together get as many each.
-TAKES_SECONDS = 0.1
+# A worker takes its hosts little by little, so that workers that start together get as many each.
+TAKES, TAKES_SECONDS = 16, 0.1
 # How many times `Store.pause` a lock lasts: longer than the leases of the host's feeds.
 LOCK_PAUSES = 4
 OF_ONE_PROCESS = ("feed", "feeds", "due", "snapshot", "warc", "deltafetch_reset")
@@ -57,7 +57,6 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.feeds = {}  # none is known when the spider opens
-        self.redis_batch_size = 1
         self._hosts: dict[str, tuple[Lock, list[str]]] = {}
         self._renewed = monotonic()
         self._takes = create_looping_call(self._take)
@@ -66,6 +65,7 @@ class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  #
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         """Return a spider, after checking the settings and the arguments (`check`)."""
         spider: Self = super().from_crawler(crawler, *args, **kwargs)
+        spider.redis_batch_size = max(1, crawler.settings.getint("CONCURRENT_REQUESTS") // TAKES)
         spider.setup_redis(crawler)
         crawler.signals.connect(spider.engine_stopped, signal=signals.engine_stopped)
         return spider

@@ -27,12 +27,11 @@ from tests.projects import STATS_FILE
 
 AIM = 1.8
 WORKERS = (1, 2)
-IDLE_SECONDS = 5
 SETTINGS = {
     "STATS_CLASS": "tests.projects.JsonStatsCollector",
     "USER_AGENT": "fhcrawl-benchmark (+https://example.org/)",
     "FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8",
-    "MAX_IDLE_TIME_BEFORE_CLOSE": IDLE_SECONDS,
+    "MAX_IDLE_TIME_BEFORE_CLOSE": 5,
 }
 
 
@@ -63,9 +62,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--feeds", type=int, default=64, help="how many (default: 64)")
     parser.add_argument("--hosts", type=int, default=32, help="how many (default: 32)")
-    parser.add_argument("--documents", type=int, default=8, help="in each chain (default: 8)")
-    parser.add_argument("--entries", type=int, default=20, help="in each document (default: 20)")
-    parser.add_argument("--latency", type=float, default=1.0, help="seconds before an answer (default: 1)")
+    parser.add_argument("--documents", type=int, default=4, help="in each chain (default: 4)")
+    parser.add_argument("--entries", type=int, default=5, help="in each document (default: 5)")
+    parser.add_argument("--latency", type=float, default=2.0, help="seconds before an answer (default: 2)")
     parser.add_argument("--rounds", type=int, default=1, help="how often each is run (default: 1)")
     return parser.parse_args()
 
@@ -87,7 +86,7 @@ def _round(
 
 
 def _crawl(workers: int, feeds: list[str], environment: dict[str, str], entries: int) -> float:
-    """Crawl; return the time from the first worker's first host to the end of the last document."""
+    """Crawl; return the seconds from the start of the first spider to the last document."""
     with tempfile.TemporaryDirectory(prefix="fhcrawl-benchmark-") as name:
         folders = [Path(name) / str(number) for number in range(workers)]
         (Path(name) / "feeds.txt").write_text("\n".join(feeds))
@@ -105,7 +104,7 @@ def _crawl(workers: int, feeds: list[str], environment: dict[str, str], entries:
         lines = sum(len(output.read_bytes().splitlines()) for output in outputs if output.exists())
         if lines != entries:
             raise SystemExit(f"{lines} entries instead of {entries}")
-        return _wall(folders)
+        return _wall(folders, environment["FHCRAWL_STORE_URL"])
 
 
 def _start(folder: Path, environment: dict[str, str], *args: str) -> subprocess.Popen[bytes]:
@@ -122,12 +121,11 @@ def _start(folder: Path, environment: dict[str, str], *args: str) -> subprocess.
         )
 
 
-# The idle time at the end is that of the setting, for one worker as for two.
-def _wall(folders: list[Path]) -> float:
+def _wall(folders: list[Path], store: str) -> float:
     stats = [json.loads((folder / "stats.json").read_text()) for folder in folders]
     begun = min(datetime.fromisoformat(each["start_time"]) for each in stats)
-    ended = max(datetime.fromisoformat(each["finish_time"]) for each in stats)
-    return (ended - begun).total_seconds() - IDLE_SECONDS
+    [(ended,)] = Database(store).rows("SELECT max(fetched) FROM documents")
+    return (datetime.fromisoformat(ended) - begun).total_seconds()
 
 
 if __name__ == "__main__":

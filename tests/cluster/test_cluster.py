@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from tests.cluster.workers import Cluster
 
 HOSTS = 12
+# One test of the cluster is enough for each change.
+nightly = pytest.mark.nightly("starts several workers")
 
 
 def agent(number: int) -> str:
     return f"worker{number} (+https://example.org/)"
 
 
+@nightly
 @pytest.mark.timeout(600)
 def test_workers_share_hosts_and_export_each_entry_once(cluster: Cluster) -> None:
     with hosts(HOSTS, delay=0.3) as published:
@@ -68,6 +71,7 @@ def test_killed_worker_loses_nothing(cluster: Cluster) -> None:
         assert all(agents in ([agents[0]], [agent(1), agent(3)]) for agents in published.agents())
 
 
+@nightly
 @pytest.mark.timeout(600)
 def test_host_that_is_crawled_is_not_taken_again_before_it_is_done(cluster: Cluster) -> None:
     with hosts(1, feeds=3, delay=2) as published:
@@ -89,26 +93,29 @@ def test_host_that_is_crawled_is_not_taken_again_before_it_is_done(cluster: Clus
         assert len([path for path in server.requests if path.endswith("/2")]) == 6
 
 
+@nightly
 @pytest.mark.timeout(600)
 def test_waiting_worker_crawls_feeds_again_and_exports_while_it_waits(cluster: Cluster) -> None:
+    """Also if nothing is subscribed."""
     with hosts(1, feeds=1) as published:
         [url], [server] = published.urls, published.servers
-        cluster.command("subscribe", url)
-        cluster.command("enqueue")
         worker = cluster.start(MAX_IDLE_TIME_BEFORE_CLOSE=0, FHCRAWL_EXPORT_SECONDS=1)
+        wait_until(lambda: "Spider opened" in worker.log, worker)
+        assert "Hosts added to the list: 1, with feeds: 1\n" in cluster.command("enqueue", url)
         wait_until(lambda: cluster.exported() == published.entries, worker)
         # Not due: nothing is pushed.
-        assert "No feed is due; the next one is due at" in cluster.command("enqueue", "--due")
+        assert "No feed is due; the next one is due at" in cluster.command("enqueue", "--due", url)
         server.answers[url.removeprefix(server.root)].body = server.answers["/0-0/2"].body.replace(
             b"0-0-2", b"new"
         )
-        cluster.command("enqueue")
+        cluster.command("enqueue", url)
         wait_until(lambda: "new" in worker.exported, worker)
         worker.process.terminate()
         assert worker.end() == 0, worker.log
         assert cluster.exported() == sorted([*published.entries, "new"])
 
 
+@nightly
 def test_only_feeds_that_are_still_due_are_crawled(cluster: Cluster) -> None:
     with hosts(1, feeds=1) as published:
         cluster.command("subscribe", *published.urls)
@@ -122,6 +129,7 @@ def test_only_feeds_that_are_still_due_are_crawled(cluster: Cluster) -> None:
         assert cluster.waiting() == 0
 
 
+@nightly
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
