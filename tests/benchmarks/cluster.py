@@ -64,7 +64,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--hosts", type=int, default=32, help="how many (default: 32)")
     parser.add_argument("--documents", type=int, default=4, help="in each chain (default: 4)")
     parser.add_argument("--entries", type=int, default=5, help="in each document (default: 5)")
-    parser.add_argument("--latency", type=float, default=2.0, help="seconds before an answer (default: 2)")
+    parser.add_argument("--latency", type=float, default=4.0, help="seconds before an answer (default: 4)")
     parser.add_argument("--rounds", type=int, default=1, help="how often each is run (default: 1)")
     return parser.parse_args()
 
