@@ -36,6 +36,7 @@ COMMANDS = (
     "history",
     "subscribe",
     "unsubscribe",
+    "enqueue",
     "copystore",
     "checkhistory",
     "demo",

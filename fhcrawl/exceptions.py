@@ -59,16 +59,12 @@ class LeaseError(StoreError):
     """A feed or a delivery belongs to another crawl; the message names that crawl."""
 
 
-class BegunError(LeaseError):
-    """A feed is crawled by another process of this job."""
-
-
 class UnsettledError(LeaseError):
     """An export of a feed was interrupted and has not been recovered; until then the feed must not change."""
 
 
 class ClusterError(FhcrawlError):
-    """The shared state of a job's processes cannot be reached; the message names the cause."""
+    """The Redis of a cluster cannot be used; the message names the cause."""
 
 
 class ExportError(FhcrawlError):

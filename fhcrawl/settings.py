@@ -32,9 +32,6 @@ FHCRAWL_KEEP_XML_ENABLED = True
 FHCRAWL_KEEP_VERSIONS_ENABLED = False
 # Seconds without a sign of life after which other crawls can take over the feeds of a crawl: 3 to 86400.
 FHCRAWL_LEASE_SECONDS = 300
-# Name of the job of this process. The processes of a job share feeds; without a name, this process shares
-# none. Only clusters need it. The environment variable of the same name works too there.
-FHCRAWL_JOB: str | None = None
 
 # Seconds after which the changes of a finished feed are exported at the latest, while other feeds of the run
 # are still in progress. 0: at the end of the run. Each export copies the file that it appends to.

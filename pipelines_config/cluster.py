@@ -1,4 +1,4 @@
-"""Any number of processes on any number of machines: the scheduler on Redis, the store on PostgreSQL."""
+"""Workers on any number of machines: hosts come from a Redis list, the store is on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -8,10 +8,6 @@ from pipelines_config.postgres import *  # noqa: F403
 
 # scrapy-redis's; REDIS_URL of the environment, else this machine's.
 REDIS_URL = os.environ.get("REDIS_URL", "redis://localhost:6379/0")
-# Names what is in Redis: processes of one name crawl together.
-FHCRAWL_JOB = os.environ.get("FHCRAWL_JOB", "history")
-
-SCHEDULER = "fhcrawl.cluster.scheduler.Scheduler"
-SCHEDULER_QUEUE_CLASS = "fhcrawl.cluster.queue.HostQueue"
-SCHEDULER_SERIALIZER = "fhcrawl.cluster.serializer"
-DOWNLOADER = "fhcrawl.cluster.downloader.Downloader"
+SPIDER_MODULES = ["fhcrawl.cluster"]
+# 64: how many hosts a worker has at a time. More would leave none to other workers.
+CONCURRENT_REQUESTS = 16

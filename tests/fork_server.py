@@ -47,8 +47,6 @@ PRELOADED = (
     "sqlite3",
     "stringprep",
 )
-# Left out: its processes check what warnings the import of its libraries gives.
-WARNING = "fhcrawl.cluster."
 # What Python and its libraries read when they start.
 STARTING = ("PYTHON", "LD_", "LC_", "LANG", "TZ", "MALLOC")
 # Of these, what `_open_streams` does as Python does.
@@ -200,7 +198,7 @@ def preload() -> None:
         with contextlib.suppress(ImportError):
             package = import_module(name)
             for module in walk_packages(getattr(package, "__path__", ()), f"{name}.", onerror=lambda _: None):
-                if not module.name.endswith("__main__") and not module.name.startswith(WARNING):
+                if not module.name.endswith("__main__"):
                     with contextlib.suppress(ImportError):
                         import_module(module.name)
 

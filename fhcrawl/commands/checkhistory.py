@@ -70,8 +70,6 @@ class Command(command.Command):
             raise UsageError("no settings")
         if len(args) != 1:
             raise UsageError("write fhcrawl check https://example.org/index.atom", print_help=False)
-        if self.settings["SCHEDULER"].startswith("fhcrawl.cluster."):
-            raise UsageError("A check is for one process: write SCRAPY_PROJECT=embedded", print_help=False)
         if opts.max_documents < 1:
             raise UsageError("--max-documents: write a number from 1", print_help=False)
         try:

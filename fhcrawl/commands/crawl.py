@@ -21,7 +21,7 @@ from fhcrawl.commands import add_column_options, set_columns
 from fhcrawl.core import command
 from fhcrawl.core.addons import add_settings, has_addon
 from fhcrawl.core.checks import check_settings
-from fhcrawl.core.components import add_components, check_components, is_of_cluster
+from fhcrawl.core.components import add_components, check_components
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
 from fhcrawl.reporting.advice import failures
@@ -251,9 +251,8 @@ def check(
     check_exports(settings, arguments, spider)
     with closing(Store.open(store_url(settings))) as store:
         store.check_writable()
-        if not feeds and not store.subscriptions.exist():
+        if spider.crawls_subscribed and not feeds and not store.subscriptions.exist():
             raise ArgumentError(NOTHING_SUBSCRIBED)
-    check_cluster(settings, arguments)
 
 
 def check_names(settings: BaseSettings, arguments: dict[str, str], spider: type[HistorySpider]) -> None:
@@ -314,14 +313,3 @@ def _check_file(place: str, options: dict[str, Any]) -> None:
         appending.check(Path(place), options)
     except OSError as error:
         raise ArgumentError(f"{place} cannot be written ({error.strerror})") from error
-
-
-def check_cluster(settings: BaseSettings, arguments: dict[str, str]) -> None:
-    """Check the settings and arguments of a cluster's worker, if this is one.
-
-    :raises FhcrawlError: if it cannot be used
-    """
-    if is_of_cluster(settings):
-        from fhcrawl.cluster.extension import check
-
-        check(settings, arguments)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PREFIX = "FHCRAWL_"
 PACKAGE = "fhcrawl."
+CLUSTER = "fhcrawl.cluster"
 EXPORTED = "FEED_EXPORT_FIELDS"
 # The settings that environment variables of the same name set, instead of a settings module.
 ENVIRONMENT = ("FHCRAWL_DATA_DIR", "FHCRAWL_STORE_URL")
@@ -73,8 +74,10 @@ class Addon:
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
         """Add the spider, the formats of -o, and the settings that only fhcrawl reads."""
-        for module in ours.SPIDER_MODULES:
-            settings.add_to_list("SPIDER_MODULES", module)
+        # The spider of a cluster has the same name.
+        if CLUSTER not in settings.getlist("SPIDER_MODULES"):
+            for module in ours.SPIDER_MODULES:
+                settings.add_to_list("SPIDER_MODULES", module)
         for name, value in OURS.items():
             if name.startswith(PREFIX):
                 settings.set(name, value, PRIORITY)

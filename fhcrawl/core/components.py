@@ -71,21 +71,6 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         "fhcrawl.extensions.itemexport.ItemExporter": 0,
     },
 }
-# What crawls with the cluster's scheduler have in addition or instead.
-CLUSTER: dict[str, dict[str, int | None]] = {
-    "DOWNLOADER_MIDDLEWARES": {
-        "fhcrawl.cluster.politeness.PolitenessMiddleware": 560,
-        "fhcrawl.downloadermiddlewares.politeness.PolitenessMiddleware": None,
-        "fhcrawl.cluster.robotstxt.RobotsTxtMiddleware": 100,
-        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
-    },
-    "EXTENSIONS": {
-        "fhcrawl.cluster.extension.ClusterExtension": -100,
-        "fhcrawl.extensions.store.StoreExtension": None,
-        "fhcrawl.cluster.progress.ProgressExtension": -50,
-        "fhcrawl.extensions.progress.ProgressExtension": None,
-    },
-}
 HANDLERS = "DOWNLOAD_HANDLERS"
 DOWNLOAD_HANDLERS = {
     # HTTP11DownloadHandler connects to any address that a name resolves to.
@@ -125,7 +110,7 @@ def add_components(settings: BaseSettings) -> None:
 
     :raises ArgumentError: if a component cannot be loaded
     """
-    for name, ours in _components(settings).items():
+    for name, ours in COMPONENTS.items():
         given = settings[name]
         others = {key: order for key, order in given.items() if key not in ours}
         if others:
@@ -139,18 +124,6 @@ def add_components(settings: BaseSettings) -> None:
         given.update(missing, PRIORITY)
     handlers = settings[HANDLERS]
     handlers.update({key: path for key, path in DOWNLOAD_HANDLERS.items() if key not in handlers}, PRIORITY)
-
-
-def _components(settings: BaseSettings) -> dict[str, dict[str, int | None]]:
-    """Return the components by the setting that names them."""
-    if not is_of_cluster(settings):
-        return COMPONENTS
-    return {name: {**ours, **CLUSTER.get(name, {})} for name, ours in COMPONENTS.items()}
-
-
-def is_of_cluster(settings: BaseSettings) -> bool:
-    """Return whether the scheduler is the cluster's."""
-    return str(settings["SCHEDULER"]).startswith("fhcrawl.cluster.")
 
 
 # A module of the user's may import the reactor, which would install another one than the crawl's.
@@ -190,7 +163,7 @@ def check_components(settings: BaseSettings) -> None:
 
     :raises ArgumentError: if it has not
     """
-    for name, ours in _components(settings).items():
+    for name, ours in COMPONENTS.items():
         if dict(settings[name]) == ours:
             continue
         enabled = [_load(name, key) for key, order in settings[name].items() if order is not None]

@@ -18,11 +18,10 @@ def requests_in_progress(engine: ExecutionEngine | None) -> set[Request]:
     return set() if slot is None else slot.inprogress
 
 
-def look_again(engine: ExecutionEngine | None) -> None:
-    """Make the engine ask the scheduler for requests now; by itself, it asks every five seconds."""
+def is_closing(engine: ExecutionEngine | None) -> bool:
+    """Return whether the engine takes no more requests."""
     slot = _slot(engine)
-    if slot is not None:
-        slot.nextcall.schedule()
+    return slot is None or slot.closing is not None
 
 
 def _slot(engine: ExecutionEngine | None) -> Any:

@@ -59,6 +59,10 @@ class UnderWay:
         self._done = []
         return done
 
+    def is_busy(self, feed: str) -> bool:
+        """Return whether a feed has requests, or `done` has not returned it yet."""
+        return feed in self._counts or feed in self._done
+
     @contextmanager
     def begun(self, feed: str) -> Iterator[None]:
         """Keep a feed from being done inside a `with` block, in which more requests are made."""

@@ -43,7 +43,7 @@ class LimitsMiddleware:
         self._limits = limits
         self._seconds = seconds
         self._timeout = timeout
-        self._begun: dict[str, float] = {}
+        self._begun: dict[tuple[str, int], float] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -92,9 +92,9 @@ class LimitsMiddleware:
         context = find_context(request)
         if context is None:
             return self._seconds
-        # The walk carries the time, since another process may have made its first request.
+        # The walk carries the time: its next request may come from a JOBDIR.
         walk = context.walk
-        begun = self._begun.setdefault(walk.feed, time() if walk.begun is None else walk.begun)
+        begun = self._begun.setdefault((walk.feed, walk.run), walk.begun or time())
         if begun != walk.begun:
             set_walk(request, replace(walk, begun=begun))
         return begun + self._seconds - time()

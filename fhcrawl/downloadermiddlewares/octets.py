@@ -32,7 +32,7 @@ class OctetsMiddleware:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._octets: dict[str, int] = {}
+        self._octets: dict[tuple[str, int], int] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -67,7 +67,7 @@ class OctetsMiddleware:
         self._count(request, max(grown, 0))
         return response
 
-    # The walk carries the sum, since another process may have read its earlier documents.
+    # The walk carries the sum: its next request may come from a JOBDIR.
     def _count(self, request: Request, octets: int) -> int:
         """Add octets to the sum of a feed; return the sum, 0 if the request does not count."""
         context = find_context(request)
@@ -75,8 +75,8 @@ class OctetsMiddleware:
         if context is None or (context.role is Role.CAPTURE and not is_of_web_archive(context)):
             return 0
         walk = context.walk
-        brought = max(self._octets.get(walk.feed, 0), walk.octets) + octets
-        self._octets[walk.feed] = brought
+        key = walk.feed, walk.run
+        brought = self._octets[key] = max(self._octets.get(key, 0), walk.octets) + octets
         if brought != walk.octets:
             set_walk(request, replace(walk, octets=brought))
         return brought

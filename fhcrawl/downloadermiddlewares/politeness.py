@@ -162,6 +162,7 @@ class PolitenessMiddleware:
 def _stays_here(spider: Spider) -> bool:
     """Return whether all feeds are on this machine."""
     try:
-        return hasattr(spider, "feeds") and all(map(is_of_this_machine, spider.feeds))
+        feeds = getattr(spider, "feeds", ())
+        return bool(feeds) and all(map(is_of_this_machine, feeds))
     except StoreError:  # the spider logs it
         return False

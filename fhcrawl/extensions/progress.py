@@ -50,8 +50,6 @@ class ProgressExtension:
     seconds.
     """
 
-    progress_class = Progress
-
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._shows = crawler.settings.getbool("FHCRAWL_PROGRESS_ENABLED")
@@ -59,7 +57,7 @@ class ProgressExtension:
         self._begun = time.monotonic()
         self._calls: AsyncioLoopingCall | LoopingCall | None = None
         self._terminal: Terminal | None = None
-        self.progress = self.progress_class(0)
+        self.progress = Progress(0)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -81,7 +79,7 @@ class ProgressExtension:
         """Start the display, or the log lines."""
         # The spider logs the error if the store cannot be read.
         with contextlib.suppress(StoreError):
-            self.progress = self.progress_class(len(getattr(spider, "feeds", ())))
+            self.progress = Progress(len(getattr(spider, "feeds", ())))
         self._begun = time.monotonic()
         self.progress.rate(self._begun)
         if self._shows:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl.core.scheduler import Scheduler
@@ -26,8 +25,7 @@ LOOKS_AGAIN_SECONDS = 0.5
 class ReleaseExtension:
     """Reports the verdicts of feeds that are done during the crawl, and lets other crawls read these feeds.
 
-    It is off in a cluster, where feeds belong to the job, and after an error of the store: verdicts are then
-    reported at the end.
+    After an error of the store, it does nothing: verdicts are then reported at the end.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -36,9 +34,7 @@ class ReleaseExtension:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the signals of the spider; raise NotConfigured in a cluster."""
-        if crawler.settings["FHCRAWL_JOB"]:
-            raise NotConfigured
+        """Connect to the signals of the spider."""
         extension = cls(crawler)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)

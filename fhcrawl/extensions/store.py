@@ -9,7 +9,7 @@ from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from fhcrawl.crawling.under_way import UnderWay
-from fhcrawl.exceptions import BegunError, LeaseError, StoreError, UnsettledError
+from fhcrawl.exceptions import LeaseError, StoreError, UnsettledError
 from fhcrawl.exporters.delivery import recover
 from fhcrawl.extensions import required
 from fhcrawl.logical_feed.results import DocumentFailure, State
@@ -58,12 +58,10 @@ class StoreExtension:
     """Holds the store of a crawl, and the number of its run.
 
     `unrecorded_failures` has the failures that could not be written to the store, by feed. `skipped_feeds`
-    has the feeds that this crawl does not read, because of another crawl or an error of the store. `is_alone`
-    is False if other processes read documents of the same feeds. `under_way` knows which feeds are done;
-    `has_released` is True if changes of such feeds may have to be exported.
+    has the feeds that this crawl does not read, because of another crawl or an error of the store.
+    `under_way` knows which feeds are done; `has_released` is True if changes of such feeds may have to be
+    exported.
     """
-
-    is_alone = True
 
     def __init__(self, crawler: Crawler, store: Store, run: int) -> None:
         self.store = store
@@ -82,7 +80,7 @@ class StoreExtension:
         """Open the store, and begin a run; raise StoreError if the store cannot be opened."""
         settings = crawler.settings
         store = open_store(settings)
-        run = store.begin_run(settings["FHCRAWL_JOB"], settings.getint("FHCRAWL_LEASE_SECONDS"))
+        run = store.begin_run(settings.getint("FHCRAWL_LEASE_SECONDS"))
         extension = cls(crawler, store, run)
         extension.open(crawler)
         return extension
@@ -140,8 +138,7 @@ class StoreExtension:
         try:
             self.store.walks.forget(feed, now())
         except LeaseError as error:
-            if not isinstance(error, BegunError):
-                self.yield_to_other(feed, error)
+            self.yield_to_other(feed, error)
         except StoreError as error:
             return error
         return None
@@ -165,10 +162,10 @@ class StoreExtension:
             return
         for feed in asked:
             known = begun[feed]
-            if not isinstance(known, LeaseError):
-                yield known
-            elif not isinstance(known, BegunError):
+            if isinstance(known, LeaseError):
                 self.yield_to_other(feed, known)
+            else:
+                yield known
 
     def _refuse(self, feed: str, error: StoreError) -> None:
         loss = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, f"is not crawled: {error}")

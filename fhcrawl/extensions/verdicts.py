@@ -94,7 +94,7 @@ class VerdictsExtension:
                 records,
                 self._limits,
                 released=True,
-                forgets_unreachable=self._may_forget(extension),
+                forgets_unreachable=self._may_forget(),
             )
         except StoreError as error:
             # `spider_closed` reports them.
@@ -106,12 +106,12 @@ class VerdictsExtension:
     def spider_closed(self, reason: str) -> None:
         """Count, log and store the verdicts on the other feeds."""
         extension = StoreExtension.of(self._crawler)
-        # After a shutdown, the user knows that feeds are unread; other workers of a job may have read some.
-        if self._unread and not self._is_any_read and extension.is_alone and reason != "shutdown":
+        # After a shutdown, the user knows that feeds are unread.
+        if self._unread and not self._is_any_read and reason != "shutdown":
             self._crawler.stats.set_value(UNREAD, len(self._unread))
         try:
             # A crawl that ended early may be resumed with requests of these feeds.
-            self._tell_stored(extension, forgets=reason == "finished" and self._may_forget(extension))
+            self._tell_stored(extension, forgets=reason == "finished" and self._may_forget())
         except StoreError as error:
             extension.fail(error)
         for url, failure in extension.unrecorded_failures.items():
@@ -187,10 +187,10 @@ class VerdictsExtension:
         except StoreError as error:
             extension.fail(error)
 
-    def _may_forget(self, extension: StoreExtension) -> bool:
+    def _may_forget(self) -> bool:
         """Return whether feeds that could never be read may leave the store."""
-        # The next run with `due` needs to know when they are due; other processes may be reading them.
-        return extension.is_alone and not getattr(self._crawler.spider, "only_due", False)
+        # The next run with `due` needs to know when they are due.
+        return not getattr(self._crawler.spider, "only_due", False)
 
     def _tell(self, url: str, verdict: Verdict, reasons: list[Reason], entries: int) -> None:
         self._crawler.stats.inc_value(f"fhcrawl/feed/{verdict.value}")

@@ -65,6 +65,8 @@ class HistorySpider(Spider):
     """
 
     name = "history"
+    # Without a feed or a list in its arguments. If nothing is subscribed, such a crawl is refused.
+    crawls_subscribed = True
 
     def __init__(
         self,
@@ -291,8 +293,7 @@ class HistorySpider(Spider):
         return self._with_callbacks(self._rechecks.parse(response))
 
     async def _open_captures(self) -> None:
-        is_alone = StoreExtension.of(self.crawler).is_alone
-        in_archives = is_alone and any(options.web_archive for options in self.feeds.values())
+        in_archives = any(options.web_archive for options in self.feeds.values())
         self.has_captures_left = bool(self.warc) or in_archives
         if self.has_captures_left:
             self._captures = Captures(self.crawler, self.warc, self.feeds)

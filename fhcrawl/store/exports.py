@@ -64,9 +64,9 @@ class Exports(Repository):
     def find_dead(self, locked: str | None = None) -> list[tuple[int, list[list[Any]]]]:
         """Return the number and files of each delivery that was not ended, though its process has.
 
-        :param locked: name of a file that this process has locked: deliveries to it are dead too. The process
-            of a job may have ended long before its lease expires, and a delivery that could not be ended may
-            belong to a process that still runs
+        :param locked: name of a file that this process has locked: deliveries to it are dead too. One that
+            could not be ended may belong to a process that still runs, and a process on another machine may
+            have ended long before its lease expires
         """
         with self._database.snapshot() as connection:
             begun = connection.execute(select(deliveries).order_by(deliveries.c.id)).all()

@@ -1,4 +1,4 @@
-"""Leases: which crawl may write to a feed, one at a time, or the processes of one job.
+"""Leases: which crawl may write to a feed, one at a time.
 
 A feed belongs to the last run that began to walk it, until that run has finished with it (`released`) or has
 ended, its lease has expired, or its process has died. The clock is the database's.
@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, case, cast, exists, extract, func, null, select
 
-from fhcrawl.exceptions import BegunError, LeaseError
+from fhcrawl.exceptions import LeaseError
 from fhcrawl.store.compiled import CompiledStatement
 from fhcrawl.store.schema import Number, changes, deliveries, feeds, runs, store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import ColumnElement, Connection, Dialect, Row
+    from sqlalchemy import Connection, Dialect, Row
 
 NOW = cast(extract("epoch", func.now()), Number)
 SECONDS = 300
@@ -31,7 +31,7 @@ LONGEST = 24 * 60 * 60
 # A run that expires much later was recorded by a wrong clock; its feeds would be locked until then.
 LIVES = (runs.c.expires > NOW) & (runs.c.expires <= NOW + 2 * LONGEST)
 TAKEN_OVER = "another crawl has taken it over, because this one was silent for too long"
-EXPORTED = "another process of its job is exporting what changed in it"
+EXPORTED = "what has changed in it is being exported"
 FINISHED = "this crawl has finished with it, and another one may have it"
 # A lease is renewed after a third of its duration, so that two renewals may fail.
 RENEWALS = 3
@@ -51,9 +51,7 @@ HOLDER = (
 # The feeds of a delivery must not change while it is read. There are few deliveries, and mostly none; a feed
 # may have many changes.
 _is_delivered = exists().where(changes.c.feed_id == feeds.c.id, changes.c.delivery == deliveries.c.id)
-_is_of_delivering_run = exists().where(deliveries.c.run == feeds.c.run)
 IS_DELIVERED_BY_ITS_RUN = exists().where(deliveries.c.run == feeds.c.run, _is_delivered)
-IS_OF_DELIVERING_RUN = select(feeds.c.id).where(feeds.c.id == bindparam("feed_id"), _is_of_delivering_run)
 RELEASED = select(feeds.c.id).where(
     feeds.c.id.in_(bindparam("released", expanding=True)),
     feeds.c.released.is_not(None),
@@ -64,24 +62,17 @@ RELEASED = select(feeds.c.id).where(
 class Leases:
     """The leases of a run.
 
-    :param job: name of the job that this process is part of; None: the run has one process
     :param seconds: how long a lease lasts after a renewal
     """
 
-    def __init__(self, run: int, job: str | None = None, seconds: int = SECONDS) -> None:
-        self.owner = f"{this_process()} {run}" if job is None else job_owner(job)
-        self._run = run
-        self._shares = job is not None
+    def __init__(self, run: int, seconds: int = SECONDS) -> None:
+        self.owner = f"{this_process()} {run}"
+        self.run = run
         self._seconds = seconds
         self._renewed = time.monotonic()
         is_held: Any = exists().where(runs.c.id == feeds.c.run, runs.c.owner == self.owner)
-        is_held &= feeds.c.released.is_(None)
-        if self._shares:
-            is_held &= self._is_own()
-        kept = case((is_held, feeds.c.run), else_=null())
-        of_feed = feeds.c.id == bindparam("b_feed_id")
-        self._assert_owner = feeds.update().where(of_feed).values(run=kept)
-        self._assert_undelivered = feeds.update().where(of_feed, _is_of_delivering_run).values(run=null())
+        kept = case((is_held & feeds.c.released.is_(None), feeds.c.run), else_=null())
+        self._assert_owner = feeds.update().where(feeds.c.id == bindparam("b_feed_id")).values(run=kept)
 
     @property
     def pause(self) -> float:
@@ -92,19 +83,19 @@ class Leases:
         """Store the run, and delete ended runs that no feed or delivery refers to."""
         connection.execute(runs.delete().where(~LIVES, ~IS_REFERRED_TO))
         living = NOW + self._seconds
-        connection.execute(runs.insert().values(id=self._run, owner=self.owner, expires=living))
+        connection.execute(runs.insert().values(id=self.run, owner=self.owner, expires=living))
 
     def renew(self, connection: Connection) -> None:
         """Renew the lease, if a third of it has passed."""
         if time.monotonic() - self._renewed < self.pause:
             return
-        mine = (runs.c.id == self._run) & (runs.c.owner == self.owner)
+        mine = (runs.c.id == self.run) & (runs.c.owner == self.owner)
         connection.execute(runs.update().where(mine).values(expires=NOW + self._seconds))
         self._renewed = time.monotonic()
 
     def end(self, connection: Connection) -> None:
         """End the lease."""
-        connection.execute(runs.update().where(runs.c.id == self._run).values(expires=0))
+        connection.execute(runs.update().where(runs.c.id == self.run).values(expires=0))
 
     def released(self, connection: Connection, rows: Iterable[Row[Any]]) -> set[int]:
         """Return the ids of those feeds that their runs have finished with: any run may claim them.
@@ -112,7 +103,7 @@ class Leases:
         :param rows: the feeds' rows, locked by the transaction
         """
         numbers = [row.id for row in rows if row.released is not None]
-        if not numbers or not self._counts(connection):
+        if not numbers:
             return set()
         return set(connection.scalars(RELEASED, {"released": numbers}))
 
@@ -120,17 +111,10 @@ class Leases:
         """Check that a feed of another run may be taken over.
 
         :raises LeaseError: if not
-        :raises BegunError: if a living process of this job crawls it
         """
-        if not self._counts(connection):
-            raise LeaseError(TAKEN_OVER)
-        holder = _living(connection, run)
-        if holder is None:
-            return
-        if holder.owner != self.owner:
-            raise LeaseError(f"another crawl is at work on it ({shown(holder.owner)})")
-        if self._shares and not overdue(connection, [run]):
-            raise BegunError("a process of this job has begun it")
+        owner = _living_owner(connection, run)
+        if owner not in (None, self.owner):
+            raise LeaseError(f"another crawl is at work on it ({shown(owner)})")
 
     def check(self, connection: Connection, feed_id: int) -> None:
         """Check that a feed still belongs to this run, and lock it until the transaction ends.
@@ -138,39 +122,16 @@ class Leases:
         :raises LeaseError: if another run has taken it over, or this one has finished with it
         """
         holder = _holder(connection.dialect).execute(connection, {"feed_id": feed_id}).first()
-        if holder is None or holder.owner != self.owner or not self._counts(connection):
+        if holder is None or holder.owner != self.owner:
             raise LeaseError(TAKEN_OVER)
         if holder.released is not None:
             raise LeaseError(FINISHED)
-        if self._shares and connection.scalar(IS_OF_DELIVERING_RUN, {"feed_id": feed_id}):
-            raise LeaseError(EXPORTED)
         self.renew(connection)
-
-    # A process of a job that was taken for dead has lost its feeds, though they still belong to the job.
-    def _counts(self, connection: Connection) -> bool:
-        return not self._shares or bool(connection.scalar(select(self._is_own())))
-
-    def _is_own(self) -> ColumnElement[bool]:
-        own = runs.alias("own")
-        return exists().where(own.c.id == self._run, own.c.owner == self.owner)
-
-    def hand_over(self, connection: Connection, successor: int) -> None:
-        """Transfer the feeds of this process to another process of the job."""
-        connection.execute(feeds.update().where(feeds.c.run == self._run).values(run=successor))
-
-    def take_over_run(self, connection: Connection, dead: int) -> None:
-        """Take over the feeds of a dead process of the job; if it is alive after all, its writes fail."""
-        lost = runs.update().where(runs.c.id == dead, runs.c.owner == self.owner)
-        connection.execute(lost.values(owner=f"lost {self.owner}", expires=0))
-        connection.execute(feeds.update().where(feeds.c.run == dead).values(run=self._run))
 
     def assert_owner(self, connection: Connection, feed_id: int) -> None:
         """Make the transaction fail, without a read, unless the feed is this run's (see `is_lease_error`)."""
         # `feeds.run` is NOT NULL.
         connection.execute(self._assert_owner, {"b_feed_id": feed_id})
-        if self._shares:
-            # A statement of its own: it sees what was committed while the first one waited for the lock.
-            connection.execute(self._assert_undelivered, {"b_feed_id": feed_id})
         self.renew(connection)
 
 
@@ -192,38 +153,15 @@ def next_number(connection: Connection) -> int:
     return number
 
 
-def job_owner(job: str) -> str:
-    """Return the name of a job as an owner."""
-    return f"job {job}"
-
-
-def overdue(connection: Connection, numbers: list[int]) -> set[int]:
-    """Return those runs that have ended or whose lease has expired."""
-    living = select(runs.c.id).where(runs.c.id.in_(numbers), LIVES)
-    return set(numbers) - set(connection.scalars(living))
-
-
-def lives(connection: Connection, job: str) -> bool:
-    """Return whether any process of a job is alive."""
-    return bool(connection.scalar(select(exists().where(runs.c.owner == job_owner(job), LIVES))))
-
-
 def is_dead(connection: Connection, run: int) -> bool:
-    """Return whether the process of a run is dead, even if others of its job are alive."""
-    row = connection.execute(select(runs.c.owner).where(runs.c.id == run, LIVES)).first()
-    return row is None or is_gone(row.owner)
+    """Return whether a run has ended, its lease has expired, or its process has died."""
+    return _living_owner(connection, run) is None
 
 
-def is_over(connection: Connection, run: int) -> bool:
-    """Return whether a run, and with it every run of its job, is over."""
-    return _living(connection, run) is None
-
-
-def _living(connection: Connection, run: int) -> Row[Any] | None:
-    """Return the row of the run, or of another run of its job, that is alive; None if there is none."""
-    owner = select(runs.c.owner).where(runs.c.id == run).scalar_subquery()
-    row = connection.execute(select(runs).where(runs.c.owner == owner, LIVES)).first()
-    return None if row is None or is_gone(row.owner) else row
+def _living_owner(connection: Connection, run: int) -> str | None:
+    """Return the owner of a run that is alive; None if it is not."""
+    owner: str | None = connection.scalar(select(runs.c.owner).where(runs.c.id == run, LIVES))
+    return None if owner is None or is_gone(owner) else owner
 
 
 @lru_cache(1)
@@ -272,17 +210,11 @@ def _is_of_another_user(pid: int) -> bool:
 
 def is_gone(owner: str) -> bool:
     """Return whether an owner is a process of this machine that has ended."""
-    kind, _, named = owner.partition(" ")
-    if kind != "process":
-        return False
-    _host, machine, pid, start, _run = named.split(" ")
+    _process, _host, machine, pid, start, _run = owner.split(" ")
     return machine == _machine() != NO_MACHINE and _start(int(pid)) not in (start, HIDDEN)
 
 
 def shown(owner: str) -> str:
     """Return an owner as messages show it."""
-    kind, _, named = owner.partition(" ")
-    if kind != "process":
-        return owner
-    host, _machine, pid, *_ = named.split(" ")
+    _process, host, _machine, pid, *_ = owner.split(" ")
     return f"process {pid} on {host}"

@@ -99,7 +99,7 @@ runs = Table(
     "runs",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False, comment="number of the crawl"),
-    Column("owner", Text, nullable=False, comment="a process, or the job that it is part of"),
+    Column("owner", Text, nullable=False, comment="a process"),
     Column("expires", Number, nullable=False, comment="it counts as living until then; seconds since 1970"),
 )
 

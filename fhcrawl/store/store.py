@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from fhcrawl.exceptions import StoreError
@@ -24,8 +23,6 @@ from fhcrawl.store.walks import Walks
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
-
-    from fhcrawl.store.rows import Subscription
 
 
 class Store:
@@ -113,51 +110,22 @@ class Store:
 
     # -- runs -------------------------------------------------------------------------------------
 
-    def begin_run(self, job: str | None = None, lease_seconds: int = leases.SECONDS) -> int:
+    def begin_run(self, lease_seconds: int = leases.SECONDS) -> int:
         """Begin a crawl; return its number.
 
-        :param job: name of a job whose processes may share feeds; None: no other process shares them
         :param lease_seconds: how long it keeps its feeds after the last renewal
         """
         with self._database.transaction() as connection:
             opening.end_silent(connection)
             run = leases.next_number(connection)
-            self._session.leases = Leases(run, job, lease_seconds)
+            self._session.leases = Leases(run, lease_seconds)
             self._session.leases.begin(connection)
         return run
 
-    def renumber(self, known: Subscription) -> Subscription:
-        """Return the state with a new run number, so that documents read in this run may be read again."""
+    def next_number(self) -> int:
+        """Return a new number, for walks that may read the documents again that this run has read."""
         with self._database.transaction() as connection:
-            return dataclasses.replace(known, run=leases.next_number(connection))
-
-    # -- the processes of a job -------------------------------------------------------------------
-
-    def job_lives(self, job: str) -> bool:
-        """Return whether any process of a job is alive."""
-        with self._database.lookup() as connection:
-            return leases.lives(connection, job)
-
-    def overdue(self, runs: list[int]) -> set[int]:
-        """Return those runs that have ended or whose lease has expired."""
-        with self._database.lookup() as connection:
-            return leases.overdue(connection, runs)
-
-    def take_over_run(self, dead: int) -> None:
-        """Take over the feeds of a run of the same job, whose writes fail from now on.
-
-        :raises StoreError: also if that run is writing at the moment; the caller may try again
-        """
-        with self._database.transaction() as connection:
-            if connection.dialect.name == schema.POSTGRESQL:
-                connection.exec_driver_sql("SET LOCAL lock_timeout = '1s'")
-            opening.end_silent(connection)
-            self._session.require_leases().take_over_run(connection, dead)
-
-    def hand_over(self, successor: int) -> None:
-        """Transfer the feeds of this run to another run of the same job."""
-        with self._database.transaction() as connection:
-            self._session.require_leases().hand_over(connection, successor)
+            return leases.next_number(connection)
 
     @property
     def pause(self) -> float:

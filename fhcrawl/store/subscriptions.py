@@ -185,7 +185,7 @@ def _delete(connection: Connection, feed_ids: list[int]) -> None:
 
 def _is_free(connection: Connection, row: Row[Any]) -> bool:
     """Return whether no crawl has the feed, nor exports what has changed in it."""
-    if leases.is_over(connection, row.run):
+    if leases.is_dead(connection, row.run):
         return True
     return connection.execute(leases.RELEASED, {"released": [row.id]}).first() is not None
 

@@ -12,7 +12,7 @@ from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import heads, lists
-from fhcrawl.store.leases import IS_DELIVERED_BY_ITS_RUN
+from fhcrawl.store.leases import EXPORTED, IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.rows import UNREAD, Subscription
 from fhcrawl.store.schema import documents, entries, feeds, timemaps
 from fhcrawl.store.session import Repository
@@ -106,7 +106,7 @@ class Walks(Repository):
         :param urls: URLs of subscription documents, as the user gave them; `FEEDS_AT_ONCE` at most
         :param now: ISO 8601 in UTC
         :param merging: feeds whose entries are deleted under ids that have changed (`Renames`)
-        :return: by URL; a `LeaseError` if another crawl has the feed, a `BegunError` if this job has it
+        :return: by URL; a `LeaseError` if another crawl has the feed, or its changes are being exported
         """
         # Sorted, so that two crawls that begin with the same feeds do not deadlock.
         new = [{"url": url, "location": url, "walk": 0, "run": NO_RUN, "since": now} for url in sorted(urls)]
@@ -172,7 +172,11 @@ def _refusals(
     released = leases.released(connection, rows)
     holders = {row.run for row in rows if row.id not in released}
     of_holders = {holder: _refusal(connection, leases, holder) for holder in holders}
-    return {row.id: None if row.id in released else of_holders[row.run] for row in rows}
+    refusals = {row.id: None if row.id in released else of_holders[row.run] for row in rows}
+    for row in rows:
+        if row.run == leases.run and row.released is not None and row.id not in released:
+            refusals[row.id] = LeaseError(EXPORTED)
+    return refusals
 
 
 # A file may already have a change that is not marked as exported: if it changed again, no export would tell.

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.settings import Settings
 
-from fhcrawl.core import components
 from fhcrawl.core.components import COMPONENTS, DOWNLOAD_HANDLERS, ESSENTIAL, add_components, check_components
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.exceptions import ArgumentError
@@ -27,7 +26,6 @@ STORE = "fhcrawl.extensions.store.StoreExtension"
 DUPLICATES = "fhcrawl.pipelines.duplicates.DuplicatesPipeline"
 RELEASE = "fhcrawl.extensions.release.ReleaseExtension"
 MEMUSAGE = "scrapy.extensions.memusage.MemoryUsage"
-OF_CLUSTER = {"SCHEDULER": "fhcrawl.cluster.scheduler.Scheduler"}
 OPTIONAL = [path for ours in COMPONENTS.values() for path, order in ours.items() if order is not None]
 OPTIONAL = [path for path in OPTIONAL if path not in ESSENTIAL]
 
@@ -114,14 +112,6 @@ def test_number_of_the_user_stands(path: str, order: float) -> None:
 def test_component_that_cannot_be_loaded_is_a_sentence(path: str) -> None:
     with pytest.raises(ArgumentError, match=f"ITEM_PIPELINES has {path}, which cannot be loaded"):
         settled({"ITEM_PIPELINES": {path: 1}})
-
-
-def test_components_of_a_cluster_come_back() -> None:
-    found = settled({**OF_CLUSTER, "EXTENSIONS": "{}", "DOWNLOADER_MIDDLEWARES": "{}"})
-    for name, ours in components.CLUSTER.items():
-        assert dict(found[name]) == {**COMPONENTS[name], **ours}
-    with pytest.raises(ArgumentError, match=f"leaves out {STORE}"):
-        settled({**OF_CLUSTER, "EXTENSIONS": {"fhcrawl.cluster.extension.ClusterExtension": None}})
 
 
 def test_nothing_is_imported_for_components_of_ours() -> None:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
-from fhcrawl.cluster import serializer
 from fhcrawl.crawling.context import (
     CONTEXT,
     LastReading,
@@ -126,7 +125,7 @@ def request_with(plain: dict[str, Any]) -> Request:
 
 
 def by_json(request: Request) -> Request:
-    return request_from_dict(serializer.loads(serializer.dumps(request.to_dict())))
+    return request.replace(cb_kwargs=json.loads(json.dumps(request.cb_kwargs)))
 
 
 def by_pickle(request: Request) -> Request:

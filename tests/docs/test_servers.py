@@ -70,7 +70,7 @@ def test_store_is_moved_to_postgresql_and_back(postgresql_url: str, home: Path, 
     assert Database(f"sqlite:///{home}/copy.sqlite").rows("SELECT count(*) FROM live_entries") == [(1,)]
 
 
-def test_worker_of_a_cluster_crawls_a_list(
+def test_worker_of_a_cluster_crawls_what_is_in_its_list(
     postgresql_url: str, redis_url: str, home: Path, server: FeedServer
 ) -> None:
     (home / "subscriptions.txt").write_text(f"{server.url('/index.atom')}\n{server.url('/podcast.rss')}\n")

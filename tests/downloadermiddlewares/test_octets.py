@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import pickle
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,6 @@ from scrapy.http import Response
 from scrapy.utils.request import request_from_dict
 from scrapy.utils.test import get_crawler
 
-from fhcrawl.cluster import serializer
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.refusals import LimitReached
@@ -199,8 +199,8 @@ def test_what_was_read_goes_with_the_walk_to_another_process() -> None:
         nonlocal walk
         url = f"https://example.org/{number}"
         asked = requests.part(DocumentRef(url, url, Role.PART, ChainPosition(1, -number)), walk, number)
-        line = serializer.dumps(asked.replace(callback=spider.parse_part).to_dict(spider=spider))
-        request: Request = request_from_dict(serializer.loads(line), spider=spider)
+        stored = pickle.dumps(asked.replace(callback=spider.parse_part).to_dict(spider=spider))
+        request: Request = request_from_dict(pickle.loads(stored), spider=spider)  # noqa: S301 - what it has just made
         middleware.process_request(request)
         response = Response(url, body=b"x" * size)
         middleware.response_downloaded(response, request)

@@ -243,11 +243,11 @@ def test_export_without_changes_waits_for_its_files_alive_and_in_order(project: 
     assert (project.folder / "a.jsonl").read_bytes() == b""
 
 
-@pytest.mark.parametrize("job", [None, "job"], ids=["process", "worker of a job"])
+@pytest.mark.parametrize("has_ended", [True, False], ids=["ended", "silent"])
 def test_export_that_was_cut_off_counts_before_more_is_appended(
-    server: FeedServer, project: Project, job: str | None
+    server: FeedServer, project: Project, has_ended: bool
 ) -> None:
-    """Else nobody could see any more that the file had got its name, though the job's lease lasts longer."""
+    """Else nobody could see any more that the file had got its name, though the lease lasts longer."""
     path = project.folder / "all.jsonl"
     left = ExitStack()
 
@@ -255,7 +255,7 @@ def test_export_that_was_cut_off_counts_before_more_is_appended(
         """Be another crawl, that dies when its file has its name and its changes do not count as exported."""
         server.on_request = None
         store = left.enter_context(closing(Store.open(project.database.url)))
-        run = store.begin_run(job)
+        run = store.begin_run()
         begin_walk(store, FEED, run, NOW)
         store.documents.commit(*read(run, "a"))
         number = store.exports.begin(run)
@@ -264,7 +264,7 @@ def test_export_that_was_cut_off_counts_before_more_is_appended(
         written = delivery.close_whole(file, beside, path)
         store.exports.note_files(number, [list(written)])
         beside.rename(path)
-        if job is None:
+        if has_ended:
             store.end_run()
 
     server.serve("/index", atom([E("2")]))

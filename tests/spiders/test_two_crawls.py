@@ -167,16 +167,6 @@ def test_crawl_that_was_silent_for_too_long_leaves_its_feed_to_the_next(
     assert project.crawl(held.feed).items == []
 
 
-def test_processes_of_one_job_may_share_a_feed(project: Project, held: Held) -> None:
-    held.start("-s", "FHCRAWL_JOB=night")
-    run = project.crawl(held.other, settings={"FHCRAWL_JOB": "night"})
-    assert run.changes == {"other": "new"}
-    run = project.crawl(held.feed, settings={"FHCRAWL_JOB": "day"})
-    assert run.stats == {"fhcrawl/feed/leased": 1}
-    assert any("job night" in warning for warning in run.warnings())
-    assert held.end()[:2] == (0, ["1", "2", "3"])
-
-
 def test_two_crawls_that_begin_at_once_export_each_change_once(server: FeedServer, project: Project) -> None:
     """On a new store; whichever is first."""
     server.serve("/index", atom([E("2")], prev="/a1"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fhcrawl import items
-from fhcrawl.exceptions import BegunError, LeaseError, StoreError
+from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.exporters import delivery
 from fhcrawl.logical_feed import ChainPosition, Role, Version
 from fhcrawl.logical_feed.batches import CommitBatch
@@ -120,20 +120,6 @@ def test_run_that_was_silent_goes_on_if_nobody_has_taken_its_feed(one: Store, da
     assert [entry["title"] for entry in one.entries.read()] == ["after"]
 
 
-def test_processes_of_one_job_share_feeds(one: Store, two: Store, database: Database) -> None:
-    first, second = one.begin_run(job="night"), two.begin_run(job="night")
-    begin_walk(one, FEED, first, NOW)
-    with pytest.raises(BegunError):
-        begin_walk(two, FEED, second, NOW)
-    two.documents.commit(*read(first, "a"))
-    two.close()
-    one.documents.commit(*read(first, "b"))
-    for three in opened(database):
-        other = three.begin_run(job="day")
-        with pytest.raises(LeaseError, match="job night"):
-            begin_walk(three, FEED, other, NOW)
-
-
 def test_lease_is_renewed_when_it_is_due(
     one: Store, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,62 +140,6 @@ def test_lease_is_renewed_when_it_is_due(
     later += 31
     one.documents.commit(*read(run))
     assert expires() > 1
-
-
-def test_process_of_a_job_that_is_taken_for_dead_leaves_its_feeds_and_writes_nothing_more(
-    one: Store, two: Store, database: Database
-) -> None:
-    first, second = one.begin_run(job="night"), two.begin_run(job="night")
-    begin_walk(one, FEED, first, NOW)
-    assert two.overdue([first, second]) == set()
-    database.execute(f"UPDATE runs SET expires = 1 WHERE id = {first}")
-    assert two.overdue([first, second]) == {first}
-    two.take_over_run(first)
-    assert [feed.feed for feed in two.feeds.read(second)] == [FEED]
-    refuse_all_writes(one, first, "has taken it over")
-    with pytest.raises(LeaseError, match="has taken it over"):
-        begin_walk(one, "http://example.org/other", first, NOW)
-    two.documents.commit(*read(first, "in time"))
-    assert [entry["title"] for entry in two.entries.read()] == ["in time"]
-
-
-def test_processes_of_a_job_leave_feeds_alone_that_one_of_them_is_exporting(one: Store, two: Store) -> None:
-    """One that has lost Redis exports at once; what others change meanwhile would not be in any export."""
-    first, _second = one.begin_run(job="night"), two.begin_run(job="night")
-    begin_walk(one, FEED, first, NOW)
-    one.documents.commit(*read(first, "a"))
-    number = one.exports.begin(first)
-    with pytest.raises(LeaseError):
-        two.documents.commit(*read(first, "b"))
-    assert [entry["title"] for entry in one.exports.read_changes(number)] == ["a"]
-    one.exports.end(number)
-    two.documents.commit(*read(first, "b"))
-
-
-def test_process_that_leaves_its_job_hands_over_its_feeds(one: Store, two: Store) -> None:
-    first, second = one.begin_run(job="night"), two.begin_run(job="night")
-    begin_walk(one, FEED, first, NOW)
-    one.hand_over(second)
-    one.close()
-    for begin in (lambda: begin_walk(two, FEED, second, NOW), lambda: two.walks.forget(FEED, NOW)):
-        with pytest.raises(BegunError):
-            begin()
-    assert [feed.feed for feed in two.feeds.read(second)] == [FEED]
-    two.documents.commit(*read(first, "a"))
-    assert len(list(two.exports.read_changes(two.exports.begin(second)))) == 1
-
-
-def test_process_of_a_job_renews_its_own_lease_only(
-    one: Store, two: Store, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = one.begin_run(job="night"), two.begin_run(job="night")
-    database.execute("UPDATE runs SET expires = 1")
-    assert not one.job_lives("night")
-    later = time.monotonic() + leases.SECONDS
-    monkeypatch.setattr("fhcrawl.store.leases.time.monotonic", lambda: later)
-    one.renew()
-    assert one.overdue([first, second]) == {second}
-    assert one.job_lives("night")
 
 
 OTHER_MACHINE = "process elsewhere 0/pid:[1] 1 1 1"
@@ -233,9 +163,8 @@ def gone() -> str:
         (of_this_machine(os.getpid(), "1"), True),
         (of_this_machine(1, leases._start(1)), False),
         (OTHER_MACHINE, False),
-        ("job night", False),
     ],
-    ids=["ended", "number used again", "living", "of another machine", "a job"],
+    ids=["ended", "number used again", "living", "of another machine"],
 )
 def test_lease_of_a_process_that_is_gone_is_free_at_once(
     one: Store, two: Store, database: Database, owner: str, is_free: bool
@@ -266,7 +195,6 @@ def test_lease_that_ends_later_than_any_can_is_free(
     database.execute(f"UPDATE runs SET owner = '{OTHER_MACHINE}', expires = {expires}")
     run = two.begin_run()
     assert bool(two.exports.find_dead()) is is_free
-    assert two.overdue([first]) == ({first} if is_free else set())
     if is_free:
         assert begin_walk(two, FEED, run, NOW).walk == 1
     else:

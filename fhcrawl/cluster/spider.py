@@ -1,0 +1,161 @@
+"""The spider of a cluster's workers, which takes hosts from a Redis list (scrapy-redis's RedisMixin)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import suppress
+from dataclasses import replace
+from functools import wraps
+from itertools import islice
+from time import monotonic, time
+from typing import TYPE_CHECKING, Any
+
+from redis.exceptions import LockError, RedisError
+from scrapy import Request, signals
+from scrapy.utils.asyncio import create_looping_call
+from scrapy_redis.spiders import RedisMixin
+
+from fhcrawl.cluster import hosts
+from fhcrawl.core.engine import is_closing
+from fhcrawl.crawling import subscriptions
+from fhcrawl.exceptions import ArgumentError, StoreError
+from fhcrawl.extensions.progress import ProgressExtension
+from fhcrawl.extensions.store import StoreExtension
+from fhcrawl.spiders import history
+from fhcrawl.store import FEEDS_AT_ONCE
+from fhcrawl.utils.clock import now
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from redis.lock import Lock
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+    from typing_extensions import Self
+
+logger = logging.getLogger(__name__)
+
+FAILED = "fhcrawl/cluster/failed"
+# A worker takes its hosts little by little, so that workers that start together get as many each.
+TAKES, TAKES_SECONDS = 16, 0.1
+# How many times `Store.pause` a lock lasts: longer than the leases of the host's feeds.
+LOCK_PAUSES = 4
+OF_ONE_PROCESS = ("feed", "feeds", "due", "snapshot", "warc", "deltafetch_reset")
+OFF = ("FHCRAWL_WEB_ARCHIVE", "DELTAFETCH_RESET", "JOBDIR")
+
+
+class HistorySpider(RedisMixin, history.HistorySpider):  # type: ignore[misc]  # scrapy-redis has no types
+    """Crawls the hosts of a Redis list, CONCURRENT_REQUESTS at a time, each with all of its feeds.
+
+    A lock in Redis keeps other workers from a host until all of its feeds are released. Without work for
+    MAX_IDLE_TIME_BEFORE_CLOSE seconds, it ends; with 0, it waits for more.
+    """
+
+    crawls_subscribed = False
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.feeds = {}  # none is known when the spider opens
+        self._hosts: dict[str, tuple[Lock, list[str]]] = {}
+        self._renewed = monotonic()
+        self._takes = create_looping_call(self._take)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        """Return a spider, after checking the settings and the arguments (`check`)."""
+        spider: Self = super().from_crawler(crawler, *args, **kwargs)
+        spider.redis_batch_size = max(1, crawler.settings.getint("CONCURRENT_REQUESTS") // TAKES)
+        spider.setup_redis(crawler)
+        crawler.signals.connect(spider.engine_stopped, signal=signals.engine_stopped)
+        return spider
+
+    @staticmethod
+    @wraps(history.HistorySpider.check)
+    def check(settings: BaseSettings, **arguments: Any) -> dict[str, Any]:  # type: ignore[override]
+        """Return the parsed arguments; raise ArgumentError or ClusterError if the worker cannot begin."""
+        if given := [*filter(arguments.get, OF_ONE_PROCESS), *filter(settings.get, OFF)]:
+            raise ArgumentError(f"{given[0]} is not for workers, which get their feeds from fhcrawl enqueue")
+        hosts.connect(settings)
+        return history.HistorySpider.check(settings, **arguments)
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Start to take hosts; requests are made of what is in Redis."""
+        self._takes.start(TAKES_SECONDS)
+        for request in list[Request]():
+            yield request
+
+    def engine_stopped(self) -> None:
+        """Release all hosts, after the store has released their feeds."""
+        self._stop()
+        with suppress(RedisError):
+            self._release(list(self._hosts))
+
+    def spider_idle(self) -> None:
+        """Take a host, wait (DontCloseSpider), or let the crawl end."""
+        try:
+            if self._takes.running and not StoreExtension.of(self.crawler).has_failed:
+                super().spider_idle()
+        except RedisError as error:
+            self._fail(error)
+
+    def _take(self) -> None:
+        """Release the hosts that are done, and take another one if there is room for it."""
+        extension = StoreExtension.of(self.crawler)
+        is_busy = extension.under_way.is_busy
+        try:
+            self._release([host for host, (_, feeds) in self._hosts.items() if not any(map(is_busy, feeds))])
+            if self._hosts:
+                self.spider_idle_start_time = int(time())
+            if monotonic() - self._renewed >= extension.store.pause:
+                self._renewed = monotonic()
+                for lock, _feeds in self._hosts.values():
+                    # Redis may have lost it, or it has expired; then another worker may have the host.
+                    lock.reacquire() if lock.owned() else lock.acquire(blocking=False)
+            ends = extension.has_failed or is_closing(self.crawler.engine)
+            if not ends and len(self._hosts) < self.settings.getint("CONCURRENT_REQUESTS"):
+                self.schedule_next_requests()
+        except RedisError as error:
+            self._fail(error)
+
+    def make_request_from_data(self, data: bytes) -> Iterator[Request]:
+        """Yield the first requests of a host's feeds; if another worker has the host, put it back."""
+        element, extension = json.loads(data), StoreExtension.of(self.crawler)
+        host, seconds = element["host"], LOCK_PAUSES * extension.store.pause
+        lock = self.server.lock(f"{self.redis_key}:{host}", timeout=seconds)
+        if not lock.acquire(blocking=False):
+            self.server.rpush(self.redis_key, data)
+            return
+        self._hosts[host] = lock, list(element["feeds"])
+        try:
+            given = {feed: subscriptions.FeedOptions(**given) for feed, given in element["feeds"].items()}
+            stored = extension.store.subscriptions
+            feeds = subscriptions.chosen(stored, given, now() if element["due"] else None)
+            extension.skipped_feeds.difference_update(feeds)
+            if (extending := self.crawler.get_extension(ProgressExtension)) is not None:
+                extending.progress.feeds += len(feeds)
+            # This run may have read them before.
+            run = extension.store.next_number()
+            left = ((feed, options.plain()) for feed, options in feeds.items())
+            while some := dict(islice(left, FEEDS_AT_ONCE)):
+                for known in extension.begin_walks(some):
+                    with extension.under_way.begun(known.feed):
+                        yield from self.first(replace(known, run=run), feeds[known.feed])
+        except StoreError as error:
+            extension.fail(error)
+
+    def _release(self, done: list[str]) -> None:
+        for host in done:
+            lock, _feeds = self._hosts.pop(host)
+            with suppress(LockError):  # it has expired
+                lock.release()
+
+    def _stop(self) -> None:
+        if self._takes.running:
+            self._takes.stop()
+
+    def _fail(self, error: RedisError) -> None:
+        """Take no more hosts; the crawl ends when those in progress are done."""
+        self._stop()
+        self.crawler.stats.set_value(FAILED, 1)
+        logger.error("%s: %s", hosts.FAILED, error)

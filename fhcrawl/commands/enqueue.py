@@ -1,0 +1,64 @@
+"""`fhcrawl enqueue`: puts feeds into the Redis list from which the workers of a cluster take them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import UsageError
+
+from fhcrawl.commands import printing
+from fhcrawl.core import command
+from fhcrawl.exceptions import FhcrawlError
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class Command(command.Command):
+    """Pushes feeds, grouped by their hosts, to the list of a cluster."""
+
+    usage = "[URL|FILE …] [--due]"
+    summary = "Hand feeds to the workers of a cluster, host by host"
+    description = (
+        "Put the subscribed feeds, or those that are named, into the Redis list of a cluster, by host. One "
+        "that is in the list is not added again. Workers ('scrapy crawl history') take hosts from it."
+    )
+    examples = ("SCRAPY_PROJECT=cluster fhcrawl enqueue --due",)
+    operand = ("URL|FILE", "a feed, or a list of feeds, instead of the subscribed ones")
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the option."""
+        super().add_options(parser)
+        parser.add_argument("--due", action="store_true", help="only feeds that are due")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Push the feeds; raise UsageError if an argument, a list, the store or Redis cannot be used."""
+        from fhcrawl.crawling import subscriptions
+        from fhcrawl.extensions.store import store_url
+        from fhcrawl.store import Store
+        from fhcrawl.utils.clock import now
+
+        if self.settings is None:
+            raise UsageError("no settings")
+        try:
+            from scrapy_redis.defaults import START_URLS_KEY
+
+            from fhcrawl.cluster import hosts
+        except ModuleNotFoundError as error:
+            raise UsageError("write pip install 'fhcrawl[cluster]'", print_help=False) from error
+        try:
+            server = hosts.connect(self.settings)
+            given = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
+            with closing(Store.open(store_url(self.settings))) as store:
+                stored = store.subscriptions
+                chosen = subscriptions.chosen(stored, given, now() if opts.due else None)
+                why_none = subscriptions.why_none(stored, given, opts.due)
+            # Workers read the options of subscriptions, headers among them, from the store.
+            feeds = {url: given[url].plain() if url in given else {} for url in chosen}
+            key = self.settings.get("REDIS_START_URLS_KEY", START_URLS_KEY) % {"name": "history"}
+            pushed = hosts.enqueue(server, key, feeds, opts.due)
+        except FhcrawlError as error:
+            raise UsageError(str(error), print_help=False) from error
+        with printing():
+            print(why_none if not feeds else "Hosts added to the list: {}, with feeds: {}".format(*pushed))
