@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions import feedexport
 
-from fhcrawl.exporters.places import takes_entries
-from fhcrawl.exporters.storages import FileFeedStorage
+from fhcrawl.exporters.storages import FileFeedStorage, takes_entries
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

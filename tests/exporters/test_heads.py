@@ -11,9 +11,8 @@ from lxml import etree
 
 from fhcrawl.documents import metadata
 from fhcrawl.exporters import documents
-from fhcrawl.exporters.documents import Head
+from fhcrawl.exporters.documents import FeedHead, Head
 from fhcrawl.exporters.feeds import XML_FORMATS
-from fhcrawl.exporters.heads import FeedHead
 from tests.feeds import read
 
 if TYPE_CHECKING:
