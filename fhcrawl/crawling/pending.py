@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from fhcrawl.items import EntryItem, added_fields
-from fhcrawl.logical_feed.batches import ADDED, CommitBatch
-from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
+from fhcrawl.logical_feed.results import ADDED, CommitBatch, DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:

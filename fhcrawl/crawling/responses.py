@@ -21,9 +21,9 @@ from fhcrawl.documents.dates import shift
 from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Role, polling
-from fhcrawl.logical_feed.ordering import latest_time
-from fhcrawl.logical_feed.relations import FeedQuirks
+from fhcrawl.logical_feed.chain import FeedQuirks
 from fhcrawl.logical_feed.results import Fetch
+from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:

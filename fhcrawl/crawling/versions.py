@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fhcrawl import logical_feed
 from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Role, Version, coverage
-from fhcrawl.logical_feed.ordering import latest_time, order
+from fhcrawl.logical_feed.versions import latest_time, order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.reading import ReadDocument
     from fhcrawl.documents import Entry, FeedDocument
     from fhcrawl.logical_feed.contents import Reading
-    from fhcrawl.logical_feed.ordering import Order
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
+    from fhcrawl.logical_feed.versions import Order
 
 
 class ReadEntries(NamedTuple):

@@ -27,7 +27,7 @@ from fhcrawl.documents.xml.elements import ATOM, FH, XML_BASE
 from fhcrawl.exceptions import ExportError
 from fhcrawl.exporters import delivery, documents
 from fhcrawl.exporters.documents import PARSER, READ_AGAIN, Head
-from fhcrawl.logical_feed.ordering import comparable, latest_time
+from fhcrawl.logical_feed.versions import comparable, latest_time
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.locks import locked
 

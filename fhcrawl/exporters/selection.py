@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.items import FIELDS
-from fhcrawl.logical_feed.ordering import comparable
+from fhcrawl.logical_feed.versions import comparable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,7 @@ from fhcrawl.logical_feed.results import State
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fhcrawl.logical_feed.batches import CommitBatch
-    from fhcrawl.logical_feed.results import DocumentResult
+    from fhcrawl.logical_feed.results import CommitBatch, DocumentResult
 
 # Further feeds are included in the total only.
 MOST_FEEDS = 10_000

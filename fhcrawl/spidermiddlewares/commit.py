@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.crawling.context import OlderDocument
-    from fhcrawl.logical_feed.batches import CommitBatch
-    from fhcrawl.logical_feed.results import Fetch
+    from fhcrawl.logical_feed.results import CommitBatch, Fetch
 
 logger = logging.getLogger(__name__)
 

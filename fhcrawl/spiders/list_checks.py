@@ -14,7 +14,7 @@ from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import listings
 from fhcrawl.logical_feed.listings import Listing
-from fhcrawl.logical_feed.ordering import latest_time
+from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from fhcrawl.logical_feed import Version
-    from fhcrawl.logical_feed.batches import CommitBatch
-    from fhcrawl.logical_feed.results import DocumentResult
+    from fhcrawl.logical_feed.results import CommitBatch, DocumentResult
     from fhcrawl.store.stored_state import StoredState
     from fhcrawl.store.upserts import Upserts
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy import select
 
 from fhcrawl.logical_feed import CHAIN, Role
-from fhcrawl.logical_feed.batches import CommitBatch
-from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.results import CommitBatch, State
 from fhcrawl.store import lists, rows, statements
 from fhcrawl.store.committing import Commit
 from fhcrawl.store.opening import stream

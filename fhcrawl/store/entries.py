@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import true
 
-from fhcrawl.logical_feed.ordering import latest_time
+from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import rows, statements
 from fhcrawl.store.opening import stream
 from fhcrawl.store.rows import KeptVersion, StoredVersion

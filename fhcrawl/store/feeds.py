@@ -11,8 +11,8 @@ from sqlalchemy import bindparam, case, func, select, true
 
 from fhcrawl.logical_feed import Kind, Role, is_unreachable
 from fhcrawl.logical_feed.listings import Listing, StoredEntries
-from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import coverage, heads, subscriptions, verdicts
 from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import documents, entries, feeds

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from fhcrawl.logical_feed import Winner
-    from fhcrawl.logical_feed.batches import CommitBatch
     from fhcrawl.logical_feed.coverage import Coverage
-    from fhcrawl.logical_feed.results import DocumentResult
+    from fhcrawl.logical_feed.results import CommitBatch, DocumentResult
 
 ENDS_EARLIER = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "leads to no page any more as it did before")
 

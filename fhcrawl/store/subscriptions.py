@@ -10,9 +10,9 @@ from sqlalchemy import case, exists, func, null, select
 from fhcrawl.documents import UpdateSchedule
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import polling
-from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.polling import Poll, interval
 from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import heads, leases, statements
 from fhcrawl.store.schema import (
     absences,

@@ -9,8 +9,8 @@ from sqlalchemy import bindparam, exists, select
 from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.listings import Listing
-from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import heads, lists
 from fhcrawl.store.leases import IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.rows import UNREAD, Subscription

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fhcrawl.documents.dates import elapsed
 from fhcrawl.logical_feed import Kind, Role
-from fhcrawl.logical_feed.ordering import comparable
+from fhcrawl.logical_feed.versions import comparable
 from fhcrawl.validation.entries import MOST_ENTRIES
 from fhcrawl.validation.rules import advice, error, good, of_chain, warning
 

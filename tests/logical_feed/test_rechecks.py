@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from fhcrawl.documents.dates import shift
 from fhcrawl.logical_feed import ChainPosition, Version, contents
+from fhcrawl.logical_feed.absences import SECONDS_A_DAY, Budget, due_rechecks
 from fhcrawl.logical_feed.contents import EarlierReading
-from fhcrawl.logical_feed.ordering import order
-from fhcrawl.logical_feed.rechecks import SECONDS_A_DAY, Budget, due
+from fhcrawl.logical_feed.versions import order
 
 NOW = "2010-01-31T00:00:00Z"
 HOUR = 3600
@@ -21,28 +21,28 @@ def ago(*seconds: float) -> list[str]:
 
 def test_archives_that_were_read_at_once_are_checked_one_by_one() -> None:
     """Three in thirty days: the newest each time, and the two others in turn."""
-    assert due(ago(*[9 * SECONDS_A_DAY] * 3), NOW, Budget(30, 20)) == []
-    assert due(ago(*[10 * SECONDS_A_DAY] * 3), NOW, Budget(30, 20)) == [0]
-    assert due(ago(10 * SECONDS_A_DAY, *[20 * SECONDS_A_DAY] * 2), NOW, Budget(30, 20)) == [0, 1]
+    assert due_rechecks(ago(*[9 * SECONDS_A_DAY] * 3), NOW, Budget(30, 20)) == []
+    assert due_rechecks(ago(*[10 * SECONDS_A_DAY] * 3), NOW, Budget(30, 20)) == [0]
+    assert due_rechecks(ago(10 * SECONDS_A_DAY, *[20 * SECONDS_A_DAY] * 2), NOW, Budget(30, 20)) == [0, 1]
 
 
 def test_no_more_are_checked_than_is_allowed() -> None:
     asked = ago(*[40 * SECONDS_A_DAY] * 9)
-    assert due(asked, NOW, Budget(30, 4)) == [0, 1, 2, 3]
-    assert due(asked, NOW, Budget(0, 4)) == due([], NOW, Budget(30, 4)) == []
+    assert due_rechecks(asked, NOW, Budget(30, 4)) == [0, 1, 2, 3]
+    assert due_rechecks(asked, NOW, Budget(0, 4)) == due_rechecks([], NOW, Budget(30, 4)) == []
 
 
 def test_one_check_in_a_run_comes_to_all_documents() -> None:
-    assert due(ago(1, 40 * SECONDS_A_DAY, 50 * SECONDS_A_DAY), NOW, Budget(30, 1)) == [2]
+    assert due_rechecks(ago(1, 40 * SECONDS_A_DAY, 50 * SECONDS_A_DAY), NOW, Budget(30, 1)) == [2]
 
 
 def test_time_in_the_future_delays_no_check() -> None:
-    assert due(ago(-SECONDS_A_DAY), NOW, Budget(30, 4)) == [0]
+    assert due_rechecks(ago(-SECONDS_A_DAY), NOW, Budget(30, 4)) == [0]
 
 
 @given(st.lists(st.integers(0, 60 * SECONDS_A_DAY), min_size=1, max_size=50), st.integers(1, 60))
 def test_document_that_was_not_requested_for_so_long_is_always_checked(ages: list[int], days: int) -> None:
-    found = due(ago(*ages), NOW, Budget(days, 1000))
+    found = due_rechecks(ago(*ages), NOW, Budget(days, 1000))
     assert len(set(found)) == len(found)
     assert {index for index, age in enumerate(ages) if age >= days * SECONDS_A_DAY} <= set(found)
     # Those that were unchecked for the longest time come first.
@@ -56,7 +56,7 @@ def requests(documents: int, every_hours: int, budget: Budget, days: int) -> lis
     counts = []
     for hour in range(every_hours, days * 24, every_hours):
         now = shift(NOW, hour * HOUR)
-        chosen = due(asked, now, budget)
+        chosen = due_rechecks(asked, now, budget)
         counts.append(len(chosen))
         for index in chosen:
             asked[index] = now

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from fhcrawl.logical_feed import ChainPosition, Role
-from fhcrawl.logical_feed.batches import CommitBatch
-from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch, State
+from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentResult, Fetch, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting.progress import MOST_FEEDS, WINDOW_SECONDS, Counts, Progress, Rate, line
 
