@@ -2,22 +2,133 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+import asyncio
+import selectors
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import LeaseError, StoreError
-from fhcrawl.store import leases, migrations, opening, schema
-from fhcrawl.store.pipeline import Pipeline
+from fhcrawl.store import leases, opening, schema
+from fhcrawl.store.statements import CompiledStatement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from sqlalchemy import URL, Connection, Dialect, Engine
+    import psycopg
+    from sqlalchemy import URL, Connection, Dialect, Engine, Table
 
 T = TypeVar("T")
+
+# How long to wait for a silent server: its machine is gone then, or it has been stopped.
+ANSWER_SECONDS = 120
+
+
+class Sent(NamedTuple):
+    """A transaction that was sent.
+
+    :param resources: the open pipeline and its connection; closing them collects the results
+    :param result: for `answered` when the transaction is committed
+    :param loop: calls `Pipeline.settle` when results arrive; None if no event loop was running
+    """
+
+    resources: ExitStack
+    driver: psycopg.Connection[Any]
+    result: Any
+    answered: Callable[[Any], None]
+    loop: asyncio.AbstractEventLoop | None
+
+
+class Pipeline:
+    """Sends transactions without waiting for their results; at most one is pending.
+
+    :param engine: its connections are in autocommit mode
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._sent: Sent | None = None
+
+    def send(
+        self,
+        write: Callable[[Connection], T],
+        answered: Callable[[T | Exception], None],
+    ) -> None:
+        """Send a transaction, after the pending one.
+
+        If this raises, nothing is written, and `answered` is not called.
+
+        :param write: executes the statements, whose results are not available
+        :param answered: called by the event loop or by `settle`: with the result of `write` when that is
+            committed, or with the error that prevented it
+        """
+        self.settle()
+        with ExitStack() as resources:
+            connection = resources.enter_context(self._engine.connect())
+            driver = resources.enter_context(_pipeline(connection))
+            connection.exec_driver_sql("BEGIN")
+            result = write(connection)
+            connection.exec_driver_sql("COMMIT")
+            # Otherwise, the server keeps the results until the pipeline is closed.
+            driver.pgconn.send_flush_request()
+            while driver.pgconn.flush():
+                _wait(driver, selectors.EVENT_READ | selectors.EVENT_WRITE)
+            self._sent = Sent(resources.pop_all(), driver, result, answered, self._watch(driver))
+
+    def settle(self) -> None:
+        """Wait for the pending transaction, if there is one."""
+        if self._sent is None:
+            return
+        (resources, driver, outcome, answered, loop), self._sent = self._sent, None
+        if loop is not None and not loop.is_closed():
+            loop.remove_reader(driver)
+        try:
+            with resources:
+                _wait(driver, selectors.EVENT_READ)
+        except driver.Error as error:
+            outcome = error
+        answered(outcome)
+
+    def _watch(self, driver: psycopg.Connection[Any]) -> asyncio.AbstractEventLoop | None:
+        """Let the running event loop call `settle` when results arrive; return the loop."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return None
+        loop.add_reader(driver, self.settle)
+        return loop
+
+
+@contextmanager
+def _pipeline(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
+    """Open the pipeline of a connection; discard all connections of the engine if this one is lost."""
+    driver: Any = connection.connection.driver_connection
+    first: BaseException | None = None
+    try:
+        with driver.pipeline():
+            try:
+                yield driver
+            except BaseException as error:  # noqa: BLE001 - raised below: psycopg would log a warning
+                first = error
+    except driver.Error as error:
+        first = first or error
+    if driver.closed:
+        connection.invalidate()
+        connection.engine.dispose()
+    if first is not None:
+        raise first
+
+
+def _wait(driver: psycopg.Connection[Any], events: int) -> None:
+    """Wait until the server's socket is ready; close the connection if the server is silent."""
+    with selectors.PollSelector() as selector:
+        selector.register(driver, events)
+        if not selector.select(ANSWER_SECONDS):
+            driver.close()
+            raise driver.OperationalError(f"the server has been silent for {ANSWER_SECONDS} seconds")
 
 
 class Database:
@@ -59,10 +170,10 @@ class Database:
     def _prepare(self) -> None:
         try:
             with self._engine.begin() as connection:
-                is_current = migrations.is_current(connection)
+                is_current = schema.is_current(connection)
             if not is_current:
                 with self._writer.begin() as connection:
-                    migrations.prepare(connection)
+                    schema.prepare(connection)
         except BaseException:
             self._engine.dispose()
             raise
@@ -142,3 +253,49 @@ def _failure(error: Exception) -> StoreError:
         failure = StoreError(f"The store failed: {opening.cause(error)}; {opening.advice(error)}")
     failure.__cause__ = error
     return failure
+
+
+ROWS_AT_ONCE = 500
+
+
+def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, int]:
+    """Copy every row; return the number of rows by table.
+
+    :param source: in a transaction that sees one state of the store
+    :param place: URL of the source, without passwords
+    :raises StoreError: if the source has no feeds, or the target has some
+    """
+    if not _has_feeds(source):
+        raise StoreError(
+            f"There are no feeds to copy in {place}: name the store to copy from in FHCRAWL_STORE_URL, or go "
+            "to another folder; a folder with a scrapy.cfg, as that of fhcrawl's source, has its own store"
+        )
+    # This locks the row that every crawl updates when it begins.
+    target.execute(schema.store.update().values(runs=source.scalar(select(schema.store.c.runs))))
+    if _has_feeds(target):
+        raise StoreError("The store to copy to has feeds: name a new file, or an empty database")
+    tables = [table for table in schema.metadata.sorted_tables if table is not schema.store]
+    return {table.name: _copy_table(source, target, table) for table in tables}
+
+
+def _has_feeds(connection: Connection) -> bool:
+    return connection.execute(select(schema.feeds.c.id).limit(1)).first() is not None
+
+
+def _copy_table(source: Connection, target: Connection, table: Table) -> int:
+    insertion = CompiledStatement(table.insert().inline(), target.dialect)
+    count = 0
+    found = source.execution_options(yield_per=ROWS_AT_ONCE).execute(select(table))
+    for rows in found.partitions():
+        insertion.execute_all(target, [tuple(row) for row in rows])
+        count += len(rows)
+    if target.dialect.name == schema.POSTGRESQL and table.autoincrement_column is not None:
+        _count_on(target, table.autoincrement_column)
+    return count
+
+
+def _count_on(target: Connection, number: Any) -> None:
+    """Set the sequence of a column, so that the next row gets the number after the greatest one."""
+    sequence = func.pg_get_serial_sequence(number.table.name, number.name)
+    greatest = func.max(number)
+    target.execute(select(func.setval(sequence, func.coalesce(greatest, 1), greatest.is_not(None))))

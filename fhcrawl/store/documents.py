@@ -10,12 +10,11 @@ from sqlalchemy import select
 from fhcrawl.logical_feed import CHAIN, Role
 from fhcrawl.logical_feed.results import CommitBatch, State
 from fhcrawl.store import lists, rows, statements
-from fhcrawl.store.committing import Commit
+from fhcrawl.store.committing import Commit, StoredState
 from fhcrawl.store.opening import stream
 from fhcrawl.store.rows import ChainEnd, DocumentRef
 from fhcrawl.store.schema import documents, feeds
 from fhcrawl.store.session import Repository
-from fhcrawl.store.stored_state import StoredState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

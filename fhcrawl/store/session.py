@@ -9,8 +9,7 @@ from sqlalchemy import select
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store.schema import feeds
-from fhcrawl.store.statements import is_of
-from fhcrawl.store.upserts import Upserts
+from fhcrawl.store.statements import Upserts, is_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

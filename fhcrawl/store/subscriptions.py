@@ -13,7 +13,7 @@ from fhcrawl.logical_feed import polling
 from fhcrawl.logical_feed.polling import Poll, interval
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.store import heads, leases, statements
+from fhcrawl.store import leases, statements
 from fhcrawl.store.schema import (
     absences,
     changes,
@@ -177,7 +177,7 @@ def forget_unread(connection: Connection, rows: Iterable[Row[Any]]) -> None:
 
 
 def _delete(connection: Connection, feed_ids: list[int]) -> None:
-    heads.forget(connection, feed_ids)
+    statements.forget_heads(connection, feed_ids)
     for table in (absences, renames, changes, versions, entries, documents, coverage, mementos, timemaps):
         connection.execute(table.delete().where(table.c.feed_id.in_(feed_ids)))
     connection.execute(feeds.delete().where(feeds.c.id.in_(feed_ids)))

@@ -19,8 +19,8 @@ from sqlalchemy import Connection, Engine, event
 
 from fhcrawl.core import checks
 from fhcrawl.extensions import release
+from fhcrawl.store.database import Pipeline
 from fhcrawl.store.opening import BEGINS, IMMEDIATE
-from fhcrawl.store.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable

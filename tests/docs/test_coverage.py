@@ -17,7 +17,7 @@ from fhcrawl.exporters.profiles import PROFILES
 from fhcrawl.logical_feed import Outcome, Verdict
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import Store, views
+from fhcrawl.store import Store, schema
 from tests.docs.pages import DOCS, PAGES, commands, source, text
 from tests.projects import ROOT
 
@@ -132,7 +132,7 @@ def test_commands_in_examples_are_understood(page: str) -> None:
         assert not [word for word in others if word.startswith("-")], (name, arguments)
 
 
-@pytest.mark.parametrize("view", views.NAMES)
+@pytest.mark.parametrize("view", schema.VIEWS)
 def test_each_column_of_a_view_is_described(view: str, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.sqlite"
     Store.open(url).close()

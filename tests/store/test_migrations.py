@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fhcrawl.exceptions import StoreError
-from fhcrawl.store import Store, migrations, schema, views
+from fhcrawl.store import Store, schema
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,7 @@ def older(database: Database) -> Database:
 
 
 def let_version_go_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(migrations, "VERSION", migrations.VERSION + 1)
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
 
 
 def read_version(database: Database) -> object:
@@ -75,18 +75,18 @@ def test_older_store_is_migrated_once_and_keeps_what_it_has(
 ) -> None:
     # The migration creates the views anew.
     older.execute("DROP VIEW live_entries")
-    monkeypatch.setitem(migrations.STEPS, migrations.VERSION, add_column)
+    monkeypatch.setitem(schema.STEPS, schema.VERSION, add_column)
     let_version_go_up(monkeypatch)
     Store.open(older.url).close()
     Store.open(older.url).close()
     assert older.rows("SELECT url, more FROM feeds") == [("http://example.org/", None)]
     assert older.rows("SELECT * FROM live_entries") == []
-    assert read_version(older) == [(migrations.VERSION,)]
+    assert read_version(older) == [(schema.VERSION,)]
 
 
 def test_older_store_without_a_step_is_refused(older: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    version = migrations.VERSION
-    monkeypatch.setitem(migrations.STEPS, version, add_column)
+    version = schema.VERSION
+    monkeypatch.setitem(schema.STEPS, version, add_column)
     let_version_go_up(monkeypatch)
     let_version_go_up(monkeypatch)
     with pytest.raises(StoreError, match=f"schema version {version}, and this fhcrawl knows {version + 2}:"):
@@ -101,7 +101,7 @@ def test_newer_store_is_refused(older: Database) -> None:
 
 
 def test_migration_that_fails_changes_nothing(older: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(migrations.STEPS, migrations.VERSION, add_column_and_fail)
+    monkeypatch.setitem(schema.STEPS, schema.VERSION, add_column_and_fail)
     version = read_version(older)
     with monkeypatch.context() as patch:
         let_version_go_up(patch)
@@ -143,6 +143,12 @@ def test_schema_of_this_version_has_not_changed() -> None:
         )
         for table in schema.metadata.sorted_tables
     ]
-    named = (views.LIVE_ENTRIES, views.ABSENT_ENTRIES, views.RENAMED_ENTRIES, views.FEED_VERDICTS, views.GAPS)
+    named = (
+        schema.LIVE_ENTRIES,
+        schema.ABSENT_ENTRIES,
+        schema.RENAMED_ENTRIES,
+        schema.FEED_VERDICTS,
+        schema.GAPS,
+    )
     digest = hashlib.sha256(repr((described, named)).encode()).hexdigest()[:16]
-    assert (migrations.VERSION, digest) == (1, "facf39e06a8d3354")
+    assert (schema.VERSION, digest) == (1, "facf39e06a8d3354")
