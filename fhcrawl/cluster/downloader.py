@@ -13,7 +13,7 @@ from twisted.internet.defer import inlineCallbacks
 
 from fhcrawl.cluster.extension import ClusterExtension
 from fhcrawl.cluster.politeness import PolitenessMiddleware
-from fhcrawl.core import downloader
+from fhcrawl.core import engine
 from fhcrawl.exceptions import ClusterError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TURN_SECONDS = 0.25
 
 
-class Downloader(downloader.Downloader):
+class Downloader(engine.Downloader):
     """fhcrawl's downloader; it owns a host from the request until the middlewares have seen the response.
 
     The queue claims the host of each request that it gives. A robots.txt is nearly always at such a host; for

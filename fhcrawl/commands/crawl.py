@@ -24,7 +24,7 @@ from fhcrawl.core.checks import check_settings
 from fhcrawl.core.components import add_components, check_components, is_of_cluster
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
-from fhcrawl.reporting.advice import failures
+from fhcrawl.reporting.summary import failures
 from fhcrawl.utils.text import printable
 from fhcrawl.warc import naming
 

@@ -10,7 +10,7 @@ from scrapy import pipelines
 from scrapy.exceptions import DropItem
 
 from fhcrawl.crawling.pending import DROPPED
-from fhcrawl.extensions.itemexport import ItemExporter
+from fhcrawl.extensions.feedexport import ItemExporter
 from fhcrawl.items import EntryVersion
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import given_hosts, reading, responses, wordpress
+from fhcrawl.crawling import context, reading, responses, wordpress
 from fhcrawl.crawling.context import (
     DELTAFETCH_ENABLED,
     DELTAFETCH_KEY,
@@ -55,7 +55,7 @@ def first(known: Subscription, options: FeedOptions) -> Iterator[Request]:
         known.feed,
         known.run,
         replace(options, snapshot=index),
-        special_hosts=given_hosts.from_store(known, index),
+        special_hosts=context.special_hosts_from_store(known, index),
         number=known.walk,
     )
     if stored is not None and stored.is_read and stored.url == index:

@@ -19,7 +19,7 @@ from scrapy.utils.defer import ensure_awaitable
 from fhcrawl.exceptions import ExportError, FhcrawlError
 from fhcrawl.exporters import delivery, storages
 from fhcrawl.exporters.columns import PROFILES, Rows
-from fhcrawl.exporters.storages import FileFeedStorage, StdoutFeedStorage
+from fhcrawl.exporters.storages import FileFeedStorage, StdoutFeedStorage, takes_entries
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.items import ALL_FIELDS, FIELDS
 from fhcrawl.utils.addresses import without_credentials
@@ -341,3 +341,26 @@ def _takes_more(slot: FeedSlot) -> bool:
         # The reader of a named pipe gets end-of-file after the first delivery.
         return not delivery.is_named_pipe(Path(slot.storage.path))
     return isinstance(slot.storage, StdoutFeedStorage)
+
+
+class ItemExporter(feedexport.FeedExporter):
+    """Exports items as Scrapy does, each at once, to the places of FEEDS whose `item_classes` are no entries.
+
+    `fhcrawl.extensions.feedexport.FeedExporter` exports entries, to all other places.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        if all(map(takes_entries, crawler.settings.getdict("FEEDS").values())):
+            raise NotConfigured
+        super().__init__(crawler)
+        of_entries = self.settings.getdictorlist("FEED_EXPORT_FIELDS")
+        self.feeds = {
+            # FEED_EXPORT_FIELDS are the fields of entries; `fields` of a place are its own.
+            uri: {**options, "fields": None if options["fields"] == of_entries else options["fields"]}
+            for uri, options in self.feeds.items()
+            if not takes_entries(options)
+        }
+        self.storages = {
+            scheme: feedexport.FileFeedStorage if storage is FileFeedStorage else storage
+            for scheme, storage in self.storages.items()
+        }

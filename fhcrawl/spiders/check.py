@@ -37,9 +37,9 @@ WITHOUT = {
         "fhcrawl.extensions.warc.WarcExtension",
         "fhcrawl.extensions.progress.ProgressExtension",
         "fhcrawl.extensions.verdicts.VerdictsExtension",
-        "fhcrawl.extensions.release.ReleaseExtension",
+        "fhcrawl.extensions.verdicts.ReleaseExtension",
         "fhcrawl.extensions.feedexport.FeedExporter",
-        "fhcrawl.extensions.itemexport.ItemExporter",
+        "fhcrawl.extensions.feedexport.ItemExporter",
     ),
 }
 REPLACED = {

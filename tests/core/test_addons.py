@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
-OCTETS = "fhcrawl.downloadermiddlewares.octets.OctetsMiddleware"
+OCTETS = "fhcrawl.downloadermiddlewares.limits.OctetsMiddleware"
 OWN_PIPELINE = "tests.pipelines.adding.SetsAttribute"
 SCRAPYS = {name: value for name, value in vars(default_settings).items() if name.isupper()}
 DUPLICATES = "fhcrawl.pipelines.duplicates.DuplicatesPipeline"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 GUARD = "fhcrawl.downloadermiddlewares.guard.GuardMiddleware"
 STORE = "fhcrawl.extensions.store.StoreExtension"
 DUPLICATES = "fhcrawl.pipelines.duplicates.DuplicatesPipeline"
-RELEASE = "fhcrawl.extensions.release.ReleaseExtension"
+RELEASE = "fhcrawl.extensions.verdicts.ReleaseExtension"
 MEMUSAGE = "scrapy.extensions.memusage.MemoryUsage"
 OF_CLUSTER = {"SCHEDULER": "fhcrawl.cluster.scheduler.Scheduler"}
 OPTIONAL = [path for ours in COMPONENTS.values() for path, order in ours.items() if order is not None]

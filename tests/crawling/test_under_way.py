@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrapy import Request
 
-from fhcrawl.crawling.under_way import UnderWay
+from fhcrawl.crawling.pending import UnderWay
 from tests.contexts import walk_request
 
 

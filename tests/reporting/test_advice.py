@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fhcrawl.logical_feed import Reason
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.reporting.advice import FAILURES, Advised, ByAdvice, failures, with_kind_of_advice
+from fhcrawl.reporting.summary import FAILURES, Advised, ByAdvice, failures, with_kind_of_advice
 
 
 def test_whatever_makes_the_exit_code_1_is_said_in_a_sentence() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from fhcrawl.logical_feed import Kind, Reason, Verdict
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.reporting import contents
+from fhcrawl.reporting import page
 from fhcrawl.store import Details, Document, Feed
 
 NOW = "2026-03-01T04:05:06Z"
@@ -60,7 +60,7 @@ def stored(url: str, verdict: Verdict, reasons: list[Reason]) -> Feed:
 
 
 def shown(chain: list[Document]) -> list[tuple[int, int, int]]:
-    return [(s.first.id, s.last.id, s.count) for s in contents.stretches(chain)]
+    return [(s.first.id, s.last.id, s.count) for s in page.stretches(chain)]
 
 
 def test_documents_of_which_the_same_is_said_are_summed_up() -> None:
@@ -76,14 +76,14 @@ def test_gap_is_never_summed_up_with_what_was_read() -> None:
     chain = [document(n) for n in range(20)]
     chain[10] = document(10, lost=2)
     chain[19] = document(19, "missing", reason="http-404")
-    gaps = [stretch for stretch in contents.stretches(chain) if stretch.is_gap]
+    gaps = [stretch for stretch in page.stretches(chain) if stretch.is_gap]
     assert [(gap.count, gap.first.id) for gap in gaps] == [(1, 10), (1, 19)]
 
 
 def test_chain_of_which_something_else_is_said_everywhere_is_cut_short() -> None:
     chain = [document(n, "missing" if n % 2 else "processed") for n in range(2001)]
-    stretches = contents.stretches(chain)
-    assert len(stretches) == contents.MOST_STRETCHES
+    stretches = page.stretches(chain)
+    assert len(stretches) == page.MOST_STRETCHES
     assert sum(stretch.count for stretch in stretches) == 2001
     assert stretches[-2].states == {"processed": 981, "missing": 981}
     assert stretches[-2].is_gap
@@ -118,18 +118,18 @@ def test_chain_of_which_something_else_is_said_everywhere_is_cut_short() -> None
     ],
 )
 def test_how_often_a_feed_changes(times: list[str], words: str | None) -> None:
-    assert contents.interval(times) == words
+    assert page.interval(times) == words
 
 
 def test_overview_counts_each_feed() -> None:
     gap = Reason(ReasonKind.HTTP_404, "http://x/1", "is not there (404)", NOW)
     paged = Reason(ReasonKind.PAGED, "http://x/2", "is paged", NOW)
-    overview = contents.Overview()
+    overview = page.Overview()
     for number, (verdict, reasons) in enumerate(
         [(Verdict.COMPLETE, []), (Verdict.INCOMPLETE, [gap, gap]), (Verdict.LOSSY, [paged])]
     ):
         feed = stored(f"http://x/{number}", verdict, reasons)
-        overview.add(contents.section(feed, details(months={"": 2, "2004-01": 3})))
+        overview.add(page.section_of(feed, details(months={"": 2, "2004-01": 3})))
     assert overview.feeds == 3
     assert (overview.entries, overview.documents) == (15, 6)
     assert overview.months == {"": 6, "2004-01": 9}
@@ -148,7 +148,7 @@ def reason(kind: ReasonKind, number: int = 1) -> Reason:
 def test_feed_that_could_never_be_read_is_unreachable() -> None:
     reasons = [reason(ReasonKind.UNREACHABLE), reason(ReasonKind.HTTP_404)]
     never_read = replace(stored("http://x/", Verdict.UNKNOWN, reasons), kind=None, crawled=None)
-    section = contents.section(never_read, details())
+    section = page.section_of(never_read, details())
     assert (section.status, section.gaps) == ("unreachable", reasons[1:])
 
 
@@ -163,7 +163,7 @@ def test_worst_feeds_come_first() -> None:
         replace(stored("http://x/6", Verdict.COMPLETE, []), title="a title"),
         replace(stored("http://x/5", Verdict.COMPLETE, []), title="B title"),
     ]
-    sections = [contents.section(feed, details()) for feed in reversed(feeds)]
+    sections = [page.section_of(feed, details()) for feed in reversed(feeds)]
     ordered = sorted(sections, key=lambda section: section.order)
     assert [section.feed for section in ordered] == feeds
 
@@ -193,12 +193,12 @@ def test_worst_feeds_come_first() -> None:
 )
 def test_summary_of_a_feed_is_a_sentence(feed: Feed, summary: str) -> None:
     chain = [document(0)._replace(role="subscription"), document(1)]
-    assert contents.section(feed, details(chain=chain)).summary == summary
+    assert page.section_of(feed, details(chain=chain)).summary == summary
 
 
 def test_only_document_of_an_archived_feed_is_no_chain() -> None:
     feed = stored("http://x/0", Verdict.COMPLETE, [])
-    said = contents.section(feed, details(chain=[document(0)])).summary
+    said = page.section_of(feed, details(chain=[document(0)])).summary
     assert said == "Its only document was read, and nothing comes before it"
 
 
@@ -218,12 +218,12 @@ def test_time_before_a_gap_is_not_known(
 ) -> None:
     feed = stored("http://x/0", Verdict.INCOMPLETE, [reason(kind)])
     known = details(months={"2003-12": 1, "2004-02": 1}, first="2003-12-13T00:00:00Z", gap_before=gap_before)
-    section = contents.section(feed, known)
+    section = page.section_of(feed, known)
     assert section.gap_before == hatched_before
     assert all(span.is_known for span in section.dated) is (gap_before is None)
 
 
 def test_anchor_of_a_feed_stays() -> None:
     feed = stored("http://x/", Verdict.UNKNOWN, [])
-    section = contents.section(feed, details())
+    section = page.section_of(feed, details())
     assert section.anchor == "feed-37844e1d35c3"

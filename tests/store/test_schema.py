@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Opens a store in some processes at the very same time; with one more argument, as a version with a step.
 AT_ONCE = """
 import multiprocessing, sys
-from fhcrawl.store import Store, migrations
+from fhcrawl.store import Store, schema
 
 def open_store(barrier, runs):
     barrier.wait()
@@ -33,9 +33,9 @@ def open_store(barrier, runs):
     store.close()
 
 if sys.argv[2:]:
-    migrations.VERSION += 1
+    schema.VERSION += 1
     add = "ALTER TABLE feeds ADD COLUMN more TEXT"
-    migrations.STEPS[migrations.VERSION - 1] = lambda connection: connection.exec_driver_sql(add)
+    schema.STEPS[schema.VERSION - 1] = lambda connection: connection.exec_driver_sql(add)
 processes = multiprocessing.get_context("fork")
 barrier, runs = processes.Barrier(6), processes.Queue()
 for _ in range(6):
@@ -131,7 +131,7 @@ def test_store_that_was_never_finished_is_refused(tmp_path: Path) -> None:
 
 
 def test_schema_of_this_version_has_not_changed() -> None:
-    """If it has, let `migrations.VERSION` go up, and write the new digest here."""
+    """If it has, let `schema.VERSION` go up, and write the new digest here."""
     described = [
         (
             table.name,
