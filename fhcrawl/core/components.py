@@ -53,7 +53,7 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware": None,
     },
     "ITEM_PIPELINES": {
-        "fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100,
+        "fhcrawl.pipelines.DuplicatesPipeline": 100,
     },
     "EXTENSIONS": {
         "fhcrawl.extensions.store.StoreExtension": -100,
@@ -109,7 +109,7 @@ ESSENTIAL = {
     "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch": (
         "no chain would be known (DELTAFETCH_ENABLED=0 fetches every document again)"
     ),
-    "fhcrawl.pipelines.duplicates.DuplicatesPipeline": "old versions of entries would replace new ones",
+    "fhcrawl.pipelines.DuplicatesPipeline": "old versions of entries would replace new ones",
     "fhcrawl.extensions.store.StoreExtension": "nothing would be stored",
     "fhcrawl.extensions.reader.ReaderExtension": "no document would be parsed",
     "fhcrawl.extensions.verdicts.VerdictsExtension": "no feed would have a verdict",

@@ -30,7 +30,7 @@ WITHOUT = {
         "fhcrawl.spidermiddlewares.commit.CommitMiddleware",
         "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch",
     ),
-    "ITEM_PIPELINES": ("fhcrawl.pipelines.duplicates.DuplicatesPipeline",),
+    "ITEM_PIPELINES": ("fhcrawl.pipelines.DuplicatesPipeline",),
     "EXTENSIONS": (
         "fhcrawl.extensions.store.StoreExtension",
         "fhcrawl.extensions.reader.ReaderExtension",

@@ -38,7 +38,7 @@ KNOWN = {
     "fhcrawl/crawling/parser_process.py": "to and from the reading process",
     "fhcrawl/logical_feed/versions.py": "deduplication",
     "fhcrawl/logical_feed/results.py": "deduplication",
-    "fhcrawl/pipelines/duplicates.py": "deduplication",
+    "fhcrawl/pipelines.py": "deduplication",
     "fhcrawl/spidermiddlewares/deltafetch.py": "deduplication",
     "fhcrawl/store/": "store",
     "fhcrawl/exporters/": "export",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 GUARD = "fhcrawl.downloadermiddlewares.guard.GuardMiddleware"
 STORE = "fhcrawl.extensions.store.StoreExtension"
-DUPLICATES = "fhcrawl.pipelines.duplicates.DuplicatesPipeline"
+DUPLICATES = "fhcrawl.pipelines.DuplicatesPipeline"
 RELEASE = "fhcrawl.extensions.verdicts.ReleaseExtension"
 MEMUSAGE = "scrapy.extensions.memusage.MemoryUsage"
 OF_CLUSTER = {"SCHEDULER": "fhcrawl.cluster.scheduler.Scheduler"}
