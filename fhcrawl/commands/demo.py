@@ -59,8 +59,8 @@ class Command(command.Command):
 
         :raises UsageError: if there are arguments, or if a setting or the store cannot be used
         """
+        from fhcrawl import demo
         from fhcrawl.commands.crawl import check
-        from fhcrawl.demo import server
 
         if self.settings is None or self.crawler_process is None:
             raise UsageError("no settings")
@@ -72,7 +72,7 @@ class Command(command.Command):
         self.settings.set("FEEDS", {str(output): {"format": "jsonlines"}}, "cmdline")
         self.settings.set("FHCRAWL_STORE_URL", f"sqlite:///{store}", "cmdline")
         self.settings.set("USER_AGENT", "fhcrawl-demo (+https://localhost/)", "cmdline")
-        with _serve(server.MONTHS_AT_FIRST + run - 1) as url:
+        with _serve(demo.MONTHS_AT_FIRST + run - 1) as url:
             try:
                 add_components(self.settings)
                 check(self.settings, {"feed": url})

@@ -83,7 +83,7 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
 
     def pop(self) -> Request | None:
         """Return the next request; None if every host with requests is busy or delayed."""
-        downloader: Downloader = self.crawler.engine.downloader
+        downloader = self.crawler.engine.downloader
         # `downloader.active`: requests that wait for a robots.txt are not in the slot of their host yet.
         active = Counter(map(downloader.get_slot_key, downloader.active))
         hosts = chain(self._first(), self.pqueues)
@@ -110,7 +110,7 @@ class PoliteQueue(DownloaderAwarePriorityQueue):
         return [self._fullest] if self._fullest is not None and is_its_turn else []
 
 
-def _is_free(downloader: Downloader, host: str, active: int) -> bool:
+def _is_free(downloader: downloader.Downloader, host: str, active: int) -> bool:
     slot = downloader.slots.get(host)
     if slot is None:
         given = downloader.per_slot_settings.get(host, {})

@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -27,6 +27,32 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DROPPED = object()
+
+
+class EntryVersion(EntryItem):
+    """An entry that passes through the item pipelines.
+
+    It refers to its version and its document; these are not fields of the item, so that pipelines may copy
+    it, turn it into a dictionary or replace it by another EntryItem. Pipelines may also set attributes, which
+    are fields that they add: see `added_fields`.
+    """
+
+    version: Version
+    pending: PendingDocument
+
+    def __copy__(self) -> EntryVersion:
+        """Return an item with the same fields, of the same document."""
+        copied = object.__new__(EntryVersion)
+        vars(copied).update(vars(self))
+        return copied
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the fields alone: deep copies and pickles are of the class EntryItem."""
+        return object.__new__, (EntryItem,), dict(self)
+
+
+# Libraries choose the rules for an item by the name of its class.
+EntryVersion.__name__ = EntryVersion.__qualname__ = EntryItem.__name__
 
 
 class PendingDocument:

@@ -13,7 +13,13 @@ from urllib.parse import urldefrag, urlsplit
 
 from scrapy import Request
 
-from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, find_context, set_walk
+from fhcrawl.crawling.context import (
+    DELTAFETCH_KEY,
+    context_of,
+    find_context,
+    set_walk,
+    special_hosts_to_store,
+)
 from fhcrawl.crawling.parser import Job
 from fhcrawl.documents import Bounds, detection, limits
 from fhcrawl.documents.dates import shift
@@ -79,7 +85,7 @@ def _fetch(request: Request, url: str) -> Fetch:
         latest=latest_time(moment),
         run=context.walk.run,
         location=_location(request, context.requested_url, url),
-        special=context.special_hosts_to_store(context.walk),
+        special=special_hosts_to_store(context.walk),
         walk=context.walk.number,
         memento=context.record if context.memento is None else context.memento,
         is_check=context.checks is not None,

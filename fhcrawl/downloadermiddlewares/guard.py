@@ -14,6 +14,8 @@ from fhcrawl.crawling.context import (
     FIRST_USE,
     WAS_PUBLIC,
     find_context,
+    given_urls,
+    is_fixed,
     is_of_web_archive,
     is_own,
 )
@@ -132,11 +134,11 @@ class GuardMiddleware:
 def _key_of_given(request: Request, context: RequestContext, where: Origin) -> str | None:
     if is_of_web_archive(context):
         # A name may lead to another address some day: that of an archive on this network is to be listed.
-        return ANY_ADDRESS if context.is_fixed(where.host) else None
-    if where not in map(addresses.origin, context.given_urls(context.walk)):
+        return ANY_ADDRESS if is_fixed(where.host) else None
+    if where not in map(addresses.origin, given_urls(context.walk)):
         return None
     carried = context.walk.special_hosts
-    if context.is_fixed(where.host) or carried.get(where.host):
+    if is_fixed(where.host) or carried.get(where.host):
         return ANY_ADDRESS
     if where.host in carried:
         return WAS_PUBLIC
@@ -157,7 +159,7 @@ def _check_archive(url: str, context: RequestContext | None) -> None:
 
 
 def _check_feed(request: Request, context: RequestContext) -> None:
-    feed, given = context.walk.feed, context.given_urls(context.walk)
+    feed, given = context.walk.feed, given_urls(context.walk)
     if urlsplit(feed).scheme not in PORTS:
         raise RefusedUrl(ReasonKind.REFUSED_URL, "a feed of files may not lead to the net")
     if urlsplit(request.url).scheme == "https":

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
+    from fhcrawl.crawling.pending import EntryVersion
     from fhcrawl.crawling.subscriptions import Listed
     from fhcrawl.documents import FeedDocument
-    from fhcrawl.items import EntryVersion
     from fhcrawl.logical_feed import Link
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.store import Store, TimeMap
@@ -301,7 +301,7 @@ class Captures:
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)
         yield from self._next(fetch)
-        yield from versions.items(pending, read)
+        yield from versions.items(pending, *read)
 
     # Whether a body was cut off on its way, or in the archive, the next request for it tells.
     def _outcome(self, fetch: Fetch, response: Response, failure: DocumentFailure) -> DocumentFailure:

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.crawling.context import RequestContext
+    from fhcrawl.crawling.pending import EntryVersion
     from fhcrawl.crawling.subscriptions import Listed
     from fhcrawl.documents import Bounds, FeedDocument
-    from fhcrawl.items import EntryVersion
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.store import Store, Subscription
 
@@ -72,7 +72,7 @@ class Rechecks:
             return
         pending = self._commits.record_document(response, read.result)
         yield from rechecks.following(self._store, context)
-        yield from versions.items(pending, read)
+        yield from versions.items(pending, *read)
 
     def end(
         self, fetch: Fetch, context: RequestContext, failure: DocumentFailure | None
@@ -283,7 +283,7 @@ class HistorySpider(Spider):
             yield from self._with_callbacks(self._list_checks.begin(fetch, response))
         if fetch.role is Role.SUBSCRIPTION and result.failure is None and result.older_document is not None:
             yield from self._with_callbacks(self._rechecks.begin(fetch, context_of(response)))
-        yield from versions.items(pending, read)
+        yield from versions.items(pending, *read)
 
     def _list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Iterator[Request]:
         """Process a list of documents: yield the request for the first of them that is not processed."""
@@ -316,7 +316,7 @@ class HistorySpider(Spider):
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)
         yield from following
-        yield from versions.items(pending, read)
+        yield from versions.items(pending, *read)
 
     def _next_part(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
         """Yield the request for the next document of a list, even after a failure of this one."""

@@ -13,9 +13,9 @@ from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch, State
 from fhcrawl.store import rows, statements
 from fhcrawl.store.committing import Commit, StoredState
+from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import ROWS_AT_ONCE
 from fhcrawl.store.schema import absences, documents, entries, feeds
-from fhcrawl.store.session import Repository
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from sqlalchemy import exists, select, true
 from fhcrawl.exceptions import LeaseError
 from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import leases, rows, statements
+from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream
 from fhcrawl.store.rows import KeptVersion, StoredVersion
 from fhcrawl.store.schema import changes, deliveries, entries, feeds
-from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import counted_order
 from fhcrawl.utils.clock import now
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed import Winner
     from fhcrawl.logical_feed.results import DocumentResult
-    from fhcrawl.store.session import Session
+    from fhcrawl.store.database import Session
 
 
 class Entries(Repository):

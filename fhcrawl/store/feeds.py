@@ -14,9 +14,9 @@ from fhcrawl.logical_feed.listings import Listing, StoredEntries
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import coverage, statements, subscriptions, verdicts
+from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import documents, entries, feeds
-from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import counted_order, is_of, is_one_of
 from fhcrawl.utils.clock import now
 

@@ -11,9 +11,9 @@ from fhcrawl.logical_feed.captures import CaptureRead
 from fhcrawl.logical_feed.coverage import MARK, WINDOW
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import coverage
+from fhcrawl.store.database import Repository
 from fhcrawl.store.rows import Capture
 from fhcrawl.store.schema import Keyed, Text, captures, mementos, timemaps
-from fhcrawl.store.session import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

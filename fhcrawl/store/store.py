@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fhcrawl.exceptions import StoreError
 from fhcrawl.store import database, leases, opening, schema
 from fhcrawl.store.absences import Absences
-from fhcrawl.store.database import Database
+from fhcrawl.store.database import Database, Session
 from fhcrawl.store.documents import Documents
 from fhcrawl.store.entries import Entries, Exports
 from fhcrawl.store.feeds import Feeds
@@ -16,7 +16,6 @@ from fhcrawl.store.leases import Leases
 from fhcrawl.store.mementos import Captures, Mementos
 from fhcrawl.store.rechecks import Rechecks
 from fhcrawl.store.renames import Renames
-from fhcrawl.store.session import Session
 from fhcrawl.store.subscriptions import Subscriptions
 from fhcrawl.store.walks import Walks
 

@@ -14,6 +14,7 @@ from fhcrawl.logical_feed.polling import Poll, interval
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import leases, statements
+from fhcrawl.store.database import Repository
 from fhcrawl.store.schema import (
     absences,
     changes,
@@ -26,7 +27,6 @@ from fhcrawl.store.schema import (
     timemaps,
     versions,
 )
-from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import is_of, is_one_of
 from fhcrawl.utils.clock import now as time_now
 

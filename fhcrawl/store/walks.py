@@ -12,10 +12,10 @@ from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.store import lists, statements
+from fhcrawl.store.database import Repository
 from fhcrawl.store.leases import IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.rows import UNREAD, Subscription
 from fhcrawl.store.schema import documents, entries, feeds, timemaps
-from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import MOVED, is_of, is_one_of
 from fhcrawl.store.subscriptions import NO_RUN
 from fhcrawl.utils.clock import now as time_now

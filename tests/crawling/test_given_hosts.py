@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 
-from fhcrawl.crawling import context, requests
-from fhcrawl.crawling.context import ANY_ADDRESS, FIRST_USE, WAS_PUBLIC, WalkContext, context_of
+from fhcrawl.crawling import requests
+from fhcrawl.crawling.context import (
+    ANY_ADDRESS,
+    FIRST_USE,
+    WAS_PUBLIC,
+    WalkContext,
+    context_of,
+    special_hosts_from_store,
+    special_hosts_to_store,
+)
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.logical_feed import ChainPosition, Role
@@ -97,12 +105,12 @@ def test_feed_that_was_special_may_stay_so_and_become_public(server: FeedServer,
 @pytest.mark.parametrize("special", [0, 1, 2, 3])
 def test_what_the_store_knows_comes_back_from_the_requests(special: int) -> None:
     read = StoredSnapshot(SNAPSHOT, True, None, None)
-    carried = context.special_hosts_from_store(
+    carried = special_hosts_from_store(
         Subscription(FEED, FEED, 1, 1, snapshot=read, special=special), SNAPSHOT
     )
     assert carried == {"feed.test": special in (1, 3), "snapshot.test": special in (2, 3)}
     walk = WalkContext(FEED, 1, FeedOptions(snapshot=SNAPSHOT), special_hosts=carried)
-    assert context.special_hosts_to_store(walk) == special
+    assert special_hosts_to_store(walk) == special
 
 
 @pytest.mark.parametrize("options", [FeedOptions(), FeedOptions(snapshot=SNAPSHOT)])
@@ -113,14 +121,14 @@ def test_snapshot_of_an_earlier_run_is_still_given(options: FeedOptions) -> None
     for request in requests.first(known, options):
         walk = context_of(request).walk
         assert walk.special_hosts == {"feed.test": False, "snapshot.test": True}
-        assert context.special_hosts_to_store(walk) == 2
+        assert special_hosts_to_store(walk) == 2
 
 
 @pytest.mark.parametrize("read", [None, StoredSnapshot("http://old.test/", True, None, None)])
 def test_snapshot_that_was_not_read_is_not_known(read: StoredSnapshot | None) -> None:
     known = Subscription(FEED, FEED, 1, 1, snapshot=read, special=1)
-    assert context.special_hosts_from_store(known, SNAPSHOT) == {"feed.test": True}
-    assert context.special_hosts_from_store(Subscription(FEED, FEED, 1, 1, snapshot=read), None) == {}
+    assert special_hosts_from_store(known, SNAPSHOT) == {"feed.test": True}
+    assert special_hosts_from_store(Subscription(FEED, FEED, 1, 1, snapshot=read), None) == {}
 
 
 @pytest.mark.parametrize(

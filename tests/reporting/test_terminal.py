@@ -13,8 +13,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console, ConsoleDimensions
 
-from fhcrawl.reporting import progress
-from fhcrawl.reporting.progress import Progress, Rate
+from fhcrawl.reporting import progress as shown_progress
+from fhcrawl.reporting.progress import Progress, Rate, console_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def running(width: int, feeds: int, height: int = 24) -> list[str]:
         progress.begin(url)
     progress.problems = 3
     shown, file = console(width)
-    shown.print(progress.running(progress, Rate(1.5, 20), 3723, ConsoleDimensions(width, height)))
+    shown.print(shown_progress.running(progress, Rate(1.5, 20), 3723, ConsoleDimensions(width, height)))
     return file.getvalue().splitlines()
 
 
@@ -73,9 +73,9 @@ def test_only_a_terminal_that_can_move_its_cursor_has_a_display(
     tty_file: TextIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    assert progress.console_of(tty_file) is not None
-    assert progress.console_of(io.StringIO()) is None
+    assert console_of(tty_file) is not None
+    assert console_of(io.StringIO()) is None
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert progress.console_of(io.StringIO()) is None
+    assert console_of(io.StringIO()) is None
     monkeypatch.setenv("TERM", "dumb")
-    assert progress.console_of(tty_file) is None
+    assert console_of(tty_file) is None

@@ -174,7 +174,7 @@ def test_feed_whose_chain_loops_is_incomplete(store: Store) -> None:
 
 
 def test_many_feeds_do_not_fill_the_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fhcrawl.store.session.FEEDS_REMEMBERED", 2)
+    monkeypatch.setattr("fhcrawl.store.database.FEEDS_REMEMBERED", 2)
     for number in range(5):
         feed = f"http://example.org/{number}"
         begin_walk(store, feed, 1, NOW)
