@@ -437,7 +437,7 @@ def create_views(connection: Connection) -> None:
         connection.exec_driver_sql(statement.strip())
 
 
-# Of the tables in `schema`, and of the views.
+# Of the tables and the views.
 VERSION = 1
 # Each step changes the tables of one version, its key, into those of the next. The views are dropped before
 # the steps and created again after them, so the step for a change of a view does nothing. Released steps
