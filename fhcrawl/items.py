@@ -11,9 +11,7 @@ from fhcrawl.documents.model import DETAILS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.documents import Enclosure
-    from fhcrawl.logical_feed import Version
 
 
 @dataclass
@@ -111,33 +109,8 @@ OPTIONAL_FIELDS = [*DETAILS]
 ORIGINAL, EXTENSIONS, FORMER_IDS = COMPUTED_FIELDS = ("original", "extensions", "former_ids")
 ALL_FIELDS = [f.name for f in fields(EntryItem)]
 FIELDS = [name for name in ALL_FIELDS if name not in OPTIONAL_FIELDS]
-
-
-class EntryVersion(EntryItem):
-    """An entry that passes through the item pipelines.
-
-    It refers to its version and its document; these are not fields of the item, so that pipelines may copy
-    it, turn it into a dictionary or replace it by another EntryItem. Pipelines may also set attributes, which
-    are fields that they add: see `added_fields`.
-    """
-
-    version: Version
-    pending: PendingDocument
-
-    def __copy__(self) -> EntryVersion:
-        """Return an item with the same fields, of the same document."""
-        copied = object.__new__(EntryVersion)
-        vars(copied).update(vars(self))
-        return copied
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return the fields alone: deep copies and pickles are of the class EntryItem."""
-        return object.__new__, (EntryItem,), dict(self)
-
-
-# Libraries choose the rules for an item by the name of its class.
-EntryVersion.__name__ = EntryVersion.__qualname__ = EntryItem.__name__
-INTERNAL = frozenset(EntryVersion.__annotations__)
+# Attributes of `EntryVersion`, which are no fields.
+INTERNAL = frozenset({"version", "pending"})
 KNOWN = frozenset({*ALL_FIELDS, *INTERNAL})
 
 

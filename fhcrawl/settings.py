@@ -173,13 +173,13 @@ CONCURRENT_REQUESTS_PER_DOMAIN = 1
 # 50 ms waits a third of its time. Each request may hold a document of DOWNLOAD_MAXSIZE in memory.
 CONCURRENT_REQUESTS = 64
 # scrapy.core.downloader.Downloader: it can exceed CONCURRENT_REQUESTS_PER_DOMAIN.
-DOWNLOADER = "fhcrawl.core.downloader.Downloader"
+DOWNLOADER = "fhcrawl.core.engine.Downloader"
 # scrapy.core.scheduler.Scheduler: it does not report when a feed is done. With another scheduler, or with
 # JOBDIR, feeds are released and changes are exported only at the end of the crawl. A crawl with JOBDIR that
 # was killed can leave a queue that Scrapy cannot read: remove that folder. The store knows where to go on.
 SCHEDULER = "fhcrawl.core.scheduler.Scheduler"
 # scrapy.pqueues.DownloaderAwarePriorityQueue: a host with a delay must not block other hosts.
-SCHEDULER_PRIORITY_QUEUE = "fhcrawl.core.pqueues.PoliteQueue"
+SCHEDULER_PRIORITY_QUEUE = "fhcrawl.core.engine.PoliteQueue"
 # 1 GiB: a document is read and stored as a whole, which takes up to ten times its size in memory; recovering
 # a malformed one can take 15 times. Feeds of podcasts with long notes have up to 72 MB. It applies to the
 # compressed and to the decompressed body. With a smaller value, more documents are `too-large`.

@@ -31,8 +31,7 @@ from fhcrawl.spiders.history import HistorySpider
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
 
-    from fhcrawl.logical_feed.batches import CommitBatch
-    from fhcrawl.logical_feed.results import DocumentResult
+    from fhcrawl.logical_feed.results import CommitBatch, DocumentResult
     from fhcrawl.store import Store
 
 logger = logging.getLogger(__name__)

@@ -33,7 +33,7 @@ VOLATILE = re.compile(r"memusage/|test/|.*_bytes$|elapsed_|finish_time|start_tim
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 PUBLISHED = "2003-12-13T18:30:02Z"
 # Scrapy counts log records until the spider is closed: those of feeds that are released before, too.
-AT_THE_END = {"EXTENSIONS": json.dumps({"fhcrawl.extensions.release.ReleaseExtension": None})}
+AT_THE_END = {"EXTENSIONS": json.dumps({"fhcrawl.extensions.verdicts.ReleaseExtension": None})}
 
 
 @pytest.fixture

@@ -6,7 +6,10 @@ import ast
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
+
+import grimp
 
 from fhcrawl.reasons import ReasonKind
 from tests.projects import ROOT
@@ -22,6 +25,12 @@ def test_the_rules_do_without_scrapy_and_without_a_database() -> None:
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert "fhcrawl" in loaded
     assert not loaded & {"scrapy", "twisted", "sqlalchemy"}
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph = grimp.build_graph("fhcrawl", cache_dir=None)
+    imported = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
+    TopologicalSorter(imported).prepare()
 
 
 def test_only_one_module_knows_what_a_request_carries() -> None:

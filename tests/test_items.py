@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from itemadapter import ItemAdapter
 
-from fhcrawl.items import ALL_FIELDS, EntryItem, EntryVersion, added_fields
+from fhcrawl.crawling.pending import EntryVersion
+from fhcrawl.items import ALL_FIELDS, EntryItem, added_fields
 
 if TYPE_CHECKING:
     from fhcrawl.crawling.pending import PendingDocument

@@ -70,7 +70,7 @@ def test_error_of_a_pipeline_cannot_forge_log_lines(server: FeedServer, project:
     (project.folder / "nasty.py").write_text(
         "class Pipeline:\n    def process_item(self, item):\n        raise ValueError(item.title)\n"
     )
-    pipelines = {"fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100, "nasty.Pipeline": 200}
+    pipelines = {"fhcrawl.pipelines.DuplicatesPipeline": 100, "nasty.Pipeline": 200}
     settings = {"ITEM_PIPELINES": json.dumps(pipelines)}
     run = project.crawl(server.url("/index"), settings=settings)
     assert "ValueError: ../../etc/x" in run.log

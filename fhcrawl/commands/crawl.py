@@ -24,7 +24,7 @@ from fhcrawl.core.checks import check_settings
 from fhcrawl.core.components import add_components, check_components
 from fhcrawl.crawling.subscriptions import NOTHING_SUBSCRIBED
 from fhcrawl.exceptions import ArgumentError, FhcrawlError
-from fhcrawl.reporting.advice import failures
+from fhcrawl.reporting.summary import failures
 from fhcrawl.utils.text import printable
 from fhcrawl.warc import naming
 
@@ -261,10 +261,10 @@ def check_names(settings: BaseSettings, arguments: dict[str, str], spider: type[
     :raises ArgumentError: if an argument does not exist and is no placeholder of FEEDS or FHCRAWL_WARC
     """
     known = argument_names(spider)
-    places = [*map(str, settings.getdict("FEEDS")), settings["FHCRAWL_WARC"] or ""]
+    storages = [*map(str, settings.getdict("FEEDS")), settings["FHCRAWL_WARC"] or ""]
     for name in arguments.keys() - known:
         # Arguments of Scrapyd begin with _.
-        if not name.startswith("_") and not any(f"%({name})" in place for place in places):
+        if not name.startswith("_") and not any(f"%({name})" in place for place in storages):
             raise ArgumentError(f"There is no argument {name}: write one of {', '.join(sorted(known))}")
 
 
@@ -287,7 +287,7 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: typ
     from scrapy.extensions.feedexport import apply_uri_params
     from scrapy.utils.conf import feed_complete_default_values_from_settings
 
-    from fhcrawl.exporters import places
+    from fhcrawl.exporters import storages
 
     named = naming.Parameters(spider, {**arguments, "batch_id": 1, "batch_time": ""})
     for uri, given in settings.getdict("FEEDS").items():
@@ -298,18 +298,18 @@ def check_exports(settings: BaseSettings, arguments: dict[str, str], spider: typ
             place = apply_uri_params(str(uri), named)
         except (KeyError, TypeError, ValueError) as error:
             raise ArgumentError(
-                f"{places.shown(str(uri))} has a placeholder that there is not ({error}): write an export's "
-                f"place with %(time)s, or with the name of an argument (-a)"
+                f"{storages.shown(str(uri))} has a placeholder that there is not ({error}): write an "
+                "export's place with %(time)s, or with the name of an argument (-a)"
             ) from error
-        is_appended = not options.get("overwrite") and not places.is_elsewhere(place)
-        if is_appended and places.takes_entries(options):
+        is_appended = not options.get("overwrite") and not storages.is_elsewhere(place)
+        if is_appended and storages.takes_entries(options):
             _check_file(place, options)
 
 
 def _check_file(place: str, options: dict[str, Any]) -> None:
-    from fhcrawl.exporters import appending
+    from fhcrawl.exporters import storages
 
     try:
-        appending.check(Path(place), options)
+        storages.check_appending(Path(place), options)
     except OSError as error:
         raise ArgumentError(f"{place} cannot be written ({error.strerror})") from error

@@ -59,8 +59,8 @@ class Command(command.Command):
 
         :raises UsageError: if there are arguments, or if a setting or the store cannot be used
         """
+        from fhcrawl import demo
         from fhcrawl.commands.crawl import check
-        from fhcrawl.demo import publisher
 
         if self.settings is None or self.crawler_process is None:
             raise UsageError("no settings")
@@ -72,7 +72,7 @@ class Command(command.Command):
         self.settings.set("FEEDS", {str(output): {"format": "jsonlines"}}, "cmdline")
         self.settings.set("FHCRAWL_STORE_URL", f"sqlite:///{store}", "cmdline")
         self.settings.set("USER_AGENT", "fhcrawl-demo (+https://localhost/)", "cmdline")
-        with _serve(publisher.MONTHS_AT_FIRST + run - 1) as url:
+        with _serve(demo.MONTHS_AT_FIRST + run - 1) as url:
             try:
                 add_components(self.settings)
                 check(self.settings, {"feed": url})
@@ -91,7 +91,7 @@ class Command(command.Command):
 @contextlib.contextmanager
 def _serve(months: int) -> Iterator[str]:
     """Serve at the port of earlier runs, since the store identifies the feed by its URL."""
-    from fhcrawl.demo.server import serve
+    from fhcrawl.demo import serve
 
     noted = FOLDER / "port"
     port = int(noted.read_text()) if noted.exists() else PORT

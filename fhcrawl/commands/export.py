@@ -141,29 +141,29 @@ class Command(command.Command):
                 print(said)
 
     def _export(self, settings: Settings, opts: argparse.Namespace) -> str:
-        from fhcrawl.exporters import columns, places
+        from fhcrawl.exporters import columns, storages
         from fhcrawl.extensions.store import store_url
         from fhcrawl.store import Store
 
         output = _output(settings, opts)
         columns.check(settings)
         wanted = _wanted(output, opts)
-        if output.place in places.STDOUT:
+        if output.place in storages.STDOUT:
             end_with_reader()
         store = Store.open_to_read(store_url(settings))
         try:
             feeds = _feeds(store, output, [*map(typed, opts.feed)], opts.gaps)
             if output.is_folder and output.xml is not None:
                 return _write_archives(output, output.xml, opts, store, feeds[0], wanted)
-            with places.opened(output.place, settings) as file:
+            with storages.opened(output.place, settings) as file:
                 count = _write(file, output, settings, store, feeds, wanted)
         except OSError as error:
             reason = error.strerror or error
-            raise ArgumentError(f"{places.shown(output.place)} cannot be written ({reason})") from error
+            raise ArgumentError(f"{storages.shown(output.place)} cannot be written ({reason})") from error
         finally:
             store.close()
         what = "feeds" if output.is_list else "entries"
-        return "" if output.place in places.STDOUT else f"{count} {what} in {places.shown(output.place)}"
+        return "" if output.place in storages.STDOUT else f"{count} {what} in {storages.shown(output.place)}"
 
 
 def _output(settings: Settings, opts: argparse.Namespace) -> Output:
@@ -183,9 +183,9 @@ def _output(settings: Settings, opts: argparse.Namespace) -> Output:
 
 
 def _is_folder(place: str) -> bool:
-    from fhcrawl.exporters import places
+    from fhcrawl.exporters import storages
 
-    return not places.is_elsewhere(place) and (place.endswith("/") or Path(place).is_dir())
+    return not storages.is_elsewhere(place) and (place.endswith("/") or Path(place).is_dir())
 
 
 def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
@@ -256,7 +256,7 @@ def _write(
     file: IO[bytes], output: Output, settings: Settings, store: Store, feeds: list[Feed], wanted: Wanted
 ) -> int:
     from fhcrawl.exporters.feeds import write_document
-    from fhcrawl.exporters.terminal import shown
+    from fhcrawl.exporters.rows import shown
 
     if output.xml is not None:
         return write_document(shown(file), store, feeds[0], output.xml, wanted)
@@ -279,7 +279,8 @@ def _write_archives(
 def _write_rows(
     file: IO[bytes], name: str, settings: Settings, store: Store, feeds: list[Feed], wanted: Wanted
 ) -> int:
-    from fhcrawl.exporters import columns, gaps
+    from fhcrawl.exporters import columns
+    from fhcrawl.exporters.selection import gap_entries
 
     exporter_class = load_object(settings.getwithbase("FEED_EXPORTERS")[name])
     exporter = exporter_class(file, **_options(settings, exporter_class))
@@ -288,7 +289,7 @@ def _write_rows(
     rows = columns.Rows(settings.getdictorlist("FEED_EXPORT_FIELDS"), settings.getlist(columns.PROFILES))
     found = store.entries.read(urls, has_details=rows.need_details)
     entries = (entry for entry in found if wanted.chosen(entry))
-    missing = chain.from_iterable(map(gaps.entries, feeds if wanted.gaps else ()))
+    missing = chain.from_iterable(map(gap_entries, feeds if wanted.gaps else ()))
     count = 0
     for count, entry in enumerate(rows.complete(chain(entries, missing)), 1):  # noqa: B007
         exporter.export_item(entry)
@@ -298,12 +299,12 @@ def _write_rows(
 
 
 def _options(settings: Settings, exporter: type) -> dict[str, Any]:
-    from fhcrawl.exporters import CsvItemExporter, csv
+    from fhcrawl.exporters.rows import CsvItemExporter, csv_options
 
     options = {
         "encoding": settings.get("FEED_EXPORT_ENCODING"),
         "fields_to_export": settings.get("FEED_EXPORT_FIELDS"),
     }
     if issubclass(exporter, CsvItemExporter):
-        options |= csv.options(settings)
+        options |= csv_options(settings)
     return options

@@ -45,7 +45,7 @@ class Command(command.Command):
 
         :raises UsageError: if an argument, the store or the file cannot be used
         """
-        from fhcrawl.exporters.places import STDOUT
+        from fhcrawl.exporters.storages import STDOUT
         from fhcrawl.extensions.store import store_url
         from fhcrawl.store import Store
 
@@ -68,7 +68,7 @@ class Command(command.Command):
 
 def _write(store: Store, output: str) -> int:
     from fhcrawl.exporters import delivery
-    from fhcrawl.exporters.places import STDOUT
+    from fhcrawl.exporters.storages import STDOUT
 
     if output in STDOUT:
         with delivery.open_stdout() as file:

@@ -24,10 +24,10 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         "fhcrawl.downloadermiddlewares.limits.LimitsMiddleware": 54,
         "fhcrawl.downloadermiddlewares.guard.GuardMiddleware": 55,
         # Like them, before middlewares that return responses; it sees responses after they are decompressed.
-        "fhcrawl.downloadermiddlewares.octets.OctetsMiddleware": 61,
+        "fhcrawl.downloadermiddlewares.limits.OctetsMiddleware": 61,
         "fhcrawl.downloadermiddlewares.disk.DiskMiddleware": 62,
         # Next to RetryMiddleware, between the engine and HttpCompressionMiddleware.
-        "fhcrawl.downloadermiddlewares.cutoff.CutOffMiddleware": 555,
+        "fhcrawl.downloadermiddlewares.httpcompression.CutOffMiddleware": 555,
         # Scrapy's middleware does not detect that a compressed body is truncated.
         "fhcrawl.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": 590,
         "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
@@ -39,7 +39,7 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         # A captured error or redirect is none of the archive's.
         "fhcrawl.downloadermiddlewares.mementos.MementosMiddleware": 605,
         # After RedirectMiddleware, which copies header fields.
-        "fhcrawl.downloadermiddlewares.validators.ValidatorsMiddleware": 610,
+        "fhcrawl.downloadermiddlewares.redirect.ValidatorsMiddleware": 610,
     },
     "SPIDER_MIDDLEWARES": {
         # Scrapy's middleware would pass a part of a document (206, 226) as a whole one.
@@ -53,7 +53,7 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware": None,
     },
     "ITEM_PIPELINES": {
-        "fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100,
+        "fhcrawl.pipelines.DuplicatesPipeline": 100,
     },
     "EXTENSIONS": {
         "fhcrawl.extensions.store.StoreExtension": -100,
@@ -64,11 +64,11 @@ COMPONENTS: dict[str, dict[str, int | None]] = {
         # ProgressExtension logs feeds, documents and entries.
         "scrapy.extensions.logstats.LogStats": None,
         "fhcrawl.extensions.verdicts.VerdictsExtension": 0,
-        "fhcrawl.extensions.release.ReleaseExtension": 0,
+        "fhcrawl.extensions.verdicts.ReleaseExtension": 0,
         # Scrapy's extension exports each item at once, and can leave an incomplete file.
         "fhcrawl.extensions.feedexport.FeedExporter": 0,
         "scrapy.extensions.feedexport.FeedExporter": None,
-        "fhcrawl.extensions.itemexport.ItemExporter": 0,
+        "fhcrawl.extensions.feedexport.ItemExporter": 0,
     },
 }
 HANDLERS = "DOWNLOAD_HANDLERS"
@@ -94,12 +94,12 @@ ESSENTIAL = {
     "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch": (
         "no chain would be known (DELTAFETCH_ENABLED=0 fetches every document again)"
     ),
-    "fhcrawl.pipelines.duplicates.DuplicatesPipeline": "old versions of entries would replace new ones",
+    "fhcrawl.pipelines.DuplicatesPipeline": "old versions of entries would replace new ones",
     "fhcrawl.extensions.store.StoreExtension": "nothing would be stored",
     "fhcrawl.extensions.reader.ReaderExtension": "no document would be parsed",
     "fhcrawl.extensions.verdicts.VerdictsExtension": "no feed would have a verdict",
     "fhcrawl.extensions.feedexport.FeedExporter": "-o and FEEDS would get no entries",
-    "fhcrawl.extensions.itemexport.ItemExporter": "FEEDS would get no items of a spider's own",
+    "fhcrawl.extensions.feedexport.ItemExporter": "FEEDS would get no items of a spider's own",
 }
 
 

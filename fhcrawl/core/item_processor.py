@@ -9,9 +9,8 @@ from typing import Any
 from scrapy import pipelines
 from scrapy.exceptions import DropItem
 
-from fhcrawl.crawling.pending import DROPPED
-from fhcrawl.extensions.itemexport import ItemExporter
-from fhcrawl.items import EntryVersion
+from fhcrawl.crawling.pending import DROPPED, EntryVersion
+from fhcrawl.extensions.feedexport import ItemExporter
 
 logger = logging.getLogger(__name__)
 

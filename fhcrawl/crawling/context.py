@@ -22,12 +22,15 @@ from fhcrawl.logical_feed import ChainPosition, NewerPage, Role
 from fhcrawl.logical_feed.listings import ListCheck, ListOrder
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.utils.addresses import literal, origin, special_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy import Request
     from scrapy.http import Response
+
+    from fhcrawl.store import Subscription
 
 T = TypeVar("T")
 
@@ -306,3 +309,42 @@ TYPED: dict[str, Callable[[Any], Any]] = {
     "again": tuple,
     "sought": lambda orders: tuple(map(ListOrder, orders)),
 }
+
+
+# The bits of `feeds.special`, which is NULL until the feed's host has been looked up.
+FEED_IS_SPECIAL, SNAPSHOT_IS_SPECIAL = 1, 2
+
+
+def given_urls(walk: WalkContext) -> list[str]:
+    """Return the URLs that the user gave: the feed's, and the snapshot's if there is one."""
+    return [walk.feed, *filter(None, [walk.options.snapshot])]
+
+
+def is_fixed(host: str) -> bool:
+    """Return whether a host always has the same address: it is an IP address, or a name of this machine."""
+    return special_name(host) or literal(host) is not None
+
+
+def special_hosts_from_store(known: Subscription, index: str | None) -> dict[str, bool]:
+    """Return what the store knows of the hosts that the user gave, as `WalkContext.special_hosts`.
+
+    :param index: URL of the index of the snapshot that the feed continues
+    """
+    if known.special is None:
+        return {}
+    found = {}
+    snapshot = known.snapshot
+    if snapshot is not None and snapshot.is_read and snapshot.url == index:
+        found[origin(snapshot.url).host] = bool(known.special & SNAPSHOT_IS_SPECIAL)
+    return {**found, origin(known.feed).host: bool(known.special & FEED_IS_SPECIAL)}
+
+
+def special_hosts_to_store(walk: WalkContext) -> int | None:
+    """Return the value of `feeds.special`; None if there is nothing to store."""
+    special = walk.special_hosts
+    if not special:
+        return None
+    feed, *snapshot = (origin(url).host for url in given_urls(walk))
+    if feed not in special:
+        return None
+    return FEED_IS_SPECIAL * special[feed] + SNAPSHOT_IS_SPECIAL * any(special.get(host) for host in snapshot)

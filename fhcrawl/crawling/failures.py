@@ -1,4 +1,4 @@
-"""Converts Scrapy's failures to `DocumentFailure`: a state, a kind and a sentence for each."""
+"""Converts refusals and Scrapy's failures to `DocumentFailure`: a state, a kind and a sentence for each."""
 
 from __future__ import annotations
 
@@ -16,13 +16,56 @@ from scrapy.exceptions import (
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.internet.error import ConnectionClosed
 
-from fhcrawl.crawling.refusals import HeadersTooLarge, LimitReached, NotACapture, RefusedUrl, TooManyStreams
 from fhcrawl.crawling.responses import retry_after
+from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
+
+
+class RefusedUrl(FhcrawlError, IgnoreRequest):  # noqa: N818
+    """A URL from a feed that must not be fetched.
+
+    :param kind: the kind of the reason
+    """
+
+    def __init__(self, kind: ReasonKind, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class LimitReached(FhcrawlError, IgnoreRequest):  # noqa: N818
+    """A request beyond a limit of the user's settings.
+
+    :param wait: for how many seconds the server asks not to be sent requests
+    """
+
+    kind = ReasonKind.LIMIT
+
+    def __init__(self, message: str, wait: float = 0) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+class NotACapture(FhcrawlError, IgnoreRequest):  # noqa: N818
+    """A response of a web archive that is no capture of a document."""
+
+
+class HeadersTooLarge(FhcrawlError, IgnoreRequest):  # noqa: N818
+    """A response with too many octets of headers, or too many content codings."""
+
+
+class TooManyStreams(FhcrawlError, IgnoreRequest):  # noqa: N818
+    """A compressed body that consists of too many streams.
+
+    :param limit: the limit
+    """
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"consists of more than {limit} compressed streams")
+
 
 REFUSES = "is on a host that refuses the connection"
 # RFC 5005, 4.1: publishers "may refuse to serve (e.g., with HTTP status code 403 or 410) or be unable to

@@ -14,8 +14,8 @@ from fhcrawl.crawling.context import Referral, context_of
 from fhcrawl.documents import Bounds, limits, link_header, snapshot
 from fhcrawl.documents.head_links import HISTORY
 from fhcrawl.logical_feed import ChainPosition, Role, Version, contents
+from fhcrawl.logical_feed.chain import contradiction, older_contradiction
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
-from fhcrawl.logical_feed.relations import contradiction, older_contradiction
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import DocumentRef
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from fhcrawl.documents import DocumentList, FeedDocument
     from fhcrawl.exceptions import NotAFeedError
     from fhcrawl.logical_feed import Link
+    from fhcrawl.logical_feed.chain import Contradiction, FeedQuirks
     from fhcrawl.logical_feed.contents import Reading
-    from fhcrawl.logical_feed.relations import Contradiction, FeedQuirks
     from fhcrawl.logical_feed.results import Fetch
 
 logger = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from fhcrawl.crawling import reading, requests, responses, wordpress
 from fhcrawl.crawling.context import context_of
 from fhcrawl.crawling.failures import UNASKED
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
-from fhcrawl.logical_feed import FIRST_WALK, absences, rechecks
-from fhcrawl.logical_feed.rechecks import Budget
+from fhcrawl.logical_feed import FIRST_WALK, absences
+from fhcrawl.logical_feed.absences import Budget
 from fhcrawl.logical_feed.results import State
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def first(store: Store, settings: BaseSettings, fetch: Fetch, context: RequestCo
     walk = max((one for one in doubts if one is not None), default=None)
     doubted = [] if walk is None else absences.unconfirmed([one.seen for one in known], walk)
     doubted = [index for index in doubted if known[index].is_there]
-    due = rechecks.due([one.requested for one in known], fetch.fetched, budget, doubted)
+    due = absences.due_rechecks([one.requested for one in known], fetch.fetched, budget, doubted)
     yield from _next(store, [known[index].id for index in due], context.walk)
 
 

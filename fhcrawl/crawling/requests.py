@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import given_hosts, reading, responses, wordpress
+from fhcrawl.crawling import reading, responses, wordpress
 from fhcrawl.crawling.context import (
     DELTAFETCH_ENABLED,
     DELTAFETCH_KEY,
@@ -18,6 +18,7 @@ from fhcrawl.crawling.context import (
     WalkContext,
     cb_kwargs_of,
     context_of,
+    special_hosts_from_store,
 )
 from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.logical_feed.chain import EARLIEST_WALK
@@ -55,7 +56,7 @@ def first(known: Subscription, options: FeedOptions) -> Iterator[Request]:
         known.feed,
         known.run,
         replace(options, snapshot=index),
-        special_hosts=given_hosts.from_store(known, index),
+        special_hosts=special_hosts_from_store(known, index),
         number=known.walk,
     )
     if stored is not None and stored.is_read and stored.url == index:

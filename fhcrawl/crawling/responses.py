@@ -13,17 +13,22 @@ from urllib.parse import urldefrag, urlsplit
 
 from scrapy import Request
 
-from fhcrawl.crawling import given_hosts
-from fhcrawl.crawling.context import DELTAFETCH_KEY, context_of, find_context, set_walk
+from fhcrawl.crawling.context import (
+    DELTAFETCH_KEY,
+    context_of,
+    find_context,
+    set_walk,
+    special_hosts_to_store,
+)
 from fhcrawl.crawling.parser import Job
 from fhcrawl.documents import Bounds, detection, limits
 from fhcrawl.documents.dates import shift
 from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.logical_feed import Role, polling
-from fhcrawl.logical_feed.ordering import latest_time
-from fhcrawl.logical_feed.relations import FeedQuirks
+from fhcrawl.logical_feed.chain import FeedQuirks
 from fhcrawl.logical_feed.results import Fetch
+from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -80,7 +85,7 @@ def _fetch(request: Request, url: str) -> Fetch:
         latest=latest_time(moment),
         run=context.walk.run,
         location=_location(request, context.requested_url, url),
-        special=given_hosts.to_store(context.walk),
+        special=special_hosts_to_store(context.walk),
         walk=context.walk.number,
         memento=context.record if context.memento is None else context.memento,
         is_check=context.checks is not None,

@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl import logical_feed
-from fhcrawl.items import EntryVersion
+from fhcrawl.crawling.pending import EntryVersion
 from fhcrawl.logical_feed import Role, Version, coverage
-from fhcrawl.logical_feed.ordering import latest_time, order
+from fhcrawl.logical_feed.versions import latest_time, order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fhcrawl.crawling.pending import PendingDocument
-    from fhcrawl.crawling.reading import ReadDocument
     from fhcrawl.documents import Entry, FeedDocument
     from fhcrawl.logical_feed.contents import Reading
-    from fhcrawl.logical_feed.ordering import Order
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
+    from fhcrawl.logical_feed.versions import Order
 
 
 class ReadEntries(NamedTuple):
@@ -101,11 +100,13 @@ def first_uncounted(fetch: Fetch, versions: Iterable[Version]) -> str | None:
     return min(filter(None, (order.uncounted(fetch.latest) for order in claimed)), default=None)
 
 
-def items(pending: PendingDocument, read: ReadDocument) -> Iterator[EntryVersion]:
+def items(
+    pending: PendingDocument, document: FeedDocument, result: DocumentResult, found: list[Version | None]
+) -> Iterator[EntryVersion]:
     """Yield the items of a document that is being committed."""
-    for entry, version in zip(read.document.entries, read.versions, strict=True):
+    for entry, version in zip(document.entries, found, strict=True):
         if version is not None:
-            yield _item(pending, read.result, version, entry)
+            yield _item(pending, result, version, entry)
 
 
 def _item(pending: PendingDocument, result: DocumentResult, version: Version, entry: Entry) -> EntryVersion:

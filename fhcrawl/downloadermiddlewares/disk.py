@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import NotConfigured
 
 from fhcrawl.crawling.context import feed_of
-from fhcrawl.crawling.refusals import LimitReached
+from fhcrawl.crawling.failures import LimitReached
 from fhcrawl.extensions.feedexport import FeedExporter
 from fhcrawl.extensions.store import store_url
 from fhcrawl.extensions.warc import WarcExtension

@@ -9,16 +9,17 @@ from urllib.parse import urlsplit
 
 from w3lib.url import file_uri_to_path
 
-from fhcrawl.crawling import given_hosts
 from fhcrawl.crawling.context import (
     ANY_ADDRESS,
     FIRST_USE,
     WAS_PUBLIC,
     find_context,
+    given_urls,
+    is_fixed,
     is_of_web_archive,
     is_own,
 )
-from fhcrawl.crawling.refusals import RefusedUrl
+from fhcrawl.crawling.failures import RefusedUrl
 from fhcrawl.crawling.responses import UNFETCHABLE_URL
 from fhcrawl.logical_feed import Role
 from fhcrawl.reasons import ReasonKind
@@ -133,11 +134,11 @@ class GuardMiddleware:
 def _key_of_given(request: Request, context: RequestContext, where: Origin) -> str | None:
     if is_of_web_archive(context):
         # A name may lead to another address some day: that of an archive on this network is to be listed.
-        return ANY_ADDRESS if given_hosts.is_fixed(where.host) else None
-    if where not in map(addresses.origin, given_hosts.urls(context.walk)):
+        return ANY_ADDRESS if is_fixed(where.host) else None
+    if where not in map(addresses.origin, given_urls(context.walk)):
         return None
     carried = context.walk.special_hosts
-    if given_hosts.is_fixed(where.host) or carried.get(where.host):
+    if is_fixed(where.host) or carried.get(where.host):
         return ANY_ADDRESS
     if where.host in carried:
         return WAS_PUBLIC
@@ -158,7 +159,7 @@ def _check_archive(url: str, context: RequestContext | None) -> None:
 
 
 def _check_feed(request: Request, context: RequestContext) -> None:
-    feed, given = context.walk.feed, given_hosts.urls(context.walk)
+    feed, given = context.walk.feed, given_urls(context.walk)
     if urlsplit(feed).scheme not in PORTS:
         raise RefusedUrl(ReasonKind.REFUSED_URL, "a feed of files may not lead to the net")
     if urlsplit(request.url).scheme == "https":

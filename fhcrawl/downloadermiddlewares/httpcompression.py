@@ -1,4 +1,4 @@
-"""Marks compressed bodies whose end is missing or wrong, which Scrapy takes for complete."""
+"""Incomplete responses: marks compressed bodies whose end is missing or wrong, and retries cut off ones."""
 
 from __future__ import annotations
 
@@ -9,20 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import brotli
 from scrapy.downloadermiddlewares import httpcompression
+from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.http import Response
 
-from fhcrawl.crawling.refusals import TooManyStreams
+from fhcrawl.crawling.failures import TooManyStreams
 from fhcrawl.exceptions import FhcrawlError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from scrapy import Request
 
 CHUNK = 65_536  # octets of input or output of a decompressor at a time
 FIRST_CHUNK = 1024  # octets of a stream, which may be much shorter than CHUNK
@@ -157,3 +161,25 @@ DECOMPRESS: dict[bytes, Callable[[bytes], Iterator[bytes]]] = {
     b"br": _brotli,
     b"zstd": _zstd,
 }
+
+
+class CutOffMiddleware:
+    """With DOWNLOAD_FAIL_ON_DATALOSS off, retries like Scrapy's RetryMiddleware (RETRY_TIMES).
+
+    The last attempt's response is passed on, because the entries before the cut are useful.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the middleware of a crawler."""
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        """Return a request to retry an incomplete response, or the response."""
+        if "dataloss" not in response.flags or self._crawler.spider is None:
+            return response
+        again = get_retry_request(request, spider=self._crawler.spider, reason="cut off")
+        return again or response

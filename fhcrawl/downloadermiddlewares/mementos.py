@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fhcrawl import logical_feed
 from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import context_of, find_context, is_of_web_archive, set_context
-from fhcrawl.crawling.refusals import LimitReached, NotACapture
+from fhcrawl.crawling.failures import LimitReached, NotACapture
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.link_header import links
 from fhcrawl.logical_feed import Role

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from fhcrawl.crawling.context import find_context, is_of_web_archive, is_own
-from fhcrawl.crawling.refusals import LimitReached
+from fhcrawl.crawling.failures import LimitReached
 from fhcrawl.crawling.responses import retry_after
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed.polling import LONGEST

@@ -1,10 +1,7 @@
 """Exporters: one module for each format, and the destinations of exports."""
 
-from fhcrawl.exporters.csv import CsvItemExporter
-from fhcrawl.exporters.json import JsonItemExporter
-from fhcrawl.exporters.jsonlines import JsonLinesItemExporter
 from fhcrawl.exporters.parquet import ParquetItemExporter
-from fhcrawl.exporters.xml import XmlItemExporter
+from fhcrawl.exporters.rows import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter, XmlItemExporter
 
 __all__ = [
     "CsvItemExporter",

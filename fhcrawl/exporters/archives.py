@@ -25,10 +25,9 @@ from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, XML_BASE
 from fhcrawl.exceptions import ExportError
-from fhcrawl.exporters import delivery, documents, entries
-from fhcrawl.exporters.documents import Head
-from fhcrawl.exporters.entries import PARSER, READ_AGAIN
-from fhcrawl.logical_feed.ordering import comparable, latest_time
+from fhcrawl.exporters import delivery, documents
+from fhcrawl.exporters.documents import PARSER, READ_AGAIN, Head
+from fhcrawl.logical_feed.versions import comparable, latest_time
 from fhcrawl.utils.clock import now
 from fhcrawl.utils.locks import locked
 
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from fhcrawl.exporters.documents import DocumentFormat
-    from fhcrawl.exporters.heads import FeedHead
+    from fhcrawl.exporters.documents import DocumentFormat, FeedHead
     from fhcrawl.exporters.selection import Selection
     from fhcrawl.store.rows import StoredVersion
 
@@ -240,7 +238,7 @@ class ArchiveSet:
         expected = self._links(number, PREV_ARCHIVE in links)
         if (
             named is None
-            or elements.line(named) != entries.cleaned(self._target.feed)
+            or elements.line(named) != documents.cleaned(self._target.feed)
             or (number is not None and any(links.get(rel) != url for rel, url in expected))
             or (number is not None and head.find(f"{FH}archive") is None)
         ):
@@ -279,7 +277,7 @@ class ArchiveSet:
 
     def _events(self, versions: Iterable[StoredVersion]) -> Iterator[Event]:
         for version in versions:
-            known = self._take(entries.cleaned(version.fields["id"]))
+            known = self._take(documents.cleaned(version.fields["id"]))
             is_live = not version.is_deleted and self._chosen(version.fields)
             event = self._entry(version, known) if is_live else self._deletion(version, known)
             if event is not None:
@@ -303,7 +301,7 @@ class ArchiveSet:
             yield self._tombstone(entry_id, "", Known(mark, time))
 
     def _entry(self, version: StoredVersion, known: Known | None) -> Event | None:
-        element = entries.element(version.fields, version.original, self._target.form.entry)
+        element = documents.entry_element(version.fields, version.original, self._target.form.entry)
         if known is not None:
             if self._mark(element) == known.mark:
                 return None

@@ -17,8 +17,15 @@ from fhcrawl.documents.identifiers import EXPORT, OWN_ID, iri_of
 from fhcrawl.documents.metadata import MAIL, OF_THE_FEED, FeedMetadata, Person
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, XHTML, XML_BASE, XML_LANG
-from fhcrawl.exporters.documents import PREFIXES, DocumentFormat, extensions
-from fhcrawl.exporters.entries import EntryFormat, cleaned, leaf, verbatim
+from fhcrawl.exporters.documents import (
+    PREFIXES,
+    DocumentFormat,
+    EntryFormat,
+    cleaned,
+    extensions,
+    leaf,
+    verbatim,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,9 +33,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents import Entry
-    from fhcrawl.exporters.documents import Head
-    from fhcrawl.exporters.entries import Fields
-    from fhcrawl.exporters.heads import FeedHead
+    from fhcrawl.exporters.documents import FeedHead, Fields, Head
 
 # RFC 4287, 3.3, with RFC 3339, 5.6.
 DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)

@@ -1,24 +1,365 @@
-"""Writes feed documents: a head section, then the entries of an iterable."""
+"""Writes feeds as documents in XML: entries, head sections, and the elements around them.
+
+What names the document itself (its links, update times and marks of RFC 5005) is not taken from the store's
+head section: each exported document has its own.
+
+An entry's original XML is used if it is of the requested format. Fields whose value in it differs from the
+store's, or all fields if there is no such XML, are written from the store. Each candidate is parsed as in a
+crawl, and the one with the fewest differences from the store is written.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from typing import IO, TYPE_CHECKING, NamedTuple
+import copy
+import secrets
+from functools import cached_property
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents.identifiers import EXPORT, OWN_ID
+from fhcrawl.documents import metadata, modules
+from fhcrawl.documents.formats.atom03 import OLD
+from fhcrawl.documents.identifiers import EXPORT, NO_CHARACTERS, OWN_ID
 from fhcrawl.documents.tombstones import DELETED_ENTRY
-from fhcrawl.documents.xml.elements import ATOM, FH
-from fhcrawl.exporters.entries import cleaned, leaf
+from fhcrawl.documents.xml import elements, namespaces
+from fhcrawl.documents.xml.elements import ATOM, FH, RDF_NAMESPACES, RSS_NAMESPACES, XML_BASE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator
 
     from lxml.etree import _Element
 
-    from fhcrawl.exporters.entries import EntryFormat
-    from fhcrawl.exporters.heads import FeedHead
+    from fhcrawl.documents import Entry
+
+    Fields = dict[str, Any]
+
+    from fhcrawl.documents.metadata import FeedMetadata
+
+# The fields that a crawl of the element must reproduce, in the order in which they are written.
+READ_AGAIN = (
+    "id",
+    "title",
+    "link",
+    "published",
+    "updated",
+    "authors",
+    "categories",
+    "enclosures",
+    "summary",
+    "content",
+    "content_type",
+)
+# Namespaces whose elements correspond to fields, or have no meaning in another format.
+NATIVE = frozenset({*RSS_NAMESPACES, *RDF_NAMESPACES, OLD, modules.CONTENT, ATOM})
+# RFC 4287's elements for which fhcrawl has no field; RSS can contain them as extensions.
+KEPT_OF_ATOM = frozenset({f"{ATOM}contributor", f"{ATOM}rights"})
+VERBATIM = "{urn:x-fhcrawl:export}verbatim"
+RDF_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
+PARSER = etree.XMLParser(
+    resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
+)
+# It parses only XML that has been parsed within the limits before.
+UNBOUNDED_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
+
+
+class EntryFormat(NamedTuple):
+    """The entries of a document format.
+
+    :param tag: tag of an entry
+    :param read: parses an entry whose xml:base is absolute
+    :param elements: create the element of a field from its value and all fields
+    :param one_for_each: create one of the elements of a field from one of its values
+    :param says: returns whether a child of an entry is an element of a field
+    :param reads: the tags of the children that `read` reads
+    :param adopt: returns an original as an entry of this format; None if it is of another format
+    :param complete: adds the elements that the format requires, and converts dates to its form
+    :param identifier: returns an id as the format requires it
+    """
+
+    tag: str
+    read: Callable[[_Element], Entry]
+    elements: dict[str, Callable[[Any, Fields], _Element]]
+    one_for_each: dict[str, Callable[[Any], _Element]]
+    says: Callable[[_Element, str], bool]
+    reads: Container[str]
+    adopt: Callable[[_Element], _Element | None]
+    complete: Callable[[_Element, Fields], None]
+    identifier: Callable[[str], str] = str
+
+    def build(self, name: str, fields: Fields) -> list[_Element]:
+        """Return the elements of a field, given all fields."""
+        value: Any = fields[name]
+        if name in self.one_for_each:
+            return [self.one_for_each[name](each) for each in value]
+        return [self.elements[name](value, fields)] if value and name in self.elements else []
+
+
+def entry_element(fields: Fields, original: str | None, form: EntryFormat) -> _Element:
+    """Return an entry as an element.
+
+    :param fields: as `store.entries.read()` yields them
+    :param original: the entry's own XML or JSON; None if it is not kept
+    """
+    fields = {name: cleaned(value) for name, value in fields.items()}
+    best, fewest = etree.Element(form.tag), len(READ_AGAIN) + 1
+    for candidate in _candidates(fields, _parsed(original), form):
+        wrong = len(differences(candidate, fields, form))
+        if wrong < fewest:
+            best, fewest = candidate, wrong
+        if not wrong:
+            break
+    return best
+
+
+# XML 1.0, 2.2: the store has none of these characters unless one of the user's pipelines has added them.
+def cleaned(value: Any) -> Any:
+    """Replace the characters that XML does not allow in a field's value by U+FFFD."""
+    if isinstance(value, str):
+        return NO_CHARACTERS.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [cleaned(each) for each in value]
+    return {name: cleaned(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+def differences(candidate: _Element, fields: Fields, form: EntryFormat) -> list[str]:
+    """Return the names of the fields whose value differs when an element is parsed."""
+    try:
+        # `read` modifies the element.
+        entry = form.read(etree.fromstring(etree.tostring(candidate, with_tail=False), PARSER))
+    except etree.XMLSyntaxError:
+        return list(READ_AGAIN)
+    return [name for name in READ_AGAIN if (getattr(entry, name) or None) != (fields[name] or None)]
+
+
+def _candidates(fields: Fields, original: _Element | None, form: EntryFormat) -> Iterator[_Element]:
+    """Yield candidates for an entry's element, the one that keeps most of the original first."""
+    if original is None:
+        yield _built(fields, None, (), form)
+        return
+    if (own := form.adopt(original)) is not None:
+        _entry_url(own, original, fields)
+        form.complete(own, fields)
+        yield own
+        yield _mended(own, fields, form)
+    others = [child for child in original if _is_foreign(child)]
+    yield _built(fields, original, others, form)
+    yield _built(fields, original, [child for child in others if child.tag not in form.reads], form)
+
+
+def _parsed(original: str | None) -> _Element | None:
+    if original is None or not original.startswith("<"):
+        return None
+    try:
+        return etree.fromstring(namespaces.canonicalise(original.encode()).body, PARSER)
+    except etree.XMLSyntaxError:
+        return None
+
+
+def _is_foreign(child: _Element) -> bool:
+    if not isinstance(child.tag, str):
+        return False
+    if child.tag == f"{ATOM}link":
+        return not {"alternate", "enclosure"}.intersection(elements.relations(child))
+    namespace = child.tag[: child.tag.rfind("}") + 1]
+    return namespace not in NATIVE or child.tag in KEPT_OF_ATOM
+
+
+# RFC 4287, 2: relative references in the markup resolve against the base, in any document.
+def _entry_url(entry: _Element, original: _Element | None, fields: Fields) -> None:
+    base = fields["document"] or ""
+    if original is not None:
+        for name, value in original.items():
+            if str(name).startswith("{") and name != RDF_ABOUT:
+                entry.set(name, value)
+        base = elements.base_of(original, base)
+    if base:
+        entry.set(XML_BASE, base)
+
+
+def _mended(own: _Element, fields: Fields, form: EntryFormat) -> _Element:
+    entry = copy.deepcopy(own)
+    for name in differences(own, fields, form):
+        for child in [child for child in entry if form.says(child, name)]:
+            entry.remove(child)
+        entry.extend(form.build(name, fields))
+    entry = _with_verbatim(entry)
+    form.complete(entry, fields)
+    return entry
+
+
+def _built(
+    fields: Fields, original: _Element | None, others: Iterable[_Element], form: EntryFormat
+) -> _Element:
+    entry = etree.Element(form.tag, nsmap=nsmap(form.tag))
+    _entry_url(entry, original, fields)
+    for name in READ_AGAIN:
+        entry.extend(form.build(name, fields))
+    entry.extend(copy.deepcopy(child) for child in others)
+    entry = _with_verbatim(entry)
+    form.complete(entry, fields)
+    for child in entry:
+        child.tail = None
+    return entry
+
+
+def nsmap(tag: str) -> Any:
+    """Return an nsmap with the namespace of a tag as the default namespace."""
+    return {None: tag[1:].partition("}")[0]} if tag.startswith("{") else {}
+
+
+def leaf(tag: str, text: str | None = None, **attributes: str | None) -> _Element:
+    """Return an element with text and attributes, without those that are None."""
+    child = etree.Element(tag, nsmap=nsmap(tag) if tag.startswith(ATOM) else None)
+    child.text = text
+    for name, value in attributes.items():
+        if value is not None:
+            child.set(name, value)
+    return child
+
+
+def verbatim(text: str) -> _Element | None:
+    """Return a placeholder for XML until the entry is built; None if the XML is not well-formed.
+
+    When an element gets another parent, lxml replaces prefixes by those of its new ancestors.
+    """
+    try:
+        etree.fromstring(text, PARSER)
+    except etree.XMLSyntaxError:
+        return None
+    return leaf(VERBATIM, text)
+
+
+def _with_verbatim(entry: _Element) -> _Element:
+    """Return the entry with its placeholder replaced by the XML."""
+    child = entry.find(VERBATIM)
+    if child is None:
+        return entry
+    place = etree.Comment(secrets.token_hex(16))
+    entry.replace(child, place)
+    text = etree.tostring(entry, encoding="unicode").replace(f"<!--{place.text}-->", child.text or "")
+    return etree.fromstring(text, UNBOUNDED_PARSER)
+
+
+# Relations that name this document, others of its chain, or a server that announces its changes.
+OF_THE_DOCUMENT = frozenset(
+    ("self", "hub", "current", "first", "last", "next", "prev", "previous", "prev-archive", "next-archive")
+)
+# Namespaces of elements that each document has of its own, or that another format cannot have.
+LEFT_OUT = NATIVE | {FH, EXPORT, DELETED_ENTRY.partition("}")[0] + "}", ""}
+# They name the feed's place, or times of the document.
+LEFT_OUT_TAGS = frozenset(
+    [
+        f"{modules.ITUNES}new-feed-url",
+        *(f"{dc}date" for dc in modules.DC),
+        *(f"{dcterms}{name}" for dcterms in (modules.DCTERMS,) for name in ("date", "modified")),
+    ]
+)
+# Attributes and elements that are references.
+REFERENCES = frozenset(("href", "url", "src"))
+LOCATORS = frozenset((f"{ATOM}logo", f"{ATOM}icon"))
+
+
+class FeedHead:
+    """The head section of a feed, to be written to other documents.
+
+    :param original: XML or JSON of the head section
+    :param document: URL of the document that it came from
+    """
+
+    def __init__(self, original: str, document: str) -> None:
+        self._original = original
+        self._document = document
+
+    @cached_property
+    def metadata(self) -> FeedMetadata:
+        """The feed's metadata."""
+        return metadata.read(self._original, self._document)
+
+    @cached_property
+    def _parsed(self) -> tuple[_Element, _Element, str] | None:
+        return metadata.parse(self._original)
+
+    @property
+    def is_atom(self) -> bool:
+        """Whether it is of RFC 4287's format."""
+        return self._parsed is not None and self._parsed[2] == ATOM
+
+    @property
+    def is_rss(self) -> bool:
+        """Whether it is of a version of RSS."""
+        return self._parsed is not None and self._parsed[2] in (*RSS_NAMESPACES, *RDF_NAMESPACES)
+
+    @property
+    def base(self) -> str:
+        """Base URL of its elements."""
+        return (
+            self._document if self._parsed is None else elements.base_inside(self._parsed[1], self._document)
+        )
+
+    def own(self, name: str) -> list[_Element]:
+        """Return copies of the elements with a name in its own format, without a prefix if that is RSS."""
+        if self._parsed is None:
+            return []
+        root, section, namespace = self._parsed
+        around = [section] if root is section else [section, root]
+        found = [child for parent in around for child in parent.iterchildren(f"{namespace}{name}")]
+        return [
+            self._copy(child) if self.is_atom else _without_namespace(child, namespace) for child in found
+        ]
+
+    def atom(self, name: str) -> list[_Element]:
+        """Return copies of its elements of RFC 4287 with a name."""
+        return (
+            []
+            if self._parsed is None
+            else [self._copy(c) for c in self._parsed[1].iterchildren(f"{ATOM}{name}")]
+        )
+
+    def links(self) -> Iterator[_Element]:
+        """Yield copies of its links of RFC 4287 that do not name the document."""
+        for link in self.atom("link"):
+            relations = elements.relations(link)
+            if (link.get("href") or "").strip() and OF_THE_DOCUMENT.isdisjoint(relations):
+                yield link
+
+    def foreign(self) -> Iterator[_Element]:
+        """Yield copies of the elements that belong to no format of feeds."""
+        for child in self._parsed[1] if self._parsed else ():
+            tag = str(child.tag)
+            if tag[: tag.rfind("}") + 1] not in LEFT_OUT and tag not in LEFT_OUT_TAGS:
+                yield self._copy(child)
+
+    # Readers resolve the references of few elements.
+    def _copy(self, element: _Element) -> _Element:
+        """Return a copy of an element, whose references are absolute."""
+        copied, base = _detached(element), elements.base_of(element, self.base)
+        for one in copied.iter("*"):
+            for name in REFERENCES.intersection(map(str, one.keys())):
+                one.set(name, elements.resolve(one.get(name) or "", base))
+        if copied.tag in LOCATORS and copied.text:
+            copied.text = elements.resolve(copied.text, base)
+        return copied
+
+
+def _detached(element: _Element) -> _Element:
+    copied = copy.deepcopy(element)
+    copied.tail = None
+    etree.cleanup_namespaces(copied)
+    return copied
+
+
+# RSS 2.0 has no namespace; RSS 1.0 marks its elements with RDF's attributes.
+def _without_namespace(element: _Element, namespace: str) -> _Element:
+    copied = _detached(element)
+    for child in copied.iter(f"{namespace}*") if namespace else ():
+        child.tag = elements.local_name(child)
+    for child in copied.iter("*"):
+        for name in [name for name in child.attrib if str(name).startswith("{")]:
+            del child.attrib[name]
+    etree.cleanup_namespaces(copied)
+    return copied
+
 
 TOMBSTONES = DELETED_ENTRY[1:].partition("}")[0]
 PREFIXES: dict[str, str] = {

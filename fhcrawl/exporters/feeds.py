@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from fhcrawl.exporters import archives, atom, documents, entries, gaps, opml, rss
-from fhcrawl.exporters.documents import Head
-from fhcrawl.exporters.heads import FeedHead
+from lxml import etree
+
+from fhcrawl.documents.identifiers import EXPORT
+from fhcrawl.exporters import archives, atom, documents, rss
+from fhcrawl.exporters.documents import FeedHead, Head, cleaned, xml_file
+from fhcrawl.exporters.selection import gap_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from lxml.etree import _Element
@@ -28,16 +31,6 @@ class OtherFormat(NamedTuple):
 
     write: Callable[[IO[bytes], Store, Sequence[Feed], Wanted], int]
     has_entries: bool
-
-
-# A line for each format, by its name in `fhcrawl export`.
-XML_FORMATS = {
-    "atom": atom.FORMAT,
-    "rss": rss.FORMAT,
-}
-OTHER_FORMATS = {
-    "opml": OtherFormat(opml.write, has_entries=False),
-}
 
 
 def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Wanted) -> int:
@@ -73,7 +66,7 @@ def _source(store: Store, feed: Feed) -> FeedHead | None:
 
 
 def _gaps(feed: Feed, form: DocumentFormat) -> list[_Element]:
-    return [entries.element(fields, None, form.entry) for fields in gaps.entries(feed)]
+    return [documents.entry_element(fields, None, form.entry) for fields in gap_entries(feed)]
 
 
 def _elements(
@@ -87,4 +80,49 @@ def _elements(
                 when = f"{version.time}Z" if version.time else otherwise
                 yield documents.tombstone(version.fields["id"], when, form)
         elif wanted.chosen(version.fields):
-            yield entries.element(version.fields, version.original, form.entry)
+            yield documents.entry_element(version.fields, version.original, form.entry)
+
+
+NSMAP: dict[str, str] = {"fx": EXPORT[1:-1]}
+
+
+# OPML 2.0, 'Subscription lists': outlines with type, text and xmlUrl; other attributes need a namespace
+# ('Extending OPML').
+def write_opml(file: IO[bytes], store: Store, feeds: Iterable[Feed], wanted: Wanted) -> int:
+    """Write an outline for each feed; return their number."""
+    count = 0
+    with xml_file(file) as output:
+        output.write_declaration()
+        with output.element("opml", {"version": "2.0"}, nsmap=NSMAP):
+            output.write(etree.fromstring("<head><title>Feeds of fhcrawl</title></head>"))
+            with output.element("body"):
+                for count, feed in enumerate(feeds, 1):  # noqa: B007
+                    output.write("\n")
+                    output.write(etree.Element("outline", _outline(feed), nsmap=NSMAP))
+                output.write("\n")
+    return count
+
+
+def _outline(feed: Feed) -> dict[str, str]:
+    said = {
+        "type": "rss",
+        "text": feed.title or feed.feed,
+        "title": feed.title,
+        "xmlUrl": feed.feed,
+        f"{EXPORT}verdict": feed.verdict.value,
+        f"{EXPORT}kind": feed.kind and feed.kind.value,
+        f"{EXPORT}reasons": "; ".join(f"{reason.url} {reason.detail}" for reason in feed.reasons),
+        f"{EXPORT}entries": str(feed.entries),
+        f"{EXPORT}crawled": feed.crawled,
+    }
+    return {name: cleaned(value) for name, value in said.items() if value}
+
+
+# A line for each format, by its name in `fhcrawl export`.
+XML_FORMATS = {
+    "atom": atom.FORMAT,
+    "rss": rss.FORMAT,
+}
+OTHER_FORMATS = {
+    "opml": OtherFormat(write_opml, has_entries=False),
+}

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy import exporters
 from scrapy.exceptions import NotConfigured
 
-from fhcrawl.exporters.entry_fields import TIMES
 from fhcrawl.exporters.profiles import COLUMNS
+from fhcrawl.exporters.rows import TIMES
 from fhcrawl.items import ALL_FIELDS, FORMER_IDS
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from fhcrawl.documents.metadata import FeedMetadata
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, RDF_NAMESPACES, RSS_NAMESPACES, local_name
 from fhcrawl.exporters import atom, documents
-from fhcrawl.exporters.documents import DocumentFormat, extensions
-from fhcrawl.exporters.entries import EntryFormat, cleaned, leaf
+from fhcrawl.exporters.documents import DocumentFormat, EntryFormat, cleaned, extensions, leaf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,9 +27,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents import Entry
-    from fhcrawl.exporters.documents import Head
-    from fhcrawl.exporters.entries import Fields
-    from fhcrawl.exporters.heads import FeedHead
+    from fhcrawl.exporters.documents import FeedHead, Fields, Head
 
 DC = modules.DC[0]
 ITEMS = frozenset(f"{namespace}item" for namespace in (*RSS_NAMESPACES, *RDF_NAMESPACES))

@@ -1,23 +1,227 @@
-"""Scrapy's feed storages for files and stdout, which complete an export before it counts."""
+"""The places of exports: files, stdout, and Scrapy's feed storages for other places."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import logging
+import os
+import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
+from scrapy import Spider
+from scrapy.crawler import Crawler
 from scrapy.extensions import feedexport
+from scrapy.extensions.feedexport import BlockingFeedStorage
+from scrapy.utils.misc import build_from_crawler, load_object
+from twisted.internet.defer import Deferred
+from w3lib.url import file_uri_to_path
 
-from fhcrawl.exporters import appending, delivery
+from fhcrawl.exceptions import ExportError, FhcrawlError
+from fhcrawl.exporters import delivery
+from fhcrawl.items import FIELDS, EntryItem
+from fhcrawl.utils.addresses import without_credentials
 from fhcrawl.utils.locks import lock_when_free, locked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
-    from scrapy import Spider
+    from scrapy.settings import Settings
 
     from fhcrawl.exporters.delivery import WrittenFile
+
+WITH_END = frozenset({"json", "xml", "parquet"})
+OF_LINES = frozenset({"jsonl", "jsonlines", "jl", "csv"})
+LONGEST_HEADER = 10_000  # characters
+# Scrapy's placeholders that give each batch its own file.
+BATCH = re.compile(r"%\(batch_(id|time)\)")
+
+
+def check_appending(path: Path, options: dict[str, Any]) -> None:
+    """Check that an export can be appended to a file.
+
+    :param options: the feed options of the export, as Scrapy completes those of FEEDS
+    :raises ExportError: if the file with the appended export would not be valid in its format
+    :raises OSError: if the file cannot be read
+    """
+    if not path.is_file() or not path.stat().st_size:
+        return
+    shown = str(path)
+    if options["format"] in WITH_END:
+        raise ExportError(
+            f"nothing can be appended to {shown}, because {options['format']} has an end: write -O in place "
+            f"of -o to replace it, or jsonl"
+        )
+    if options["format"] == "csv" and _is_plain(options) and _header(path, options) != _columns(options):
+        raise ExportError(
+            f"nothing can be appended to {shown}, because it has other columns: write -O in place of -o to "
+            f"replace it, or another file"
+        )
+
+
+def line_end(path: Path, options: dict[str, Any]) -> bytes:
+    """Return the line end to write before an appended export if the file's last line has none; else b"".
+
+    :raises OSError: if the file cannot be read
+    """
+    end = "\n".encode(_encoding(options))
+    if options["format"] not in OF_LINES or "postprocessing" in options or end != b"\n" or not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+        return b"" if file.read(1) in (b"", end) else end
+
+
+def has_batches(template: str) -> bool:
+    """Return whether each delivery to a destination is a separate file.
+
+    :param template: the URI of the destination, with Scrapy's placeholders
+    """
+    return BATCH.search(template) is not None
+
+
+def has_no_end(options: dict[str, Any]) -> bool:
+    """Return whether more entries can be appended to an export."""
+    return options["format"] in OF_LINES and "postprocessing" not in options
+
+
+def continue_options(options: dict[str, Any], is_file: bool) -> dict[str, Any]:
+    """Return the options with which an export of lines is continued.
+
+    :param is_file: the earlier part is in a regular file; else it was written to a stream
+    """
+    if is_file:
+        return {**options, "overwrite": False}
+    if options["format"] != "csv":
+        return options
+    # The header has been written with the earlier part; a stream cannot be read to check for it.
+    return {**options, "item_export_kwargs": {**options["item_export_kwargs"], "include_headers_line": False}}
+
+
+def _is_plain(options: dict[str, Any]) -> bool:
+    return "postprocessing" not in options and not options.get("item_export_kwargs")
+
+
+def _encoding(options: dict[str, Any]) -> str:
+    return options.get("encoding") or "utf-8"
+
+
+def _columns(options: dict[str, Any]) -> list[str]:
+    fields = options.get("fields") or FIELDS
+    return list(fields.values() if isinstance(fields, dict) else fields)
+
+
+def _header(path: Path, options: dict[str, Any]) -> list[str]:
+    encoding = _encoding(options)
+    # Spreadsheets save UTF-8 with a byte order mark.
+    encoding = "utf-8-sig" if encoding.lower() == "utf-8" else encoding
+    with path.open(encoding=encoding, errors="replace", newline="") as file:
+        try:
+            return next(csv.reader([file.readline(LONGEST_HEADER)]), [])
+        except csv.Error:
+            return []
+
+
+logger = logging.getLogger(__name__)
+
+STDOUT = frozenset({"-", "stdout:", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"})
+
+
+def shown(place: str) -> str:
+    """Return a destination for display, without the user name and password of a URL."""
+    if not is_elsewhere(place):
+        return place
+    return without_credentials(place)
+
+
+def is_elsewhere(place: str) -> bool:
+    """Return whether a destination is neither a path nor stdout."""
+    return "://" in place and not place.startswith("file://")
+
+
+def takes_entries(options: Mapping[str, Any]) -> bool:
+    """Return whether a destination is for entries, and not for items of a spider's own.
+
+    :param options: its options in FEEDS: `item_classes` are classes, or their paths
+    """
+    classes = [load_object(one) for one in options.get("item_classes") or ()]
+    return not classes or any(issubclass(one, EntryItem) for one in classes)
+
+
+@contextlib.contextmanager
+def opened(place: str, settings: Settings) -> Iterator[IO[bytes]]:
+    """Open a destination for writing; it has the content once the block has ended without an error.
+
+    :param place: a path, a file: URL, - for stdout, or a URL that FEED_STORAGES has a class for
+    :raises ExportError: if a feed storage cannot be written to
+    :raises OSError: if the file cannot be written
+    """
+    if place in STDOUT:
+        with delivery.open_stdout() as file:
+            yield file
+    elif is_elsewhere(place):
+        with _elsewhere(place, settings) as file:
+            yield file
+    else:
+        path = file_uri_to_path(place) if place.startswith("file://") else place
+        with delivery.replacing(Path(path)) as file:
+            yield file
+
+
+@contextlib.contextmanager
+def _elsewhere(place: str, settings: Settings) -> Iterator[IO[bytes]]:
+    with failing(place):
+        storage, file = _storage(place, settings)
+    with contextlib.closing(file):
+        yield file
+        with failing(place):
+            _store(storage, file)
+
+
+# A storage raises the errors of its library: OSError, ftplib.Error, boto3's and botocore's, NotConfigured.
+@contextlib.contextmanager
+def failing(place: str) -> Iterator[None]:
+    """Convert errors to an `ExportError` that names the destination and the cause."""
+    try:
+        yield
+    except FhcrawlError:
+        raise
+    except Exception as error:
+        logger.debug("%s cannot be written", shown(place), exc_info=True)
+        raise ExportError(f"{shown(place)} cannot be written ({_cause(error)})") from error
+
+
+def _cause(error: Exception) -> str:
+    said = (isinstance(error, OSError) and error.strerror) or str(error)
+    return said or type(error).__name__
+
+
+def _storage(place: str, settings: Settings) -> tuple[Any, IO[bytes]]:
+    scheme = urlsplit(place).scheme
+    known = settings.getwithbase("FEED_STORAGES").get(scheme)
+    if known is None:
+        raise ValueError(f"FEED_STORAGES has nothing for {scheme}: write a path, or s3://… or ftp://…")
+    crawler = Crawler(Spider, settings)
+    storage = build_from_crawler(load_object(known), crawler, place, feed_options={"overwrite": True})
+    return storage, storage.open(Spider.from_crawler(crawler, name="export"))
+
+
+def _store(storage: Any, file: IO[bytes]) -> None:
+    # No crawl is running, so that there is no reactor to wait for a thread.
+    if isinstance(storage, BlockingFeedStorage):
+        storage._store_in_thread(file)
+        return
+    done = storage.store(file)
+    if isinstance(done, Deferred):
+        failures: list[Any] = []
+        done.addErrback(failures.append)
+        for failure in failures:
+            failure.raiseException()
+        if not done.called:
+            raise ValueError("this storage needs a running crawl: export to a path, and copy the file")
 
 
 class FileFeedStorage(feedexport.FileFeedStorage):
@@ -62,10 +266,10 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         if self.recover is not None:
             self.recover(path)
         if mode == "ab":
-            appending.check(path, self._options)
+            check_appending(path, self._options)
         file, self.beside = delivery.open_beside(path, mode)
         if mode == "ab":
-            file.write(appending.line_end(path, self._options))
+            file.write(line_end(path, self._options))
         return file
 
     def store(self, file: IO[bytes]) -> None:

@@ -17,9 +17,9 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import ensure_awaitable
 
 from fhcrawl.exceptions import ExportError, FhcrawlError
-from fhcrawl.exporters import appending, delivery, places
+from fhcrawl.exporters import delivery, storages
 from fhcrawl.exporters.columns import PROFILES, Rows
-from fhcrawl.exporters.storages import FileFeedStorage, StdoutFeedStorage
+from fhcrawl.exporters.storages import FileFeedStorage, StdoutFeedStorage, takes_entries
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.items import ALL_FIELDS, FIELDS
 from fhcrawl.utils.addresses import without_credentials
@@ -57,7 +57,7 @@ class FeedExporter(feedexport.FeedExporter):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self.feeds = {uri: options for uri, options in self.feeds.items() if places.takes_entries(options)}
+        self.feeds = {uri: options for uri, options in self.feeds.items() if storages.takes_entries(options)}
         if not self.feeds:
             raise NotConfigured
         for uri, options in self.feeds.items():
@@ -212,7 +212,7 @@ class FeedExporter(feedexport.FeedExporter):
             # Scrapy's method begins the next batch of the slots that are full.
             self.slots = [slot]
             try:
-                with places.failing(slot.uri):
+                with storages.failing(slot.uri):
                     self.item_scraped(item, spider)
             finally:
                 followers += self.slots
@@ -222,7 +222,7 @@ class FeedExporter(feedexport.FeedExporter):
     async def _lock_files(self, slots: list[FeedSlot]) -> None:
         # Sorted, so that two crawls that export to the same files cannot deadlock.
         for storage in sorted(_files(slots), key=lambda storage: storage.target):
-            with places.failing(storage.path):
+            with storages.failing(storage.path):
                 await storage.lock()
 
     def _file_storages(self) -> list[FileFeedStorage]:
@@ -269,10 +269,10 @@ class FeedExporter(feedexport.FeedExporter):
                 continue
             template = slot.uri_template
             self._batches[template] = slot.batch_id + 1
-            if not appending.has_batches(template):
+            if not storages.has_batches(template):
                 is_file = isinstance(slot.storage, FileFeedStorage) and slot.storage.written is not None
                 if is_file or slot.itemcount:
-                    self.feeds[template] = appending.continued(self.feeds[template], is_file)
+                    self.feeds[template] = storages.continue_options(self.feeds[template], is_file)
 
     # Scrapy's method logs a traceback if the disk is full.
     async def _close_slot(self, slot: FeedSlot, spider: Spider) -> None:
@@ -283,7 +283,7 @@ class FeedExporter(feedexport.FeedExporter):
             return
         storage = type(slot.storage).__name__
         try:
-            with places.failing(slot.uri):
+            with storages.failing(slot.uri):
                 slot.start_exporting()
                 slot.finish_exporting()
                 await ensure_awaitable(slot.storage.store(self._get_file(slot)))
@@ -333,11 +333,34 @@ def _is_named(slot: FeedSlot) -> bool:
 
 def _takes_more(slot: FeedSlot) -> bool:
     """Return whether a target can take more than one delivery in a run."""
-    if appending.has_batches(slot.uri_template):
+    if storages.has_batches(slot.uri_template):
         return True
-    if not appending.has_no_end(slot.feed_options):
+    if not storages.has_no_end(slot.feed_options):
         return False
     if isinstance(slot.storage, FileFeedStorage):
         # The reader of a named pipe gets end-of-file after the first delivery.
         return not delivery.is_named_pipe(Path(slot.storage.path))
     return isinstance(slot.storage, StdoutFeedStorage)
+
+
+class ItemExporter(feedexport.FeedExporter):
+    """Exports items as Scrapy does, each at once, to the places of FEEDS whose `item_classes` are no entries.
+
+    `fhcrawl.extensions.feedexport.FeedExporter` exports entries, to all other places.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        if all(map(takes_entries, crawler.settings.getdict("FEEDS").values())):
+            raise NotConfigured
+        super().__init__(crawler)
+        of_entries = self.settings.getdictorlist("FEED_EXPORT_FIELDS")
+        self.feeds = {
+            # FEED_EXPORT_FIELDS are the fields of entries; `fields` of a place are its own.
+            uri: {**options, "fields": None if options["fields"] == of_entries else options["fields"]}
+            for uri, options in self.feeds.items()
+            if not takes_entries(options)
+        }
+        self.storages = {
+            scheme: feedexport.FileFeedStorage if storage is FileFeedStorage else storage
+            for scheme, storage in self.storages.items()
+        }

@@ -15,8 +15,8 @@ from fhcrawl import signals
 from fhcrawl.crawling.context import feed_of, find_context
 from fhcrawl.exceptions import StoreError
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.reporting.advice import EXPORTED, NOT_EXPORTED
 from fhcrawl.reporting.progress import Progress, line
+from fhcrawl.reporting.summary import EXPORTED, NOT_EXPORTED
 from fhcrawl.reporting.table import Look
 from fhcrawl.utils.text import PrintableFormatter
 
@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from twisted.internet.task import LoopingCall
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed.batches import CommitBatch
-    from fhcrawl.logical_feed.results import DocumentResult
+    from fhcrawl.logical_feed.results import CommitBatch, DocumentResult
+    from fhcrawl.reporting.progress import Screen
     from fhcrawl.reporting.summary import Summary
-    from fhcrawl.reporting.terminal import Screen
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +103,7 @@ class ProgressExtension:
         self.progress.leave(StoreExtension.of(self._crawler).skipped_feeds)
 
     def _render(self, size: ConsoleDimensions) -> RenderableType:
-        from fhcrawl.reporting.terminal import running
+        from fhcrawl.reporting.progress import running
 
         now = time.monotonic()
         return running(self.progress, self.progress.rate(now), now - self._begun, size)
@@ -174,7 +173,7 @@ class Terminal:
         """Start a display on stderr; return None if stderr is not a terminal, or has a display already."""
         if not sys.stderr.isatty():
             return None
-        from fhcrawl.reporting.terminal import Screen, console_of
+        from fhcrawl.reporting.progress import Screen, console_of
 
         handlers = [h for h in logging.root.handlers if isinstance(h, logging.StreamHandler)]
         console = console_of(sys.stderr)

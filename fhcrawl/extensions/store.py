@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
-from fhcrawl.crawling.under_way import UnderWay
+from fhcrawl.crawling.pending import UnderWay
 from fhcrawl.exceptions import LeaseError, StoreError, UnsettledError
 from fhcrawl.exporters.delivery import recover
 from fhcrawl.extensions import required

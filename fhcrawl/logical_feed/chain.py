@@ -1,17 +1,103 @@
-"""The chain of a feed's documents: their positions, their roles, and the links between them."""
+"""The chain of a feed's documents: positions, roles, links and contradictions, and how documents join."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from fhcrawl.logical_feed.relations import PLAIN, FeedQuirks, contradicted, relations
+from fhcrawl.documents import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fhcrawl.documents import FeedDocument
     from fhcrawl.documents.lists import DocumentList
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class FeedQuirks:
+    """The user's settings for a publisher whose links deviate from RFC 5005.
+
+    :param next_is_archive: `next` links lead to archives that do not change
+    :param reversed: relations are written backwards: next-archive leads to the older archive, `previous` to
+        the older page
+    """
+
+    next_is_archive: bool = False
+    reversed: bool = False
+
+
+PLAIN = FeedQuirks()
+REVERSED = {
+    "prev-archive": "next-archive",
+    "next-archive": "prev-archive",
+    "next": "previous",
+    "previous": "next",
+    "first": "last",
+    "last": "first",
+}
+
+
+def relations(document: FeedDocument, quirks: FeedQuirks) -> dict[str, str]:
+    """Return a document's links by relation, corrected for the feed's quirks."""
+    return _meant(document.links, document, quirks)
+
+
+def contradicted(document: FeedDocument, quirks: FeedQuirks) -> dict[str, list[str]]:
+    """Return the URLs that contradict the links of `relations`, by the same relations."""
+    return _meant(document.other_links, document, quirks)
+
+
+def _meant(links: dict[str, Value], document: FeedDocument, quirks: FeedQuirks) -> dict[str, Value]:
+    links = dict(links)
+    # Outside feed history, `prev` is the older name of `previous`; in a draft's feed it is not.
+    if "prev" in links and not document.incremental:
+        links.setdefault("previous", links["prev"])
+    if quirks.reversed:
+        links = {REVERSED.get(name, name): value for name, value in links.items()}
+    if quirks.next_is_archive and "next" in links:
+        links.setdefault("prev-archive", links["next"])
+    return links
+
+
+class Contradiction(NamedTuple):
+    """Links of a document with one relation, of which at most one can be followed.
+
+    :param followed: absolute URL of the link that is followed; None if no link names a document
+    :param others: the URLs of the others; '' for a link that names no document
+    """
+
+    relation: str
+    followed: str | None
+    others: list[str]
+
+
+def contradiction(document: FeedDocument, relation: str | None, quirks: FeedQuirks) -> Contradiction | None:
+    """Return the links that contradict the one of a relation, if there are any."""
+    others = contradicted(document, quirks).get(relation or "")
+    if relation is None or not others:
+        return None
+    return Contradiction(relation, relations(document, quirks).get(relation), others)
+
+
+# RFC 5005, 4: prev-archive is "a URI that refers to the immediately preceding archive document": that is one.
+# A document that another link names may hold entries that no other document does.
+def older_contradiction(document: FeedDocument, quirks: FeedQuirks) -> Contradiction | None:
+    """Return the links that contradict the one to the older document; None if fh:complete is set."""
+    if document.complete:
+        return None
+    if found := contradiction(document, "prev-archive", quirks):
+        return found
+    # RFC 5005, 3: `next` belongs to paged feeds; it has no meaning in an archive.
+    is_page = not (document.archive or document.incremental)
+    has_archive = "prev-archive" in relations(document, quirks)
+    return contradiction(document, "next", quirks) if is_page and not has_archive else None
+
 
 FIRST_WALK = 1
 EARLIEST_WALK = -(2**31)
@@ -179,3 +265,73 @@ def is_archive(document: FeedDocument, own: tuple[str, ...], quirks: FeedQuirks 
     :param own: the document's URLs, before and after redirects
     """
     return document.archive or relations(document, quirks).get("next-archive") not in (None, *own)
+
+
+# After a snapshot, a feed is read from entities at or after its `createdAt`. RFC 9110, 5.6.7: an HTTP-date is
+# a whole second; `createdAt` may lie within it.
+def is_before(time: str | None, since: str) -> bool:
+    """Return whether a time is before that of a snapshot; both ISO 8601 in UTC."""
+    return time is not None and time[:TO_THE_SECOND] < since[:TO_THE_SECOND]
+
+
+def reaches(document: FeedDocument, since: str) -> bool:
+    """Return whether the documents older than this one are older than a snapshot."""
+    times = [entry.updated for entry in document.entries if entry.updated]
+    # Pages of a multipart feed list entities from older to newer; FeedDocument has them reversed.
+    is_ordered = document.format == "multipart" and bool(times)
+    if is_ordered and is_before(times[-1], since):
+        return True
+    # A page's Last-Modified may be a file's, older than what is in it.
+    return is_before(document.updated, since) and all(is_before(time, since) for time in times)
+
+
+def begins_after(document: FeedDocument, since: str) -> bool:
+    """Return whether a document is newer than a snapshot, so that entries may be missing between them."""
+    times = [entry.updated for entry in document.entries if entry.updated]
+    return all(is_before(since, time) for time in times or [document.updated or ""])
+
+
+class NewerPage(NamedTuple):
+    """Data of a multipart page that the next older page is checked against.
+
+    :param urls: the URLs of the page; [] if its permanent URL is unknown
+    :param updated: its Last-Modified
+    :param begins: the time of its oldest entity
+    """
+
+    urls: list[str]
+    updated: str | None
+    begins: str | None
+
+
+def as_newer_page(document: FeedDocument, own: tuple[str, ...], role: Role) -> NewerPage | None:
+    """Return the data to check the next older page against; None if this is no multipart page."""
+    if document.format != "multipart":
+        return None
+    # Page: `self` is required. The newest page is polled at another URL than its permanent one.
+    itself = document.links.get("self")
+    urls = list(own) if itself is None else [*own, itself]
+    if itself is None and role is Role.SUBSCRIPTION:
+        urls = []
+    times = [entry.updated for entry in document.entries if entry.updated]
+    return NewerPage(urls, document.updated, times[-1] if times else None)
+
+
+# Feed: "The links of neighbouring pages must agree, and must not loop. A consumer meets both faults, and
+# reports them"; "Last-Modified never decreases along the way (equal ones occur)".
+def disagreements(document: FeedDocument, own: tuple[str, ...], newer: NewerPage) -> Iterator[Problem]:
+    """Yield the contradictions between a multipart page and the newer one that links to it."""
+    following, itself = document.links.get("next-archive"), document.links.get("self")
+    if following is None:
+        yield Problem("disagrees", "", "it names no page after it, but one has led to it")
+    elif newer.urls and following not in newer.urls:
+        yield Problem("disagrees", "", f"the page after it is {following}, but {newer.urls[0]} has led to it")
+    if itself is not None and itself not in own:
+        yield Problem("disagrees", "", f"it says that it is {itself}")
+    if newer.updated and is_before(newer.updated, document.updated or ""):
+        detail = f"Last-Modified goes backwards: {document.updated}, and {newer.updated} on the page after it"
+        yield Problem("backwards", "", detail)
+    ends = next((entry.updated for entry in document.entries if entry.updated), None)
+    if newer.begins and is_before(newer.begins, ends or ""):
+        detail = f"Last-Modified goes backwards: {ends}, and {newer.begins} at the beginning of the next page"
+        yield Problem("backwards", "", detail)

@@ -13,13 +13,12 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from fhcrawl.logical_feed.chain import ChainPosition
-from fhcrawl.logical_feed.ordering import order
+from fhcrawl.logical_feed.versions import order
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator
 
-    from fhcrawl.logical_feed.ordering import Order
-    from fhcrawl.logical_feed.versions import Version
+    from fhcrawl.logical_feed.versions import Order, Version
 
 # Octets of the digest of an id, and of a content.
 OF_ID, OF_CONTENT = 8, 4

@@ -11,12 +11,11 @@ from scrapy.utils.misc import load_object
 from fhcrawl import signals
 from fhcrawl.core.item_processor import ItemPipelineManager
 from fhcrawl.crawling.context import feed_of
-from fhcrawl.crawling.pending import PendingDocument, name_of
+from fhcrawl.crawling.pending import EntryVersion, PendingDocument, name_of
 from fhcrawl.crawling.responses import fetch_from_response
 from fhcrawl.exceptions import ArgumentError, FhcrawlError, LeaseError, StoreError
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
-from fhcrawl.items import EntryVersion
 from fhcrawl.logical_feed import Link
 from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.crawling.context import OlderDocument
-    from fhcrawl.logical_feed.batches import CommitBatch
-    from fhcrawl.logical_feed.results import Fetch
+    from fhcrawl.logical_feed.results import CommitBatch, Fetch
 
 logger = logging.getLogger(__name__)
 

@@ -30,16 +30,16 @@ WITHOUT = {
         "fhcrawl.spidermiddlewares.commit.CommitMiddleware",
         "fhcrawl.spidermiddlewares.deltafetch.DeltaFetch",
     ),
-    "ITEM_PIPELINES": ("fhcrawl.pipelines.duplicates.DuplicatesPipeline",),
+    "ITEM_PIPELINES": ("fhcrawl.pipelines.DuplicatesPipeline",),
     "EXTENSIONS": (
         "fhcrawl.extensions.store.StoreExtension",
         "fhcrawl.extensions.reader.ReaderExtension",
         "fhcrawl.extensions.warc.WarcExtension",
         "fhcrawl.extensions.progress.ProgressExtension",
         "fhcrawl.extensions.verdicts.VerdictsExtension",
-        "fhcrawl.extensions.release.ReleaseExtension",
+        "fhcrawl.extensions.verdicts.ReleaseExtension",
         "fhcrawl.extensions.feedexport.FeedExporter",
-        "fhcrawl.extensions.itemexport.ItemExporter",
+        "fhcrawl.extensions.feedexport.ItemExporter",
     ),
 }
 REPLACED = {

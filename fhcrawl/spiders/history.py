@@ -29,7 +29,6 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 from fhcrawl.spiders.captures import Captures
 from fhcrawl.spiders.list_checks import ListChecks
-from fhcrawl.spiders.rechecks import Rechecks
 from fhcrawl.spiders.web_archives import with_web_archive
 from fhcrawl.store import FEEDS_AT_ONCE
 from fhcrawl.utils.clock import now
@@ -46,11 +45,50 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fhcrawl.crawling.context import RequestContext
+    from fhcrawl.crawling.pending import EntryVersion
     from fhcrawl.crawling.subscriptions import Listed
     from fhcrawl.documents import Bounds, FeedDocument
-    from fhcrawl.items import EntryVersion
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.store import Store, Subscription
+
+
+class Rechecks:
+    """The checks of a crawl; `logical_feed.rechecks` has their rules."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    def begin(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
+        """Yield the request for the first document of a feed that is to be checked, if any is."""
+        return rechecks.first(self._store, self._crawler.settings, fetch, context)
+
+    def parse(self, response: Response) -> Iterator[Request | EntryVersion]:
+        """Parse a document that was read before: yield the request for the next one, then its entries."""
+        fetch, context = responses.fetch_from_response(response), context_of(response)
+        parse, bounds = ReaderExtension.of(self._crawler).read, responses.bounds_of(self._crawler.settings)
+        read = rechecks.read(fetch, response, parse, self._store, bounds)
+        if not isinstance(read, reading.ReadDocument):
+            yield from self.end(fetch, context, read)
+            return
+        pending = self._commits.record_document(response, read.result)
+        yield from rechecks.following(self._store, context)
+        yield from versions.items(pending, *read)
+
+    def end(
+        self, fetch: Fetch, context: RequestContext, failure: DocumentFailure | None
+    ) -> Iterator[Request]:
+        """Note a check without a new document; yield the request for the next one."""
+        self._commits.record_check(DocumentResult(fetch, failure=failure))
+        yield from rechecks.following(self._store, context, failure)
+
+    @cached_property
+    def _commits(self) -> CommitMiddleware:
+        return CommitMiddleware.of(self._crawler)
+
+    @property
+    def _store(self) -> Store:
+        return StoreExtension.of(self._crawler).store
+
 
 logger = logging.getLogger(__name__)
 
@@ -247,7 +285,7 @@ class HistorySpider(Spider):
             yield from self._with_callbacks(self._list_checks.begin(fetch, response))
         if fetch.role is Role.SUBSCRIPTION and result.failure is None and result.older_document is not None:
             yield from self._with_callbacks(self._rechecks.begin(fetch, context_of(response)))
-        yield from versions.items(pending, read)
+        yield from versions.items(pending, *read)
 
     def _list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Iterator[Request]:
         """Process a list of documents: yield the request for the first of them that is not processed."""
@@ -280,7 +318,7 @@ class HistorySpider(Spider):
         reading.log_problems(result, document)
         pending = self._commits.record_document(response, result)
         yield from following
-        yield from versions.items(pending, read)
+        yield from versions.items(pending, *read)
 
     def _next_part(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
         """Yield the request for the next document of a list, even after a failure of this one."""

@@ -14,7 +14,7 @@ from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import listings
 from fhcrawl.logical_feed.listings import Listing
-from fhcrawl.logical_feed.ordering import latest_time
+from fhcrawl.logical_feed.versions import latest_time
 from fhcrawl.spidermiddlewares.commit import CommitMiddleware
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from fhcrawl.items import EntryVersion
+    from fhcrawl.crawling.pending import EntryVersion
     from fhcrawl.logical_feed.listings import ListCheck
     from fhcrawl.logical_feed.results import Fetch
     from fhcrawl.store import Store
@@ -100,7 +100,7 @@ class ListChecks:
         result = replace(read.result, older_document=None)
         reading.log_problems(result, document)
         pending = CommitMiddleware.of(self._crawler).record_document(response, result)
-        yield from versions.items(pending, read)
+        yield from versions.items(pending, *read)
 
     def _after_page(self, fetch: Fetch, check: ListCheck) -> ListCheck:
         if len(check.again) > 1:

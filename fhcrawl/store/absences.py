@@ -8,16 +8,14 @@ from sqlalchemy import bindparam, exists, select
 
 from fhcrawl.logical_feed import ChainPosition, Kind, Role
 from fhcrawl.logical_feed.absences import Seen, is_gone, missed_since, snapshot_walk
-from fhcrawl.logical_feed.batches import CommitBatch
 from fhcrawl.logical_feed.contents import digest_of_id, ids_of
 from fhcrawl.logical_feed.listings import Listing
-from fhcrawl.logical_feed.results import DocumentResult, Fetch, State
+from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch, State
 from fhcrawl.store import rows, statements
-from fhcrawl.store.committing import Commit
+from fhcrawl.store.committing import Commit, StoredState
+from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import ROWS_AT_ONCE
 from fhcrawl.store.schema import absences, documents, entries, feeds
-from fhcrawl.store.session import Repository
-from fhcrawl.store.stored_state import StoredState
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:

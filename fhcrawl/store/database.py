@@ -2,22 +2,137 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+import asyncio
+import selectors
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from fhcrawl.exceptions import LeaseError, StoreError
-from fhcrawl.store import leases, migrations, opening, schema
-from fhcrawl.store.pipeline import Pipeline
+from fhcrawl.store import leases, opening, schema
+from fhcrawl.store.schema import feeds
+from fhcrawl.store.statements import CompiledStatement, Upserts, is_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from sqlalchemy import URL, Connection, Dialect, Engine
+    import psycopg
+    from sqlalchemy import URL, Connection, Dialect, Engine, Table
+
+    from fhcrawl.store.leases import Leases
 
 T = TypeVar("T")
+
+# How long to wait for a silent server: its machine is gone then, or it has been stopped.
+ANSWER_SECONDS = 120
+
+
+class Sent(NamedTuple):
+    """A transaction that was sent.
+
+    :param resources: the open pipeline and its connection; closing them collects the results
+    :param result: for `answered` when the transaction is committed
+    :param loop: calls `Pipeline.settle` when results arrive; None if no event loop was running
+    """
+
+    resources: ExitStack
+    driver: psycopg.Connection[Any]
+    result: Any
+    answered: Callable[[Any], None]
+    loop: asyncio.AbstractEventLoop | None
+
+
+class Pipeline:
+    """Sends transactions without waiting for their results; at most one is pending.
+
+    :param engine: its connections are in autocommit mode
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._sent: Sent | None = None
+
+    def send(
+        self,
+        write: Callable[[Connection], T],
+        answered: Callable[[T | Exception], None],
+    ) -> None:
+        """Send a transaction, after the pending one.
+
+        If this raises, nothing is written, and `answered` is not called.
+
+        :param write: executes the statements, whose results are not available
+        :param answered: called by the event loop or by `settle`: with the result of `write` when that is
+            committed, or with the error that prevented it
+        """
+        self.settle()
+        with ExitStack() as resources:
+            connection = resources.enter_context(self._engine.connect())
+            driver = resources.enter_context(_pipeline(connection))
+            connection.exec_driver_sql("BEGIN")
+            result = write(connection)
+            connection.exec_driver_sql("COMMIT")
+            # Otherwise, the server keeps the results until the pipeline is closed.
+            driver.pgconn.send_flush_request()
+            while driver.pgconn.flush():
+                _wait(driver, selectors.EVENT_READ | selectors.EVENT_WRITE)
+            self._sent = Sent(resources.pop_all(), driver, result, answered, self._watch(driver))
+
+    def settle(self) -> None:
+        """Wait for the pending transaction, if there is one."""
+        if self._sent is None:
+            return
+        (resources, driver, outcome, answered, loop), self._sent = self._sent, None
+        if loop is not None and not loop.is_closed():
+            loop.remove_reader(driver)
+        try:
+            with resources:
+                _wait(driver, selectors.EVENT_READ)
+        except driver.Error as error:
+            outcome = error
+        answered(outcome)
+
+    def _watch(self, driver: psycopg.Connection[Any]) -> asyncio.AbstractEventLoop | None:
+        """Let the running event loop call `settle` when results arrive; return the loop."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return None
+        loop.add_reader(driver, self.settle)
+        return loop
+
+
+@contextmanager
+def _pipeline(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
+    """Open the pipeline of a connection; discard all connections of the engine if this one is lost."""
+    driver: Any = connection.connection.driver_connection
+    first: BaseException | None = None
+    try:
+        with driver.pipeline():
+            try:
+                yield driver
+            except BaseException as error:  # noqa: BLE001 - raised below: psycopg would log a warning
+                first = error
+    except driver.Error as error:
+        first = first or error
+    if driver.closed:
+        connection.invalidate()
+        connection.engine.dispose()
+    if first is not None:
+        raise first
+
+
+def _wait(driver: psycopg.Connection[Any], events: int) -> None:
+    """Wait until the server's socket is ready; close the connection if the server is silent."""
+    with selectors.PollSelector() as selector:
+        selector.register(driver, events)
+        if not selector.select(ANSWER_SECONDS):
+            driver.close()
+            raise driver.OperationalError(f"the server has been silent for {ANSWER_SECONDS} seconds")
 
 
 class Database:
@@ -59,10 +174,10 @@ class Database:
     def _prepare(self) -> None:
         try:
             with self._engine.begin() as connection:
-                is_current = migrations.is_current(connection)
+                is_current = schema.is_current(connection)
             if not is_current:
                 with self._writer.begin() as connection:
-                    migrations.prepare(connection)
+                    schema.prepare(connection)
         except BaseException:
             self._engine.dispose()
             raise
@@ -142,3 +257,121 @@ def _failure(error: Exception) -> StoreError:
         failure = StoreError(f"The store failed: {opening.cause(error)}; {opening.advice(error)}")
     failure.__cause__ = error
     return failure
+
+
+ROWS_AT_ONCE = 500
+
+
+def copy_rows(source: Connection, target: Connection, place: str) -> dict[str, int]:
+    """Copy every row; return the number of rows by table.
+
+    :param source: in a transaction that sees one state of the store
+    :param place: URL of the source, without passwords
+    :raises StoreError: if the source has no feeds, or the target has some
+    """
+    if not _has_feeds(source):
+        raise StoreError(
+            f"There are no feeds to copy in {place}: name the store to copy from in FHCRAWL_STORE_URL, or go "
+            "to another folder; a folder with a scrapy.cfg, as that of fhcrawl's source, has its own store"
+        )
+    # This locks the row that every crawl updates when it begins.
+    target.execute(schema.store.update().values(runs=source.scalar(select(schema.store.c.runs))))
+    if _has_feeds(target):
+        raise StoreError("The store to copy to has feeds: name a new file, or an empty database")
+    tables = [table for table in schema.metadata.sorted_tables if table is not schema.store]
+    return {table.name: _copy_table(source, target, table) for table in tables}
+
+
+def _has_feeds(connection: Connection) -> bool:
+    return connection.execute(select(schema.feeds.c.id).limit(1)).first() is not None
+
+
+def _copy_table(source: Connection, target: Connection, table: Table) -> int:
+    insertion = CompiledStatement(table.insert().inline(), target.dialect)
+    count = 0
+    found = source.execution_options(yield_per=ROWS_AT_ONCE).execute(select(table))
+    for rows in found.partitions():
+        insertion.execute_all(target, [tuple(row) for row in rows])
+        count += len(rows)
+    if target.dialect.name == schema.POSTGRESQL and table.autoincrement_column is not None:
+        _count_on(target, table.autoincrement_column)
+    return count
+
+
+def _count_on(target: Connection, number: Any) -> None:
+    """Set the sequence of a column, so that the next row gets the number after the greatest one."""
+    sequence = func.pg_get_serial_sequence(number.table.name, number.name)
+    greatest = func.max(number)
+    target.execute(select(func.setval(sequence, func.coalesce(greatest, 1), greatest.is_not(None))))
+
+
+FEEDS_REMEMBERED = 10_000
+
+
+class Session:
+    """The database, the leases of the current run, and the ids of feeds.
+
+    :param leases: None until a run begins
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.leases: Leases | None = None
+        self._feed_ids: dict[str, int] = {}
+        self._heads: dict[int, str] = {}
+
+    # Built at first use: they take longer than a lookup, as in commands that only read.
+    @cached_property
+    def upserts(self) -> Upserts:
+        """Statements that insert rows or update them."""
+        return Upserts(self.database.dialect)
+
+    def require_leases(self) -> Leases:
+        """Return the leases of the run.
+
+        :raises StoreError: if no run has begun
+        """
+        if self.leases is None:
+            raise StoreError("No crawl has begun: Store.begin_run() comes first")
+        return self.leases
+
+    def remembered_id(self, feed: str) -> int | None:
+        """Return the id of a feed if it is in memory."""
+        return self._feed_ids.get(feed)
+
+    def find_id(self, connection: Connection, feed: str) -> int:
+        """Return the id of a feed.
+
+        :raises StoreError: if the store does not know it
+        """
+        if (known := self._feed_ids.get(feed)) is not None:
+            return known
+        found: int | None = connection.scalar(select(feeds.c.id).where(is_of(feed)))
+        if found is None:
+            raise StoreError(f"The store does not know the feed {feed}")
+        self.remember_ids({feed: found})
+        return found
+
+    def remember_ids(self, feed_ids: dict[str, int]) -> None:
+        """Keep the ids of feeds in memory, by URL."""
+        if len(self._feed_ids) + len(feed_ids) > FEEDS_REMEMBERED:
+            self._feed_ids.clear()
+        self._feed_ids |= feed_ids
+
+    def remember_heads(self, digests: dict[int, str]) -> None:
+        """Keep the digests of feeds' heads in memory, by feed id."""
+        if len(self._heads) + len(digests) > FEEDS_REMEMBERED:
+            self._heads.clear()
+        self._heads |= digests
+
+    def take_head(self, feed_id: int) -> str | None:
+        """Return the digest of a feed's head if it is in memory, once: another one may replace it."""
+        return self._heads.pop(feed_id, None)
+
+
+class Repository:
+    """Base class of what reads and writes one kind of data in a store."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._database = session.database

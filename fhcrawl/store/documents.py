@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy import select
 
 from fhcrawl.logical_feed import CHAIN, Role
-from fhcrawl.logical_feed.batches import CommitBatch
-from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.results import CommitBatch, State
 from fhcrawl.store import lists, rows, statements
-from fhcrawl.store.committing import Commit
+from fhcrawl.store.committing import Commit, StoredState
+from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream
 from fhcrawl.store.rows import ChainEnd, DocumentRef
 from fhcrawl.store.schema import documents, feeds
-from fhcrawl.store.session import Repository
-from fhcrawl.store.stored_state import StoredState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.lists import ListedDocument
     from fhcrawl.logical_feed.results import DocumentResult
-    from fhcrawl.store.session import Session
+    from fhcrawl.store.database import Session
 
 T = TypeVar("T")
 

@@ -11,12 +11,12 @@ from sqlalchemy import bindparam, case, func, select, true
 
 from fhcrawl.logical_feed import Kind, Role, is_unreachable
 from fhcrawl.logical_feed.listings import Listing, StoredEntries
-from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.results import State
-from fhcrawl.store import coverage, heads, subscriptions, verdicts
+from fhcrawl.logical_feed.versions import latest_time
+from fhcrawl.store import coverage, statements, subscriptions, verdicts
+from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream
 from fhcrawl.store.schema import documents, entries, feeds
-from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import counted_order, is_of, is_one_of
 from fhcrawl.utils.clock import now
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Reason, Verdict
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.polling import Limits
-    from fhcrawl.store.heads import StoredHead
     from fhcrawl.store.rows import Feed
+    from fhcrawl.store.statements import StoredHead
 
 TO_THE_MONTH = len("2003-12")
 RECENT = 21
@@ -170,7 +170,7 @@ class Feeds(Repository):
     def read_heads(self, urls: list[str]) -> dict[str, StoredHead]:
         """Return the heads of some feeds, by URL; feeds that have none are missing."""
         with self._database.snapshot() as connection:
-            return heads.read(connection, urls)
+            return statements.read_heads(connection, urls)
 
     def read_times(self, feed: str) -> tuple[str, str]:
         """Return when a feed was first crawled, and the newest time of its entries; '' for none.

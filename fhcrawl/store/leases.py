@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, case, cast, exists, extract, func, null, select
 
 from fhcrawl.exceptions import LeaseError
-from fhcrawl.store.compiled import CompiledStatement
 from fhcrawl.store.schema import Number, changes, deliveries, feeds, runs, store
+from fhcrawl.store.statements import CompiledStatement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

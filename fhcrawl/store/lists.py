@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.lists import ListedDocument
     from fhcrawl.logical_feed.results import DocumentResult
-    from fhcrawl.store.upserts import Upserts
+    from fhcrawl.store.statements import Upserts
 
 _index = documents.alias("snapshot_index")
 IS_PROCESSED = documents.c.state == State.PROCESSED.value

@@ -1,26 +1,50 @@
-"""What web archives have of feeds: their captures, and which of them were read."""
+"""What web archives and WARC files have of feeds: their captures, and which of them were read."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import bindparam, case, func, select
+from sqlalchemy import bindparam, case, func, literal, select
 
 from fhcrawl.logical_feed.captures import CaptureRead
 from fhcrawl.logical_feed.coverage import MARK, WINDOW
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import coverage
-from fhcrawl.store.schema import Text, mementos, timemaps
-from fhcrawl.store.session import Repository
+from fhcrawl.store.database import Repository
+from fhcrawl.store.rows import Capture
+from fhcrawl.store.schema import Keyed, Text, captures, mementos, timemaps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import Connection, Dialect, Row
+    from sqlalchemy import ColumnElement, Connection, Dialect, Row
 
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.results import DocumentResult
+
+
+class Captures(Repository):
+    """The captures in WARC files: `store.captures`."""
+
+    def find(self, url: str) -> Capture | None:
+        """Return the last capture of a URL; None if there is none."""
+        return self._find(Keyed(captures.c.url) == Keyed(literal(url)))
+
+    def find_body(self, digest: str) -> Capture | None:
+        """Return a capture whose body has a digest; None if there is none."""
+        return self._find(captures.c.digest == digest)
+
+    def _find(self, where: ColumnElement[bool]) -> Capture | None:
+        with self._database.snapshot() as connection:
+            row = connection.execute(select(captures).where(where).limit(1)).first()
+        return None if row is None else Capture(*row)
+
+    def add(self, capture: Capture) -> None:
+        """Store the last capture of a URL."""
+        with self._database.transaction() as connection:
+            connection.execute(self._session.upserts.capture, capture._asdict())
+
 
 READ, UNREAD = State.PROCESSED.value, State.KNOWN.value
 # Cut off when it was requested; when it is so again, that is final.

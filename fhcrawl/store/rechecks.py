@@ -10,9 +10,9 @@ from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.absences import Seen
 from fhcrawl.logical_feed.contents import EarlierReading, FirstReading
 from fhcrawl.logical_feed.results import State
+from fhcrawl.store.database import Repository
 from fhcrawl.store.rows import DocumentRef
 from fhcrawl.store.schema import Keyed, absences, documents, feeds
-from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import chain
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from fhcrawl.logical_feed.contents import digest_of_id
 from fhcrawl.logical_feed.renames import NamedEntry, Search, confirmed, with_other_scheme
 from fhcrawl.store import statements
 from fhcrawl.store.absences import CHAIN, Absences, held_ids, is_whole
+from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import ROWS_AT_ONCE
 from fhcrawl.store.schema import Keyed, entries, feeds, renames
-from fhcrawl.store.session import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

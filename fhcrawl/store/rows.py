@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fhcrawl.documents import model
 from fhcrawl.logical_feed import ChainPosition, Role, Winner, captured, in_words
-from fhcrawl.logical_feed.batches import ADDED
-from fhcrawl.logical_feed.ordering import Order
-from fhcrawl.logical_feed.results import State
+from fhcrawl.logical_feed.results import ADDED, State
+from fhcrawl.logical_feed.versions import Order
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.statements import (
     CONTENT,

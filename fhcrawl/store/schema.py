@@ -1,4 +1,8 @@
-"""The tables of the store. A change needs a new version of the schema: see `fhcrawl.store.migrations`."""
+"""The schema of the store: its tables, its views, and the migration from older versions.
+
+Every change of a table or a view needs a new `VERSION`. Until the first release, that is all: a store with
+another version is refused. From then on, a change also needs a step in `STEPS`.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,21 @@ from sqlalchemy import (
     MetaData,
     Table,
     UniqueConstraint,
+    inspect,
+    select,
+    text,
 )
 from sqlalchemy import Text as AnyText
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
+from fhcrawl.exceptions import StoreError
+from fhcrawl.reasons import ReasonKind
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection
     from sqlalchemy.sql.compiler import SQLCompiler
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
@@ -350,3 +363,129 @@ for _name, _columns in {
     "captures_by_url": (Keyed(captures.c.url),),
 }.items():
     Index(_name, *_columns, unique=True).ddl_if(POSTGRESQL)
+
+
+LIVE_ENTRIES = """
+CREATE VIEW live_entries AS
+SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, entries.title, entries.link,
+    entries.published, entries.updated, entries.authors, entries.categories, entries.summary, entries.content,
+    entries.content_type, entries.enclosures, entries.operation, entries.document, entries.document_updated,
+    entries.added
+FROM entries JOIN feeds ON feeds.id = entries.feed_id
+WHERE entries.digest <> ''
+"""
+ABSENT_ENTRIES = """
+CREATE VIEW absent_entries AS
+SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, entries.title, entries.link,
+    absences.since AS absent
+FROM absences JOIN feeds ON feeds.id = absences.feed_id
+    JOIN entries ON entries.feed_id = absences.feed_id AND entries.id = absences.id
+WHERE absences.gone IS NOT NULL AND entries.digest <> ''
+"""
+RENAMED_ENTRIES = """
+CREATE VIEW renamed_entries AS
+SELECT feeds.url AS feed, feeds.title AS feed_title, entries.id, renames.former_id, entries.title,
+    entries.link, renames.since AS renamed
+FROM renames JOIN feeds ON feeds.id = renames.feed_id
+    JOIN entries ON entries.feed_id = renames.feed_id AND entries.id = renames.id
+WHERE renames.former_id IS NOT NULL AND entries.digest <> ''
+"""
+FEED_VERDICTS = """
+CREATE VIEW feed_verdicts AS
+SELECT feeds.url AS feed, feeds.title, feeds.kind, feeds.verdict, feeds.reasons,
+    (SELECT count(*) FROM entries WHERE entries.feed_id = feeds.id AND entries.digest <> '') AS entries,
+    (SELECT count(*) FROM documents
+        WHERE documents.feed_id = feeds.id AND documents.state = 'processed') AS documents_processed,
+    (SELECT count(*) FROM documents
+        WHERE documents.feed_id = feeds.id AND documents.state <> 'processed') AS documents_not_processed,
+    feeds.since AS first_crawled, feeds.crawled AS last_crawled,
+    coverage.since AS seamless_since, coverage.until AS seamless_until
+FROM feeds LEFT JOIN coverage
+    ON coverage.feed_id = feeds.id AND coverage.shown > coverage.depth AND feeds.kind IN ('single', 'paged')
+"""
+IS_GAP = f"NOT IN ({', '.join(repr(kind.value) for kind in ReasonKind if not kind.is_gap)})"
+GAPS = {
+    "sqlite": f"""
+CREATE VIEW gaps AS
+SELECT feeds.url AS feed, feeds.title AS feed_title, json_extract(reason.value, '$.url') AS url,
+    json_extract(reason.value, '$.kind') AS kind, json_extract(reason.value, '$.detail') AS detail,
+    json_extract(reason.value, '$.since') AS since
+FROM feeds, json_each(feeds.reasons) AS reason
+WHERE json_extract(reason.value, '$.kind') {IS_GAP}
+""",  # noqa: S608 - no value comes from outside
+    "postgresql": f"""
+CREATE VIEW gaps AS
+SELECT feeds.url AS feed, feeds.title AS feed_title, reason.value ->> 'url' AS url,
+    reason.value ->> 'kind' AS kind, reason.value ->> 'detail' AS detail, reason.value ->> 'since' AS since
+FROM feeds, json_array_elements(CAST(feeds.reasons AS json)) AS reason (value)
+WHERE reason.value ->> 'kind' {IS_GAP}
+""",  # noqa: S608 - no value comes from outside
+}
+VIEWS = ("live_entries", "absent_entries", "renamed_entries", "feed_verdicts", "gaps")
+
+
+def drop_views(connection: Connection) -> None:
+    """Drop the views, so that their tables can be changed."""
+    for name in VIEWS:
+        connection.exec_driver_sql(f"DROP VIEW IF EXISTS {name}")
+
+
+def create_views(connection: Connection) -> None:
+    """Create the views."""
+    gaps = GAPS[connection.dialect.name]
+    for statement in (LIVE_ENTRIES, ABSENT_ENTRIES, RENAMED_ENTRIES, FEED_VERDICTS, gaps):
+        connection.exec_driver_sql(statement.strip())
+
+
+# Of the tables and the views.
+VERSION = 1
+# Each step changes the tables of one version, its key, into those of the next. The views are dropped before
+# the steps and created again after them, so the step for a change of a view does nothing. Released steps
+# never change.
+STEPS: dict[int, Callable[[Connection], None]] = {}
+# An arbitrary number for the lock of the processes that prepare one store at the same time.
+POSTGRESQL_LOCK = 5005
+
+
+def is_current(connection: Connection) -> bool:
+    """Return whether the tables exist, in this fhcrawl's version.
+
+    :raises StoreError: if they have a version that this fhcrawl cannot migrate
+    """
+    return _version(connection) == VERSION
+
+
+def prepare(connection: Connection) -> None:
+    """Create or migrate the tables; in a transaction that locks out other writers.
+
+    :raises StoreError: if they have a version that this fhcrawl cannot migrate
+    """
+    if connection.dialect.name == POSTGRESQL:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": POSTGRESQL_LOCK})
+    # Another process may have done this while this one waited.
+    version = _version(connection)
+    if version is None:
+        metadata.create_all(connection, checkfirst=False)
+        create_views(connection)
+        connection.execute(store.insert().values(schema_version=VERSION, runs=0))
+    elif version < VERSION:
+        drop_views(connection)
+        for number in range(version, VERSION):
+            STEPS[number](connection)
+        create_views(connection)
+        connection.execute(store.update().values(schema_version=VERSION))
+
+
+def _version(connection: Connection) -> int | None:
+    """Return the version of the schema; None if there are no tables."""
+    if not inspect(connection).has_table(store.name):
+        return None
+    version: int | None = connection.scalar(select(store.c.schema_version))
+    if version is None:
+        raise StoreError("The store was begun and never finished; nothing is in it: remove it")
+    if version > VERSION or not STEPS.keys() >= set(range(version, VERSION)):
+        raise StoreError(
+            f"The store has schema version {version}, and this fhcrawl knows {VERSION}: "
+            f"use the fhcrawl that wrote it, or set FHCRAWL_STORE_URL to another place"
+        )
+    return version

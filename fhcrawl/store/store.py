@@ -5,19 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fhcrawl.exceptions import StoreError
-from fhcrawl.store import copying, leases, opening, schema
+from fhcrawl.store import database, leases, opening, schema
 from fhcrawl.store.absences import Absences
-from fhcrawl.store.captures import Captures
-from fhcrawl.store.database import Database
+from fhcrawl.store.database import Database, Session
 from fhcrawl.store.documents import Documents
-from fhcrawl.store.entries import Entries
-from fhcrawl.store.exports import Exports
+from fhcrawl.store.entries import Entries, Exports
 from fhcrawl.store.feeds import Feeds
 from fhcrawl.store.leases import Leases
-from fhcrawl.store.mementos import Mementos
+from fhcrawl.store.mementos import Captures, Mementos
 from fhcrawl.store.rechecks import Rechecks
 from fhcrawl.store.renames import Renames
-from fhcrawl.store.session import Session
 from fhcrawl.store.subscriptions import Subscriptions
 from fhcrawl.store.walks import Walks
 
@@ -106,7 +103,7 @@ class Store:
         :raises StoreError: if this store has no feeds, or the target has some
         """
         with self._database.still() as connection, target._database.transaction() as other:
-            return copying.copy(connection, other, self.place)
+            return database.copy_rows(connection, other, self.place)
 
     # -- runs -------------------------------------------------------------------------------------
 

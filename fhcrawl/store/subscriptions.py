@@ -10,10 +10,11 @@ from sqlalchemy import case, exists, func, null, select
 from fhcrawl.documents import UpdateSchedule
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import polling
-from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.polling import Poll, interval
 from fhcrawl.logical_feed.results import State
-from fhcrawl.store import heads, leases, statements
+from fhcrawl.logical_feed.versions import latest_time
+from fhcrawl.store import leases, statements
+from fhcrawl.store.database import Repository
 from fhcrawl.store.schema import (
     absences,
     changes,
@@ -26,7 +27,6 @@ from fhcrawl.store.schema import (
     timemaps,
     versions,
 )
-from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import is_of, is_one_of
 from fhcrawl.utils.clock import now as time_now
 
@@ -177,7 +177,7 @@ def forget_unread(connection: Connection, rows: Iterable[Row[Any]]) -> None:
 
 
 def _delete(connection: Connection, feed_ids: list[int]) -> None:
-    heads.forget(connection, feed_ids)
+    statements.forget_heads(connection, feed_ids)
     for table in (absences, renames, changes, versions, entries, documents, coverage, mementos, timemaps):
         connection.execute(table.delete().where(table.c.feed_id.in_(feed_ids)))
     connection.execute(feeds.delete().where(feeds.c.id.in_(feed_ids)))

@@ -9,13 +9,13 @@ from sqlalchemy import bindparam, exists, select
 from fhcrawl.exceptions import LeaseError, UnsettledError
 from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.listings import Listing
-from fhcrawl.logical_feed.ordering import latest_time
 from fhcrawl.logical_feed.results import State
-from fhcrawl.store import heads, lists
+from fhcrawl.logical_feed.versions import latest_time
+from fhcrawl.store import lists, statements
+from fhcrawl.store.database import Repository
 from fhcrawl.store.leases import EXPORTED, IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.rows import UNREAD, Subscription
 from fhcrawl.store.schema import documents, entries, feeds, timemaps
-from fhcrawl.store.session import Repository
 from fhcrawl.store.statements import MOVED, is_of, is_one_of
 from fhcrawl.store.subscriptions import NO_RUN
 from fhcrawl.utils.clock import now as time_now
@@ -111,7 +111,12 @@ class Walks(Repository):
         # Sorted, so that two crawls that begin with the same feeds do not deadlock.
         new = [{"url": url, "location": url, "walk": 0, "run": NO_RUN, "since": now} for url in sorted(urls)]
         leases = self._session.require_leases()
-        given = select(feeds, heads.DIGEST).where(is_one_of(urls)).order_by(feeds.c.id).with_for_update()
+        given = (
+            select(feeds, statements.HEAD_DIGEST)
+            .where(is_one_of(urls))
+            .order_by(feeds.c.id)
+            .with_for_update()
+        )
         with self._database.transaction() as connection:
             connection.execute(self._session.upserts.feed, new)
             rows = connection.execute(given).all()

@@ -7,10 +7,9 @@ and gives them to the rules: those of one document (`history`, `formats`, `servi
 
 from __future__ import annotations
 
-from fhcrawl.validation import chain, formats, history, neighbours, serving
+from fhcrawl.validation import chain, formats, history, serving
 from fhcrawl.validation.check import HistoryCheck, Purpose, Wanted
-from fhcrawl.validation.model import Fetched, Finding, Severity, Summary
-from fhcrawl.validation.rules import CHAIN_RULES, DOCUMENT_RULES, Rule
+from fhcrawl.validation.model import CHAIN_RULES, DOCUMENT_RULES, Fetched, Finding, Rule, Severity, Summary
 
 __all__ = [
     "CHAIN_RULES",

@@ -16,6 +16,8 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.validation import markup
 from fhcrawl.validation.entries import EntryIndex
 from fhcrawl.validation.model import (
+    CHAIN_RULES,
+    DOCUMENT_RULES,
     Chain,
     CheckedDocument,
     Finding,
@@ -25,14 +27,12 @@ from fhcrawl.validation.model import (
     Severity,
     Summary,
 )
-from fhcrawl.validation.rules import CHAIN_RULES, DOCUMENT_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fhcrawl.validation.markup import Markup
-    from fhcrawl.validation.model import Fetched, Said
-    from fhcrawl.validation.rules import Rule
+    from fhcrawl.validation.model import Fetched, Rule, Said
 
 MOST_DOCUMENTS = 1000
 # The links back that name no URL of a document of the chain, and are requested to see where they lead.

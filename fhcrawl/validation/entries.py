@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl import logical_feed
 from fhcrawl.documents.dates import elapsed
-from fhcrawl.logical_feed.ordering import comparable
+from fhcrawl.logical_feed.versions import comparable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,10 +9,10 @@ from fhcrawl.documents import limits
 from fhcrawl.documents.identifiers import IRI
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, RSS_NAMESPACES
-from fhcrawl.logical_feed.ordering import comparable, latest_time
+from fhcrawl.logical_feed.versions import comparable, latest_time
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.validation.markup import line
-from fhcrawl.validation.rules import advice, error, of_document, warning
+from fhcrawl.validation.model import advice, error, of_document, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -12,7 +12,7 @@ from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH, OLD_ATOM
 from fhcrawl.logical_feed import Kind, Role
 from fhcrawl.validation.markup import line, relations
-from fhcrawl.validation.rules import advice, error, of_document, warning
+from fhcrawl.validation.model import advice, error, of_document, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fhcrawl.documents import detection
 from fhcrawl.documents.xml import encoding
 from fhcrawl.logical_feed import Role, polling
-from fhcrawl.validation.rules import advice, error, of_document, warning
+from fhcrawl.validation.model import advice, error, of_document, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

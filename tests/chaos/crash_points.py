@@ -18,9 +18,9 @@ import pytest
 from sqlalchemy import Connection, Engine, event
 
 from fhcrawl.core import checks
-from fhcrawl.extensions import release
+from fhcrawl.extensions import verdicts
+from fhcrawl.store.database import Pipeline
 from fhcrawl.store.opening import BEGINS, IMMEDIATE
-from fhcrawl.store.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,7 @@ def prepare(looks: float, moment: list[Any] | None) -> None:
     """
     if looks:
         changed = _FOR_GOOD.enter_context(pytest.MonkeyPatch.context())
-        changed.setattr(release, "LOOKS_AGAIN_SECONDS", looks)
+        changed.setattr(verdicts, "LOOKS_AGAIN_SECONDS", looks)
         changed.delitem(checks.OUR_NUMBERS, "FHCRAWL_EXPORT_SECONDS")
     if moment is not None:
         die_before(Moment(*moment))

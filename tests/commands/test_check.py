@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fhcrawl.demo.publisher import Publisher
+from fhcrawl.demo import Publisher
 from tests.feeds import E, atom
 from tests.projects import USER_AGENT
 from tests.validation.test_examples import HISTORIES

@@ -15,9 +15,8 @@ from pyarrow import parquet
 
 from fhcrawl.commands.export import Output
 from fhcrawl.crawling import subscriptions
-from fhcrawl.exporters import opml
-from fhcrawl.exporters.entry_fields import TIMES
-from fhcrawl.exporters.feeds import OTHER_FORMATS, XML_FORMATS, OtherFormat
+from fhcrawl.exporters.feeds import OTHER_FORMATS, XML_FORMATS, OtherFormat, write_opml
+from fhcrawl.exporters.rows import TIMES
 from fhcrawl.items import FIELDS
 from tests.feeds import E, atom, read, rss, tombstone
 from tests.projects import read_export
@@ -197,7 +196,7 @@ def test_formats_of_rows_feeds_and_lists_are_told_apart() -> None:
     rows = Output("x", "x", False, None, None)
     feeds = [
         Output("x", "x", False, XML_FORMATS["atom"], None),
-        Output("x", "x", False, None, OtherFormat(opml.write, has_entries=True)),
+        Output("x", "x", False, None, OtherFormat(write_opml, has_entries=True)),
     ]
     feed_list = Output("x", "x", False, None, OTHER_FORMATS["opml"])
     outputs = [rows, *feeds, feed_list]

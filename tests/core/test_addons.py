@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
-OCTETS = "fhcrawl.downloadermiddlewares.octets.OctetsMiddleware"
+OCTETS = "fhcrawl.downloadermiddlewares.limits.OctetsMiddleware"
 OWN_PIPELINE = "tests.pipelines.adding.SetsAttribute"
 SCRAPYS = {name: value for name, value in vars(default_settings).items() if name.isupper()}
-DUPLICATES = "fhcrawl.pipelines.duplicates.DuplicatesPipeline"
+DUPLICATES = "fhcrawl.pipelines.DuplicatesPipeline"
 
 
 def crawl_settings(spider: type[Spider], **project: Any) -> Settings:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 GUARD = "fhcrawl.downloadermiddlewares.guard.GuardMiddleware"
 STORE = "fhcrawl.extensions.store.StoreExtension"
-DUPLICATES = "fhcrawl.pipelines.duplicates.DuplicatesPipeline"
-RELEASE = "fhcrawl.extensions.release.ReleaseExtension"
+DUPLICATES = "fhcrawl.pipelines.DuplicatesPipeline"
+RELEASE = "fhcrawl.extensions.verdicts.ReleaseExtension"
 MEMUSAGE = "scrapy.extensions.memusage.MemoryUsage"
 OPTIONAL = [path for ours in COMPONENTS.values() for path, order in ours.items() if order is not None]
 OPTIONAL = [path for path in OPTIONAL if path not in ESSENTIAL]

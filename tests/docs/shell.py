@@ -10,7 +10,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from fhcrawl.demo.publisher import Publisher
+from fhcrawl.demo import Publisher
 from tests.feeds import E, atom
 from tests.projects import ROOT
 from tests.server import Answer

@@ -17,7 +17,7 @@ from fhcrawl.exporters.profiles import PROFILES
 from fhcrawl.logical_feed import Outcome, Verdict
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import Store, views
+from fhcrawl.store import Store, schema
 from tests.docs.pages import DOCS, PAGES, commands, source, text
 from tests.projects import ROOT
 
@@ -132,7 +132,7 @@ def test_commands_in_examples_are_understood(page: str) -> None:
         assert not [word for word in others if word.startswith("-")], (name, arguments)
 
 
-@pytest.mark.parametrize("view", views.NAMES)
+@pytest.mark.parametrize("view", schema.VIEWS)
 def test_each_column_of_a_view_is_described(view: str, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.sqlite"
     Store.open(url).close()
@@ -168,8 +168,8 @@ def test_there_are_promises() -> None:
 
 def test_each_layer_and_its_packages_are_described() -> None:
     table = (ROOT / "pyproject.toml").read_text("utf-8").partition("\nlayers = [\n")[2].partition("\n]")[0]
-    layers = [set(layer.split(" : ")) for layer in re.findall(r'^    "(.+?)"', table, re.MULTILINE)]
-    rows = re.findall(r"^\| \d \| (.+?) \|", source("explanation/architecture"), re.MULTILINE)
+    layers = [set(re.split(" [:|] ", layer)) for layer in re.findall(r'^    "(.+?)"', table, re.MULTILINE)]
+    rows = re.findall(r"^\| \d+ \| (.+?) \|", source("explanation/architecture"), re.MULTILINE)
     assert layers
     assert [set(re.findall(r"`(\w+)`", row)) for row in rows] == layers
 

@@ -20,7 +20,7 @@ from fhcrawl.logical_feed import (
     kind,
     older_document,
 )
-from fhcrawl.logical_feed.ordering import latest_time, order
+from fhcrawl.logical_feed.versions import latest_time, order
 from tests.feeds import read
 
 if TYPE_CHECKING:

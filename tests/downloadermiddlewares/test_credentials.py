@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
 from fhcrawl.crawling.context import ANY_ADDRESS
-from fhcrawl.crawling.refusals import RefusedUrl
+from fhcrawl.crawling.failures import RefusedUrl
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.utils.addresses import AllowedHosts

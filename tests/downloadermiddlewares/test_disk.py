@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.reporting.advice import FAILURES
+from fhcrawl.reporting.summary import FAILURES
 from tests.feeds import E, atom
 from tests.projects import read_export
 from tests.servers import small_disk

@@ -12,8 +12,7 @@ import brotli
 import pytest
 from twisted.python.failure import Failure
 
-from fhcrawl.crawling.failures import loss_of
-from fhcrawl.crawling.refusals import TooManyStreams
+from fhcrawl.crawling.failures import TooManyStreams, loss_of
 from fhcrawl.downloadermiddlewares.httpcompression import MOST_STREAMS, is_whole
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind

@@ -10,8 +10,7 @@ from scrapy.http import Response
 
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext, context_of
-from fhcrawl.crawling.failures import loss_of_error
-from fhcrawl.crawling.refusals import LimitReached, NotACapture, RefusedUrl
+from fhcrawl.crawling.failures import LimitReached, NotACapture, RefusedUrl, loss_of_error
 from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.downloadermiddlewares.mementos import MementosMiddleware

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SCRIPT = """
 import itertools, sys
 from pathlib import Path
-from fhcrawl.exporters import ParquetItemExporter, archives, documents, entries, parquet
+from fhcrawl.exporters import ParquetItemExporter, archives, documents, parquet
 from fhcrawl.exporters.documents import Head
 from fhcrawl.exporters.feeds import XML_FORMATS
 from fhcrawl.exporters.selection import Selection
@@ -48,7 +48,7 @@ def write(many):
             exporter.finish_exporting()
     elif kind == "atom":
         with path.open("wb") as file:
-            elements = (entries.element(fields(n), None, form.entry) for n in range(many))
+            elements = (documents.entry_element(fields(n), None, form.entry) for n in range(many))
             documents.write(file, form, Head("http://x/", "T", "2003-12-13T18:30:02Z"), elements)
     else:
         target = archives.Target(path, "http://x/", form, "http://x/", "T", "2003-12-13T18:30:02Z", 20)

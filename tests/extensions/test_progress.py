@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.reporting.advice import FAILURES, NOT_EXPORTED
+from fhcrawl.reporting.summary import FAILURES, NOT_EXPORTED
 from tests.feeds import E, atom
 from tests.projects import USER_AGENT
 from tests.terminal import WIDTH, Terminal

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
+import threading
+import time
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from fhcrawl.exporters import delivery
+from fhcrawl.store import Store
+from fhcrawl.utils.locks import locked
 from tests.feeds import E, atom
+from tests.projects import read_export
+from tests.store.test_leases import FEED, NOW, read
+from tests.stores import begin_walk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
     from tests.projects import Process, Project
     from tests.server import FeedServer
 
@@ -130,3 +143,272 @@ def test_run_that_the_user_has_ended_is_no_failure(server: FeedServer, project: 
     urls = f"feed={server.url('/missing')} {server.url('/slow')}"
     begun.append(project.start("crawl", "history", "-a", urls))
     assert begun[0].wait(60) == 0
+
+
+WAIT = 90
+
+
+class Slow:
+    """Feeds of which the archives of `slow` and `later` wait until they are let go; `one` is quick."""
+
+    def __init__(self, server: FeedServer, project: Project) -> None:
+        for name in ("slow", "one", "later"):
+            server.serve(f"/{name}", atom([E(f"{name} 2")], prev=f"/{name}-a1", title=name))
+            server.serve(f"/{name}-a1", atom([E(f"{name} 1")]))
+        self.server, self.project = server, project
+        self.gates = {f"/{name}-a1": threading.Event() for name in ("slow", "later")}
+        self._asked = threading.Event()
+        server.on_request = self._hold
+        self.process: Process | None = None
+
+    def _hold(self, path: str) -> None:
+        self._asked.set()
+        if path in self.gates:
+            self.gates[path].wait(WAIT)
+
+    def let_go(self, name: str) -> None:
+        self.gates[f"/{name}-a1"].set()
+
+    def urls(self, *names: str) -> str:
+        return " ".join(self.server.url(f"/{name}") for name in names)
+
+    def start(self, *names: str, args: tuple[str, ...], seconds: int = 1) -> Process:
+        settings = {"FHCRAWL_EXPORT_SECONDS": seconds, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}
+        given = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+        command = ["crawl", "history", "-a", f"feed={self.urls(*names)}", *args, *given]
+        folder = self.project.folder
+        with (folder / "stdout").open("wb") as stdout, (folder / "first.log").open("wb") as log:
+            self.process = self.project.start(*command, stdout=stdout, stderr=log)
+        assert self._asked.wait(WAIT)
+        return self.process
+
+    def wait_for(self, holds: Callable[[], bool]) -> None:
+        end = time.monotonic() + WAIT
+        while not holds():
+            assert time.monotonic() < end, self.log()
+            assert self.process is not None
+            assert self.process.poll() is None, self.log()
+            time.sleep(0.05)
+
+    def wait_for_released(self, *names: str) -> None:
+        expected = sorted(self.server.url(f"/{name}") for name in names)
+        self.wait_for(lambda: [url for url, _verdict in self.released()] == expected)
+
+    def wait_for_exported(self, feeds: int) -> None:
+        """Wait until so many feeds are released and nothing of them is to be exported any more."""
+        waiting = "SELECT count(*) FROM changes JOIN feeds ON feeds.id = changes.feed_id WHERE released = 1"
+        rows = self.project.database.rows
+        self.wait_for(lambda: len(self.released()) == feeds and rows(waiting) == [(0,)])
+
+    def released(self) -> list[tuple[str, str]]:
+        """The feeds that other crawls may have, with their verdicts in the store."""
+        rows = self.project.database.rows("SELECT url, verdict FROM feeds WHERE released = 1 ORDER BY url")
+        return [(url, verdict) for url, verdict in rows]
+
+    def log(self) -> str:
+        return (self.project.folder / "first.log").read_text()
+
+    def close(self) -> None:
+        for gate in self.gates.values():
+            gate.set()
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture
+def slow(server: FeedServer, project: Project) -> Iterator[Slow]:
+    with closing(Slow(server, project)) as feeds:
+        yield feeds
+
+
+def ids(path: Path) -> list[str]:
+    return sorted(entry["id"] for entry in read_export(path))
+
+
+@pytest.mark.quick_lane
+def test_feeds_that_are_done_do_not_wait_for_a_slow_one(
+    server: FeedServer, project: Project, slow: Slow
+) -> None:
+    slow.let_go("later")
+    first = slow.start("slow", "one", "later", args=("-o", "all.jsonl"))
+    slow.wait_for_released("one", "later")
+    assert slow.released() == [(server.url(f"/{name}"), "complete") for name in ("later", "one")]
+    slow.wait_for_exported(2)
+    path = project.folder / "all.jsonl"
+    assert ids(path) == ["later 1", "later 2", "one 1", "one 2"]
+    assert "/one: complete, entries: 2" in slow.log()
+    # A later run has them, though the first is still at its slow feed.
+    server.serve("/one", atom([E("one 3"), E("one 2", "revised", "2004-01-01T00:00:00Z")], prev="/one-a1"))
+    run = project.crawl(*slow.urls("slow", "one", "later").split(), output=None, args=("-o", "all.jsonl"))
+    assert run.exit_code == 0
+    assert {name: count for name, count in run.stats.items() if "/feed/" in name} == {
+        "fhcrawl/feed/leased": 1,
+        "fhcrawl/feed/complete": 2,
+    }
+    assert first.poll() is None
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    slow.let_go("slow")
+    project.crawl(*slow.urls("slow", "one", "later").split(), output=None, args=("-o", "all.jsonl"))
+    assert ids(path) == sorted(["later 1", "later 2", "one 1", "one 2", "one 2", "one 3", "slow 1", "slow 2"])
+    assert {line["id"]: line["change"] for line in read_export(path)}["one 2"] == "updated"
+    assert [feed["verdict"] for feed in project.feeds()] == ["complete"] * 3
+    assert project.crawl(*slow.urls("slow", "one", "later").split()).items == []
+
+
+def test_deliveries_of_a_run_are_one_export(project: Project, slow: Slow) -> None:
+    (project.folder / "new.csv").write_text("what was there before\n")
+    places = ("-O", "new.csv", "-O", "parts/%(batch_id)d.json", "-O", "-:csv")
+    first = slow.start("slow", "one", "later", args=places)
+    for number, name in enumerate(("later", "slow"), 1):
+        slow.wait_for_exported(number)
+        assert len(read_export(project.folder / "new.csv")) == 2 * number
+        slow.let_go(name)
+    first.wait(WAIT)
+    assert first.returncode == 0, slow.log()
+    expected = [f"{name} {number}" for name in ("one", "later", "slow") for number in (1, 2)]
+    assert [row["id"] for row in read_export(project.folder / "new.csv")] == expected
+    stdout = (project.folder / "stdout").read_text()
+    assert [row["id"] for row in csv.DictReader(stdout.splitlines())] == expected
+    parts = [json.loads((project.folder / "parts" / f"{number}.json").read_text()) for number in (1, 2, 3)]
+    assert [line["id"] for part in parts for line in part] == expected
+    assert slow.log().count("fhcrawl/feed/complete': 3") == 1
+    assert [slow.log().count(f"/{name}: complete, entries: 2") for name in ("one", "later", "slow")] == [
+        1
+    ] * 3
+
+
+def test_delivery_that_fails_is_tried_again(project: Project, slow: Slow) -> None:
+    in_the_way = project.folder / "folder"
+    in_the_way.touch()
+    first = slow.start("slow", "one", args=("-O", "folder/out.jsonl", "-O", "other.jsonl"))
+    slow.wait_for(lambda: "Nothing counts as exported; it is tried again later" in slow.log())
+    assert not (project.folder / "other.jsonl").exists()
+    in_the_way.unlink()
+    slow.wait_for_exported(1)
+    slow.let_go("slow")
+    first.wait(WAIT)
+    assert first.returncode == 1
+    for name in ("folder/out.jsonl", "other.jsonl"):
+        assert ids(project.folder / name) == ["one 1", "one 2", "slow 1", "slow 2"]
+
+
+@pytest.mark.parametrize("place", ["out.jsonl", "%(batch_id)d.jsonl"])
+def test_delivery_that_the_store_could_not_end_is_not_overwritten(
+    project: Project, slow: Slow, place: str
+) -> None:
+    """Its file has its name, and counts as exported once the store can be told."""
+    (project.folder / ".scrapy").mkdir()
+    Store.open(project.database.url).close()
+    project.database.refuse("deliveries", "1 = 1", "it restarts", "DELETE")
+    first = slow.start("slow", "one", args=("-O", place))
+    slow.wait_for(lambda: "Nothing counts as exported; it is tried again later" in slow.log())
+    project.database.mend("deliveries")
+    slow.let_go("slow")
+    first.wait(WAIT)
+    assert first.returncode == 1
+    run = project.crawl(*slow.urls("slow", "one").split(), output="next.jsonl")
+    exported = [entry for path in project.folder.glob("[!.]*.jsonl") for entry in ids(path)]
+    assert sorted(exported) == ["one 1", "one 2", "slow 1", "slow 2"], run.log
+
+
+def test_feeds_of_a_crawl_that_goes_on_are_released_when_all_is_done(project: Project, slow: Slow) -> None:
+    slow.server.serve("/slow-a1", atom([E("slow 1")], prev="/slow-a0"))
+    slow.server.serve("/slow-a0", atom([E("slow 0")]))
+    job = ("-s", "JOBDIR=job", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=1")
+    first = slow.start("slow", args=("-o", "all.jsonl", *job))
+    slow.wait_for(lambda: "/slow-a1" in slow.server.asked())
+    first.send_signal(signal.SIGTERM)
+    slow.wait_for(lambda: "Closing spider (shutdown)" in slow.log())
+    slow.let_go("slow")
+    first.wait(WAIT)
+    again = ("-o", "all.jsonl", *job, "-s", "DOWNLOAD_DELAY=1")
+    run = project.crawl(slow.server.url("/slow"), output=None, args=again)
+    assert "fhcrawl/feed/leased" not in run.stats
+    assert ids(project.folder / "all.jsonl") == ["slow 0", "slow 1", "slow 2"]
+
+
+def test_export_that_waits_for_its_file_holds_up_no_feed(project: Project, slow: Slow) -> None:
+    path = project.folder / "all.jsonl"
+    with locked(path):
+        first = slow.start("slow", "one", "later", args=("-o", "all.jsonl"))
+        slow.wait_for(lambda: project.database.rows("SELECT count(*) FROM deliveries") == [(1,)])
+        slow.let_go("later")
+        slow.wait_for_released("one", "later")
+        assert "Nothing counts as exported" not in slow.log()
+    slow.let_go("slow")
+    first.wait(WAIT)
+    assert first.returncode == 0, slow.log()
+    assert len(ids(path)) == 6
+
+
+def test_export_without_changes_waits_for_its_files_alive_and_in_order(project: Project, slow: Slow) -> None:
+    """Else another crawl would take it for dead, or both would wait for each other."""
+    slow.let_go("slow")
+    project.crawl(slow.server.url("/slow"))
+    expires = "SELECT coalesce(max(expires), 0) FROM runs WHERE id IN (SELECT run FROM deliveries)"
+    with locked(project.folder / "a.jsonl"):
+        settings = ("-s", "FEED_STORE_EMPTY=1", "-s", "FHCRAWL_LEASE_SECONDS=3")
+        again = slow.start("slow", args=("-o", "b.jsonl", "-o", "a.jsonl", *settings))
+        slow.wait_for(lambda: project.database.rows(expires) != [(0,)])
+        begun = project.database.rows(expires)
+        slow.wait_for(lambda: project.database.rows(expires) > begun)
+        with locked(project.folder / "b.jsonl"):
+            pass
+    again.wait(WAIT)
+    assert again.returncode == 0, slow.log()
+    assert (project.folder / "a.jsonl").read_bytes() == b""
+
+
+@pytest.mark.parametrize("has_ended", [True, False], ids=["ended", "silent"])
+def test_export_that_was_cut_off_counts_before_more_is_appended(
+    server: FeedServer, project: Project, has_ended: bool
+) -> None:
+    """Else nobody could see any more that the file had got its name, though the lease lasts longer."""
+    path = project.folder / "all.jsonl"
+    left = ExitStack()
+
+    def die(_path: str) -> None:
+        """Be another crawl, that dies when its file has its name and its changes do not count as exported."""
+        server.on_request = None
+        store = left.enter_context(closing(Store.open(project.database.url)))
+        run = store.begin_run()
+        begin_walk(store, FEED, run, NOW)
+        store.documents.commit(*read(run, "a"))
+        number = store.exports.begin(run)
+        file, beside = delivery.open_beside(path, "ab")
+        file.writelines(json.dumps(entry).encode() + b"\n" for entry in store.exports.read_changes(number))
+        written = delivery.close_whole(file, beside, path)
+        store.exports.note_files(number, [list(written)])
+        beside.rename(path)
+        if has_ended:
+            store.end_run()
+
+    server.serve("/index", atom([E("2")]))
+    server.on_request = die
+    with left:
+        project.crawl(server.url("/index"), output=None, args=("-o", "all.jsonl"))
+    assert ids(path) == ["1", "2"]
+    assert project.database.rows("SELECT id FROM changes") == []
+    assert project.database.rows("SELECT id FROM deliveries") == []
+
+
+@pytest.mark.parametrize(("place", "seconds"), [("out.json", 1), ("out.jsonl", 0)])
+def test_what_is_not_exported_yet_is_exported_by_the_run_that_has_the_feed(
+    project: Project, slow: Slow, place: str, seconds: int
+) -> None:
+    """Nothing can be appended to JSON, and 0 is only at the end."""
+    slow.let_go("later")
+    first = slow.start("slow", "one", "later", args=("-o", place), seconds=seconds)
+    slow.wait_for_released("one", "later")
+    run = project.crawl(slow.urls("one"), output="second.jsonl")
+    assert run.changes == {"one 1": "new", "one 2": "new"}
+    assert not (project.folder / place).exists()
+    slow.let_go("slow")
+    first.wait(WAIT)
+    text = (project.folder / place).read_text()
+    lines = json.loads(text) if seconds else [json.loads(line) for line in text.splitlines()]
+    assert sorted(line["id"] for line in lines) == ["later 1", "later 2", "slow 1", "slow 2"]
+    assert slow.log().count("fhcrawl/feed/complete': 3") == 1
+    assert [feed["verdict"] for feed in project.feeds()] == ["complete"] * 3

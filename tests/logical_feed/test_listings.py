@@ -22,7 +22,7 @@ from fhcrawl.logical_feed.listings import (
     follow,
     is_held,
 )
-from fhcrawl.logical_feed.ordering import Order
+from fhcrawl.logical_feed.versions import Order
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -30,10 +30,10 @@ from fhcrawl.logical_feed import (
     subscription_link,
     verdict,
 )
+from fhcrawl.logical_feed.chain import PLAIN, older_contradiction
 from fhcrawl.logical_feed.listings import Listing
-from fhcrawl.logical_feed.ordering import latest_time, order
-from fhcrawl.logical_feed.relations import PLAIN, older_contradiction
 from fhcrawl.logical_feed.results import DocumentResult, Fetch, has_changes, must_follow
+from fhcrawl.logical_feed.versions import latest_time, order
 from fhcrawl.reasons import OURSELVES, ReasonKind
 
 LATEST = latest_time("2006-01-01T00:00:00Z")

@@ -17,7 +17,7 @@ CHOSEN = "TEST_ENTRY"
 def settings(name: str) -> dict[str, str]:
     """Settings with one of these pipelines behind fhcrawl's."""
     return {
-        "ITEM_PIPELINES": '{"fhcrawl.pipelines.duplicates.DuplicatesPipeline": 100, '
+        "ITEM_PIPELINES": '{"fhcrawl.pipelines.DuplicatesPipeline": 100, '
         f'"tests.pipelines.faulty.{name}": 300}}'
     }
 

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import io
+import os
+import pty
+import re
 from collections import Counter
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console, ConsoleDimensions
 
 from fhcrawl.logical_feed import ChainPosition, Role
-from fhcrawl.logical_feed.batches import CommitBatch
-from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch, State
+from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentResult, Fetch, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.reporting.progress import MOST_FEEDS, WINDOW_SECONDS, Counts, Progress, Rate, line
+from fhcrawl.reporting import progress as shown_progress
+from fhcrawl.reporting.progress import MOST_FEEDS, WINDOW_SECONDS, Counts, Progress, Rate, console_of, line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TextIO
 
 MISSING = DocumentFailure(State.MISSING, ReasonKind.HTTP_404, "is not there (404)")
 
@@ -157,3 +171,64 @@ def test_line_for_the_log() -> None:
     )
     progress.problems = 2
     assert line(progress, Rate(2, 1)) == f"{said}; problems: 2"
+
+
+WIDTHS = [60, 80, 132, 200]
+HOSTILE = "[bold]素晴らしい[/bold]\x1b[31m\r\n\u202e:smile:" + "x" * 300
+UNFIT = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def console(width: int, **kwargs: object) -> tuple[Console, io.StringIO]:
+    file = io.StringIO()
+    return Console(file=file, width=width, markup=False, highlight=False, emoji=False, **kwargs), file  # type: ignore[arg-type]
+
+
+def running(width: int, feeds: int, height: int = 24) -> list[str]:
+    progress = Progress(feeds)
+    for number in range(feeds - 1):
+        url = f"http://example.org/{number}" if number else HOSTILE
+        progress.ask(url, url, "subscription")
+        progress.begin(url)
+    progress.problems = 3
+    shown, file = console(width)
+    shown.print(shown_progress.running(progress, Rate(1.5, 20), 3723, ConsoleDimensions(width, height)))
+    return file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("feeds", [1, 30, 2000])
+def test_running_display_is_small_and_fits(width: int, feeds: int) -> None:
+    lines = running(width, feeds)
+    assert len(lines) <= 16
+    # What the terminal shows for Ctrl-C has its place behind the last line.
+    assert all(cell_len(line) <= width - 4 for line in lines)
+    assert UNFIT.findall("\n".join(lines)) == []
+    assert lines[0].startswith(f"Feeds      0 of {feeds:,} done, {feeds - 1:,} under way, 1 to do")
+    assert "1:02:03" in lines[3]
+    if feeds == 2000:
+        assert lines[-1].strip() == "and 1,991 more"
+    if feeds > 1:
+        assert any(line.startswith("[bold]") for line in lines)
+
+
+def test_running_display_is_lower_in_a_low_terminal() -> None:
+    assert len(running(80, 30, height=10)) == 9
+
+
+@pytest.fixture
+def tty_file() -> Iterator[TextIO]:
+    outer, inner = pty.openpty()
+    with open(inner, "w") as file, closing(os.fdopen(outer)):  # noqa: PTH123 - it has no path
+        yield file
+
+
+def test_only_a_terminal_that_can_move_its_cursor_has_a_display(
+    tty_file: TextIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    assert console_of(tty_file) is not None
+    assert console_of(io.StringIO()) is None
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert console_of(io.StringIO()) is None
+    monkeypatch.setenv("TERM", "dumb")
+    assert console_of(tty_file) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from fhcrawl.items import EntryVersion
+from fhcrawl.crawling.pending import EntryVersion
 from fhcrawl.spiders.history import HistorySpider
 from tests.pipelines.faulty import CHOSEN
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from fhcrawl.documents import Tombstone
 from fhcrawl.logical_feed import ChainPosition, Outcome, Verdict, Winner, decide, deletion
 from fhcrawl.logical_feed import Version as LogicalVersion
-from fhcrawl.logical_feed.batches import CommitBatch
-from fhcrawl.logical_feed.ordering import latest_time
-from fhcrawl.logical_feed.ordering import order as logical_order
+from fhcrawl.logical_feed.results import CommitBatch
+from fhcrawl.logical_feed.versions import latest_time
+from fhcrawl.logical_feed.versions import order as logical_order
 from fhcrawl.store import Store
 from tests.databases import examples
 from tests.engine import Engine

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import make_url
 
-from fhcrawl.reporting.advice import FAILURES
+from fhcrawl.reporting.summary import FAILURES
 from tests import servers
 from tests.feeds import E, atom
 from tests.projects import read_export

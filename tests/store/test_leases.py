@@ -15,9 +15,8 @@ from fhcrawl import items
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.exporters import delivery
 from fhcrawl.logical_feed import ChainPosition, Role, Version
-from fhcrawl.logical_feed.batches import CommitBatch
-from fhcrawl.logical_feed.ordering import Order
-from fhcrawl.logical_feed.results import DocumentResult, Fetch
+from fhcrawl.logical_feed.results import CommitBatch, DocumentResult, Fetch
+from fhcrawl.logical_feed.versions import Order
 from fhcrawl.store import Store, Subscription, leases
 from tests.stores import begin_walk
 

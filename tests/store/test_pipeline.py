@@ -13,9 +13,9 @@ from psycopg import DatabaseError, OperationalError
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from fhcrawl.store import database as pipelines
 from fhcrawl.store import opening
-from fhcrawl.store import pipeline as pipelines
-from fhcrawl.store.pipeline import Pipeline
+from fhcrawl.store.database import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

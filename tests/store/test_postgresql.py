@@ -11,8 +11,7 @@ import pytest
 from fhcrawl.documents.lists import ListedDocument
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import ChainPosition, Role, Verdict
-from fhcrawl.logical_feed.batches import CommitBatch
-from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch, State
+from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentResult, Fetch, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import ChainEnd, Store, statements
 from fhcrawl.store.statements import ORDER

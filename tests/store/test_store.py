@@ -11,8 +11,7 @@ import pytest
 
 from fhcrawl.exceptions import StoreError
 from fhcrawl.logical_feed import ChainPosition, Link, Role, Verdict
-from fhcrawl.logical_feed.batches import CommitBatch
-from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch, State
+from fhcrawl.logical_feed.results import CommitBatch, DocumentFailure, DocumentResult, Fetch, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import ChainEnd, DocumentRef, Store
 from tests.stores import begin_walk
@@ -175,7 +174,7 @@ def test_feed_whose_chain_loops_is_incomplete(store: Store) -> None:
 
 
 def test_many_feeds_do_not_fill_the_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fhcrawl.store.session.FEEDS_REMEMBERED", 2)
+    monkeypatch.setattr("fhcrawl.store.database.FEEDS_REMEMBERED", 2)
     for number in range(5):
         feed = f"http://example.org/{number}"
         begin_walk(store, feed, 1, NOW)

@@ -17,7 +17,7 @@ from scrapy import Request
 from scrapy.http import Response, TextResponse
 from warcio.archiveiterator import ArchiveIterator
 
-from fhcrawl.reporting.advice import FAILURES
+from fhcrawl.reporting.summary import FAILURES
 from fhcrawl.warc.writing import WarcFiles, record_headers
 from tests.feeds import E, atom
 

@@ -12,7 +12,8 @@ from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.modules import enclosure, person
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, XHTML
-from fhcrawl.documents.xml.layout import Place, XmlFormat
+from fhcrawl.documents.xml.layout import Place
+from fhcrawl.documents.xml.parsed import XmlFormat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,8 @@ from fhcrawl.documents.formats import atom
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM
-from fhcrawl.documents.xml.layout import Place, XmlFormat
+from fhcrawl.documents.xml.layout import Place
+from fhcrawl.documents.xml.parsed import XmlFormat
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

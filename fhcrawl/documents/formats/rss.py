@@ -14,8 +14,9 @@ from fhcrawl.documents.identifiers import identifier
 from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM
-from fhcrawl.documents.xml.layout import Place, XmlFormat
+from fhcrawl.documents.xml.layout import Place
 from fhcrawl.documents.xml.namespaces import braced
+from fhcrawl.documents.xml.parsed import XmlFormat
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 

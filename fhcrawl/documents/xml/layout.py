@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from fhcrawl.documents.model import FeedDocument
-    from fhcrawl.documents.xml.parsed import Parsed
+    from collections.abc import Iterable
 
 
 class Place(NamedTuple):
@@ -22,17 +19,6 @@ class Place(NamedTuple):
     entry: str
     around: tuple[str, ...]
     is_streamed: bool = False
-
-
-class XmlFormat(NamedTuple):
-    """An XML format of feeds.
-
-    :param read: reads a parsed document, given its URL; raises NotAFeedError if it is of another format
-    :param places: the places of entries; their outermost elements are the roots of the format's documents
-    """
-
-    read: Callable[[Parsed, str], FeedDocument]
-    places: tuple[Place, ...]
 
 
 class Layout(NamedTuple):

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.model import Entry
+    from fhcrawl.documents.model import Entry, FeedDocument
     from fhcrawl.documents.xml.elements import Head
+    from fhcrawl.documents.xml.layout import Place
 
 
 # Each original repeats the namespaces in scope. If there are more of them, or they have more characters, it
@@ -150,3 +151,14 @@ def repair_problems(repairs: Iterable[str | None]) -> tuple[Problem, ...]:
     """Return the problem that reports repairs, if there were any."""
     sentence = "; ".join(filter(None, repairs))
     return (Problem("repaired", "", f"it is not well-formed: {sentence}"),) if sentence else ()
+
+
+class XmlFormat(NamedTuple):
+    """An XML format of feeds.
+
+    :param read: reads a parsed document, given its URL; raises NotAFeedError if it is of another format
+    :param places: the places of entries; their outermost elements are the roots of the format's documents
+    """
+
+    read: Callable[[Parsed, str], FeedDocument]
+    places: tuple[Place, ...]

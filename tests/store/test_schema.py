@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fhcrawl.exceptions import StoreError
-from fhcrawl.store import Store, migrations, schema, views
+from fhcrawl.store import Store, schema
+from tests.feeds import E, atom
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from tests.databases import Database
+    from tests.projects import Project
+    from tests.server import FeedServer
 
 # Opens a store in some processes at the very same time; with one more argument, as a version with a step.
 AT_ONCE = """
 import multiprocessing, sys
-from fhcrawl.store import Store, migrations
+from fhcrawl.store import Store, schema
 
 def open_store(barrier, runs):
     barrier.wait()
@@ -33,9 +36,9 @@ def open_store(barrier, runs):
     store.close()
 
 if sys.argv[2:]:
-    migrations.VERSION += 1
+    schema.VERSION += 1
     add = "ALTER TABLE feeds ADD COLUMN more TEXT"
-    migrations.STEPS[migrations.VERSION - 1] = lambda connection: connection.exec_driver_sql(add)
+    schema.STEPS[schema.VERSION - 1] = lambda connection: connection.exec_driver_sql(add)
 processes = multiprocessing.get_context("fork")
 barrier, runs = processes.Barrier(6), processes.Queue()
 for _ in range(6):
@@ -63,7 +66,7 @@ def older(database: Database) -> Database:
 
 
 def let_version_go_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(migrations, "VERSION", migrations.VERSION + 1)
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
 
 
 def read_version(database: Database) -> object:
@@ -75,18 +78,18 @@ def test_older_store_is_migrated_once_and_keeps_what_it_has(
 ) -> None:
     # The migration creates the views anew.
     older.execute("DROP VIEW live_entries")
-    monkeypatch.setitem(migrations.STEPS, migrations.VERSION, add_column)
+    monkeypatch.setitem(schema.STEPS, schema.VERSION, add_column)
     let_version_go_up(monkeypatch)
     Store.open(older.url).close()
     Store.open(older.url).close()
     assert older.rows("SELECT url, more FROM feeds") == [("http://example.org/", None)]
     assert older.rows("SELECT * FROM live_entries") == []
-    assert read_version(older) == [(migrations.VERSION,)]
+    assert read_version(older) == [(schema.VERSION,)]
 
 
 def test_older_store_without_a_step_is_refused(older: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    version = migrations.VERSION
-    monkeypatch.setitem(migrations.STEPS, version, add_column)
+    version = schema.VERSION
+    monkeypatch.setitem(schema.STEPS, version, add_column)
     let_version_go_up(monkeypatch)
     let_version_go_up(monkeypatch)
     with pytest.raises(StoreError, match=f"schema version {version}, and this fhcrawl knows {version + 2}:"):
@@ -101,7 +104,7 @@ def test_newer_store_is_refused(older: Database) -> None:
 
 
 def test_migration_that_fails_changes_nothing(older: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(migrations.STEPS, migrations.VERSION, add_column_and_fail)
+    monkeypatch.setitem(schema.STEPS, schema.VERSION, add_column_and_fail)
     version = read_version(older)
     with monkeypatch.context() as patch:
         let_version_go_up(patch)
@@ -131,7 +134,7 @@ def test_store_that_was_never_finished_is_refused(tmp_path: Path) -> None:
 
 
 def test_schema_of_this_version_has_not_changed() -> None:
-    """If it has, let `migrations.VERSION` go up, and write the new digest here."""
+    """If it has, let `schema.VERSION` go up, and write the new digest here."""
     described = [
         (
             table.name,
@@ -143,6 +146,55 @@ def test_schema_of_this_version_has_not_changed() -> None:
         )
         for table in schema.metadata.sorted_tables
     ]
-    named = (views.LIVE_ENTRIES, views.ABSENT_ENTRIES, views.RENAMED_ENTRIES, views.FEED_VERDICTS, views.GAPS)
+    named = (
+        schema.LIVE_ENTRIES,
+        schema.ABSENT_ENTRIES,
+        schema.RENAMED_ENTRIES,
+        schema.FEED_VERDICTS,
+        schema.GAPS,
+    )
     digest = hashlib.sha256(repr((described, named)).encode()).hexdigest()[:16]
-    assert (migrations.VERSION, digest) == (1, "facf39e06a8d3354")
+    assert (schema.VERSION, digest) == (1, "facf39e06a8d3354")
+
+
+@pytest.fixture
+def crawled(server: FeedServer, project: Project) -> FeedServer:
+    """A whole feed that has lost an entry since, one with a gap, and one that says nothing of its past."""
+    server.serve("/whole", atom([E("1"), E("2")], head="<fh:complete/>", title="Whole"))
+    server.serve("/gap", atom([E("1", "text of 1", title="One")], prev="/gone", title="Gap"))
+    server.serve("/plain", atom([E("1")], title="Plain"))
+    feeds = [server.url(path) for path in ("/whole", "/gap", "/plain")]
+    project.crawl(*feeds)
+    server.serve("/whole", atom([E("1")], head="<fh:complete/>", title="Whole"))
+    project.crawl(*feeds)
+    return server
+
+
+def query(project: Project, sql: str) -> list[tuple[object, ...]]:
+    return project.database.rows(sql)
+
+
+def test_views_answer_what_one_asks_first(crawled: FeedServer, project: Project) -> None:
+    whole, gap, plain = (crawled.url(path) for path in ("/whole", "/gap", "/plain"))
+    assert query(project, "SELECT feed, feed_title, id FROM live_entries ORDER BY feed") == [
+        (gap, "Gap", "1"),
+        (plain, "Plain", "1"),
+        (whole, "Whole", "1"),
+    ]
+    assert query(project, "SELECT title, summary, document FROM live_entries WHERE feed_title = 'Gap'") == [
+        ("One", "text of 1", gap)
+    ]
+    columns = "feed, title, kind, verdict, entries, documents_processed, documents_not_processed"
+    assert query(project, f"SELECT {columns} FROM feed_verdicts ORDER BY feed") == [
+        (gap, "Gap", "archived", "incomplete", 1, 1, 1),
+        (plain, "Plain", "single", "unknown", 1, 1, 0),
+        (whole, "Whole", "complete", "complete", 1, 1, 0),
+    ]
+    assert query(project, "SELECT feed, feed_title, url, kind, detail FROM gaps") == [
+        (gap, "Gap", crawled.url("/gone"), "http-404", "is not there (404)")
+    ]
+    [(since, first, last)] = query(
+        project,
+        "SELECT gaps.since, first_crawled, last_crawled FROM gaps JOIN feed_verdicts USING (feed)",
+    )
+    assert str(first) <= str(since) <= str(last)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fhcrawl.logical_feed import ChainPosition
-from fhcrawl.logical_feed.ordering import comparable, latest_time, order
+from fhcrawl.logical_feed.versions import comparable, latest_time, order
 
 LATEST = latest_time("2006-01-01T00:00:00Z")
 OLD, NEW = "2003-01-01T00:00:00Z", "2004-01-01T00:00:00Z"

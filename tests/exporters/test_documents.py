@@ -1,11 +1,11 @@
-"""An entry as an element says, read again, what the store has."""
+"""Documents of feeds: what is written of an entry and of a head section is read back."""
 
 from __future__ import annotations
 
 import io
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import unescape
 
 import feedparser
@@ -14,18 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from fhcrawl.exporters import documents, entries
-from fhcrawl.exporters.documents import Head
+from fhcrawl.documents import metadata
+from fhcrawl.exporters import documents
+from fhcrawl.exporters.documents import FeedHead, Head
 from fhcrawl.exporters.feeds import XML_FORMATS
 from fhcrawl.items import FIELDS
 from fhcrawl.logical_feed.versions import identity
 from tests.feeds import read
 
+if TYPE_CHECKING:
+    from tests.projects import Project
+    from tests.server import FeedServer
+
 ATOM = "http://www.w3.org/2005/Atom"
 GEORSS = "{http://www.georss.org/georss}point"
 ITUNES = "{http://www.itunes.com/dtds/podcast-1.0.dtd}duration"
 # What readers give: no white space around it, nothing that is only white space.
-LINES = st.text(st.characters(codec="utf-8"), min_size=1).map(entries.cleaned).map(str.strip).filter(bool)
+LINES = st.text(st.characters(codec="utf-8"), min_size=1).map(documents.cleaned).map(str.strip).filter(bool)
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda text: bool(text.strip()))
 MARKUP = st.sampled_from(["<p>a &amp; b</p>", "<p>cut", "a & b", "]]>", "<b>x</b> tail", "<x:y/>", "\r\n a"])
 URLS = st.sampled_from(
@@ -77,11 +82,11 @@ def document(element: etree._Element, kind: str) -> bytes:
 @given(fields=fields_of_entries())
 def test_fields_are_read_again_whatever_they_hold(kind: str, fields: dict[str, Any]) -> None:
     form = XML_FORMATS[kind].entry
-    body = document(entries.element(fields, None, form), kind)
+    body = document(documents.entry_element(fields, None, form), kind)
     [entry] = read(body, "http://elsewhere.example/").entries
-    clean = entries.cleaned(fields)
-    assert {name: getattr(entry, name) for name in entries.READ_AGAIN} == {
-        name: clean[name] for name in entries.READ_AGAIN
+    clean = documents.cleaned(fields)
+    assert {name: getattr(entry, name) for name in documents.READ_AGAIN} == {
+        name: clean[name] for name in documents.READ_AGAIN
     }
     assert not feedparser.parse(body).bozo
 
@@ -124,10 +129,12 @@ def test_originals_are_written_and_updated_where_needed(
     kind: str, source: str, changed: dict[str, Any]
 ) -> None:
     fields, original = stored(source, **changed)
-    body = document(entries.element(fields, original, XML_FORMATS[kind].entry), kind)
+    body = document(documents.entry_element(fields, original, XML_FORMATS[kind].entry), kind)
     # Under another URL: its base goes with the entry.
     [entry] = read(body, "http://elsewhere.example/").entries
-    assert {n: getattr(entry, n) for n in entries.READ_AGAIN} == {n: fields[n] for n in entries.READ_AGAIN}
+    assert {n: getattr(entry, n) for n in documents.READ_AGAIN} == {
+        n: fields[n] for n in documents.READ_AGAIN
+    }
     found = etree.fromstring(body).find(".//{*}entry" if kind == "atom" else ".//item")
     assert found is not None
     if source != "json":
@@ -137,13 +144,13 @@ def test_originals_are_written_and_updated_where_needed(
 
 def test_original_of_the_format_stays_what_it_is() -> None:
     fields, original = stored("atom")
-    element = entries.element(fields, original, XML_FORMATS["atom"].entry)
+    element = documents.entry_element(fields, original, XML_FORMATS["atom"].entry)
     assert element.findtext(f"{{{ATOM}}}updated") == "2003-12-13T18:30:02+01:00"
     assert element.find(f"{{{ATOM}}}title[@type='html']") is not None
     assert element.get("{http://www.w3.org/XML/1998/namespace}base") == "http://example.org/blog/"
     assert element.get("{http://www.w3.org/XML/1998/namespace}lang") == "de"
     fields, original = stored("rss")
-    item = entries.element(fields, original, XML_FORMATS["rss"].entry)
+    item = documents.entry_element(fields, original, XML_FORMATS["rss"].entry)
     assert [item.findtext(name) for name in ("comments", "pubDate")] == [
         "c",
         "Sat, 13 Dec 2003 18:30:02 +0100",
@@ -152,7 +159,7 @@ def test_original_of_the_format_stays_what_it_is() -> None:
 
 def test_what_has_changed_leaves_the_rest_of_the_original_alone() -> None:
     fields, original = stored("rss", title="Other")
-    item = entries.element(fields, original, XML_FORMATS["rss"].entry)
+    item = documents.entry_element(fields, original, XML_FORMATS["rss"].entry)
     assert [item.findtext(name) for name in ("title", "comments")] == ["Other", "c"]
 
 
@@ -160,14 +167,14 @@ def test_foreign_markup_that_would_be_read_as_something_else_is_left_out() -> No
     fields, original = stored("atom", title=None)
     title = '<t:title xmlns:t="http://www.itunes.com/dtds/podcast-1.0.dtd">Other</t:title></entry>'
     original = original.replace("</entry>", title)
-    item = entries.element(fields, original, XML_FORMATS["rss"].entry)
-    assert entries.differences(item, fields, XML_FORMATS["rss"].entry) == []
+    item = documents.entry_element(fields, original, XML_FORMATS["rss"].entry)
+    assert documents.differences(item, fields, XML_FORMATS["rss"].entry) == []
     assert item.findtext(ITUNES) == "1:02"
 
 
 def test_atom_keeps_links_and_contributors_in_rss() -> None:
     fields, original = stored("atom")
-    item = entries.element(fields, original, XML_FORMATS["rss"].entry)
+    item = documents.entry_element(fields, original, XML_FORMATS["rss"].entry)
     assert item.find(f"{{{ATOM}}}link[@rel='related']") is not None
     assert item.findtext(f"{{{ATOM}}}contributor/{{{ATOM}}}name") == "C"
 
@@ -176,7 +183,7 @@ def test_atom_keeps_links_and_contributors_in_rss() -> None:
 def test_atom_entries_have_what_they_must_without_claiming_it() -> None:
     fields = {**dict.fromkeys(FIELDS), "id": "1", "feed": PAGE, "document": PAGE}
     fields |= {"authors": [], "categories": [], "enclosures": []}
-    body = document(entries.element(fields, None, XML_FORMATS["atom"].entry), "atom")
+    body = document(documents.entry_element(fields, None, XML_FORMATS["atom"].entry), "atom")
     entry = etree.fromstring(body).find(f"{{{ATOM}}}entry")
     assert entry is not None
     assert {etree.QName(child).localname for child in entry} == {"id", "title", "updated", "link"}
@@ -199,7 +206,7 @@ def test_atom_entries_have_what_they_must_without_claiming_it() -> None:
 @pytest.mark.parametrize("kind", ["atom", "rss"])
 def test_content_of_every_type_without_an_original(kind: str, content_type: str, content: str) -> None:
     fields = {**stored("json")[0], "content": content, "content_type": content_type}
-    body = document(entries.element(fields, None, XML_FORMATS[kind].entry), kind)
+    body = document(documents.entry_element(fields, None, XML_FORMATS[kind].entry), kind)
     [entry] = read(body, PAGE).entries
     assert (entry.content, entry.content_type) == (content, content_type)
 
@@ -232,7 +239,7 @@ NO_IRIS = [
 @pytest.mark.parametrize("source", [None, "atom"])
 def test_id_that_is_no_iri_is_beside_one_that_holds_it(entry_id: str, source: str | None) -> None:
     fields, original = stored(source or "json", id=entry_id)
-    element = entries.element(fields, original if source else None, XML_FORMATS["atom"].entry)
+    element = documents.entry_element(fields, original if source else None, XML_FORMATS["atom"].entry)
     body = document(element, "atom")
     [entry] = read(body, "http://elsewhere.example/").entries
     assert entry.id == entry_id
@@ -255,16 +262,18 @@ def test_tombstone_names_the_id_that_the_entry_has() -> None:
 
 def test_text_that_is_declared_to_be_text_is_no_markup() -> None:
     fields = {**stored("json")[0], "title": "a <b> c", "summary": "&amp;", "summary_type": "html"}
-    element = entries.element({**fields, "title_type": "text"}, None, XML_FORMATS["atom"].entry)
+    element = documents.entry_element({**fields, "title_type": "text"}, None, XML_FORMATS["atom"].entry)
     assert element.find(f"{{{ATOM}}}title[@type='text']") is not None
     assert element.find(f"{{{ATOM}}}summary[@type='html']") is not None
-    element = entries.element(fields | {"title_type": None}, None, XML_FORMATS["atom"].entry)
+    element = documents.entry_element(fields | {"title_type": None}, None, XML_FORMATS["atom"].entry)
     assert element.find(f"{{{ATOM}}}title[@type='html']") is not None
 
 
 def test_xhtml_that_is_no_xml_is_html() -> None:
     fields = {**stored("json")[0], "content": "<p>cut", "content_type": "xhtml"}
-    [entry] = read(document(entries.element(fields, None, XML_FORMATS["atom"].entry), "atom"), PAGE).entries
+    [entry] = read(
+        document(documents.entry_element(fields, None, XML_FORMATS["atom"].entry), "atom"), PAGE
+    ).entries
     assert (entry.content, entry.content_type) == ("<p>cut", "html")
 
 
@@ -272,14 +281,18 @@ def test_xhtml_that_is_no_xml_is_html() -> None:
 def test_markup_that_is_not_well_formed_ends_no_element(kind: str) -> None:
     text = "</content></atom:content><atom:id>other</atom:id><atom:content><content>"
     fields = {**stored("json")[0], "content": text, "content_type": "application/xml"}
-    [entry] = read(document(entries.element(fields, None, XML_FORMATS[kind].entry), kind), PAGE).entries
+    [entry] = read(
+        document(documents.entry_element(fields, None, XML_FORMATS[kind].entry), kind), PAGE
+    ).entries
     assert (entry.id, unescape(entry.content or "")) == ("1", text)
 
 
 @pytest.mark.parametrize("kind", ["atom", "rss"])
 def test_original_that_cannot_be_used_is_left_out(kind: str) -> None:
     fields = stored("json")[0]
-    [entry] = read(document(entries.element(fields, "<entry", XML_FORMATS[kind].entry), kind), PAGE).entries
+    [entry] = read(
+        document(documents.entry_element(fields, "<entry", XML_FORMATS[kind].entry), kind), PAGE
+    ).entries
     assert entry.id == "1"
 
 
@@ -288,7 +301,7 @@ def test_entities_of_an_original_are_not_expanded(tmp_path: Path) -> None:
     entity = f'<!DOCTYPE entry [<!ENTITY x SYSTEM "{(tmp_path / "secret").as_uri()}">]>'
     original = f'{entity}<entry xmlns="{ATOM}"><id>1</id><note xmlns="urn:ours">&x;</note></entry>'
     assert original.startswith("<")
-    body = document(entries.element(stored("json")[0], original, XML_FORMATS["atom"].entry), "atom")
+    body = document(documents.entry_element(stored("json")[0], original, XML_FORMATS["atom"].entry), "atom")
     assert b"hidden" not in body
 
 
@@ -304,8 +317,8 @@ def test_fields_that_other_vocabularies_fill_are_read_again(name: str, kind: str
     for entry in document.entries:
         fields = {each: getattr(entry, each, None) for each in FIELDS}
         fields |= {"id": identity(entry, document), "feed": PAGE, "document": PAGE}
-        element = entries.element(fields, (entry.original or b"").decode(), form)
-        assert not entries.differences(element, fields, form)
+        element = documents.entry_element(fields, (entry.original or b"").decode(), form)
+        assert not documents.differences(element, fields, form)
 
 
 def test_original_with_another_spelling_of_a_namespace_is_used() -> None:
@@ -313,5 +326,181 @@ def test_original_with_another_spelling_of_a_namespace_is_used() -> None:
         '<entry xmlns="https://www.w3.org/2005/Atom"><id>1</id><title>t</title><rights>r</rights></entry>'
     )
     fields, _original = stored("atom", title="t", updated=None, link=None)
-    element = entries.element(fields, original, XML_FORMATS["atom"].entry)
+    element = documents.entry_element(fields, original, XML_FORMATS["atom"].entry)
     assert element.findtext(f"{{{ATOM}}}rights") == "r"
+
+
+URL = "http://example.org/feeds/feed"
+ATOM_HEADS = "{http://www.w3.org/2005/Atom}"
+ITUNES_HEADS = "{http://www.itunes.com/dtds/podcast-1.0.dtd}"
+PODCAST = (
+    '<rss version="2.0" xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd"'
+    ' xmlns:atom="http://www.w3.org/2005/Atom"><channel><title>Tides &amp; more</title>'
+    "<link>../show/</link><description>A &lt;b&gt;show&lt;/b&gt;</description><language>de-AT</language>"
+    '<itunes:author>Ann</itunes:author><itunes:image href="cover.jpg"/><itunes:explicit>no</itunes:explicit>'
+    "<itunes:owner><itunes:name>Olga</itunes:name><itunes:email>o@example.org</itunes:email></itunes:owner>"
+    '<itunes:category text="Arts"><itunes:category text="Books"/></itunes:category>'
+    "<itunes:new-feed-url>http://example.org/new</itunes:new-feed-url><copyright>2003 Ann</copyright>"
+    "<category>tides</category><generator>ours</generator><ttl>60</ttl><language>en</language>"
+    f'<atom:link rel="self" href="{URL}"/><atom:link rel="hub" href="http://hub.example/"/>'
+    '<atom:link rel="license" href="/license"/><cloud domain="x"/><unknown/>'
+    "<item><guid>ep-1</guid><title>1</title></item></channel></rss>"
+)
+BLOG = (
+    '<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="fr" xml:base="/blog/">'
+    "<id>tag:example.org,2003:f</id>"
+    '<title type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">a <b>b</b></div></title>'
+    '<subtitle type="html">s &lt;i&gt;t&lt;/i&gt;</subtitle><updated>2003-12-13T18:30:02Z</updated>'
+    "<author><name>A</name><email>a@example.org</email></author><author><name/></author>"
+    '<contributor><name>C</name></contributor><link href="."/><link href="other"/>'
+    '<link rel="self" href="f"/><link rel="prev-archive" href="p"/><logo>logo.png</logo><icon>i.ico</icon>'
+    '<rights>R</rights><generator uri="http://g.example/">G</generator><category term="k"/>'
+    '<geo:point xmlns:geo="urn:geo">1 2</geo:point><entry><id>1</id><title>t</title></entry></feed>'
+)
+RDF = (
+    '<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"'
+    ' xmlns:dc="http://purl.org/dc/elements/1.1/"><channel r:about="http://example.org/"><title>T</title>'
+    "<link>http://example.org/</link><description>D</description><dc:language>it</dc:language>"
+    '<dc:rights>R</dc:rights><dc:creator>a@example.org (Ann)</dc:creator><image r:resource="i.png"/>'
+    '<items><r:Seq><r:li resource="1"/></r:Seq></items></channel><image><url>i.png</url></image>'
+    '<item r:about="1"><title>t</title></item></r:RDF>'
+)
+JSON = (
+    '{"version": "https://jsonfeed.org/version/1.1", "title": "T", "home_page_url": "/", "description": "D",'
+    '"icon": "i.png", "language": "en", "authors": [{"name": "Ann"}], "items": [{"id": "1", "title": "t"}]}'
+)
+SOURCES = {"podcast": PODCAST, "blog": BLOG, "rdf": RDF, "json": JSON}
+# RFC 4287, 4.1.1: elements that a feed has exactly once, or at most once.
+MUST, MAY = ("id", "title", "updated"), ("generator", "icon", "logo", "rights", "subtitle")
+# RSS 2.0: elements that a channel has, and the others that it may have once.
+REQUIRED = ("title", "link", "description")
+OPTIONAL = ("language", "copyright", "generator", "ttl", "image", "managingEditor", "lastBuildDate")
+
+
+def source(document: str) -> FeedHead:
+    head = read(document.encode(), URL, keep_head=True).head
+    assert head is not None
+    return FeedHead(head.original, URL)
+
+
+def exported(document: str | None, kind: str) -> bytes:
+    file = io.BytesIO()
+    head = Head(URL, "T", "2004-01-01T00:00:00Z", source=None if document is None else source(document))
+    documents.write(file, XML_FORMATS[kind], head, [])
+    return file.getvalue()
+
+
+def comparable(known: metadata.FeedMetadata) -> dict[str, Any]:
+    """Metadata without what only one of the formats says."""
+    names = ("link", "language", "image", "owner", "copyright", "generator", "categories")
+    texts = [known.title and known.title.value, known.description and known.description.value]
+    return {name: getattr(known, name) for name in names} | {"texts": texts, "authors": known.authors}
+
+
+@pytest.mark.parametrize("kind", ["atom", "rss"])
+@pytest.mark.parametrize("name", SOURCES)
+def test_metadata_is_the_same_when_it_is_read_again(name: str, kind: str) -> None:
+    body = exported(SOURCES[name], kind)
+    again = read(body, "http://mirror.example/x", keep_head=True).head
+    assert again is not None
+    known = source(SOURCES[name]).metadata
+    assert comparable(metadata.read(again.original, "http://mirror.example/x")) == comparable(known)
+
+
+@pytest.mark.parametrize("name", [*SOURCES, None])
+def test_atom_has_what_a_feed_must_have(name: str | None) -> None:
+    body = exported(SOURCES[name] if name else None, "atom")
+    feed = etree.fromstring(body)
+    counts = {one: len(feed.findall(f"{ATOM_HEADS}{one}")) for one in (*MUST, *MAY)}
+    assert {one: count for one, count in counts.items() if count != 1 and (one in MUST or count)} == {}
+    alternates = [
+        (link.get("type"), link.get("hreflang"))
+        for link in feed.findall(f"{ATOM_HEADS}link")
+        if link.get("rel") in (None, "alternate")
+    ]
+    assert len(alternates) == len(set(alternates)) <= 1
+    authors = [author.findtext(f"{ATOM_HEADS}name") for author in feed.findall(f"{ATOM_HEADS}author")]
+    assert authors
+    assert all(authors)
+    assert not feedparser.parse(body).bozo
+
+
+@pytest.mark.parametrize("name", [*SOURCES, None])
+def test_rss_has_what_a_channel_must_have(name: str | None) -> None:
+    body = exported(SOURCES[name] if name else None, "rss")
+    channel = etree.fromstring(body)[0]
+    assert [len(channel.findall(one)) for one in REQUIRED] == [1, 1, 1]
+    assert all(channel.findtext(one) for one in REQUIRED)
+    assert max(len(channel.findall(one)) for one in OPTIONAL) <= 1
+    for image in channel.findall("image"):
+        assert all(image.findtext(one) for one in ("url", "title", "link"))
+    assert not {child.tag for child in channel} - {
+        *(child.tag for child in channel if "{" in str(child.tag)),
+        *(*REQUIRED, *OPTIONAL, "category"),
+    }
+    assert not feedparser.parse(body).bozo
+
+
+@pytest.mark.parametrize("kind", ["atom", "rss"])
+def test_podcast_keeps_its_cover_and_what_itunes_has(kind: str) -> None:
+    body = exported(PODCAST, kind)
+    parsed = feedparser.parse(body).feed
+    cover = "http://example.org/feeds/cover.jpg"
+    assert (parsed.image.href, parsed.language, parsed.link) == (cover, "de-AT", "http://example.org/show/")
+    section = etree.fromstring(body) if kind == "atom" else etree.fromstring(body)[0]
+    assert section.find(f"{ITUNES_HEADS}image").get("href") == cover  # type: ignore[union-attr]
+    assert section.findtext(f"{ITUNES_HEADS}owner/{ITUNES_HEADS}email") == "o@example.org"
+    assert section.findtext(f"{ATOM_HEADS}logo" if kind == "atom" else "image/url") == cover
+
+
+def test_elements_of_the_own_format_stay_as_they_are() -> None:
+    feed = etree.fromstring(exported(BLOG, "atom"))
+    assert feed.findtext(f"{ATOM_HEADS}id") == "tag:example.org,2003:f"
+    title = feed.find(f"{ATOM_HEADS}title")
+    assert title is not None
+    assert (title.get("type"), "".join(map(str, title.itertext()))) == ("xhtml", "a b")
+    assert feed.find(f"{ATOM_HEADS}generator[@uri='http://g.example/']") is not None
+    assert feed.findtext("{urn:geo}point") == "1 2"
+    assert feed.findtext(f"{ATOM_HEADS}contributor/{ATOM_HEADS}name") == "C"
+    channel = etree.fromstring(exported(PODCAST, "rss"))[0]
+    assert [channel.findtext(name) for name in ("ttl", "language", "category")] == ["60", "de-AT", "tides"]
+
+
+@pytest.mark.parametrize("kind", ["atom", "rss"])
+def test_what_names_the_document_of_the_publisher_is_left_out(kind: str) -> None:
+    for document in SOURCES.values():
+        root = etree.fromstring(exported(document, kind))
+        relations = {link.get("rel") for link in root.iter(f"{ATOM_HEADS}link")}
+        assert relations <= {None, "alternate", "license"}
+        assert root.find(f".//{ITUNES_HEADS}new-feed-url") is None
+
+
+@pytest.mark.parametrize("kind", ["atom", "rss"])
+def test_authors_of_a_feed_are_not_those_of_entries_without_authors(kind: str) -> None:
+    for document in SOURCES.values():
+        file = io.BytesIO()
+        entry = etree.fromstring(f'<entry xmlns="{ATOM_HEADS[1:-1]}"><id>a:1</id></entry>')
+        item = etree.fromstring("<item><guid>1</guid></item>")
+        head = Head(URL, "T", "2004-01-01T00:00:00Z", source=source(document))
+        documents.write(file, XML_FORMATS[kind], head, [entry if kind == "atom" else item])
+        assert [found.authors for found in read(file.getvalue(), URL).entries] == [[]]
+
+
+def test_mirror_of_a_podcast_has_its_cover(server: FeedServer, project: Project) -> None:
+    server.serve("/feed", PODCAST)
+    feed = server.url("/feed")
+    project.crawl(feed)
+    [listed] = project.feeds()
+    assert listed["image"] == server.url("/cover.jpg")
+    assert (listed["authors"], listed["owner"]) == (["Ann"], {"name": "Olga", "email": "o@example.org"})
+    assert (listed["language"], listed["categories"]) == ("de-AT", ["tides", "Arts", "Books"])
+    for kind in ("atom", "rss"):
+        args = ("--base", "http://mirror.example/", "--feed", feed, "--format", kind)
+        for _ in range(2):
+            assert project.scrapy("export", "-o", f"{kind}/", *args).returncode == 0
+        parsed = feedparser.parse((project.folder / kind / f"index.{kind}").read_bytes())
+        assert parsed.feed.image.href == server.url("/cover.jpg")
+        assert [link.href for link in parsed.feed.links if link.rel == "self"] == [
+            f"http://mirror.example/index.{kind}"
+        ]
+        assert not parsed.bozo

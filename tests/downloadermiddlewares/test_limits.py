@@ -14,8 +14,8 @@ from scrapy.utils.test import get_crawler
 
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext, context_of
-from fhcrawl.crawling.refusals import LimitReached
-from fhcrawl.downloadermiddlewares.octets import OctetsMiddleware
+from fhcrawl.crawling.failures import LimitReached
+from fhcrawl.downloadermiddlewares.limits import OctetsMiddleware
 from fhcrawl.logical_feed import ChainPosition, Role
 from fhcrawl.spiders.history import HistorySpider
 from fhcrawl.store import DocumentRef

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fhcrawl.exceptions import ExportError
-from fhcrawl.exporters import appending
+from fhcrawl.exporters import storages
 from fhcrawl.items import FIELDS
 from tests.feeds import E, atom
 from tests.projects import read_export
@@ -77,29 +77,29 @@ def options(**given: Any) -> dict[str, Any]:
 
 def test_header_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    appending.check(path, options())
+    storages.check_appending(path, options())
     for content in ("", "a,b", '\ufeff"a",b\r\n1,2\r\n'):
         path.write_text(content)
-        appending.check(path, options())
-        appending.check(path, options(fields={"x": "a", "y": "b"}))
+        storages.check_appending(path, options())
+        storages.check_appending(path, options(fields={"x": "a", "y": "b"}))
     for content in ("b,a", "a", "\n", "a;b", '"' * 20_001, "x" * 200_000):
         path.write_text(content)
         with pytest.raises(ExportError, match="other columns"):
-            appending.check(path, options())
+            storages.check_appending(path, options())
     # What the user says of the columns, and what is compressed, is the user's.
-    appending.check(path, options(item_export_kwargs={"delimiter": ";"}))
-    appending.check(path, options(postprocessing=["scrapy.extensions.postprocessing.GzipPlugin"]))
+    storages.check_appending(path, options(item_export_kwargs={"delimiter": ";"}))
+    storages.check_appending(path, options(postprocessing=["scrapy.extensions.postprocessing.GzipPlugin"]))
 
 
 def test_line_end_is_only_added_to_lines(tmp_path: Path) -> None:
     path = tmp_path / "x"
-    assert appending.line_end(path, options()) == b""
+    assert storages.line_end(path, options()) == b""
     for content, end in ((b"", b""), (b"a\n", b""), (b"a\r\n", b""), (b"a", b"\n")):
         path.write_bytes(content)
-        assert appending.line_end(path, options()) == end
-    assert appending.line_end(path, options(format="pickle")) == b""
-    assert appending.line_end(path, options(encoding="utf-16")) == b""
-    assert appending.line_end(path, options(postprocessing=[])) == b""
+        assert storages.line_end(path, options()) == end
+    assert storages.line_end(path, options(format="pickle")) == b""
+    assert storages.line_end(path, options(encoding="utf-16")) == b""
+    assert storages.line_end(path, options(postprocessing=[])) == b""
 
 
 def test_placeholder_that_there_is_not_is_refused(server: FeedServer, project: Project) -> None:

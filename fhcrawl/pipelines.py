@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrapy.exceptions import DropItem
 
-from fhcrawl.items import EntryVersion
+from fhcrawl.crawling.pending import EntryVersion
 from fhcrawl.logical_feed import Outcome, Winner, decide
 
 STATS = {outcome: f"fhcrawl/entry/{outcome.value}" for outcome in Outcome}

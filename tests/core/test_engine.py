@@ -1,3 +1,5 @@
+"""The downloader and the priority queue."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -7,6 +9,15 @@ from tests.server import FeedServer
 
 if TYPE_CHECKING:
     from tests.projects import Project
+
+
+def test_one_request_at_a_time_goes_to_a_host(server: FeedServer, project: Project) -> None:
+    paths = [f"/{number}" for number in range(12)]
+    for path in paths:
+        server.serve(path, atom([E("1")]), delay=0.05)
+    run = project.crawl(*map(server.url, paths))
+    assert run.stats["fhcrawl/document/processed"] == len(paths)
+    assert server.busiest == 1
 
 
 def test_hosts_take_turns(server: FeedServer, project: Project) -> None:

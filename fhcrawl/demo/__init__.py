@@ -1,1 +1,0 @@
-"""A publisher of an archived feed on loopback, for `fhcrawl demo`."""

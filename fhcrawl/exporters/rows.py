@@ -1,0 +1,172 @@
+"""Exports entries as rows: CSV, JSON, JSON lines and XML, safe for terminals.
+
+Each row has all fields, in the order of EntryItem.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from typing import IO, TYPE_CHECKING, Any
+from xml.sax.saxutils import XMLGenerator
+
+import orjson
+from scrapy import exporters
+
+from fhcrawl.exporters.documents import cleaned
+from fhcrawl.items import EXTENSIONS
+from fhcrawl.utils.text import escaped
+
+if TYPE_CHECKING:
+    from io import BytesIO
+
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+    from typing_extensions import Self
+
+
+class Terminal(io.RawIOBase):
+    """A terminal to which control and other unprintable characters are written as escapes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, octets: Any) -> int:
+        """Write UTF-8, with unprintable characters escaped."""
+        text = bytes(octets).decode("utf-8", "backslashreplace").replace("\r\n", "\n")
+        self._file.write("\n".join(map(escaped, text.split("\n"))).encode())
+        return len(octets)
+
+
+def shown(file: Any) -> Any:
+    """Return a file for an exporter, wrapped in `Terminal` if it is a terminal."""
+    return Terminal(file) if file.isatty() else file
+
+
+# The fields that are times: ISO 8601 in UTC, with all digits that the feed has.
+TIMES = ("published", "updated", "document_updated")
+
+
+def with_all_fields(item: Any, fields: Any) -> Any:
+    """Return an entry with all fields that are exported, in their order; another item as it is.
+
+    :param item: an entry is a plain dictionary; those that pipelines have added no fields to lack them
+    :param fields: the exporter's `fields_to_export`
+    """
+    if type(item) is not dict or not isinstance(fields, list) or fields == list(item):
+        return item
+    return {name: item.get(name) for name in fields}
+
+
+EXCEL = "FHCRAWL_CSV_EXCEL_ENABLED"
+# Excel takes UTF-8 for the encoding of its country, unless the file begins with a byte order mark.
+SECONDS = len("2003-12-13T18:30:02")
+UTF_8, WITH_MARK = "utf-8", "utf-8-sig"
+# What spreadsheets read as the beginning of a formula, with full-width forms and leading white space.
+FORMULA = re.compile(r"'|[\t\r\n]|[\s\0\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+
+
+def csv_options(settings: BaseSettings) -> dict[str, bool]:
+    """Return the options of the exporter that settings stand for."""
+    return {"excel": settings.getbool(EXCEL)}
+
+
+class CsvItemExporter(exporters.CsvItemExporter):
+    """CSV; lists are JSON text, null is an empty cell. No header is written to a file that is not empty.
+
+    :param excel: FHCRAWL_CSV_EXCEL_ENABLED: begin a file with a byte order mark, write times as Excel reads
+        them, without fractions, and put an apostrophe before a cell that a spreadsheet would run, and before
+        one that begins with an apostrophe, so that removing the first apostrophe gives the value
+    """
+
+    def __init__(
+        self,
+        file: BytesIO,
+        include_headers_line: bool = True,
+        excel: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        include = include_headers_line and not (file.seekable() and file.tell())
+        if excel:
+            kwargs["encoding"] = WITH_MARK if include else UTF_8
+        super().__init__(shown(file), include_headers_line=include, **kwargs)
+        self._excel = excel
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, file: BytesIO, **kwargs: Any) -> Self:
+        """Create an exporter with the crawler's settings."""
+        return cls(file, **{**csv_options(crawler.settings), **kwargs})
+
+    def finish_exporting(self) -> None:
+        """Write the header if there were no items, and flush."""
+        if self._headers_not_written and self.fields_to_export:
+            self._write_headers_and_set_fields_to_export(None)
+        super().finish_exporting()
+
+    def serialize_field(self, field: Any, name: str, value: Any) -> Any:
+        """Return a list, dictionary or Boolean as JSON text, None as '', and escape formulas."""
+        if isinstance(value, (list, tuple, dict, bool)):
+            return json.dumps(value, ensure_ascii=False)
+        if self._excel and name in TIMES and isinstance(value, str):
+            return value[:SECONDS].replace("T", " ")
+        if self._excel and isinstance(value, str) and FORMULA.match(value):
+            return f"'{value}"
+        return "" if value is None else value
+
+
+class JsonItemExporter(exporters.JsonItemExporter):
+    """A JSON list of objects; an entry has all fields."""
+
+    def __init__(self, file: BytesIO, **kwargs: Any) -> None:
+        super().__init__(shown(file), **kwargs)
+
+    def export_item(self, item: Any) -> None:
+        """Write an item."""
+        super().export_item(with_all_fields(item, self.fields_to_export))
+
+
+class JsonLinesItemExporter(exporters.JsonLinesItemExporter):
+    """JSON lines; a plain dictionary with the fields in order is written unchanged."""
+
+    def __init__(self, file: BytesIO, **kwargs: Any) -> None:
+        super().__init__(shown(file), **kwargs)
+
+    def export_item(self, item: Any) -> None:
+        """Write an item; an entry has all fields."""
+        item = with_all_fields(item, self.fields_to_export)
+        if type(item) is dict and self.fields_to_export in (None, list(item)) and self.encoding == "utf-8":
+            self.file.write(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE))
+        else:
+            super().export_item(item)
+
+
+class Generator(XMLGenerator):
+    """The standard library's generator; it keeps U+000D and replaces characters that XML does not allow."""
+
+    # XML 1.0, 2.11: a parser normalises U+000D to a line feed unless it is a character reference.
+    def characters(self, content: str) -> None:
+        """Write text."""
+        first, *others = cleaned(content).split("\r")
+        super().characters(first)
+        for text in others:
+            self.ignorableWhitespace("&#13;")
+            super().characters(text)
+
+
+class XmlItemExporter(exporters.XmlItemExporter):
+    """XML; see `Generator`. Extensions are JSON text, because URIs of namespaces cannot name elements."""
+
+    def __init__(self, file: BytesIO, **kwargs: Any) -> None:
+        super().__init__(shown(file), **kwargs)
+        self.xg = Generator(self.stream, encoding=self.encoding or "utf-8")
+
+    def serialize_field(self, field: Any, name: str, value: Any) -> Any:
+        """Return extensions as JSON text, and other values as they are."""
+        if name == EXTENSIONS and value is not None:
+            return json.dumps(value, ensure_ascii=False)
+        return super().serialize_field(field, name, value)
