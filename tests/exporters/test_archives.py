@@ -94,14 +94,6 @@ def test_documents_of_a_set_name_each_other(server: FeedServer, project: Project
     assert [b"<fh:archive" in written[name] for name in names] == [True, True, False]
 
 
-def test_set_without_archives_is_complete(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([day(1)]))
-    project.crawl(server.url("/index"))
-    written = export(project, server)
-    assert list(written) == ["index.atom"]
-    assert b"<fh:complete" in written["index.atom"]
-
-
 @pytest.mark.parametrize("kind", ["atom", "rss"])
 def test_archives_keep_names_and_bytes_and_readers_lose_nothing(
     server: FeedServer, project: Project, kind: str

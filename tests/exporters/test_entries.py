@@ -150,12 +150,6 @@ def test_original_of_the_format_stays_what_it_is() -> None:
     ]
 
 
-def test_what_has_changed_leaves_the_rest_of_the_original_alone() -> None:
-    fields, original = stored("rss", title="Other")
-    item = entries.element(fields, original, XML_FORMATS["rss"].entry)
-    assert [item.findtext(name) for name in ("title", "comments")] == ["Other", "c"]
-
-
 def test_foreign_markup_that_would_be_read_as_something_else_is_left_out() -> None:
     fields, original = stored("atom", title=None)
     title = '<t:title xmlns:t="http://www.itunes.com/dtds/podcast-1.0.dtd">Other</t:title></entry>'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -240,18 +239,6 @@ def test_values_of_a_plot_can_be_read(browser: Browser, few: Path) -> None:
     assert at == "2003-04: 1"
 
 
-def test_bars_are_drawn(browser: Browser, few: Path) -> None:
-    browser.open(few)
-    drawn = browser.run(
-        "return [...document.querySelectorAll('svg.plot path')].map(e => {"
-        " const box = e.getBoundingClientRect(), style = getComputedStyle(e);"
-        " return [box.width > 100 || box.height > 90, style.stroke]; })"
-    )
-    assert drawn == [[True, "rgb(61, 126, 166)"]] * 5
-    hatched = browser.run("return document.querySelector('rect.hatched').getBoundingClientRect().width")
-    assert hatched > 20
-
-
 def test_print_has_all_of_a_few_feeds_and_no_form(browser: Browser, few: Path) -> None:
     browser.open(few, dark=True)
     browser.run("document.querySelectorAll('details').forEach(details => { details.open = false; })")
@@ -274,9 +261,3 @@ def test_print_has_all_of_a_few_feeds_and_no_form(browser: Browser, few: Path) -
     assert cut == []
     colour = browser.run("return getComputedStyle(document.body).color")
     assert colour == "rgb(0, 0, 0)"
-
-
-def test_many_feeds_are_printed_briefly(browser: Browser, many: Path) -> None:
-    browser.open(many)
-    pages = len(re.findall(rb"/Type\s*/Page\b", browser.pdf()))
-    assert 10 < pages < 60

@@ -24,39 +24,16 @@ def document(number: int, state: str = "processed", lost: int = 0, reason: str |
 
 
 def details(**known: Any) -> Details:
-    empty: dict[str, Any] = {
-        "since": NOW,
-        "months": {},
-        "first": None,
-        "last": None,
-        "recent": [],
-        "latest": [],
-        "chain": [],
-        "snapshot": [],
-        "beside": 0,
-        "gap_before": None,
-    }
+    empty: dict[str, Any] = {"since": NOW, "months": {}, "first": None, "last": None, "gap_before": None}
+    empty |= {"recent": [], "latest": [], "chain": [], "snapshot": [], "beside": 0}
     return Details(**{**empty, **known})
 
 
 def stored(url: str, verdict: Verdict, reasons: list[Reason]) -> Feed:
-    return Feed(
-        feed=url,
-        title=None,
-        kind=Kind.ARCHIVED,
-        verdict=verdict,
-        reasons=reasons,
-        entries=5,
-        absent=0,
-        renamed=0,
-        documents={"processed": 2},
-        crawled=NOW,
-        checked=NOW,
-        subscribed=None,
-        due=None,
-        oldest=None,
-        newest=None,
-    )
+    times = dict.fromkeys(("subscribed", "due", "oldest", "newest"))
+    counts = {"entries": 5, "absent": 0, "renamed": 0, "documents": {"processed": 2}}
+    known = {"title": None, "kind": Kind.ARCHIVED, "crawled": NOW, "checked": NOW, **times, **counts}
+    return Feed(feed=url, verdict=verdict, reasons=reasons, **known)  # type: ignore[arg-type]
 
 
 def shown(chain: list[Document]) -> list[tuple[int, int, int]]:
@@ -64,11 +41,7 @@ def shown(chain: list[Document]) -> list[tuple[int, int, int]]:
 
 
 def test_documents_of_which_the_same_is_said_are_summed_up() -> None:
-    assert shown([document(n) for n in range(2000)]) == [
-        (0, 0, 1),
-        (1, 1998, 1998),
-        (1999, 1999, 1),
-    ]
+    assert shown([document(n) for n in range(2000)]) == [(0, 0, 1), (1, 1998, 1998), (1999, 1999, 1)]
     assert [count for _, _, count in shown([document(n) for n in range(3)])] == [1] * 3
 
 
@@ -92,33 +65,16 @@ def test_chain_of_which_something_else_is_said_everywhere_is_cut_short() -> None
 @pytest.mark.parametrize(
     ("times", "words"),
     [
-        (
-            ["2004-01-04T00:00:00Z", "2004-01-03T00:00:00Z", "2004-01-02T00:00:00Z", "2003-01-01T00:00:00Z"],
-            "every day",
-        ),
-        (
-            [
-                "2004-03-01T00:00:00",
-                "2004-02-21T00:00:00.25Z",
-                "2004-02-11T00:00:00Z",
-                "2004-02-01T00:00:00Z",
-            ],
-            "every week",
-        ),
-        (
-            ["2004-04-01T00:00:00Z", "2004-03-01T00:00:00Z", "2004-02-01T00:00:00Z", "2004-01-01T00:00:00Z"],
-            "every month",
-        ),
-        (
-            ["2004-01-01T06:00:00Z", "2004-01-01T04:00:00Z", "2004-01-01T02:00:00Z", "2004-01-01T00:00:00Z"],
-            "every 2 hours",
-        ),
-        (["2004-01-01T06:00:00Z"] * 3, None),
+        (["2004-01-04T00", "2004-01-03T00", "2004-01-02T00", "2003-01-01T00"], "every day"),
+        (["2004-03-01T00", "2004-02-21T00", "2004-02-11T00", "2004-02-01T00"], "every week"),
+        (["2004-04-01T00", "2004-03-01T00", "2004-02-01T00", "2004-01-01T00"], "every month"),
+        (["2004-01-01T06", "2004-01-01T04", "2004-01-01T02", "2004-01-01T00"], "every 2 hours"),
+        (["2004-01-01T06"] * 3, None),
         ([], None),
     ],
 )
 def test_how_often_a_feed_changes(times: list[str], words: str | None) -> None:
-    assert contents.interval(times) == words
+    assert contents.interval([f"{time}:00:00Z" for time in times]) == words
 
 
 def test_overview_counts_each_feed() -> None:

@@ -80,14 +80,9 @@ def test_report_has_the_number_of_entries_that_are_kept_under_two_ids(
     assert "<p>Entries kept under two ids, since their publisher has changed these: 1." in done.stdout
 
 
-def test_report_on_an_empty_store_says_so(project: Project) -> None:
-    done = project.scrapy("report", "-o", "report.html")
-    assert done.stdout == "0 feeds in report.html\n"
-    assert "There are no feeds in the store yet" in (project.folder / "report.html").read_text()
-
-
-def test_report_to_stdout_is_nothing_but_the_page(project: Project) -> None:
+def test_report_on_an_empty_store_says_so_and_is_nothing_but_the_page(project: Project) -> None:
     done = project.scrapy("report", "-o", "-")
+    assert "There are no feeds in the store yet" in done.stdout
     assert done.stdout.startswith("<!DOCTYPE html>")
     assert done.stdout.endswith("</html>")
 
@@ -133,7 +128,7 @@ def test_url_that_a_browser_must_not_be_sent_to_is_text(root: html.HtmlElement) 
     "address",
     [
         *("javascript:alert(1)", "JavaScript:alert(1)", " javascript:alert(1)", "java\nscript:alert(1)"),
-        *(
+        *[
             "javascript://x/%0aalert(1)",
             "ftp://x/",
             "vbscript:x",
@@ -141,10 +136,8 @@ def test_url_that_a_browser_must_not_be_sent_to_is_text(root: html.HtmlElement) 
             "data:text/html,x",
             "//x/",
             "/x",
-            "http:x",
-            "http://[",
-        ),
-        *("https://x/\u202e", "https://x/\x00", ""),
+        ],
+        *("http:x", "http://[", "https://x/\u202e", "https://x/\x00", ""),
     ],
 )
 def test_only_addresses_of_the_web_are_links(address: str) -> None:
@@ -201,11 +194,6 @@ def test_long_name_is_cut() -> None:
     assert page.short("x" * 100) == "x" * 59 + "…"
     assert page.short(f"https://x/{'y' * 100}.atom") == f"https://x/{'y' * 19}…{'y' * 25}.atom"
     assert page.short("short") == "short"
-
-
-def test_worst_feeds_come_first(root: html.HtmlElement) -> None:
-    statuses = [key for key, _ in itertools.groupby(root.xpath("//tbody/@data-status"))]
-    assert statuses == ["unreachable", "incomplete", "lossy", "unknown", "complete"]
 
 
 def test_text_of_a_feed_stays_text(many: Path, root: html.HtmlElement) -> None:

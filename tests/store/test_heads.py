@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sqlalchemy import create_engine, event
-from sqlalchemy.engine import Engine as SqlEngine
+from sqlalchemy import create_engine
 
 from fhcrawl.store import Store
 from tests.engine import Engine
@@ -49,24 +48,6 @@ def test_update_times_and_entries_change_no_head(database: Database) -> None:
     before = read_head(database)
     crawl(database, atom([E("1"), E("2")], updated=LATER))
     assert read_head(database) == before
-
-
-def test_unchanged_head_costs_no_statement(database: Database) -> None:
-    crawl(database, atom([E("1")]))
-    statements: list[str] = []
-
-    def note(connection: Any, cursor: Any, statement: str, *others: Any) -> None:
-        statements.append(statement)
-
-    event.listen(SqlEngine, "before_cursor_execute", note)
-    try:
-        crawl(database, atom([E("1"), E("2")], updated=LATER))
-        unchanged = sum("INTO heads" in statement or "UPDATE heads" in statement for statement in statements)
-        crawl(database, atom([E("1"), E("2")], title="other", updated=LATER))
-    finally:
-        event.remove(SqlEngine, "before_cursor_execute", note)
-    changed = sum("INTO heads" in statement or "UPDATE heads" in statement for statement in statements)
-    assert (unchanged, changed) == (0, 1)
 
 
 def test_document_that_is_cut_off_replaces_no_head(database: Database) -> None:
