@@ -75,10 +75,7 @@ def test_columns_of_a_file_are_of_the_same_file() -> None:
 @pytest.mark.parametrize(
     ("profile", "inner", "column", "value"),
     [
-        *(
-            ("podcast", f"<i:duration>{written}</i:duration>", "duration", seconds)
-            for written, seconds in DURATIONS
-        ),
+        *(("podcast", f"<i:duration>{text}</i:duration>", "duration", value) for text, value in DURATIONS),
         *(
             ("podcast", f"<i:explicit>{written}</i:explicit>", "explicit", value)
             for written, value in EXPLICIT
