@@ -79,7 +79,6 @@ def test_delivery_names_the_file_and_settles_the_changes(store: Store, tmp_path:
         # A change that one of the files lacks has not been exported.
         (["named", "gone"], False),
     ],
-    ids=" ".join,
 )
 def test_delivery_that_died_is_finished_or_exported_anew(
     store: Store, tmp_path: Path, states: list[str], counts: bool

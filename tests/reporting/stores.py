@@ -120,6 +120,7 @@ def _entry(number: int, root: str, position: int) -> dict[str, Any]:
         "updated": time,
         "authors": json.dumps([]),
         "digest": "x",
+        "details": "{}",
         "order_time": time,
         "order_tombstone": 0,
         "order_document_time": time,

@@ -128,15 +128,8 @@ def test_url_that_a_browser_must_not_be_sent_to_is_text(root: html.HtmlElement) 
     "address",
     [
         *("javascript:alert(1)", "JavaScript:alert(1)", " javascript:alert(1)", "java\nscript:alert(1)"),
-        *[
-            "javascript://x/%0aalert(1)",
-            "ftp://x/",
-            "vbscript:x",
-            "file:///etc/passwd",
-            "data:text/html,x",
-            "//x/",
-            "/x",
-        ],
+        *("javascript://x/%0aalert(1)", "ftp://x/", "vbscript:x", "file:///etc/passwd", "data:text/html,x"),
+        *("//x/", "/x"),
         *("http:x", "http://[", "https://x/\u202e", "https://x/\x00", ""),
     ],
 )

@@ -159,20 +159,6 @@ def test_what_was_planted_in_place_of_the_lock_is_left_alone_and_named(
     assert not (tmp_path / "kept").exists() or (tmp_path / "kept").read_text() == "kept"
 
 
-def test_links_in_the_temporary_folder_are_not_followed(tmp_path: Path) -> None:
-    """Nothing of an export is there."""
-    temporary, folder = tmp_path / "tmp", tmp_path / "out"
-    temporary.mkdir()
-    code = (
-        "import os, sys; from pathlib import Path; from fhcrawl.exporters import delivery\n"
-        "with delivery.replacing(Path(sys.argv[1])) as file: print(os.listdir(sys.argv[2]))"
-    )
-    command = [sys.executable, "-c", code, str(folder / NAME), str(temporary)]
-    environment = {**os.environ, "TMPDIR": str(temporary)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert (done.stdout, names(folder)) == ("[]\n", [NAME])
-
-
 def test_lock_is_found_by_other_users_whatever_the_umask_is(tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
