@@ -199,29 +199,6 @@ def test_everything_can_be_done_from_the_keyboard(browser: Browser, few: Path) -
     assert "An archive is not there (404). Details of Gap" in visited
 
 
-def heard(browser: Browser) -> set[tuple[str, str]]:
-    """Role and name of all that a screen reader is told of."""
-    nodes = browser.cdp("Accessibility.getFullAXTree", {})["nodes"]
-    told = [node for node in nodes if not node["ignored"]]
-    return {(node["role"]["value"], node.get("name", {}).get("value", "").strip()) for node in told}
-
-
-def test_screen_reader_hears_plots_badges_and_links(browser: Browser, few: Path) -> None:
-    browser.open(few)
-    told = heard(browser)
-    assert {"banner", "main", "contentinfo", "search", "table", "region"} <= {role for role, _ in told}
-    assert {
-        ("rowheader", "Gap 127.0.0.1"),
-        ("columnheader", "Verdict"),
-        ("checkbox", "complete 1"),
-        ("searchbox", "Title, URL or reason"),
-        ("DisclosureTriangle", "An archive is not there (404). Details of Gap"),
-        ("image", "Entries from 2003-01 to 2003-12; the numbers are in the table below."),
-    } <= told
-    browser.run("document.querySelectorAll('details').forEach(details => { details.open = true; })")
-    assert ("rowheader", "2003-07") in heard(browser)
-
-
 def test_values_of_a_plot_can_be_read(browser: Browser, few: Path) -> None:
     browser.open(few)
     whole = browser.driver.find_elements(By.CSS_SELECTOR, "#table > tbody")[2]

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
-import pty
 import re
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +14,6 @@ from fhcrawl.reporting import terminal
 from fhcrawl.reporting.progress import Progress, Rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import TextIO
 
 WIDTHS = [60, 80, 132, 200]
@@ -60,13 +56,6 @@ def test_running_display_is_small_and_fits(width: int, feeds: int) -> None:
 
 def test_running_display_is_lower_in_a_low_terminal() -> None:
     assert len(running(80, 30, height=10)) == 9
-
-
-@pytest.fixture
-def tty_file() -> Iterator[TextIO]:
-    outer, inner = pty.openpty()
-    with open(inner, "w") as file, closing(os.fdopen(outer)):  # noqa: PTH123 - it has no path
-        yield file
 
 
 def test_only_a_terminal_that_can_move_its_cursor_has_a_display(
