@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
+
 ATOM = "{http://www.w3.org/2005/Atom}"
 FH = "{http://purl.org/syndication/history/1.0}"
 DAY = "2003-01-{:02}T00:00:00Z"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tests.projects import NewProject, Project, Run
     from tests.server import FeedServer
 
+pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
+
 REVISIT = "http://netpreserve.org/warc/1.0/revisit/"
 
 
