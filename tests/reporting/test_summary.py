@@ -27,21 +27,16 @@ FOUND = Counts(5, 432, 1, 2)
 
 
 def feed(number: int, title: str | None = None, **fields: object) -> Feed:
-    known = {
+    known: dict[str, object] = {
         "kind": Kind.ARCHIVED,
         "verdict": Verdict.COMPLETE,
         "reasons": [],
         "entries": 3,
-        "absent": 0,
-        "renamed": 0,
-        "documents": {"processed": 7, "missing": 1},
-        "crawled": "2026-01-01T00:00:00Z",
-        "checked": "2026-01-01T00:00:00Z",
-        "subscribed": None,
-        "due": None,
-        "oldest": "2003-12-13T18:30:02Z",
-        "newest": "2024-05-01T00:00:00.5Z",
     }
+    known |= {"absent": 0, "renamed": 0, "documents": {"processed": 7, "missing": 1}}
+    known |= dict.fromkeys(("crawled", "checked"), "2026-01-01T00:00:00Z")
+    known |= {"oldest": "2003-12-13T18:30:02Z", "newest": "2024-05-01T00:00:00.5Z"}
+    known |= dict.fromkeys(("subscribed", "due"))
     title = f"Title {number}" if title is None else title
     return Feed(f"http://example.org/{number}", title, **{**known, **fields})  # type: ignore[arg-type]
 
