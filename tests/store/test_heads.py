@@ -40,7 +40,11 @@ def test_head_is_all_of_the_document_but_its_entries(database: Database) -> None
 def test_new_head_replaces_the_one_before_but_for_update_times_and_entries(database: Database) -> None:
     crawl(database, atom([E("1")], title="one"))
     before = read_head(database)
+    database.refuse("heads", "NEW.feed_id > 0", "unchanged heads are not written")
     crawl(database, atom([E("1"), E("2")], title="one", updated=LATER))
+    with closing(Store.open(database.url)) as store:
+        assert {entry["id"] for entry in store.entries.read()} == {"1", "2"}
+    database.mend("heads")
     assert read_head(database) == before
     crawl(database, atom([E("1")], title="two"))
     assert "<title>two</title>" in read_head(database)
