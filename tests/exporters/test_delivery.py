@@ -73,6 +73,7 @@ def test_delivery_names_the_file_and_settles_the_changes(store: Store, tmp_path:
     [
         # With -O, the next export would put another file in its place.
         (["written"], False),
+        (["written", "written"], False),
         (["named"], True),
         (["named", "written"], True),
         (["gone"], False),
