@@ -7,11 +7,12 @@ import os
 import pwd
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +50,7 @@ def serving(*options: str) -> Iterator[str]:
             *(programs / "initdb", "-D", cluster, "-U", "fhcrawl", "-A", "scram-sha-256"),
             *("--pwfile", folder / "password", "-E", "UTF8", "--locale", "C.UTF-8", "--no-sync"),
         )
-        port = _free_port()
+        port = free_port()
         words = (
             f"listen_addresses=127.0.0.1 port={port} unix_socket_directories='' " + " ".join(options)
         ).split()
@@ -80,13 +81,6 @@ def _user() -> str | None:
         return pwd.getpwnam(UNPRIVILEGED).pw_name
     except KeyError:
         raise NoServerError(f"PostgreSQL does not run as root, and there is no user {UNPRIVILEGED}") from None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def _run(user: str | None, *command: object) -> None:

@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.ports import free_port
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -33,7 +35,7 @@ def serving() -> Iterator[str]:
     if program is None:
         raise NoServerError(MISSING)
     with tempfile.TemporaryDirectory(prefix="fhcrawl-redis-") as folder:
-        port = _free_port()
+        port = free_port()
         options = {"port": port, "bind": "127.0.0.1", "dir": folder, "save": "", "appendonly": "no"}
         given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         log = Path(folder) / "log"
@@ -54,10 +56,3 @@ def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
             return
         time.sleep(PAUSE_SECONDS)
     raise NoServerError(f"redis-server does not start: {log.read_text(errors='replace')}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

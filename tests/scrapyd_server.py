@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from urllib.parse import urlencode
 from urllib.request import urlopen
 from zipfile import ZipFile
 
+from tests.ports import free_port
 from tests.projects import ROOT, USER_AGENT
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Scrapyd:
         self.home, self.folder, self.project = folder / "home", folder / "server", folder / "project"
         for made in (self.home, self.folder, self.project):
             made.mkdir()
-        self._port = _free_port()
+        self._port = free_port()
         self.root = f"http://127.0.0.1:{self._port}"
         (self.folder / "scrapyd.conf").write_text(CONFIGURATION.format(port=self._port))
         for name in PROJECT:
@@ -191,10 +191,3 @@ def _replace(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1, old
     path.write_text(text.replace(old, new), encoding="utf-8")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

@@ -98,19 +98,6 @@ def test_components_of_a_user_do_not_replace_fhcrawls(scrapyd: Scrapyd, server: 
     assert "http://127.0.0.1:1/private may not be fetched" in job.log
 
 
-def test_log_of_a_job_says_what_was_done(scrapyd: Scrapyd, server: FeedServer) -> None:
-    serve_chain(server)
-    log = scrapyd.schedule(feed=server.url("/index")).wait().log
-    assert f"Store: sqlite:///{scrapyd.data}/fhcrawl.sqlite\n" in log
-    assert "Feeds: 1 of 1 done, 0 under way; documents: 9 (" in log
-    assert f"{server.url('/index')}: complete, entries: 10\n" in log
-    assert "\n  Example Feed  archived        9        0       10      +10 " in log
-    assert "Stored jsonlines feed (10 items) in: file:///" in log
-    # Nothing that drives a terminal.
-    assert log.replace("\n", "").isprintable()
-    assert not [line for line in log.splitlines() if "] WARNING" in line or "] ERROR" in line]
-
-
 def test_arguments_and_settings_pass_through(scrapyd: Scrapyd, server: FeedServer, tmp_path: Path) -> None:
     serve_chain(server)
     (tmp_path / "lists").mkdir()

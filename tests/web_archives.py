@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.feeds import E, atom
+from tests.ports import free_port
 from tests.server import Answer, FeedServer
 from tests.servers import leave_out
 
@@ -188,9 +189,7 @@ def pywb(folder: Path, files: Iterable[Path]) -> Iterator[FeedServer]:
     folder.mkdir(exist_ok=True)
     for words in (("init", "coll"), ("add", "coll", *map(str, files))):
         subprocess.run([manager, *words], cwd=folder, capture_output=True, check=True)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     with (folder / "log").open("wb") as log:
         command = [str(program), "-b", "127.0.0.1", "-p", str(port)]
         process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.ports import free_port
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -201,7 +203,7 @@ def serving() -> Iterator[WordPress]:
         raise NoServerError(MISSING.format(PACKAGE))
     with tempfile.TemporaryDirectory(prefix="fhcrawl-wordpress-") as name:
         folder = Path(name)
-        wordpress = WordPress(folder, _free_port())
+        wordpress = WordPress(folder, free_port())
         with _database(folder):
             wordpress.install()
             with wordpress.serving():
@@ -260,10 +262,3 @@ def _program(name: str) -> str:
 
 def _read(log: Path) -> str:
     return log.read_text(errors="replace").strip()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from random import Random
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FIRST = datetime(2004, 1, 1)  # noqa: DTZ001
 BETWEEN = timedelta(minutes=37)
@@ -41,20 +36,6 @@ TOPICS = ("archives", "books", "city", "events", "maps & plans", "music", "notes
 SEPARATORS = (" ",) * 9 + (", ",)
 
 
-def _month(number: int, in_a_year: int) -> str:
-    year, month = divmod(number - 1, in_a_year)
-    return f"{2004 + year}/{month + 1:02}"
-
-
-NAMINGS: dict[str, Callable[[int], str]] = {
-    "counter": str,
-    "months": lambda number: _month(number, 12),
-    # A publisher who rests each December.
-    "gaps": lambda number: _month(number, 11),
-    "digests": lambda number: hashlib.sha256(str(number).encode()).hexdigest()[:16],
-}
-
-
 @dataclass(frozen=True)
 class Chain:
     """A feed's documents: the oldest is number 1, the newest is the subscription document.
@@ -62,13 +43,11 @@ class Chain:
     :param documents: how many, the subscription document among them
     :param entries: in each of them
     :param root: URL of the server
-    :param naming: of the archives' paths, one of NAMINGS
     """
 
     documents: int
     entries: int
     root: str
-    naming: str = "counter"
 
     @property
     def paths(self) -> list[str]:
@@ -76,9 +55,7 @@ class Chain:
         return [self.path(number) for number in range(1, self.documents + 1)]
 
     def path(self, number: int) -> str:
-        if number == self.documents:
-            return "/index.atom"
-        return f"/archive/{NAMINGS[self.naming](number)}.atom"
+        return "/index.atom" if number == self.documents else f"/archive/{number}.atom"
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -13,10 +13,9 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests import postgresql
-from tests.benchmarks import profiling
 from tests.benchmarks.measuring import Cost, measure
 from tests.benchmarks.reporting import RATIO_HEAD, WIDTH, ratio, said, table
-from tests.benchmarks.running import HERE, OUTPUT, conditions, fhcrawl, folder, plain, project
+from tests.benchmarks.running import HERE, OUTPUT, arguments, conditions, fhcrawl, folder, plain, project
 from tests.benchmarks.server import serving
 from tests.databases import Database
 
@@ -50,7 +49,16 @@ class Written(NamedTuple):
 
 
 def main() -> None:
-    options = _options()
+    parser = arguments(
+        __doc__,
+        archives=(200, "documents in the chain"),
+        entries=(100, "entries in each"),
+        rounds=(5, "how often each is run"),
+    )
+    longer = f"compare the peak memory with that of a chain {LONGER} times as long"
+    parser.add_argument("--long", action=argparse.BooleanOptionalAction, default=True, help=longer)
+    parser.add_argument("--postgres", action="store_true", help="compare SQLite with PostgreSQL, too")
+    options = parser.parse_args()
     print(
         f"{options.archives} archives of {options.entries} entries, {conditions(options.rounds)}", flush=True
     )
@@ -59,26 +67,8 @@ def main() -> None:
         rounds = [_round(url, options, number) for number in range(1, options.rounds + 1)]
     print(table(CONTESTANTS, rounds))
     print(_ratios(rounds), flush=True)
-    if options.profile:
-        print(_profile(options), flush=True)
     if options.long:
         print(_memory(options, rounds))
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--archives", type=int, default=200, help="documents in the chain (default: 200)")
-    parser.add_argument("--entries", type=int, default=100, help="entries in each (default: 100)")
-    parser.add_argument("--rounds", type=int, default=5, help="how often each is run (default: 5)")
-    parser.add_argument(
-        "--long",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help=f"compare the peak memory with that of a chain {LONGER} times as long",
-    )
-    parser.add_argument("--postgres", action="store_true", help="compare SQLite with PostgreSQL, too")
-    parser.add_argument("--profile", action="store_true", help="show where the time of (b) goes")
-    return parser.parse_args()
 
 
 def _server(options: argparse.Namespace) -> AbstractContextManager[str | None]:
@@ -161,14 +151,6 @@ def _memory(options: argparse.Namespace, rounds: list[Round]) -> str:
         f" ({cost.memory:.1f} MiB with {archives} archives, {short:.1f} with {options.archives};"
         f" {cost.wall:.1f} s, {cost.cpu:.1f} s CPU)"
     )
-
-
-def _profile(options: argparse.Namespace) -> str:
-    entries = options.archives * options.entries
-    with serving(options.archives, options.entries) as url, project() as whole, folder() as samples:
-        cost = measure(fhcrawl(url), whole, profiling.environment(samples))
-        _expect("b", whole, entries)
-        return f"\n{profiling.table(profiling.seconds(samples), cost.cpu, entries)}\n"
 
 
 if __name__ == "__main__":

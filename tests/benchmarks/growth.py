@@ -9,7 +9,6 @@ which is little more than a start. All are medians over the rounds.
 
 from __future__ import annotations
 
-import argparse
 import sqlite3
 from contextlib import closing
 from functools import partial
@@ -21,6 +20,7 @@ from tests.benchmarks.measuring import Cost, measure
 from tests.benchmarks.running import (
     OUTPUT,
     STORE,
+    arguments,
     command,
     conditions,
     expect_lines,
@@ -32,6 +32,7 @@ from tests.benchmarks.running import (
 from tests.benchmarks.server import Site, serving, serving_feeds
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
@@ -40,10 +41,10 @@ TIME_AIM, MEMORY_AIM, DOCUMENT_AIM = 1.1, 1.15, 10
 DOCUMENTS, ENTRIES = 4, 10  # of a feed, where it is feeds that are counted
 ENTRIES_OF_AN_ARCHIVE = 100
 DEFAULTS = {
-    "archives": [200, 2000],
-    "feeds": [100, 1000],
-    "store": [10_000, 1_000_000],
-    "document": [10, 100],
+    "archives": ([200, 2000], "of a chain"),
+    "feeds": ([100, 1000], "on a host each"),
+    "store": ([10_000, 1_000_000], "entries in it"),
+    "document": ([10, 100], "MB of one"),
 }
 MEGABYTE, MIB = 1_000_000, 1024**2
 TELLING = 1.5
@@ -84,21 +85,12 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments(__doc__, rounds=(3, "how often each is run"))
     parser.add_argument("only", nargs="*", help=f"which of {', '.join(SERIES)} (default: all)")
-    for name, what in (
-        ("archives", "of a chain"),
-        ("feeds", "on a host each"),
-        ("store", "entries in it"),
-        ("document", "MB of one"),
-    ):
-        less, more = DEFAULTS[name]
+    for name, (default, what) in DEFAULTS.items():
         parser.add_argument(
-            f"--{name}", type=int, nargs=2, default=[less, more], help=f"{what} (default: {less} {more})"
+            f"--{name}", type=int, nargs=2, default=default, help=f"{what} (default: {default})"
         )
-    parser.add_argument("--rounds", type=int, default=3, help="how often each is run (default: 3)")
     return parser.parse_args()
 
 

@@ -9,14 +9,16 @@ count, as far as the system tells.
 
 from __future__ import annotations
 
-import argparse
 from statistics import median
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tests.benchmarks.measuring import Cost, measure
 from tests.benchmarks.reporting import WIDTH, said, table
-from tests.benchmarks.running import conditions, expect_lines, fhcrawl_list, project
+from tests.benchmarks.running import arguments, conditions, expect_lines, fhcrawl_list, project
 from tests.benchmarks.server import Site, serving_feeds
+
+if TYPE_CHECKING:
+    import argparse
 
 AIM = 1.2
 
@@ -35,7 +37,16 @@ Round = dict[str, Cost]
 
 
 def main() -> None:
-    options = _options()
+    options = arguments(
+        __doc__,
+        feeds=(1000, "how many"),
+        hosts=(200, "that they are on"),
+        busy=(100, "of them on one host, then"),
+        documents=(4, "in each feed"),
+        entries=(10, "in each document"),
+        latency=(0.05, "seconds before an answer"),
+        rounds=(3, "how often each is run"),
+    ).parse_args()
     print(
         f"{options.feeds} feeds of {options.documents} documents with {options.entries} entries "
         f"on {options.hosts} hosts, which answer after {options.latency} s; {conditions(options.rounds)}",
@@ -47,22 +58,6 @@ def main() -> None:
     print(f"{'ratio':{WIDTH}}{'wall':>8}   of")
     for one, host in (("b", "a"), ("d", "c")):
         print(_ratio(one, host, rounds))
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--feeds", type=int, default=1000, help="how many (default: 1000)")
-    parser.add_argument("--hosts", type=int, default=200, help="that they are on (default: 200)")
-    parser.add_argument("--busy", type=int, default=100, help="of them on one host, then (default: 100)")
-    parser.add_argument("--documents", type=int, default=4, help="in each feed (default: 4)")
-    parser.add_argument("--entries", type=int, default=10, help="in each document (default: 10)")
-    parser.add_argument(
-        "--latency", type=float, default=0.05, help="seconds before an answer (default: 0.05)"
-    )
-    parser.add_argument("--rounds", type=int, default=3, help="how often each is run (default: 3)")
-    return parser.parse_args()
 
 
 def _crawls(options: argparse.Namespace) -> dict[str, Crawl]:

@@ -5,7 +5,6 @@ Run from the repository's root: python -m tests.benchmarks.polling
 
 from __future__ import annotations
 
-import argparse
 import json
 import sqlite3
 from contextlib import closing
@@ -15,6 +14,7 @@ from tests.benchmarks.measuring import Cost, measure
 from tests.benchmarks.reporting import RATIO_HEAD, ratio, said, table
 from tests.benchmarks.running import (
     STORE,
+    arguments,
     conditions,
     expect_lines,
     expect_stat,
@@ -37,7 +37,13 @@ Round = dict[str, Cost]
 
 
 def main() -> None:
-    options = _options()
+    options = arguments(
+        __doc__,
+        feeds=(1000, "how many are polled"),
+        hosts=(200, "that they are on"),
+        entries=(20, "in each feed"),
+        rounds=(5, "how often each is run"),
+    ).parse_args()
     print(
         f"{options.feeds} feeds of {options.entries} entries on {options.hosts} hosts, nothing new; "
         f"{conditions(options.rounds)}",
@@ -51,15 +57,6 @@ def main() -> None:
         rounds = [_round(urls, simple, whole, number) for number in range(1, options.rounds + 1)]
     print(table(CONTESTANTS, rounds))
     print("\n".join([RATIO_HEAD, ratio("b", "a", rounds, AIM)]))
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--feeds", type=int, default=1000, help="how many are polled (default: 1000)")
-    parser.add_argument("--hosts", type=int, default=200, help="that they are on (default: 200)")
-    parser.add_argument("--entries", type=int, default=20, help="in each feed (default: 20)")
-    parser.add_argument("--rounds", type=int, default=5, help="how often each is run (default: 5)")
-    return parser.parse_args()
 
 
 def _etags(project: Path) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.metadata
 import os
 import platform
@@ -32,6 +33,18 @@ def conditions(rounds: int) -> str:
         f"{rounds} rounds; Python {platform.python_version()}, {versions}, {os.cpu_count()} CPUs, "
         f"load {os.getloadavg()[0]:.1f}"
     )
+
+
+def arguments(description: str | None, **given: tuple[float, str]) -> argparse.ArgumentParser:
+    """A parser of options that are numbers: their default values, and what they are."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name, (default, what) in given.items():
+        parser.add_argument(
+            f"--{name}", type=type(default), default=default, help=f"{what} (default: {default})"
+        )
+    return parser
 
 
 @contextmanager

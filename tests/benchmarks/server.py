@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import hashlib
+import json
 import socket
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.chain import NAMINGS, Chain
+from tests.benchmarks.chain import Chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,6 @@ class Site:
     :param entries: in each document
     :param lazy: documents are made for each request, and not before the first one
     :param delay: seconds before each answer
-    :param naming: of the archives' paths, one of NAMINGS
     :param busy: so many feeds are on the first host, whatever the others have
     :param port: of the hosts; 0: one that is free, of each
     """
@@ -44,7 +43,6 @@ class Site:
     entries: int
     lazy: bool = False
     delay: float = 0
-    naming: str = "counter"
     feeds: int = 1
     hosts: int = 1
     busy: int = 0
@@ -54,17 +52,13 @@ class Site:
         """The number of the host that a feed is on."""
         return 0 if feed < self.busy else feed % self.hosts
 
-    def arguments(self) -> list[str]:
-        """Of this module's own command."""
-        return [f"--{name}={value}" for name, value in vars(self).items()]
-
 
 class Server:
     """Answers requests for a site's documents, and for robots.txt, which is not there."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._chain = Chain(site.documents, site.entries, ANY_ROOT, site.naming)
+        self._chain = Chain(site.documents, site.entries, ANY_ROOT)
         numbers = range(0) if site.lazy else range(1, site.documents + 1)
         self._documents = {number: self._chain.document(number) for number in numbers}
 
@@ -123,7 +117,7 @@ def serving(documents: int, entries: int, **more: Any) -> Iterator[str]:
 @contextlib.contextmanager
 def serving_feeds(site: Site) -> Iterator[list[str]]:
     """Serve a site; yields the URLs of the feeds."""
-    command = [sys.executable, "-m", __name__, *site.arguments()]
+    command = [sys.executable, "-m", __name__, json.dumps(asdict(site))]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
         if process.stdin is None or process.stdout is None:
@@ -134,19 +128,9 @@ def serving_feeds(site: Site) -> Iterator[list[str]]:
             process.stdin.close()
 
 
-def _site() -> Site:
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("documents", "entries", "feeds", "hosts", "busy", "port"):
-        parser.add_argument(f"--{name}", type=int)
-    parser.add_argument("--lazy", type="True".__eq__)
-    parser.add_argument("--delay", type=float)
-    parser.add_argument("--naming", choices=NAMINGS)
-    return Site(**vars(parser.parse_args()))
-
-
 async def main() -> None:
     """Serve until the standard input ends."""
-    print(*await Server(_site()).serve(), flush=True)
+    print(*await Server(Site(**json.loads(sys.argv[1]))).serve(), flush=True)
     await asyncio.to_thread(sys.stdin.read)
 
 

@@ -1,61 +1,33 @@
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-from typing import TYPE_CHECKING
-
 import pytest
 
 from fhcrawl.documents.xml import parsing
-from tests.benchmarks.chain import Chain
-from tests.benchmarks.measuring import ROOT
-from tests.benchmarks.reading import FORMATS, URL, rss
-from tests.feeds import read
+from tests.benchmarks.test_crawl import ratios_of
+from tests.feeds import E, atom, read, rss
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-pytestmark = pytest.mark.nightly("runs a benchmark")
-
-SIZES = ("5 KB", "150 KB", "200 KB")
-TARGETS = {
-    "time, fhcrawl/feedparser": "0.2",
-    "time, fhcrawl/fastfeedparser": "",
-    "time, fhcrawl/lxml": "3",
-    "memory/document": "4",
-}
+URL = "https://example.org/index.xml"
 
 
-def run(*args: str) -> dict[str, str]:
-    """The ratios that the benchmark prints: what is compared, and the target."""
-    command = [sys.executable, "-m", "tests.benchmarks.reading", "--rounds", "1", *args]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    row = r"^(.+?) +-?[\d.]+(?:   at most ([\d.]+)(?:, missed)?)?$"
-    return dict(re.findall(row, done.stdout[done.stdout.index("\nratio ") + 1 :], re.MULTILINE))
-
-
-def ratios() -> Iterator[tuple[str, str]]:
-    for size in SIZES:
-        for format_ in FORMATS:
-            for name, target in TARGETS.items():
-                if not name.startswith("memory") or size == SIZES[-1]:
-                    yield f"{format_}, {size}: {name}", target
-
-
+@pytest.mark.nightly("runs a benchmark")
 def test_benchmark_reports_all_ratios() -> None:
-    assert run("--large", "0.2") == dict(ratios())
+    times = [
+        f"{size}: time, fhcrawl/{other}"
+        for size in ("5 KB", "150 KB", "0.2 MB")
+        for other in ("feedparser", "lxml")
+    ]
+    assert ratios_of("reading", "--rounds", "1", "--large", "0.2") == [*times, "0.2 MB: memory/document"]
 
 
-@pytest.mark.parametrize("format_", FORMATS)
-def test_large_documents_are_read_as_small_ones_are(format_: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    atom = Chain(2, 800, URL).document(1)
-    body = atom if format_ == "Atom" else rss(atom)
+@pytest.mark.parametrize("format_", [atom, rss])
+def test_large_documents_are_read_as_small_ones_are(format_: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = [E(str(number), f"<p>{number} & more</p>" * 100) for number in range(800)]
+    body = format_(entries).encode()  # type: ignore[operator]
     assert len(body) > parsing.LARGE
-    in_pieces, cut = read(body, URL), read(body[:-20], URL)
+    end = body.rindex(b"</entry>" if format_ is atom else b"</item>") + 3
+    in_pieces, cut = read(body, URL), read(body[:end], URL)
     monkeypatch.setattr(parsing, "LARGE", len(body) + 1)
     assert in_pieces == read(body, URL)
-    assert cut == read(body[:-20], URL)
+    assert cut == read(body[:end], URL)
     assert (len(in_pieces.entries), in_pieces.fault) == (800, None)
     assert (len(cut.entries), cut.fault is None) == (799, False)

@@ -11,31 +11,6 @@ if TYPE_CHECKING:
     from tests.projects import Project
 
 
-def test_one_request_at_a_time_goes_to_a_host(server: FeedServer, project: Project) -> None:
-    paths = [f"/{number}" for number in range(12)]
-    for path in paths:
-        server.serve(path, atom([E("1")]), delay=0.05)
-    run = project.crawl(*map(server.url, paths))
-    assert run.stats["fhcrawl/document/processed"] == len(paths)
-    assert server.busiest == 1
-
-
-def test_hosts_take_turns(server: FeedServer, project: Project) -> None:
-    paths = [f"/{number}" for number in range(6)]
-    arrived: list[str] = []
-    with FeedServer(("127.0.0.2", 0)) as other:
-        for running, mine in ((server, paths), (other, ["/other"])):
-            running.on_request = arrived.append
-            for path in mine:
-                running.serve(path, atom([E("1")]))
-        elsewhere = f"{other.root.replace('127.0.0.1', '127.0.0.2')}/other"
-        settings = {"CONCURRENT_REQUESTS": 1, "ROBOTSTXT_OBEY": False}
-        run = project.crawl(*map(server.url, paths), elsewhere, settings=settings)
-    assert run.stats["fhcrawl/document/processed"] == len(paths) + 1
-    # All that is given is there before the first answer; then it is the other host's turn.
-    assert "/other" in arrived[:3]
-
-
 def test_host_with_the_most_requests_has_every_second_turn(server: FeedServer, project: Project) -> None:
     paths = [f"/{number}" for number in range(8)]
     arrived: list[str] = []

@@ -8,10 +8,8 @@ from __future__ import annotations
 import base64
 import io
 import re
-import struct
 import subprocess
 import tempfile
-import zlib
 from functools import partial
 from itertools import cycle, groupby
 from pathlib import Path
@@ -49,15 +47,12 @@ OPML = """<opml version="2.0"><body>
 """
 WIDTH, HEIGHT = 88, 20
 REPORT_WIDTH = 1000
-# Where the first chunk of a PNG file ends, and the keyword of the chunk that follows (PNG, 11.3.3.4).
-IHDR_END = 8 + 25
-KEYWORD = b"Description\0\0\0\0\0"
-# Where the first feed of the table is, and what it says.
+# Where the first feed of the table is.
 WORST = """
 const table = document.querySelector("#table"), feed = table.querySelector("tbody");
 const top = table.tHead.getBoundingClientRect(), bottom = feed.getBoundingClientRect();
 const clip = {x: top.x, y: top.y + scrollY, width: top.width, height: bottom.bottom - top.y, scale: 1};
-return [clip, table.tHead.innerText + "\\n" + feed.innerText];
+return clip;
 """
 # A font that a viewer would have to download.
 FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
@@ -167,25 +162,11 @@ def text_in_svg(picture: str) -> str:
 
 
 def png(browser: Browser, path: Path) -> bytes:
-    """A picture of the worst feed in a report, with its text in a chunk of its own."""
+    """A picture of the worst feed in a report."""
     browser.cdp("Emulation.setScrollbarsHidden", {"hidden": True})
     browser.open(path, width=REPORT_WIDTH)
-    clip, text = browser.run(WORST)
-    shot = browser.cdp("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
-    picture = base64.b64decode(shot["data"])
-    return picture[:IHDR_END] + _chunk(b"iTXt", KEYWORD + text.encode()) + picture[IHDR_END:]
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-
-def text_in_png(picture: bytes) -> str:
-    """The text in the first chunk behind the header of a picture."""
-    length, kind = struct.unpack_from(">I4s", picture, IHDR_END)
-    assert kind == b"iTXt"
-    data = picture[IHDR_END + 8 : IHDR_END + 8 + length]
-    return data.removeprefix(KEYWORD).decode()
+    screenshot = {"clip": browser.run(WORST), "captureBeyondViewport": True}
+    return base64.b64decode(browser.cdp("Page.captureScreenshot", screenshot)["data"])
 
 
 def main() -> None:

@@ -13,7 +13,6 @@ from tests.docs import pictures, shell
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.browser import Browser
     from tests.server import FeedServer
 
 pytestmark = [
@@ -39,14 +38,6 @@ def test_terminal_prints_what_its_picture_shows(run: pictures.Run) -> None:
     text = pictures.text_of(screen)
     assert pictures.text_in_svg(pictures.svg(screen)) == text
     assert without_days(pictures.text_in_svg(pictures.TERMINAL.read_text("utf-8"))) == without_days(text)
-
-
-@pytest.mark.browser
-def test_report_says_what_its_picture_shows(run: pictures.Run, browser: Browser) -> None:
-    run.screen()
-    made = pictures.text_in_png(pictures.png(browser, run.report()))
-    assert without_days(pictures.text_in_png(pictures.REPORT.read_bytes())) == without_days(made)
-    assert "Ferry Tales" in made
 
 
 @pytest.mark.quick_lane

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
+
 # As of a publisher whose years are versions of one site.
 VERSION = '"1"'
 

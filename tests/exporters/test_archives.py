@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
+
 ATOM = "{http://www.w3.org/2005/Atom}"
 FH = "{http://purl.org/syndication/history/1.0}"
 DAY = "2003-01-{:02}T00:00:00Z"
@@ -92,14 +94,6 @@ def test_documents_of_a_set_name_each_other(server: FeedServer, project: Project
     assert head(written[names[1]]) == {"self": second, "current": index, "prev-archive": first}
     assert head(written[names[2]]) == {"self": index, "prev-archive": second}
     assert [b"<fh:archive" in written[name] for name in names] == [True, True, False]
-
-
-def test_set_without_archives_is_complete(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([day(1)]))
-    project.crawl(server.url("/index"))
-    written = export(project, server)
-    assert list(written) == ["index.atom"]
-    assert b"<fh:complete" in written["index.atom"]
 
 
 @pytest.mark.parametrize("kind", ["atom", "rss"])

@@ -42,6 +42,11 @@ def written(folder: Path, mode: str = "wb") -> delivery.WrittenFile:
     return delivery.close_whole(file, beside, folder / "out.jsonl")
 
 
+def in_two_folders(folder: Path) -> list[delivery.WrittenFile]:
+    (folder / "other").mkdir()
+    return [written(folder), written(folder / "other")]
+
+
 def pending(store: Store) -> int:
     number = store.exports.begin(1)
     count = len(list(store.exports.read_changes(number)))
@@ -63,25 +68,35 @@ def test_delivery_names_the_file_and_settles_the_changes(store: Store, tmp_path:
     assert store.exports.find_dead() == []
 
 
-def test_delivery_that_died_before_any_name_is_exported_anew(store: Store, tmp_path: Path) -> None:
-    """With -O, the next export would put another file in its place."""
-    file = written(tmp_path)
-    begin(store, file)
+@pytest.mark.parametrize(
+    ("states", "counts"),
+    [
+        # With -O, the next export would put another file in its place.
+        (["written"], False),
+        (["written", "written"], False),
+        (["named"], True),
+        (["named", "written"], True),
+        (["gone"], False),
+        # A change that one of the files lacks has not been exported.
+        (["named", "gone"], False),
+    ],
+)
+def test_delivery_that_died_is_finished_or_exported_anew(
+    store: Store, tmp_path: Path, states: list[str], counts: bool
+) -> None:
+    files = in_two_folders(tmp_path)[: len(states)]
+    begin(store, *files)
+    for file, state in zip(files, states, strict=True):
+        if state == "named":
+            os.replace(file.written, file.name)
+        elif state == "gone":
+            Path(file.written).unlink()
+            Path(file.name).write_text("lime\n")
     delivery.recover(store)
-    assert not list(tmp_path.glob("*.jsonl"))
-    assert not list(tmp_path.glob(".*.part"))
-    assert pending(store) == 1
+    assert pending(store) == (not counts)
     assert store.exports.find_dead() == []
-
-
-def test_delivery_that_died_after_its_name_counts(store: Store, tmp_path: Path) -> None:
-    file = written(tmp_path)
-    begin(store, file)
-    os.replace(file.written, file.name)
-    delivery.recover(store)
-    assert (tmp_path / "out.jsonl").read_bytes() == b"line\n"
-    assert pending(store) == 0
-    assert store.exports.find_dead() == []
+    assert not counts or all(Path(file.name).read_bytes() == b"line\n" for file in files)
+    assert not any(Path(file.written).exists() for file in files)
 
 
 @pytest.mark.parametrize(
@@ -111,23 +126,10 @@ def test_export_that_is_cut_off_while_another_crawl_is_open_counts_before_that_c
     assert [(entry["id"], entry["change"]) for entry in later.crawl(FEED) or ()] == [("1", change)]
 
 
-def test_delivery_that_died_between_two_names_is_finished(store: Store, tmp_path: Path) -> None:
-    file = written(tmp_path)
-    (tmp_path / "other").mkdir()
-    other = written(tmp_path / "other")
-    begin(store, file, other)
-    os.replace(file.written, file.name)
-    delivery.recover(store)
-    assert (tmp_path / "other" / "out.jsonl").read_bytes() == b"line\n"
-    assert pending(store) == 0
-    assert store.exports.find_dead() == []
-
-
 def test_delivery_that_dies_between_two_names_has_noted_its_files(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "other").mkdir()
-    files = [written(tmp_path), written(tmp_path / "other")]
+    files = in_two_folders(tmp_path)
     replace = os.replace
 
     def die_behind(source: str, target: str) -> None:
@@ -148,8 +150,7 @@ def test_delivery_of_a_process_that_wakes_while_it_is_settled_counts(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: int
 ) -> None:
     """It goes on where it slept: before the first name."""
-    (tmp_path / "other").mkdir()
-    files = [written(tmp_path), written(tmp_path / "other")]
+    files = in_two_folders(tmp_path)
     number = begin(store, *files)
     is_named = delivery.WrittenFile.is_named
 
@@ -188,29 +189,6 @@ def test_process_that_wakes_when_its_delivery_is_given_up_names_nothing(
     assert pending(store) == 1
 
 
-def test_delivery_whose_file_is_gone_leaves_its_changes_to_be_exported(store: Store, tmp_path: Path) -> None:
-    file = written(tmp_path)
-    begin(store, file)
-    Path(file.written).unlink()
-    (tmp_path / "out.jsonl").write_text("lime\n")
-    delivery.recover(store)
-    assert pending(store) == 1
-    assert store.exports.find_dead() == []
-
-
-def test_delivery_of_which_a_file_is_gone_is_exported_anew(store: Store, tmp_path: Path) -> None:
-    """A change that one of the files lacks has not been exported."""
-    file = written(tmp_path)
-    (tmp_path / "other").mkdir()
-    other = written(tmp_path / "other")
-    begin(store, file, other)
-    os.replace(file.written, file.name)
-    Path(other.written).unlink()
-    delivery.recover(store)
-    assert pending(store) == 1
-    assert store.exports.find_dead() == []
-
-
 @pytest.mark.parametrize("difference", ["inode", "size", "time"])
 def test_other_file_of_the_name_is_not_the_delivered_one(
     store: Store, tmp_path: Path, difference: str
@@ -239,8 +217,7 @@ def test_delivery_that_cannot_name_its_file_is_cancelled(store: Store, tmp_path:
 
 def test_delivery_of_which_a_folder_is_gone_names_no_other_file(store: Store, tmp_path: Path) -> None:
     """The next run exports to all of them."""
-    (tmp_path / "other").mkdir()
-    files = [written(tmp_path), written(tmp_path / "other")]
+    files = in_two_folders(tmp_path)
     number = store.exports.begin(1)
     shutil.rmtree(tmp_path / "other")
     with pytest.raises(FileNotFoundError):

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from lxml import etree
 
-from fhcrawl.documents.dates import utc
-from fhcrawl.documents.xml.elements import ATOM
 from fhcrawl.exporters import ParquetItemExporter, XmlItemExporter, delivery, parquet
 from fhcrawl.exporters.documents import xml_file
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
 
 TEXTS = ["a\rb", "a\r\nb\r", "\r", " <&>\"' ]]> ", "\u2028\x85\t\n", "\U0001f600"]
 
@@ -98,20 +91,3 @@ def test_link_to_itself_cannot_be_written(tmp_path: Path) -> None:
     path.symlink_to(path)
     with pytest.raises(OSError, match="symbolic links"):
         delivery.open_special(path)
-
-
-def test_archive_set_of_entries_without_times_is_the_same_again(server: FeedServer, project: Project) -> None:
-    items = [{"id": f"{number}", "content_text": "text"} for number in range(3)]
-    items.append({"id": "3", "date_modified": "2003-01-01T00:00:00Z", "content_text": "text"})
-    feed = {"version": "https://jsonfeed.org/version/1.1", "items": items}
-    server.serve("/index", json.dumps(feed))
-    project.crawl(server.url("/index"))
-    documents = []
-    for _ in range(2):
-        args = ("--base", "http://example.org/", "--archive-size", "2")
-        assert project.scrapy("export", "-o", "set/", *args).returncode == 0
-        documents.append({path.name: path.read_bytes() for path in (project.folder / "set").iterdir()})
-    assert len(documents[0]) == 2
-    assert documents[0] == documents[1]
-    times = {etree.fromstring(body).findtext(f"{ATOM}updated") for body in documents[0].values()}
-    assert [utc(time or "") for time in times] == [*times]

@@ -21,6 +21,8 @@ NAMESPACES = {
 }
 DECLARED = " ".join(f'xmlns:{prefix}="{uri}"' for prefix, uri in NAMESPACES.items())
 BASE = "http://example.org/feed/1"
+DURATIONS = [("3723", 3723), ("62:03", 3723), ("01:02:03", 3723), (" 90.5 ", 90), ("PT1H", None), ("", None)]
+EXPLICIT = [("true", True), ("clean", False), ("No", False), ("perhaps", None)]
 
 
 def row(profile: str, inner: str | dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -71,22 +73,22 @@ def test_columns_of_a_file_are_of_the_same_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "seconds"),
-    [("3723", 3723), ("62:03", 3723), ("01:02:03", 3723), (" 90.5 ", 90), ("PT1H", None), ("", None)],
+    ("profile", "inner", "column", "value"),
+    [
+        *(("podcast", f"<i:duration>{text}</i:duration>", "duration", value) for text, value in DURATIONS),
+        *(
+            ("podcast", f"<i:explicit>{written}</i:explicit>", "explicit", value)
+            for written, value in EXPLICIT
+        ),
+        # The first one of the kind counts.
+        ("podcast", "<i:season>two</i:season><p:season>2</p:season>", "season", 2),
+        ("news", "", "link", "http://example.org/1"),
+        ("news", "<a:source><a:title>S</a:title></a:source>", "source", "S"),
+        ("news", "<a:link rel='replies' href='r'/>", "comments", "http://example.org/feed/r"),
+    ],
 )
-def test_duration_is_in_seconds(written: str, seconds: int | None) -> None:
-    assert row("podcast", f"<i:duration>{written}</i:duration>")["duration"] == seconds
-
-
-@pytest.mark.parametrize(
-    ("written", "explicit"), [("true", True), ("clean", False), ("No", False), ("perhaps", None)]
-)
-def test_explicit_is_a_boolean(written: str, explicit: bool | None) -> None:
-    assert row("podcast", f"<i:explicit>{written}</i:explicit>")["explicit"] is explicit
-
-
-def test_first_value_of_the_kind_counts() -> None:
-    assert row("podcast", "<i:season>two</i:season><p:season>2</p:season>")["season"] == 2
+def test_value_of_a_column(profile: str, inner: str, column: str, value: object) -> None:
+    assert row(profile, inner, link="http://example.org/1")[column] == value
 
 
 def test_episode_of_json_feed() -> None:
@@ -107,16 +109,6 @@ def test_article_has_all_columns() -> None:
         "source": "Other",
         "comments": "http://example.org/c",
     }
-
-
-def test_article_without_them_keeps_its_link() -> None:
-    found = row("news", "", link="http://example.org/1")
-    assert found == {"link": "http://example.org/1", "thumbnail": None, "source": None, "comments": None}
-
-
-def test_source_of_atom_has_a_title() -> None:
-    assert row("news", "<a:source><a:title>S</a:title></a:source>")["source"] == "S"
-    assert row("news", "<a:link rel='replies' href='r'/>")["comments"] == "http://example.org/feed/r"
 
 
 def test_tables_are_readable() -> None:

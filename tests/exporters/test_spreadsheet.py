@@ -91,11 +91,7 @@ def test_spreadsheet_reads_numbers_times_and_texts(tmp_path: Path) -> None:
     assert row["summary"] == ("string", ENTRY["summary"], None)
     assert row["authors"] == ("string", '["=1", "B"]', None)
     assert row["audio_url"] == ("string", "http://example.org/ö.mp3", None)
-    numbers = {name: row[name][:2] for name in ("audio_length", "duration", "season")}
-    assert numbers == {
-        "audio_length": ("float", "123"),
-        "duration": ("float", "60"),
-        "season": ("float", "2"),
-    }
+    numbers = [row[name][:2] for name in ("audio_length", "duration", "season")]
+    assert numbers == [("float", "123"), ("float", "60"), ("float", "2")]
     assert row["explicit"] == ("boolean", "FALSE", None)
     assert row["episode"][1] == ""

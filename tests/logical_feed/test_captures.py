@@ -16,7 +16,6 @@ from fhcrawl.logical_feed.captures import CaptureRead, Covered, next_captures
 from fhcrawl.logical_feed.coverage import Coverage, Hole, Span, coverage_after
 from tests.benchmarks import captures as simulation
 from tests.logical_feed.test_coverage import (
-    BEGIN,
     DAY,
     OPERATIONS,
     Entry,
@@ -94,13 +93,6 @@ def test_gaps_are_halved_if_entries_have_no_times() -> None:
     assert len(reads) < 2 * len(DAILY) / 2
 
 
-def test_gaps_are_halved_if_times_are_wrong() -> None:
-    """All entries are dated years before they are shown, or after."""
-    for wrong in (-1000, 1000):
-        captures = [one._replace(oldest=shift(BEGIN, (day + wrong) * DAY)) for day, one in enumerate(DAILY)]
-        assert select(captures) == {number: captures[number] for number in select(UNDATED)}
-
-
 def test_nothing_is_read_between_captures_that_join() -> None:
     assert sorted(select([capture(day, numbers(day // 3)) for day in range(6)])) == [0, 5]
 
@@ -159,34 +151,29 @@ def test_of_captures_in_a_span_of_reads_the_first_is_enough() -> None:
     assert covered_by(reads.values(), live)[:2] == ([Span(at(0), at(119))], [])
 
 
-def test_captures_fill_a_hole_between_reads() -> None:
-    live = live_reads({day: numbers(day) for day in (*range(10, 20), *range(60, 70))})
-    assert live.holes
-    reads = select(DAILY[15:65], live)
-    covered = covered_by(reads.values(), live)
-    assert covered[:2] == ([Span(at(10), at(69))], [])
+HOLED = live_reads({day: numbers(day) for day in (*range(10, 20), *range(60, 70))})
+
+
+@pytest.mark.parametrize(
+    ("captures", "spans", "holes"),
+    [
+        (DAILY[15:65], [(10, 69)], []),
+        (DAILY[40:65], [(10, 19), (40, 69)], [Hole(at(19), at(40), 21 * DAY, 38 * 21 // 41, 1)]),
+        # Three of the 15 are shown by the capture after it.
+        ([*DAILY[15:26], *DAILY[40:65]], [(10, 25), (40, 69)], [Hole(at(25), at(40), 15 * DAY, 12, 1)]),
+    ],
+)
+def test_captures_fill_a_hole_between_reads_or_a_part_of_it(
+    captures: list[CaptureRead], spans: list[tuple[int, int]], holes: list[Hole]
+) -> None:
+    assert [hole.entries for hole in HOLED.holes] == [38]
+    reads = select(captures, HOLED)
+    assert covered_by(reads.values(), HOLED)[:2] == ([Span(at(a), at(b)) for a, b in spans], holes)
     assert len(reads) < 30
 
 
-def test_part_of_a_hole_between_reads_is_left() -> None:
-    live = live_reads({day: numbers(day) for day in (*range(10, 20), *range(60, 70))})
-    assert [hole.entries for hole in live.holes] == [38]
-    reads = select(DAILY[40:65], live)
-    covered = covered_by(reads.values(), live)
-    assert covered.spans == [Span(at(10), at(19)), Span(at(40), at(69))]
-    assert covered.holes == [Hole(at(19), at(40), 21 * DAY, 38 * 21 // 41, 1)]
-
-
-def test_hole_that_reads_and_captures_have_is_the_shorter_one() -> None:
-    live = live_reads({day: numbers(day) for day in (*range(10, 20), *range(60, 70))})
-    covered = covered_by(select([*DAILY[15:26], *DAILY[40:65]], live).values(), live)
-    # Three of the 15 are shown by the capture after it.
-    assert covered.holes == [Hole(at(25), at(40), 15 * DAY, 12, 1)]
-
-
 def test_captures_beside_a_hole_are_not_read_if_none_is_in_it() -> None:
-    live = live_reads({day: numbers(day) for day in (*range(10, 20), *range(60, 70))})
-    assert select([*DAILY[11:20], *DAILY[60:70]], live) == {}
+    assert select([*DAILY[11:20], *DAILY[60:70]], HOLED) == {}
 
 
 def test_entries_that_prove_nothing_are_not_counted_on() -> None:

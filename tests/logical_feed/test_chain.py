@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fhcrawl.documents import Entry, FeedDocument
 from fhcrawl.logical_feed import (
     NewerPage,
@@ -19,17 +21,7 @@ def page(*days: int, updated: int | None = None, links: dict[str, str] | None = 
     """A page of a multipart feed, whose entities are of days of 2003, the newest first."""
     entries = [Entry(updated=f"2003-01-{day:02}T12:00:00Z") for day in days]
     time = None if updated is None else f"2003-01-{updated:02}T12:00:00Z"
-    return FeedDocument(
-        "multipart",
-        None,
-        time,
-        links or {},
-        archive=False,
-        complete=False,
-        entries=entries,
-        problems=[],
-        fault=None,
-    )
+    return FeedDocument("multipart", None, time, links or {}, False, False, entries, [], None)
 
 
 SINCE = "2003-01-10T12:00:00.500Z"
@@ -41,22 +33,24 @@ class TestFeedBehindASnapshot:
         assert is_before("2003-01-10T11:59:59Z", SINCE)
         assert not is_before(None, SINCE)
 
-    def test_page_that_begins_before_it_is_the_last_one(self) -> None:
-        assert reaches(page(12, 9), SINCE)
-        assert not reaches(page(12, 10), SINCE)
-
-    def test_only_the_oldest_entity_tells_what_is_behind_a_page(self) -> None:
-        """Times that go backwards within a page do not end the walk early."""
-        assert not reaches(page(12, 9, 11), SINCE)
-
-    def test_page_that_is_older_itself_is_the_last_one(self) -> None:
-        assert reaches(page(updated=9), SINCE)
-        assert not reaches(page(updated=10), SINCE)
-        assert not reaches(page(), SINCE)
-
-    def test_page_that_claims_to_be_older_than_its_entities_is_not_the_last_one(self) -> None:
-        assert not reaches(page(12, 11, updated=1), SINCE)
-        assert reaches(page(12, 9, updated=1), SINCE)
+    @pytest.mark.parametrize(
+        ("last", "is_last"),
+        [
+            (page(12, 9), True),
+            (page(12, 10), False),
+            # Times that go backwards within a page do not end the walk early.
+            (page(12, 9, 11), False),
+            # A page that is older itself.
+            (page(updated=9), True),
+            (page(updated=10), False),
+            (page(), False),
+            # A page that claims to be older than its entities.
+            (page(12, 11, updated=1), False),
+            (page(12, 9, updated=1), True),
+        ],
+    )
+    def test_page_that_begins_before_it_is_the_last_one(self, last: FeedDocument, is_last: bool) -> None:
+        assert reaches(last, SINCE) is is_last
 
     def test_documents_of_other_formats_say_nothing_by_their_entries(self) -> None:
         other = document()
@@ -72,29 +66,29 @@ class TestFeedBehindASnapshot:
 
 class TestNeighbours:
     OWN = ("http://example.org/1",)
+    BACK = {"next-archive": "http://example.org/2"}  # noqa: RUF012
     NEWER = NewerPage(["http://example.org/2"], "2003-01-04T12:00:00Z", "2003-01-03T12:00:00Z")
 
     def said(self, older: FeedDocument, newer: NewerPage = NEWER) -> list[str]:
         return [problem.kind for problem in disagreements(older, self.OWN, newer)]
 
-    def test_neighbours_agree(self) -> None:
-        assert (
-            self.said(page(3, 1, updated=3, links={"next-archive": self.NEWER.urls[0], "self": self.OWN[0]}))
-            == []
-        )
+    @pytest.mark.parametrize(
+        ("older", "kinds"),
+        [
+            (page(3, 1, updated=3, links={**BACK, "self": OWN[0]}), []),
+            # It names another page after it, or none, or says that it is another one.
+            (page(links={"next-archive": "http://example.org/3"}), ["disagrees"]),
+            (page(), ["disagrees"]),
+            (page(links={**BACK, "self": "/x"}), ["disagrees"]),
+            (page(4, 1, updated=4, links=BACK), ["backwards"]),
+            (page(3, 1, updated=5, links=BACK), ["backwards"]),
+        ],
+    )
+    def test_neighbours(self, older: FeedDocument, kinds: list[str]) -> None:
+        assert self.said(older) == kinds
 
-    def test_page_may_name_another_one_or_none_after_it(self) -> None:
-        assert self.said(page(links={"next-archive": "http://example.org/3"})) == ["disagrees"]
-        assert self.said(page()) == ["disagrees"]
-
-    def test_page_may_say_that_it_is_another_one(self) -> None:
-        assert self.said(page(links={"next-archive": self.NEWER.urls[0], "self": "/x"})) == ["disagrees"]
-
-    def test_times_may_go_backwards(self) -> None:
-        links = {"next-archive": self.NEWER.urls[0]}
-        assert self.said(page(4, 1, updated=4, links=links)) == ["backwards"]
-        assert self.said(page(3, 1, updated=5, links=links)) == ["backwards"]
-        assert self.said(page(4, 1, updated=5, links=links), NewerPage(self.NEWER.urls, None, None)) == []
+    def test_times_of_a_newer_page_without_any_do_not_go_backwards(self) -> None:
+        assert self.said(page(4, 1, updated=5, links=self.BACK), NewerPage(self.NEWER.urls, None, None)) == []
 
     def test_newest_page_without_self_has_no_url_for_good(self) -> None:
         newest = as_newer_page(page(2, 1), self.OWN, Role.SUBSCRIPTION)

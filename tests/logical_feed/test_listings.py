@@ -195,30 +195,6 @@ def test_imported_post_is_read_again_where_the_feed_shows_it_by_number() -> None
     assert (site.listing.is_evidence, site.listing.unlisted) == (True, 1)
 
 
-def test_edit_and_import_between_two_runs_are_both_found() -> None:
-    site = site_of(1000)
-    site.edit(3)
-    site.add(modified=500)
-    found = site.crawl([])
-    assert found is not None
-    assert found.is_evidence
-
-
-@pytest.mark.parametrize("number", [60, 400])
-def test_post_that_changes_while_pages_are_read_is_looked_for_by_the_next_run(number: int) -> None:
-    site = Site()
-    for _ in range(number):
-        site.add()
-    pages = [lambda: None] * (number // MOST_POSTS + 1)
-    site.meanwhile = [*pages, lambda: site.edit(40)]
-    found = site.crawl(sorted(site.posts)[1:])
-    assert found is not None
-    assert (found.known, found.held) == (number, number - 1)
-    site.crawl([])
-    assert site.listing is not None
-    assert site.listing.is_evidence
-
-
 @pytest.mark.parametrize("what", ["edits", "imports"])
 def test_more_changes_than_the_beginning_of_a_list_has_are_all_found(what: str) -> None:
     site = site_of(400)

@@ -116,6 +116,9 @@ class TestDigest:
             (Entry(title="x"), Entry(summary="x")),
             (Entry(title="ab", link="c"), Entry(title="a", link="bc")),
             (Entry(operation="x"), Entry(authors=["x"])),
+            # No XML can hold the separator, but JSON can.
+            (Entry(title="a\x1fb"), Entry(title="a", link="b")),
+            (Entry(title="a\x1fb", link=""), Entry(title="a", link="\x1fb")),
         ],
     )
     def test_same_text_elsewhere_is_other_content(self, entries: tuple[Entry, Entry]) -> None:
@@ -159,39 +162,35 @@ class TestDecide:
         when = deletion(Tombstone("1", OLD), None, ChainPosition(1, -9))
         assert order(OLD, NEW, ChainPosition(2, 0), 0) < when < order(NEW, None, ChainPosition(1, -10), 0)
 
-    def test_page_of_what_its_own_walk_has_stored_leads_on(self) -> None:
+    @pytest.mark.parametrize(
+        ("walk", "step", "leads_on"),
+        # What its own walk has stored; what was on older pages, or on this one and newer ones.
+        [(2, -2, True), (1, -4, True), (1, -3, False), (1, -2, False), (1, 0, False)],
+    )
+    def test_page_leads_on(self, walk: int, step: int, leads_on: bool) -> None:
         fetch = Fetch("f", "k", "k", "k", Role.PAGE, ChainPosition(2, -3), OLD)
         result = DocumentResult(fetch, versions=[version("a")])
-        assert must_follow(result, {"1": Winner(version("a").order._replace(walk=2, step=-2), "a")})
-        earlier = {"1": Winner(version("a").order._replace(walk=1), "a")}
-        assert not must_follow(result, earlier)
-
-    def test_page_of_what_was_on_older_pages_leads_on(self) -> None:
-        fetch = Fetch("f", "k", "k", "k", Role.PAGE, ChainPosition(2, -3), OLD)
-        result = DocumentResult(fetch, versions=[version("a")])
-        for step, leads_on in (-4, True), (-3, False), (-2, False):
-            earlier = {"1": Winner(version("a").order._replace(walk=1, step=step), "a")}
-            assert must_follow(result, earlier) is leads_on
-
-    def test_page_without_entries_leads_on(self) -> None:
-        fetch = Fetch("f", "k", "k", "k", Role.PAGE, ChainPosition(2, -3), OLD)
+        stored = Winner(version("a").order._replace(walk=walk, step=step), "a")
+        assert must_follow(result, {"1": stored}) is leads_on
+        # So does a page without entries.
         assert must_follow(DocumentResult(fetch), {})
 
 
 class TestLinks:
     LINKS = {"prev-archive": "/a", "next": "/p", "current": "/c", "first": "/f"}  # noqa: RUF012
 
-    def test_prev_archive_wins_over_next(self) -> None:
-        assert older_document(document(links=self.LINKS)) == Link(Role.ARCHIVE, "/a")
-
-    def test_next_is_followed_without_prev_archive(self) -> None:
-        assert older_document(document(links={"next": "/p"})) == Link(Role.PAGE, "/p")
-
-    def test_next_of_the_oldest_archive_is_not_followed(self) -> None:
-        assert older_document(document(links={"next": "/p"}, archive=True)) is None
-
-    def test_complete_wins_over_both(self) -> None:
-        assert older_document(document(links=self.LINKS, complete=True)) is None
+    @pytest.mark.parametrize(
+        ("says", "older"),
+        [
+            (document(links=LINKS), Link(Role.ARCHIVE, "/a")),
+            (document(links={"next": "/p"}), Link(Role.PAGE, "/p")),
+            # `next` of the oldest archive is not followed.
+            (document(links={"next": "/p"}, archive=True), None),
+            (document(links=LINKS, complete=True), None),
+        ],
+    )
+    def test_older_document(self, says: FeedDocument, older: Link | None) -> None:
+        assert older_document(says) == older
 
     def test_links_beside_next_contradict_nothing_where_prev_archive_is_followed(self) -> None:
         paged = replace(document(links={"next": "/p"}), other_links={"next": ["/q"]})
@@ -293,17 +292,6 @@ class TestVerdict:
         assert verdict("f", None, OLD, [ours]) == (Verdict.UNKNOWN, [ours])
         _, [first, *_] = verdict("f", None, OLD, [ours, self.GAP])
         assert (first.kind, first.url, first.since) == ("unreachable", "f", OLD)
-
-
-def test_digest_keeps_texts_apart_that_hold_its_separator() -> None:
-    """No XML can hold it, but JSON can."""
-    digests = {
-        digest(Entry(title="a\x1fb")),
-        digest(Entry(title="a", link="b")),
-        digest(Entry(title="a\x1fb", link="")),
-        digest(Entry(title="a", link="\x1fb")),
-    }
-    assert len(digests) == 3
 
 
 def test_sealed_page_of_a_multipart_feed_leads_to_the_next() -> None:

@@ -5,47 +5,39 @@ from __future__ import annotations
 import pytest
 
 from fhcrawl.logical_feed import ChainPosition
-from fhcrawl.logical_feed.versions import comparable, latest_time, order
+from fhcrawl.logical_feed.versions import Order, comparable, latest_time, order
 
 LATEST = latest_time("2006-01-01T00:00:00Z")
 OLD, NEW = "2003-01-01T00:00:00Z", "2004-01-01T00:00:00Z"
 WALK = ChainPosition(1, 0)
 
 
+@pytest.mark.parametrize(
+    ("later", "earlier"),
+    [
+        # A later update time wins over everything.
+        (order(NEW, None, ChainPosition(1, -9), 5), order(OLD, NEW, ChainPosition(2, 0), 0)),
+        # An entry without a time has its document's.
+        (order(None, NEW, WALK, 0), order(OLD, NEW, WALK, 0)),
+        (order(NEW, OLD, WALK, 0), order(None, OLD, WALK, 0)),
+        # No time at all is the oldest.
+        (order(OLD, None, ChainPosition(1, -5), 9), order(None, None, ChainPosition(2, 0), 0)),
+        # Equal times leave it to the document's time.
+        (order(OLD, NEW, ChainPosition(1, -9), 0), order(OLD, OLD, ChainPosition(2, 0), 0)),
+        # The first of equal entries in a document wins.
+        (order(OLD, NEW, WALK, 0), order(OLD, NEW, WALK, 1)),
+    ],
+)
+def test_order_of_two_versions(later: Order, earlier: Order) -> None:
+    assert later.counted(LATEST) > earlier.counted(LATEST)
+
+
 class TestOrderOfVersions:
-    def test_later_update_time_wins_over_everything(self) -> None:
-        assert order(NEW, None, ChainPosition(1, -9), 5).counted(LATEST) > order(
-            OLD, NEW, ChainPosition(2, 0), 0
-        ).counted(LATEST)
-
-    def test_entry_without_time_has_its_documents(self) -> None:
-        assert order(None, NEW, WALK, 0).counted(LATEST) > order(OLD, NEW, WALK, 0).counted(LATEST)
-        assert order(None, OLD, WALK, 0).counted(LATEST) < order(NEW, OLD, WALK, 0).counted(LATEST)
-
-    def test_no_time_at_all_is_oldest(self) -> None:
-        assert order(None, None, ChainPosition(2, 0), 0).counted(LATEST) < order(
-            OLD, None, ChainPosition(1, -5), 9
-        ).counted(LATEST)
-
-    def test_equal_times_leave_it_to_the_documents_time(self) -> None:
-        assert order(OLD, NEW, ChainPosition(1, -9), 0).counted(LATEST) > order(
-            OLD, OLD, ChainPosition(2, 0), 0
-        ).counted(LATEST)
-
     def test_equal_documents_leave_it_to_the_place(self) -> None:
-        places = [
-            ChainPosition(1, -2),
-            ChainPosition(1, -1),
-            ChainPosition(1, 0),
-            ChainPosition(2, -1),
-            ChainPosition(2, 0),
-        ]
+        places = [ChainPosition(*place) for place in ((1, -2), (1, -1), (1, 0), (2, -1), (2, 0))]
         orders = [order(OLD, NEW, place, 0).counted(LATEST) for place in places]
         assert orders == sorted(orders)
         assert len(set(orders)) == 5
-
-    def test_first_of_equal_entries_in_a_document_wins(self) -> None:
-        assert order(OLD, NEW, WALK, 0).counted(LATEST) > order(OLD, NEW, WALK, 1).counted(LATEST)
 
     @pytest.mark.parametrize(
         ("time", "counts"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pty
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +14,9 @@ from tests.reporting.stores import many_feeds
 from tests.server import FeedServer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+    from typing import TextIO
 
     from tests.projects import NewProject, Project
 
@@ -53,3 +58,10 @@ def several(tmp_path_factory: pytest.TempPathFactory, new_project: NewProject) -
 def many(tmp_path_factory: pytest.TempPathFactory, new_project: NewProject) -> Path:
     """The report on 500 feeds."""
     return report_on(500, tmp_path_factory, new_project)
+
+
+@pytest.fixture
+def tty_file() -> Iterator[TextIO]:
+    outer, inner = pty.openpty()
+    with open(inner, "w") as file, closing(os.fdopen(outer)):  # noqa: PTH123 - it has no path
+        yield file

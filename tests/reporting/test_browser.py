@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -200,29 +199,6 @@ def test_everything_can_be_done_from_the_keyboard(browser: Browser, few: Path) -
     assert "An archive is not there (404). Details of Gap" in visited
 
 
-def heard(browser: Browser) -> set[tuple[str, str]]:
-    """Role and name of all that a screen reader is told of."""
-    nodes = browser.cdp("Accessibility.getFullAXTree", {})["nodes"]
-    told = [node for node in nodes if not node["ignored"]]
-    return {(node["role"]["value"], node.get("name", {}).get("value", "").strip()) for node in told}
-
-
-def test_screen_reader_hears_plots_badges_and_links(browser: Browser, few: Path) -> None:
-    browser.open(few)
-    told = heard(browser)
-    assert {"banner", "main", "contentinfo", "search", "table", "region"} <= {role for role, _ in told}
-    assert {
-        ("rowheader", "Gap 127.0.0.1"),
-        ("columnheader", "Verdict"),
-        ("checkbox", "complete 1"),
-        ("searchbox", "Title, URL or reason"),
-        ("DisclosureTriangle", "An archive is not there (404). Details of Gap"),
-        ("image", "Entries from 2003-01 to 2003-12; the numbers are in the table below."),
-    } <= told
-    browser.run("document.querySelectorAll('details').forEach(details => { details.open = true; })")
-    assert ("rowheader", "2003-07") in heard(browser)
-
-
 def test_values_of_a_plot_can_be_read(browser: Browser, few: Path) -> None:
     browser.open(few)
     whole = browser.driver.find_elements(By.CSS_SELECTOR, "#table > tbody")[2]
@@ -238,18 +214,6 @@ def test_values_of_a_plot_can_be_read(browser: Browser, few: Path) -> None:
         columns[3],
     )
     assert at == "2003-04: 1"
-
-
-def test_bars_are_drawn(browser: Browser, few: Path) -> None:
-    browser.open(few)
-    drawn = browser.run(
-        "return [...document.querySelectorAll('svg.plot path')].map(e => {"
-        " const box = e.getBoundingClientRect(), style = getComputedStyle(e);"
-        " return [box.width > 100 || box.height > 90, style.stroke]; })"
-    )
-    assert drawn == [[True, "rgb(61, 126, 166)"]] * 5
-    hatched = browser.run("return document.querySelector('rect.hatched').getBoundingClientRect().width")
-    assert hatched > 20
 
 
 def test_print_has_all_of_a_few_feeds_and_no_form(browser: Browser, few: Path) -> None:
@@ -274,9 +238,3 @@ def test_print_has_all_of_a_few_feeds_and_no_form(browser: Browser, few: Path) -
     assert cut == []
     colour = browser.run("return getComputedStyle(document.body).color")
     assert colour == "rgb(0, 0, 0)"
-
-
-def test_many_feeds_are_printed_briefly(browser: Browser, many: Path) -> None:
-    browser.open(many)
-    pages = len(re.findall(rb"/Type\s*/Page\b", browser.pdf()))
-    assert 10 < pages < 60

@@ -98,24 +98,17 @@ def test_entries_are_counted_of_each_feed_and_all() -> None:
     assert progress.of("c") is None
 
 
-def test_document_that_is_not_whole_is_a_problem_and_not_read() -> None:
+@pytest.mark.parametrize(
+    ("kind", "new", "documents"), [(ReasonKind.LOOP, 0, 0), (ReasonKind.NOT_WELL_FORMED, 3, 1)]
+)
+def test_document_that_is_not_whole_is_a_problem_and_read_if_it_has_entries(
+    kind: ReasonKind, new: int, documents: int
+) -> None:
     progress = Progress(1)
     ask(progress, "a", "a", Role.SUBSCRIPTION)
-    progress.commit(
-        result("a", "a", Role.SUBSCRIPTION, DocumentFailure(State.INVALID, ReasonKind.LOOP, "links back")),
-        CommitBatch(),
-        0,
-    )
-    assert (progress.problems, progress.total.documents) == (1, 0)
-
-
-def test_document_that_is_broken_behind_its_entries_is_a_problem_and_read() -> None:
-    progress = Progress(1)
-    ask(progress, "a", "a", Role.SUBSCRIPTION)
-    broken = DocumentFailure(State.INVALID, ReasonKind.NOT_WELL_FORMED, "is cut off")
-    batch = CommitBatch(counts=Counter({"fhcrawl/entry/new": 3}))
-    progress.commit(result("a", "a", Role.SUBSCRIPTION, broken), batch, 0)
-    assert (progress.problems, progress.of("a")) == (1, Counts(1, 3))
+    broken = result("a", "a", Role.SUBSCRIPTION, DocumentFailure(State.INVALID, kind, "is cut off"))
+    progress.commit(broken, CommitBatch(counts=Counter(["fhcrawl/entry/new"] * new)), 0)
+    assert (progress.problems, progress.of("a")) == (1, Counts(documents, new))
 
 
 def test_walk_has_come_back_to_the_oldest_document() -> None:

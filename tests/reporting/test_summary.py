@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import os
-import pty
 import re
-from contextlib import closing
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from rich.cells import cell_len
@@ -27,30 +25,27 @@ from fhcrawl.reporting.summary import (
 )
 from fhcrawl.reporting.table import Look
 from fhcrawl.store import Feed
+from tests.reporting.test_progress import HOSTILE, UNFIT
+
+if TYPE_CHECKING:
+    from typing import TextIO
 
 WIDTHS = [40, 60, 80, 132]
-HOSTILE = "[bold]素晴らしい[/bold]\x1b[31m\r\n\u202e:smile:" + "x" * 300
-UNFIT = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 LONG = f"http://example.org/{'long/' * 30}"
 FOUND = Counts(5, 432, 1, 2)
 
 
 def feed(number: int, title: str | None = None, **fields: object) -> Feed:
-    known = {
+    known: dict[str, object] = {
         "kind": Kind.ARCHIVED,
         "verdict": Verdict.COMPLETE,
         "reasons": [],
         "entries": 3,
-        "absent": 0,
-        "renamed": 0,
-        "documents": {"processed": 7, "missing": 1},
-        "crawled": "2026-01-01T00:00:00Z",
-        "checked": "2026-01-01T00:00:00Z",
-        "subscribed": None,
-        "due": None,
-        "oldest": "2003-12-13T18:30:02Z",
-        "newest": "2024-05-01T00:00:00.5Z",
     }
+    known |= {"absent": 0, "renamed": 0, "documents": {"processed": 7, "missing": 1}}
+    known |= dict.fromkeys(("crawled", "checked"), "2026-01-01T00:00:00Z")
+    known |= {"oldest": "2003-12-13T18:30:02Z", "newest": "2024-05-01T00:00:00.5Z"}
+    known |= dict.fromkeys(("subscribed", "due"))
     title = f"Title {number}" if title is None else title
     return Feed(f"http://example.org/{number}", title, **{**known, **fields})  # type: ignore[arg-type]
 
@@ -269,29 +264,18 @@ def test_colour_changes_nothing_but_the_colour() -> None:
         assert [re.sub("\x1b\\[[0-9;]*m", "", line) for line in coloured] == lines_of(summary, width)
 
 
-def test_no_terminal_has_little_room_for_names() -> None:
-    rooms = []
-    for width in range(40, 180):
-        lines = lines_of(of_run(feed(1, "x" * 300)), width)
-        rooms.append(lines[1].index("…") + 1)
-    assert min(rooms) >= 24
-
-
-def test_look_is_that_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_look_is_that_of_the_file(tty_file: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("COLUMNS", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "76")
-    outer, inner = pty.openpty()
-    with open(inner, "w") as file, closing(os.fdopen(outer)):  # noqa: PTH123 - it has no path
-        assert Look.of(file) == (76, True)
-        assert Look.of(file, is_wide=True) == (None, True)
-        assert Look.of(io.StringIO()) == (None, False)
-        monkeypatch.setenv("NO_COLOR", "1")
-        assert Look.of(file) == (76, False)
-        monkeypatch.setenv("NO_COLOR", "")
-        monkeypatch.setenv("TERM", "dumb")
-        assert Look.of(file) == (76, False)
+    assert Look.of(tty_file) == (76, True)
+    assert Look.of(tty_file, is_wide=True) == (None, True)
+    assert Look.of(io.StringIO()) == (None, False)
+    for no_colour, terminal in (("1", "xterm"), ("", "dumb")):
+        monkeypatch.setenv("NO_COLOR", no_colour)
+        monkeypatch.setenv("TERM", terminal)
+        assert Look.of(tty_file) == (76, False)
 
 
 def test_each_plain_feed_says_since_when_it_is_seamless_where_all_reasons_are_listed() -> None:

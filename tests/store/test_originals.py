@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
+pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
+
 OURS = "{urn:ours}note"
 
 

@@ -100,6 +100,7 @@ def in_a_namespace() -> tuple[str, ...]:
     return ()
 
 
+@pytest.mark.full_lane("starts processes")
 @pytest.mark.parametrize("prefix", [(), in_a_namespace()], ids=["temporary folders", "process namespaces"])
 def test_two_appends_from_different_places_are_both_whole(
     appending: Callable[..., subprocess.Popen[str]], tmp_path: Path, prefix: tuple[str, ...]
@@ -122,6 +123,7 @@ def test_two_appends_from_different_places_are_both_whole(
     assert names(tmp_path / "out") == [NAME]
 
 
+@pytest.mark.full_lane("starts a process")
 def test_what_a_killed_process_left_is_gone_after_the_next_export(
     appending: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
@@ -157,20 +159,6 @@ def test_what_was_planted_in_place_of_the_lock_is_left_alone_and_named(
     assert names(tmp_path) == before
     assert (tmp_path / LOCK).lstat().st_size == (tmp_path / before[0]).lstat().st_size
     assert not (tmp_path / "kept").exists() or (tmp_path / "kept").read_text() == "kept"
-
-
-def test_links_in_the_temporary_folder_are_not_followed(tmp_path: Path) -> None:
-    """Nothing of an export is there."""
-    temporary, folder = tmp_path / "tmp", tmp_path / "out"
-    temporary.mkdir()
-    code = (
-        "import os, sys; from pathlib import Path; from fhcrawl.exporters import delivery\n"
-        "with delivery.replacing(Path(sys.argv[1])) as file: print(os.listdir(sys.argv[2]))"
-    )
-    command = [sys.executable, "-c", code, str(folder / NAME), str(temporary)]
-    environment = {**os.environ, "TMPDIR": str(temporary)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert (done.stdout, names(folder)) == ("[]\n", [NAME])
 
 
 def test_lock_is_found_by_other_users_whatever_the_umask_is(tmp_path: Path) -> None:

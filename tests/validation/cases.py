@@ -23,6 +23,8 @@ HTML = "text/html; charset=utf-8"
 class Case:
     """A fault in a history: what is replaced in one of its documents, or how that is served.
 
+    In its texts, `@` stands for the site.
+
     :param document: its path
     :param line: the line of the fault; None if the finding has none
     :param words: words of the sentence
@@ -43,11 +45,11 @@ class Case:
 
     def responses(self) -> dict[str, Fetched]:
         path = self.document
-        assert self.old in self.history[path]
-        text = (
-            self.history[path].replace(self.old, self.new, 1) if self.old else self.history[path] + self.new
-        )
+        old, new, leads_to = (text.replace("@", SITE) for text in (self.old, self.new, self.leads_to))
+        text = self.history[path]
+        assert old in text
+        text = text.replace(old, new, 1) if old else text + new
         found = served({**self.history, path: text})
         url = f"{SITE}/{path}"
-        here = replace(found[url], redirects=self.redirects, is_cut=self.is_cut, url=self.leads_to or url)
+        here = replace(found[url], redirects=self.redirects, is_cut=self.is_cut, url=leads_to or url)
         return {**found, url: replace(here, headers={**here.headers, **self.headers})}

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tests.projects import NewProject, Project, Run
     from tests.server import FeedServer
 
+pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
+
+LONG = atom([E("1", "x" * 5000)])
 REVISIT = "http://netpreserve.org/warc/1.0/revisit/"
 
 
@@ -117,35 +120,65 @@ def test_feed_that_is_gone_is_read_from_an_archive(
     assert ("its entries are from captures" in advice, "`unsubscribe`" in advice) == (True, False)
 
 
-def test_capture_of_a_missing_archive_gives_its_entries_and_the_gap_stays(
-    server: FeedServer, project: Project, archive: Archive
+@pytest.mark.parametrize(
+    ("captures", "live", "texts", "verdict"),
+    [
+        # The gap of a missing archive stays.
+        (
+            {"/1 2009-01-01": atom([E("1")])},
+            {"/feed": atom([E("2")], prev="/1")},
+            {"1": "text", "2": "text"},
+            ("incomplete", ["http-404"]),
+        ),
+        # A capture that is broken is no reason.
+        (
+            {"/feed 2009-01-01": "<html>parked</html>", "/feed 2010-01-01": atom([E("0")])[:-5]},
+            {"/feed": atom([E("2")], prev="/1"), "/1": atom([E("1")])},
+            {"0": "text", "1": "text", "2": "text"},
+            ("complete", []),
+        ),
+        # In 2009, 2012 was the future: that clock was wrong.
+        (
+            {"/feed 2009-01-01": atom([E("1", "wrong clock", "2012-01-01T00:00:00Z")], updated=None)},
+            {"/feed": atom([E("1", "right", "2010-01-01T00:00:00Z")], updated="2010-01-01T00:00:00Z")},
+            {"1": "right"},
+            None,
+        ),
+        # An archive that was captured with the subscription document is the older one.
+        (
+            {"/feed 2009-01-01": atom([E("1", "new")], prev="/1"), "/1 2009-01-01": atom([E("1", "old")])},
+            {},
+            {"1": "new"},
+            None,
+        ),
+        # The bound of documents.
+        ({"/feed 2009-01-01": LONG, "/feed 2010-01-01": atom([E("2")])}, {}, {"2": "text"}, None),
+        # A link leads to no WARC file.
+        (
+            {"/secret 2009-01-01": atom([E("secret")])},
+            {"/feed": atom([E("1")], prev="WARC#0")},
+            {"1": "text"},
+            ("incomplete", ["refused-url"]),
+        ),
+    ],
+    ids=["missing", "broken", "wrong clock", "at once", "too large", "file"],
+)
+def test_feed_with_captures(
+    server: FeedServer,
+    project: Project,
+    archive: Archive,
+    captures: dict[str, str],
+    live: dict[str, str],
+    texts: dict[str, str],
+    verdict: tuple[str, list[str]] | None,
 ) -> None:
-    server.serve("/feed", atom([E("2")], prev="/1"))
-    archive.add(server.url("/1"), "2009-01-01T00:00:00Z", atom([E("1")]))
-    assert set(read(project, server.url("/feed")).changes) == {"1", "2"}
-    assert project.verdict() == ("incomplete", ["http-404"])
-
-
-def test_capture_that_is_broken_is_no_reason(server: FeedServer, project: Project, archive: Archive) -> None:
-    server.serve("/feed", atom([E("2")], prev="/1"))
-    server.serve("/1", atom([E("1")]))
-    archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", "<html>parked</html>")
-    archive.add(server.url("/feed"), "2010-01-01T00:00:00Z", atom([E("0")])[:-5])
-    assert set(read(project, server.url("/feed")).changes) == {"0", "1", "2"}
-    assert project.verdict() == ("complete", [])
-
-
-def test_time_is_judged_by_the_date_of_the_capture(
-    server: FeedServer, project: Project, archive: Archive
-) -> None:
-    # In 2009, 2012 was the future: that clock was wrong.
-    archive.add(
-        server.url("/feed"),
-        "2009-01-01T00:00:00Z",
-        atom([E("1", "wrong clock", "2012-01-01T00:00:00Z")], updated=None),
-    )
-    server.serve("/feed", atom([E("1", "right", "2010-01-01T00:00:00Z")], updated="2010-01-01T00:00:00Z"))
-    assert read(project, server.url("/feed")).texts == {"1": "right"}
+    for number, (place, body) in enumerate(captures.items(), 1):
+        path, _, date = place.partition(" ")
+        archive.add(server.url(path), f"{date}T00:00:00.{number}Z", body)
+    for path, body in live.items():
+        server.serve(path, body.replace("WARC", archive.path.as_uri()))
+    assert read(project, server.url("/feed"), settings={"DOWNLOAD_MAXSIZE": 4000}).texts == texts
+    assert verdict is None or project.verdict() == verdict
 
 
 def test_live_document_is_newer_than_a_capture_and_a_later_capture_than_an_earlier_one(
@@ -158,14 +191,6 @@ def test_live_document_is_newer_than_a_capture_and_a_later_capture_than_an_earli
     earlier = Archive(project.folder / "earlier.warc.gz")
     earlier.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("1", "a"), E("2", "a")]))
     assert read(project, server.url("/feed"), path="earlier.warc.gz").items == []
-
-
-def test_archive_captured_with_the_subscription_document_is_the_older_one(
-    server: FeedServer, project: Project, archive: Archive
-) -> None:
-    archive.add(server.url("/feed"), "2009-01-01T00:00:00.1Z", atom([E("1", "new")], prev="/1"))
-    archive.add(server.url("/1"), "2009-01-01T00:00:00.9Z", atom([E("1", "old")]))
-    assert read(project, server.url("/feed")).texts == {"1": "new"}
 
 
 def test_revisits_are_resolved_where_that_is_possible(
@@ -337,21 +362,6 @@ def test_capture_of_a_wrong_clock_counts_as_no_later_than_now(
     assert run.texts["1"] == "right"
     assert set(run.texts) == {"0", "1"}
     assert "Traceback" not in run.log
-
-
-def test_captured_document_has_the_bound_of_others(
-    server: FeedServer, project: Project, archive: Archive
-) -> None:
-    archive.add(server.url("/feed"), "2009-01-01T00:00:00Z", atom([E("1", "x" * 5000)]))
-    archive.add(server.url("/feed"), "2010-01-01T00:00:00Z", atom([E("2")]))
-    assert set(read(project, server.url("/feed"), settings={"DOWNLOAD_MAXSIZE": 4000}).changes) == {"2"}
-
-
-def test_link_in_a_feed_leads_to_no_warc_file(server: FeedServer, project: Project, archive: Archive) -> None:
-    archive.add(server.url("/secret"), "2009-01-01T00:00:00Z", atom([E("secret")]))
-    server.serve("/feed", atom([E("1")], prev=f"{archive.path.as_uri()}#0"))
-    assert set(read(project, server.url("/feed")).changes) == {"1"}
-    assert project.verdict() == ("incomplete", ["refused-url"])
 
 
 @pytest.mark.parametrize(

@@ -75,15 +75,14 @@ def test_urls_that_archives_do_not_distinguish_are_the_same(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "https://example.org/feed#\ud800",
-        "https://u:p@example.org/feed",
-        "ftp://example.org/feed",
-        "https://example.com/feed",
-        "https://example.org/feed/2",
-        "file:///etc/passwd",
-        "",
-        "https://[",
-        "x" * 10**6,
+        *(
+            "https://example.org/feed#x",
+            "https://example.org/\ud800",
+            "https://u:p@example.org/feed",
+            "ftp://example.org/feed",
+        ),
+        *("https://example.com/feed", "https://example.org/feed/2", "file:///etc/passwd"),
+        *("", "https://[", "x" * 10**6),
     ],
 )
 def test_other_urls_are_left_out(url: str) -> None:
@@ -124,14 +123,8 @@ def test_answer_that_is_cut_off_counts_as_far_as_it_goes(body: bytes) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b"<html>Sorry</html>",
-        b'{"message": "blocked"}',
-        b"[[1, 2]]",
-        b"[1]",
-        b'"x"',
-        b"[" * 1_000_000,
-        b"x" * 5_000_000,
-        b"\xff\xfe",
+        *(b"<html>Sorry</html>", b'{"message": "blocked"}', b"[[1, 2]]", b"[1]", b'"x"'),
+        *(b"[" * 1_000_000, b"x" * 5_000_000, b"\xff\xfe"),
     ],
     ids=range(8),
 )
@@ -165,15 +158,8 @@ def test_timemap_names_as_many_pages_as_are_read() -> None:
 
 
 def test_lines_that_cannot_be_read_are_counted() -> None:
-    body = (
-        lines(line())
-        + b"{" * 100_000
-        + b"\n"
-        + b'{"timestamp": "'
-        + b"1" * 10_000_000
-        + b'"}\nnull\n'
-        + lines(line())
-    )
+    bad = b"{" * 100_000 + b'\n{"timestamp": "' + b"1" * 10_000_000 + b'"}\nnull\n'
+    body = lines(line()) + bad + lines(line())
     found = indexes.read(body, CDX, URL)
     assert (len(found.captures), found.unread) == (2, 3)
     found = indexes.read(array(row(), ["too", "short"], row()), CDX, URL)
@@ -239,13 +225,15 @@ def test_names_of_archives(given: str, url: str) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        "Wayback",
-        "",
-        "file:///x",
-        "https://",
-        "https://u:p@a.example",
-        "https://a.example/?x",
-        "https://[",
+        *(
+            "Wayback",
+            "",
+            "file:///x",
+            "https://",
+            "https://u:p@a.example",
+            "https://a.example/?x",
+            "https://[",
+        ),
         "https://a b/",
     ],
 )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tests.projects import Project, Run
     from tests.server import FeedServer
 
+pytestmark = [pytest.mark.in_process, pytest.mark.full_lane("many crawls")]
+
 SHOWN, FIRST, LAST = 10, 20, 70
 READ = "fhcrawl/document/processed"
 DAMAGED = "it is damaged"
