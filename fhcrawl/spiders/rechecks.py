@@ -38,8 +38,7 @@ class Rechecks:
     def parse(self, response: Response) -> Iterator[Request | EntryVersion]:
         """Parse a document that was read before: yield the request for the next one, then its entries."""
         fetch, context = responses.fetch_from_response(response), context_of(response)
-        parse, bounds = ReaderExtension.of(self._crawler).read, responses.bounds_of(self._crawler.settings)
-        read = rechecks.read(fetch, response, parse, self._store, bounds)
+        read = rechecks.read(fetch, response, ReaderExtension.of(self._crawler).read, self._store)
         if not isinstance(read, reading.ReadDocument):
             yield from self.end(fetch, context, read)
             return
