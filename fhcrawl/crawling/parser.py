@@ -145,14 +145,24 @@ def _reread(file: int) -> Iterator[BinaryIO]:
         yield read
 
 
-def limit_memory(octets: int) -> None:
-    """Limit the address space of this process to its present size and a number of octets more."""
+@contextmanager
+def limited_memory(octets: int) -> Iterator[None]:
+    """Limit the address space of this process to its present size and a number of octets more; 0 is no limit.
+
+    Allocations beyond that raise MemoryError.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     # There is no /proc on macOS, and no limit either.
     with suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text().partition(" ")[0])
-        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
         size = pages * resource.getpagesize() + octets
-        resource.setrlimit(resource.RLIMIT_AS, (size if soft < 0 else min(size, soft), hard))
+        if octets and not 0 <= soft < size:
+            resource.setrlimit(resource.RLIMIT_AS, (size, hard))
+    try:
+        yield
+    finally:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def limit_time(seconds: int) -> None:
@@ -203,11 +213,10 @@ def main() -> None:
     gc.set_threshold(GARBAGE)
     file, memory, seconds = map(int, sys.argv[1:])
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    if memory:
-        limit_memory(memory)
     # Unbuffered, so that nothing is flushed at exit, when the other process may have ended.
     with open(sys.stdout.fileno(), "wb", 0, closefd=False) as answers, suppress(BrokenPipeError):
-        serve(file, sys.stdin.buffer, answers, seconds)
+        with limited_memory(memory):
+            serve(file, sys.stdin.buffer, answers, seconds)
 
 
 if __name__ == "__main__":

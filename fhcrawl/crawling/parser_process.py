@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from fhcrawl.documents import DocumentList, FeedDocument
 
 MODULE = "fhcrawl.crawling.parser"
+TOO_MUCH_MEMORY = "parsing it takes more memory than FHCRAWL_READER_MEMORY allows"
 ENDS = {
-    OUT_OF_MEMORY: "parsing it takes more memory than FHCRAWL_READER_MEMORY allows",
+    OUT_OF_MEMORY: TOO_MUCH_MEMORY,
     -signal.SIGXCPU: "parsing it takes more time than FHCRAWL_READER_TIMEOUT allows",
 }
 

@@ -78,27 +78,25 @@ def read(
     :param links: the values of the Link headers; the document's own links take precedence
     :param last_modified: the Last-Modified header: the update time of a multipart page
     :param keep_originals: keep the XML or JSON of each entry; entities of multipart have it in their fields
-    :param max_entries: maximum number of entries, of deletions, and of documents of a list; 0 is no limit. Of a
-        feed document the rest is left out, with a problem of the kind TOO_MANY.
+    :param max_entries: maximum number of entries, of deletions, and of documents of a list; 0 is no limit.
+        The rest of the entries is left out, with a problem of the kind TOO_MANY.
     :param keep_head: keep the head section as it came; multipart has none
-    :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or of no feed format; or if it is a
-        list of too many documents
+    :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or of no feed format;
+        if it is a list of too many documents
     :raises MemoryError: if there is not enough memory
     """
     if lists.is_folder(url, content_type):
         return lists.read_folder(body, max_entries)
     options = _Options(url, keep_originals, max_entries, keep_head)
-    found: FeedDocument | DocumentList
     if multipart.is_multipart(content_type):
-        found = multipart.read(body, url, content_type, links, last_modified)
-    else:
-        found = (
-            _read_json(body, options) if jsonfeed.is_json(body) else _read_xml(body, content_type, options)
-        )
-        if links and isinstance(found, FeedDocument):
+        document = multipart.read(body, url, content_type, links, last_modified)
+        _limit(document, max_entries)
+        return document
+    found = _read_json(body, options) if jsonfeed.is_json(body) else _read_xml(body, content_type, options)
+    if isinstance(found, FeedDocument):
+        if links:
             # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
             HeadLinks(found.links, found.other_links).update(link_header.read(links, url))
-    if isinstance(found, FeedDocument):
         _limit(found, max_entries)
     return found
 

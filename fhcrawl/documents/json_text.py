@@ -66,7 +66,7 @@ def parse(body: bytes) -> Json:
 
 
 def _lost(text: str) -> int:
-    if text.count(f'"{ITEMS}"') < 2:
+    if text.count(f'"{ITEMS}"') <= 1:
         return 0
     lost: int = _decoder_with_lost.decode(text)[LOST]
     return lost

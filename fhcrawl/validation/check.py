@@ -8,7 +8,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl import documents, logical_feed
-from fhcrawl.documents import FeedDocument
 from fhcrawl.documents.head_links import HISTORY
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed import Kind, Role
@@ -30,6 +29,7 @@ from fhcrawl.validation.rules import CHAIN_RULES, DOCUMENT_RULES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from fhcrawl.documents import FeedDocument
     from fhcrawl.validation.markup import Markup
     from fhcrawl.validation.model import Fetched, Said
     from fhcrawl.validation.rules import Rule

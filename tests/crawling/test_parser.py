@@ -16,7 +16,6 @@ from fhcrawl import logical_feed
 from fhcrawl.crawling import parser
 from fhcrawl.crawling.parser import TURN, Job
 from fhcrawl.crawling.parser_process import ReaderProcess
-from fhcrawl.documents import Bounds
 from fhcrawl.exceptions import NotAFeedError
 from tests.feeds import E, atom, feed_of, read_feed
 
@@ -28,7 +27,7 @@ URL = "https://example.org/feed"
 
 def job(body: str, *, keep_originals: bool = True) -> Job:
     links = ['<https://me:secret@example.org/older>; rel="prev-archive"']
-    return Job(body.encode(), URL, "application/atom+xml", links, None, keep_originals, Bounds())
+    return Job(body.encode(), URL, "application/atom+xml", links, None, keep_originals)
 
 
 def answer_of(file: int) -> FeedDocument | Exception:

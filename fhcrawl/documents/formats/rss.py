@@ -33,7 +33,6 @@ RDF = braced("rdf")
 RDF_ROOT = f"{RDF}RDF"
 ABOUT = f"{RDF}about"
 # Maximum number of parents of items besides the channel and the root: each takes a search of its ancestors.
-MOST_PLACES = 1000
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
