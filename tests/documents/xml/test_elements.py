@@ -4,7 +4,7 @@ import codecs
 
 import pytest
 
-from fhcrawl.documents import Bounds, FeedDocument
+from fhcrawl.documents import FeedDocument
 from tests.feeds import read
 
 LOCATION = "http://feeds.example/dir/feed"
@@ -15,10 +15,10 @@ def read_atom(
     inside: str,
     attributes: str = "",
     doctype: str = "",
-    bounds: Bounds = Bounds(),  # noqa: B008 - immutable
+    max_entries: int = 0,
 ) -> FeedDocument:
     body = f'{doctype}<feed xmlns="{ATOM}" {attributes}>{inside}</feed>'.encode()
-    return read(body, LOCATION, bounds=bounds)
+    return read(body, LOCATION, max_entries=max_entries)
 
 
 def titled(title: str) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 from lxml import etree
 
-from fhcrawl.documents import Bounds
 from fhcrawl.documents.xml.elements import resolve
 from fhcrawl.exceptions import NotAFeedError
 from tests.documents.xml.test_elements import ATOM, LOCATION, read_atom, titled
@@ -263,30 +262,8 @@ def test_nesting_without_end_loses_only_its_entry() -> None:
         "<entry><id>urn:3</id><title>t</title></entry>"
     )
     assert [entry.id for entry in document.entries] == ["urn:1", "urn:3"]
-    assert [(problem.kind, problem.entry) for problem in document.problems] == [("too-deep", "entry 2")]
+    assert [(problem.kind, problem.entry) for problem in document.problems] == [("entry-lost", "entry 2")]
     assert document.fault is None
-
-
-@pytest.mark.parametrize(
-    ("entries", "kept", "kinds"),
-    [
-        (["deep", "1", "2"], ["1", "2"], ["too-deep"]),
-        (["1", "deep", "2", "3"], ["1", "2"], ["too-deep", "too-many"]),
-        (["deep", "deep", "deep", "1"], [], ["too-deep"] * 3 + ["too-many"]),
-        (["1", "2", "3", "deep"], ["1", "2"], ["too-many"]),
-    ],
-)
-def test_entries_that_are_too_deep_hide_none_of_those_that_are_too_many(
-    entries: list[str], kept: list[str], kinds: list[str]
-) -> None:
-    inside = (
-        f"<id>{name}</id><title>t</title><content>{'<b>' * 9 * (name == 'deep')}</content>"
-        for name in entries
-    )
-    body = "".join(f"<entry>{each}</entry>" for each in inside).replace("<b>" * 9, "<b>" * 9 + "</b>" * 9)
-    document = read_atom(body, bounds=Bounds(entries=2, depth=6))
-    assert [entry.id for entry in document.entries] == kept
-    assert [problem.kind for problem in document.problems] == kinds
 
 
 def test_text_in_deep_nesting_is_read() -> None:

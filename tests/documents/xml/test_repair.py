@@ -237,13 +237,11 @@ def test_attributes_of_the_entry_itself_are_mended() -> None:
     assert ids(read(body.encode(), LOCATION)) == ["urn:1"]
 
 
-@pytest.mark.parametrize(
-    ("title", "kind"), [("<b xmlns:a=''><i></b>", "entry-lost"), ("<b>" * 300 + "</i>", "too-deep")]
-)
-def test_entry_that_stays_malformed_loses_itself(title: str, kind: str) -> None:
+@pytest.mark.parametrize("title", ["<b xmlns:a=''><i></b>", "<b>" * 300 + "</i>"])
+def test_entry_that_stays_malformed_loses_itself(title: str) -> None:
     document = between(title)
     assert (ids(document), document.fault) == (["urn:1", "urn:3"], None)
-    assert kinds(document) == [(kind, "entry 2")]
+    assert kinds(document) == [("entry-lost", "entry 2")]
 
 
 @pytest.mark.parametrize(
