@@ -214,9 +214,9 @@ def main() -> None:
     file, memory, seconds = map(int, sys.argv[1:])
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     # Unbuffered, so that nothing is flushed at exit, when the other process may have ended.
-    with open(sys.stdout.fileno(), "wb", 0, closefd=False) as answers:
-        with suppress(BrokenPipeError), limited_memory(memory):
-            serve(file, sys.stdin.buffer, answers, seconds)
+    answers = open(sys.stdout.fileno(), "wb", 0, closefd=False)  # noqa: SIM115
+    with answers, suppress(BrokenPipeError), limited_memory(memory):
+        serve(file, sys.stdin.buffer, answers, seconds)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.lists import DocumentList
+    from fhcrawl.documents.model import Entry
     from fhcrawl.documents.xml.parsed import Parsed
 
 # RFC 6838, 4.2: type and subtype have no more than 127 characters each.
@@ -31,6 +32,8 @@ LONGEST_MEDIA_TYPE = 255
 TOO_MANY = "too-many"
 # Of one document: nobody reads more.
 MOST_PROBLEMS = 100_000
+# Characters, as libxml2 has it for XML.
+LONGEST_TEXT = 10_000_000
 READERS = {place.around[-1]: form.read for form in XML_FORMATS for place in form.places}
 LAYOUT = layout_of(place for form in XML_FORMATS for place in form.places)
 
@@ -90,24 +93,46 @@ def read(
     options = _Options(url, keep_originals, max_entries, keep_head)
     if multipart.is_multipart(content_type):
         document = multipart.read(body, url, content_type, links, last_modified)
-        _limit(document, max_entries)
+        _limit(document, len(body), max_entries)
         return document
     found = _read_json(body, options) if jsonfeed.is_json(body) else _read_xml(body, content_type, options)
     if isinstance(found, FeedDocument):
         if links:
             # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
             HeadLinks(found.links, found.other_links).update(link_header.read(links, url))
-        _limit(found, max_entries)
+        _limit(found, len(body), max_entries)
     return found
 
 
-def _limit(document: FeedDocument, max_entries: int) -> None:
-    """Remove the entries, deletions and problems that are too many."""
+def _limit(document: FeedDocument, octets: int, max_entries: int) -> None:
+    """Remove entries with a text that is too long, and entries, deletions and problems that are too many.
+
+    :param octets: size of the document
+    """
+    if octets > LONGEST_TEXT:
+        entries = [entry for entry in document.entries if not _has_long_text(entry)]
+        lost = len(document.entries) - len(entries)
+        detail = f"it has a text of more than {LONGEST_TEXT} characters, and is left out"
+        document.problems += [Problem("entry-lost", "", detail)] * lost
+        document.entries = entries
     del document.problems[MOST_PROBLEMS:]
     if max_entries and max(len(document.entries), len(document.tombstones)) > max_entries:
         del document.entries[max_entries:], document.tombstones[max_entries:]
         detail = f"has more than {max_entries} entries: the rest is left out, as FHCRAWL_MAX_ENTRIES asks"
         document.problems.append(Problem(TOO_MANY, "", detail))
+
+
+def _has_long_text(entry: Entry) -> bool:
+    texts = (
+        entry.content,
+        entry.summary,
+        entry.title,
+        entry.id,
+        entry.link,
+        *entry.authors,
+        *entry.categories,
+    )
+    return any(len(text or "") > LONGEST_TEXT for text in texts)
 
 
 def _read_json(body: bytes, options: _Options) -> FeedDocument | DocumentList:

@@ -169,7 +169,7 @@ def test_ctrl_c_does_not_reach_the_process() -> None:
 def test_process_whose_answer_nobody_takes_any_more_says_nothing(tmp_path: Path) -> None:
     with (tmp_path / "exchange").open("w+b") as file:
         parser.put_job(file.fileno(), job(atom([E("1")])))
-        command = [sys.executable, "-m", "fhcrawl.crawling.parser", str(file.fileno())]
+        command = [sys.executable, "-m", "fhcrawl.crawling.parser", str(file.fileno()), "0", "0"]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         with subprocess.Popen(command, pass_fds=[file.fileno()], **pipes) as process:  # type: ignore[call-overload]
             assert process.stdout.read(len(TURN)) == TURN

@@ -52,7 +52,7 @@ def test_what_is_no_json_is_an_error(text: str) -> None:
     ("text", "items", "lost"),
     [
         ('{"items":1,"items":[1],"a":2}', ["1"], 0),
-        ('{"items":[1],"items":2}', None, 0),
+        ('{"items":[1],"items":2}', None, 1),
         ('{"items":[1,2],"items":[3],"items":[{"items":[1],"items":[]}]}', [{"items": []}], 3),
         ('{"a":{"items":[1]},"items":[2]}', ["2"], 0),
     ],

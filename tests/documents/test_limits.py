@@ -25,3 +25,10 @@ def test_headers_of_a_part_are_as_long_as_those_of_a_response() -> None:
     assert [entry.id for entry in read(document(10_000), LOCATION, content_type).entries] == ["a"]
     with pytest.raises(NotAFeedError, match="headers of more than 128 KiB"):
         read(document(14_000), LOCATION, content_type)
+
+
+def test_entry_with_a_text_that_is_too_long_is_left_out() -> None:
+    items = ",".join(f'{{"id":"{n}","content_text":"{"x" * n}"}}' for n in (1, 10_000_000, 10_000_001))
+    document = read(f'{{"version":"https://jsonfeed.org/version/1","items":[{items}]}}'.encode(), LOCATION)
+    assert [entry.id for entry in document.entries] == ["1", "10000000"]
+    assert [problem.kind for problem in document.problems] == ["entry-lost"]

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import codecs
+from typing import TYPE_CHECKING
 
 import pytest
 
-from fhcrawl.documents import FeedDocument
 from tests.feeds import read
+
+if TYPE_CHECKING:
+    from fhcrawl.documents import FeedDocument
 
 LOCATION = "http://feeds.example/dir/feed"
 ATOM = "http://www.w3.org/2005/Atom"

@@ -254,11 +254,6 @@ def test_balancing_takes_time_in_proportion(piece: str) -> None:
     assert time.process_time() - begin < 5
 
 
-def test_entry_with_too_many_tags_to_balance_loses_itself() -> None:
-    document = between("</b>" * 200_000)
-    assert (ids(document), kinds(document)) == (["urn:1", "urn:3"], [("entry-lost", "entry 2")])
-
-
 SOUP = st.lists(
     st.sampled_from(
         ["<b>", "</b>", "<title>", "</title>", "<br>", "<br/>", "<a b=c d", ">", "'", '"', "<", "/", "x", " "]
