@@ -54,7 +54,7 @@ def changed_readers(project: Project, statements: str) -> str:
         project,
         "import os, signal, sys, time\n"
         "from pathlib import Path\n"
-        "if sys.orig_argv[-3:-1] == ['-m', 'fhcrawl.crawling.parser']:\n"
+        "if sys.orig_argv[-5:-3] == ['-m', 'fhcrawl.crawling.parser']:\n"
         "    from fhcrawl import documents\n"
         "    read = documents.read\n"
         "    def changed(body, *args, **kwargs):\n"
@@ -166,7 +166,7 @@ def test_document_that_takes_long_holds_up_no_small_one(server: FeedServer, proj
 def test_without_a_process_documents_are_read_here(server: FeedServer, project: Project) -> None:
     path = beginning_with(
         project,
-        "import os, sys\nif sys.orig_argv[-3:-1] == ['-m', 'fhcrawl.crawling.parser']:\n    os._exit(1)\n",
+        "import os, sys\nif sys.orig_argv[-5:-3] == ['-m', 'fhcrawl.crawling.parser']:\n    os._exit(1)\n",
     )
     run = project.crawl(serve_chain(server, 4), PYTHONPATH=path)
     assert sorted(run.changes) == list("0123")

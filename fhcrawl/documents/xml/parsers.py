@@ -45,7 +45,7 @@ def memory_errors() -> Iterator[None]:
     try:
         yield
     except etree.XMLSyntaxError as error:
-        if error.code == etree.ErrorTypes.ERR_NO_MEMORY:
+        if error.code == etree.ErrorTypes.ERR_NO_MEMORY:  # type: ignore[attr-defined]
             raise MemoryError from error
         raise
 
