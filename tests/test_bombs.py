@@ -113,20 +113,6 @@ BOMBS: dict[str, tuple[Callable[[], Answer], str, str]] = {
         "too-large",
         "has headers of more than 128 KiB",
     ),
-    "million tiny entries": (
-        lambda: document(FIRST.format("") + "<entry/>" * MILLION),
-        "limit",
-        "FHCRAWL_MAX_ENTRIES",
-    ),
-    "million items of JSON": (
-        lambda: Answer(
-            b'{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"first"}'
-            + b",{}" * MILLION
-            + b"]}"
-        ),
-        "limit",
-        "FHCRAWL_MAX_ENTRIES",
-    ),
     "text of 50 MB": (
         lambda: document(FIRST.format("<content>" + "x" * 50 * MILLION + "</content>")),
         "too-large",
