@@ -23,15 +23,15 @@ pytestmark = [
     pytest.mark.nightly("crawls hostile documents"),
 ]
 
-SIZE = 12 * MIB
+SIZE = 24 * MIB
 MOST_MEMORY = 1024  # MiB, of both processes
 SETTINGS = {"FHCRAWL_MAX_ENTRIES": 1000, "FHCRAWL_MAX_ARCHIVES": 2, "RETRY_TIMES": 0}
 SAID = {
     "index, a million pages": ["limit"],
     "index, one long URL": ["too-large"],
     "JSON, small objects": ["too-large"],
-    "JSON Feed, tags of an item": ["too-large"],
-    "Atom, short tombstones": ["limit", "no-history"],
+    "JSON, empty objects": ["too-large"],
+    "Atom, empty entries": ["too-large"],
     "HTML, links to feeds": ["html"],
 }
 # Says in a file what is read in the crawl's own process.
