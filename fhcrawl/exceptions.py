@@ -25,18 +25,21 @@ class FhcrawlError(Exception):
 class NotAFeedError(FhcrawlError):
     """A response body is not a feed document; the message names what it is instead.
 
-    :param kind: kind of the reason; `LIMIT` if a limit was exceeded, or the feed's time is over
+    :param kind: kind of the reason; `LIMIT` for a list of too many documents
     :param feeds: absolute URLs of the feeds that an HTML page links to
-    :param bound: the limit: one of `fhcrawl.documents.limits.KINDS`, or ''
     """
 
-    def __init__(self, kind: ReasonKind, message: str, feeds: Sequence[str] = (), bound: str = "") -> None:
+    def __init__(self, kind: ReasonKind, message: str, feeds: Sequence[str] = ()) -> None:
         super().__init__(message)
-        self.kind, self.feeds, self.bound = kind, feeds, bound
+        self.kind, self.feeds = kind, feeds
 
-    def __reduce__(self) -> tuple[type[Self], tuple[ReasonKind, str, Sequence[str], str]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[ReasonKind, str, Sequence[str]]]:
         """Pickle all arguments: by default, only the message is kept."""
-        return type(self), (self.kind, str(self), self.feeds, self.bound)
+        return type(self), (self.kind, str(self), self.feeds)
+
+
+class TimeIsOverError(NotAFeedError):
+    """The time of a feed was over before a document was parsed; the kind is `LIMIT`."""
 
 
 class NoIndexError(FhcrawlError):

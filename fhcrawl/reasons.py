@@ -11,10 +11,6 @@ if TYPE_CHECKING:
 # Advice that is too long for a line, or shared by several kinds.
 ALLOW = "nothing, if you did not mean it; else name its host in FHCRAWL_ALLOWED_PRIVATE_HOSTS"
 BROKEN = "tell its publisher; the next run reads it again, and it counts once it is mended"
-DIED = (
-    "the next run reads it again; if memory was short, lower FHCRAWL_MAX_ELEMENTS; if time was, raise "
-    "FHCRAWL_READER_TIMEOUT"
-)
 FULL = "make room on that disk (the log says where), then run it again; the next run goes on there"
 HTTPS = "tell its publisher to link with https:; if you trust the way, give the feed with http:"
 LARGE = "if you trust it, raise the setting that it names, if that can be; else tell its publisher"
@@ -112,7 +108,6 @@ class ReasonKind(str, Enum):
     EMPTY_LINK = "empty-link", "tell its publisher: the oldest document has no such link at all"
     LOOP = "loop", "tell its publisher, whose links lead back; what is behind the loop cannot be known"
     REPEATS = "repeats", "nothing, if its pages end there; else tell its publisher"
-    READER_DIED = "reader-died", DIED
     LIMIT = "limit", LIMITED, Retry.SOON
     DISK_FULL = "disk-full", FULL, Retry.SOON
     MOVED = "moved", "run it again: the next run sees whether the chain still leads there"
@@ -165,7 +160,6 @@ OURSELVES = frozenset(
         ReasonKind.LIMIT,
         ReasonKind.DISK_FULL,
         ReasonKind.IGNORED,
-        ReasonKind.READER_DIED,
         ReasonKind.PIPELINE_ERROR,
         ReasonKind.STORE_ERROR,
         ReasonKind.ERROR,

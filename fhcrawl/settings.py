@@ -82,23 +82,14 @@ FHCRAWL_MAX_WAIT = 300
 # Maximum number of entries of a document, and of deletions; the rest is left out. A snapshot or folder that
 # lists more documents is not read at all. 0: no limit.
 FHCRAWL_MAX_ENTRIES = 100_000
-# Maximum number of XML elements in memory at once, or of values of a JSON item. Documents from 1 MiB on are
-# usually parsed entry by entry, and only an entry and the head count; smaller ones count as a whole. A
-# document with more is left out. 0: no limit.
-FHCRAWL_MAX_ELEMENTS = 500_000
-# Maximum depth of XML elements; an entry that is deeper is left out. The default is the parser's own limit,
-# so the setting can only lower it.
-FHCRAWL_MAX_DEPTH = 256
-# Maximum number of characters of a text; an entry with a longer one is left out. The default is the parser's
-# own limit, so the setting can only lower it.
-FHCRAWL_MAX_TEXT = 10_000_000
-# Whether large documents are parsed in a separate process: from 1 MiB on, and from 32 KiB on once that
-# process has started. Then a large document does not delay small ones, and one that crashes the parser is
-# only a gap. The process takes as much memory as its documents need.
+# Whether large documents are parsed in a separate process: from 128 KiB on, and from 32 KiB on once that
+# process has started. Then a large document does not delay small ones, and one that crashes the parser, or
+# exceeds the next two limits, is only a gap (`too-large`).
 FHCRAWL_READER_ENABLED = True
-# Seconds after which that process gives up a document, which is a gap then. 0: no limit. 32 MiB take some
-# seconds.
-FHCRAWL_READER_TIMEOUT = 600
+# How much memory that process may use for a document, in octets. 0: no limit. Linux only.
+FHCRAWL_READER_MEMORY = 512 * 1024**2
+# How many seconds of CPU that process may use for a document. 0: no limit. 32 MiB take some seconds.
+FHCRAWL_READER_TIMEOUT = 60
 
 # How often archives and pages that were read are requested again, since publishers change them: the number of
 # days in which each is checked once, and the maximum number of checks of a feed in one run. The requests are

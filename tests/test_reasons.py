@@ -9,8 +9,6 @@ import re
 
 import pytest
 
-from fhcrawl.crawling import reading
-from fhcrawl.documents import Bounds, limits
 from fhcrawl.reasons import ReasonKind, Retry
 from tests.projects import ROOT
 
@@ -51,13 +49,6 @@ def test_every_name_is_a_kind(name: str, alike: ReasonKind) -> None:
 def test_status_is_a_kind() -> None:
     assert ReasonKind.http(410) is ReasonKind.HTTP_410
     assert ReasonKind.http(502) == "http-502"
-
-
-@pytest.mark.parametrize("bound", sorted(limits.KINDS))
-def test_what_is_beyond_a_bound_of_documents_has_its_setting_raised(bound: str) -> None:
-    loss = reading.beyond(bound, Bounds())
-    assert "FHCRAWL_MAX_" in loss.detail
-    assert loss.kind.advice.startswith("raise the setting that it names, if that can be")
 
 
 def test_advice_for_what_is_too_large_names_no_setting() -> None:

@@ -81,13 +81,12 @@ class Command(command.Command):
 
     def _crawl(self, url: str, max_documents: int) -> HistoryCheck:
         from fhcrawl.commands.crawl import log_error
-        from fhcrawl.crawling.responses import bounds_of
         from fhcrawl.spiders.check import CheckSpider
         from fhcrawl.validation import HistoryCheck
 
         if self.settings is None or self.crawler_process is None:
             raise UsageError("no settings")
-        check = HistoryCheck(url, max_documents, bounds_of(self.settings))
+        check = HistoryCheck(url, max_documents, self.settings.getint("FHCRAWL_MAX_ENTRIES"))
         crawl = self.crawler_process.crawl(CheckSpider, check=check, url=url)
         if isinstance(crawl, asyncio.Task):
             crawl.add_done_callback(log_error)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from fhcrawl import settings as defaults
 from fhcrawl.crawling.subscriptions import is_number
-from fhcrawl.documents.limits import PARSER_DEPTH, PARSER_TEXT
 from fhcrawl.exceptions import ArgumentError
 from fhcrawl.exporters import columns
 from fhcrawl.items import ALL_FIELDS, COMPUTED_FIELDS
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 SHORTEST_LEASE = 3
+# The kernel's limits are 64-bit integers, to which more is added.
+LONGEST_INTEGER = 2**62
 # Upper bounds of the settings that are numbers; None for no bound.
 OUR_NUMBERS = {
     "FHCRAWL_MAX_ARCHIVES": None,
@@ -26,11 +27,9 @@ OUR_NUMBERS = {
     "FHCRAWL_MAX_BYTES": None,
     "FHCRAWL_MIN_FREE_DISK": None,
     "FHCRAWL_MAX_ENTRIES": None,
-    "FHCRAWL_MAX_ELEMENTS": None,
-    "FHCRAWL_MAX_DEPTH": PARSER_DEPTH,
-    "FHCRAWL_MAX_TEXT": PARSER_TEXT,
     "FHCRAWL_MAX_WAIT": None,
-    "FHCRAWL_READER_TIMEOUT": None,
+    "FHCRAWL_READER_MEMORY": LONGEST_INTEGER,
+    "FHCRAWL_READER_TIMEOUT": LONGEST_INTEGER,
     "FHCRAWL_DUE_MIN_SECONDS": LONGEST,
     "FHCRAWL_DUE_MAX_SECONDS": LONGEST,
     "FHCRAWL_WARC_MAX_SIZE": None,

@@ -1,14 +1,21 @@
-"""Parses feed documents: in this process, or as a process, `python -m fhcrawl.crawling.parser FILE`."""
+"""Parses feed documents: in this process, or in one of its own.
+
+That is `python -m fhcrawl.crawling.parser FILE MEMORY SECONDS`: the descriptor of the file with the jobs, and
+the limits of a document. A process that exceeds one of them ends.
+"""
 
 from __future__ import annotations
 
 import gc
+import math
 import os
 import pickle
+import resource
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from fhcrawl import documents, logical_feed
@@ -22,9 +29,10 @@ from fhcrawl.utils.addresses import without_credentials
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fhcrawl.documents import Bounds, DocumentList, FeedDocument, Problem
+    from fhcrawl.documents import DocumentList, FeedDocument, Problem
 
 TURN = b"\n"  # sent to pass the turn to the other process
+OUT_OF_MEMORY = 77  # exit status
 LONGEST_PROBLEM = 1000  # characters
 GARBAGE = 100_000  # allocated objects before a garbage collection
 LARGE = 16 * 1024**2  # octets of a file that is truncated before it is written again
@@ -40,7 +48,7 @@ class Job(NamedTuple):
     links: list[str]
     last_modified: str | None
     keep_originals: bool
-    bounds: Bounds
+    max_entries: int = 0
     keep_head: bool = False
 
 
@@ -137,16 +145,51 @@ def _reread(file: int) -> Iterator[BinaryIO]:
         yield read
 
 
-def serve(file: int, turns: BinaryIO, answers: BinaryIO) -> None:
+@contextmanager
+def limited_memory(octets: int) -> Iterator[None]:
+    """Limit the address space of this process to its present size and a number of octets more; 0 is no limit.
+
+    Allocations beyond that raise MemoryError.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    # There is no /proc on macOS, and no limit either.
+    with suppress(OSError, ValueError):
+        pages = int(Path("/proc/self/statm").read_text().partition(" ")[0])
+        size = pages * resource.getpagesize() + octets
+        if octets and not 0 <= soft < size:
+            resource.setrlimit(resource.RLIMIT_AS, (size, hard))
+    try:
+        yield
+    finally:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def limit_time(seconds: int) -> None:
+    """Make the kernel end this process (SIGXCPU) when it has used some more seconds of CPU."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    with suppress(ValueError):  # the hard limit is lower
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(used.ru_utime + used.ru_stime) + seconds, hard))
+
+
+def serve(file: int, turns: BinaryIO, answers: BinaryIO, seconds: int = 0) -> None:
     """Replace each job by its answer, in turn with the other process, until that closes the pipe.
 
+    The process ends if a document needs more memory than there is, or more time than it may take.
+
     :param file: descriptor of the file with the jobs, as in `put_job`
+    :param seconds: of CPU for each document; 0 is no limit
     """
     answers.write(TURN)
     answers.flush()
     while turns.read(len(TURN)):
+        if seconds:
+            limit_time(seconds)
         try:
             put_answer(file, _answer(take_job(file)))
+        except MemoryError:
+            os._exit(OUT_OF_MEMORY)
         except OSError as error:
             # There is no room for the answer, but there is for the error, in place of the job.
             put_answer(file, error)
@@ -157,6 +200,8 @@ def serve(file: int, turns: BinaryIO, answers: BinaryIO) -> None:
 def _answer(job: Job) -> FeedDocument | DocumentList | Exception:
     try:
         return read(job)
+    except MemoryError:
+        raise
     except Exception as error:  # noqa: BLE001 - `take_answer` raises it in the crawl
         return error
 
@@ -166,9 +211,12 @@ def main() -> None:
     # The objects of a document are in use until it is sent, and form no cycles.
     gc.freeze()
     gc.set_threshold(GARBAGE)
+    file, memory, seconds = map(int, sys.argv[1:])
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     # Unbuffered, so that nothing is flushed at exit, when the other process may have ended.
-    with open(sys.stdout.fileno(), "wb", 0, closefd=False) as answers, suppress(BrokenPipeError):
-        serve(int(sys.argv[1]), sys.stdin.buffer, answers)
+    answers = open(sys.stdout.fileno(), "wb", 0, closefd=False)  # noqa: SIM115
+    with answers, suppress(BrokenPipeError), limited_memory(memory):
+        serve(file, sys.stdin.buffer, answers, seconds)
 
 
 if __name__ == "__main__":

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import tempfile
 from typing import IO, TYPE_CHECKING
 
-from fhcrawl.crawling.parser import TURN, put_job, take_answer
+from fhcrawl.crawling.parser import OUT_OF_MEMORY, TURN, put_job, take_answer
 
 if TYPE_CHECKING:
     from fhcrawl.crawling.parser import Job
     from fhcrawl.documents import DocumentList, FeedDocument
 
 MODULE = "fhcrawl.crawling.parser"
+TOO_MUCH_MEMORY = "parsing it takes more memory than FHCRAWL_READER_MEMORY allows"
+ENDS = {
+    OUT_OF_MEMORY: TOO_MUCH_MEMORY,
+    -signal.SIGXCPU: "parsing it takes more time than FHCRAWL_READER_TIMEOUT allows",
+}
 
 
 class ReaderProcess:
@@ -33,14 +39,16 @@ class ReaderProcess:
         return self._process.pid
 
     @classmethod
-    async def start(cls) -> ReaderProcess:
+    async def start(cls, memory: int = 0, seconds: int = 0) -> ReaderProcess:
         """Start the process.
 
+        :param memory: octets that it may use for a document; 0 is no limit
+        :param seconds: of CPU that it may use for a document; 0 is no limit
         :raises OSError: if it cannot be started
         """
         file = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", MODULE, str(file.fileno())),
+            *(sys.executable, "-m", MODULE, *map(str, (file.fileno(), memory, seconds))),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             pass_fds=[file.fileno()],
@@ -57,8 +65,9 @@ class ReaderProcess:
 
         :param seconds: timeout; None is no limit
         :raises NotAFeedError: if it is no feed document
-        :raises OSError: if the process has ended, if it takes too long, or if there is no room; the process
-            has ended then
+        :raises TimeoutError: after the timeout
+        :raises OSError: if the process has ended, at one of its limits for example, or if there is no room;
+            it has ended then in any case
         """
         try:
             put_job(self._file.fileno(), job)
@@ -76,7 +85,9 @@ class ReaderProcess:
         try:
             await _pipes(self._process)[0].readexactly(len(TURN))
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            raise ChildProcessError(f"it ended with status {await self.end()}") from error
+            status = await self.end()
+            said = ENDS.get(status, f"the parser process ended with status {status}")
+            raise ChildProcessError(said) from error
 
     @property
     def has_ended(self) -> bool:

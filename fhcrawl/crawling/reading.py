@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from fhcrawl import logical_feed
 from fhcrawl.crawling import responses, versions
 from fhcrawl.crawling.context import Referral, context_of
-from fhcrawl.documents import Bounds, limits, link_header, snapshot
+from fhcrawl.documents import TOO_MANY, link_header, snapshot
 from fhcrawl.documents.head_links import HISTORY
+from fhcrawl.exceptions import TimeIsOverError
 from fhcrawl.logical_feed import ChainPosition, Role, Version, contents
 from fhcrawl.logical_feed.chain import contradiction, older_contradiction
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
@@ -37,31 +38,15 @@ REPEATS = DocumentFailure(
     State.INVALID, ReasonKind.REPEATS, "is the same as the page before it: the walk ends here"
 )
 LOST_KINDS = ("no-id", "entry-lost")
-BEYOND = {
-    limits.TOO_MANY: "has more than {0.entries} entries: the rest is left out, as FHCRAWL_MAX_ENTRIES asks",
-    limits.TOO_MANY_DOCUMENTS: "names more than {0.entries} documents: none of them is read, as "
-    "FHCRAWL_MAX_ENTRIES asks",
-    limits.TOO_MANY_ELEMENTS: "has more than {0.elements} elements, or values of JSON: it is left out, as "
-    "FHCRAWL_MAX_ELEMENTS asks",
-    limits.TOO_DEEP: "has more than {0.depth} levels of elements: what has them is left out, as "
-    "FHCRAWL_MAX_DEPTH asks",
-    limits.TOO_LONG: "has a text of more than {0.text} characters: what has it is left out, as "
-    "FHCRAWL_MAX_TEXT asks",
-}
 
 
-def beyond(kind: str, bounds: Bounds) -> DocumentFailure:
-    """Return the failure of a document that exceeds a bound (`limits.KINDS`)."""
-    return DocumentFailure(State.REFUSED, ReasonKind.LIMIT, BEYOND[kind].format(bounds))
-
-
-def unread(response: Response, error: NotAFeedError, bounds: Bounds) -> DocumentFailure:
+def unread(response: Response, error: NotAFeedError) -> DocumentFailure:
     """Return the failure of a response that could not be parsed, or is not a feed."""
-    if error.bound:
-        return beyond(error.bound, bounds)
+    if isinstance(error, TimeIsOverError):
+        return DocumentFailure(State.KNOWN, error.kind, f"was left for a later run: {error}")
     if error.kind is ReasonKind.LIMIT:
-        return DocumentFailure(State.KNOWN, ReasonKind.LIMIT, f"was left for a later run: {error}")
-    if error.kind is ReasonKind.READER_DIED:
+        return DocumentFailure(State.REFUSED, error.kind, str(error))
+    if error.kind is ReasonKind.TOO_LARGE:
         return DocumentFailure(State.FAILED, error.kind, f"could not be read: {error}")
     if "dataloss" in response.flags:
         return DocumentFailure(
@@ -179,7 +164,6 @@ def read_document(
     fetch: Fetch,
     response: Response,
     document: FeedDocument,
-    bounds: Bounds,
     earlier: Reading | None = None,
 ) -> ReadDocument:
     """Return a document with its result: the feed, its entries, and the link to the older document.
@@ -188,7 +172,7 @@ def read_document(
     """
     walk = context_of(response).walk
     quirks = responses.quirks_of(walk.options)
-    failure = _beyond(document, bounds) or _loss(fetch, document, quirks) or _loss_of(response)
+    failure = _beyond(document) or _loss(fetch, document, quirks) or _loss_of(response)
     since = walk.since or "" if fetch.role is not Role.PART else ""
     older, failure = _older(fetch, document, quirks, since, failure)
     moved_to = _moved_to(fetch, response, document)
@@ -201,9 +185,8 @@ def read_document(
     counted = [version for version in found.versions if version is not None]
     deletions = versions.deletions_of(fetch, document)
     lost_entries = sum(problem.kind in LOST_KINDS for problem in document.problems)
-    left_out = sum(problem.kind in limits.KINDS and bool(problem.entry) for problem in document.problems)
-    if lost_entries + left_out:
-        counts["fhcrawl/entry/invalid"] = lost_entries + left_out
+    if lost_entries:
+        counts["fhcrawl/entry/invalid"] = lost_entries
     result = DocumentResult(
         fetch,
         title=document.title,
@@ -319,8 +302,9 @@ def _validators_of(response: Response) -> tuple[str | None, str | None]:
     return responses.header(response, "ETag"), responses.header(response, "Last-Modified")
 
 
-def _beyond(document: FeedDocument, bounds: Bounds) -> DocumentFailure | None:
-    return next((beyond(p.kind, bounds) for p in document.problems if p.kind in limits.KINDS), None)
+def _beyond(document: FeedDocument) -> DocumentFailure | None:
+    details = (problem.detail for problem in document.problems if problem.kind == TOO_MANY)
+    return next((DocumentFailure(State.REFUSED, ReasonKind.LIMIT, detail) for detail in details), None)
 
 
 def _unresolved(document: FeedDocument) -> DocumentFailure | None:

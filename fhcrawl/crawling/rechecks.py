@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.crawling.context import RequestContext, WalkContext
     from fhcrawl.crawling.reading import ReadDocument
-    from fhcrawl.documents import Bounds, FeedDocument
+    from fhcrawl.documents import FeedDocument
     from fhcrawl.logical_feed.contents import Reading
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.store import Store
@@ -97,7 +97,6 @@ def read(
     response: Response,
     parse: Callable[[Response], FeedDocument],
     store: Store,
-    bounds: Bounds,
 ) -> ReadDocument | DocumentFailure | None:
     """Return the document that a check has brought; None if it is unchanged, or why it could not be read."""
     if response.status == responses.NOT_MODIFIED:
@@ -105,9 +104,9 @@ def read(
     try:
         document = parse(response)
     except NotAFeedError as error:
-        return reading.unread(response, error, bounds)
+        return reading.unread(response, error)
     earlier = earlier_reading(store, fetch, context_of(response).walk)
-    found = reading.read_document(fetch, response, document, bounds, earlier)
+    found = reading.read_document(fetch, response, document, earlier)
     result = wordpress.with_guess(found.result, response)
     if result.failure is None:
         reading.log_problems(result, document)

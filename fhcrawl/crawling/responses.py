@@ -21,7 +21,7 @@ from fhcrawl.crawling.context import (
     special_hosts_to_store,
 )
 from fhcrawl.crawling.parser import Job
-from fhcrawl.documents import Bounds, detection, limits
+from fhcrawl.documents import detection
 from fhcrawl.documents.dates import shift
 from fhcrawl.documents.xml.elements import LONGEST_URL
 from fhcrawl.exceptions import FhcrawlError
@@ -33,7 +33,6 @@ from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
     from scrapy.http import Response
-    from scrapy.settings import BaseSettings
 
     from fhcrawl.crawling.context import WalkContext
     from fhcrawl.crawling.subscriptions import FeedOptions
@@ -250,17 +249,11 @@ def _text(value: bytes) -> str:
     return value.replace(b"\0", b" ").decode("latin-1")
 
 
-def bounds_of(settings: BaseSettings) -> Bounds:
-    """Return the bounds of a document from the settings."""
-    given = (settings.getint(f"FHCRAWL_MAX_{name.upper()}") for name in Bounds._fields)
-    return Bounds(*(number or none for number, none in zip(given, limits.NONE, strict=True)))
-
-
-def job(request: Request, response: Response, keep_originals: bool, bounds: Bounds) -> Job:
+def job(request: Request, response: Response, keep_originals: bool, max_entries: int) -> Job:
     """Return the job of parsing a response.
 
     :param keep_originals: keep the XML or JSON of each entry
-    :param bounds: the bounds of the document
+    :param max_entries: maximum number of entries; 0 is no limit
     """
     return Job(
         response.body,
@@ -269,7 +262,7 @@ def job(request: Request, response: Response, keep_originals: bool, bounds: Boun
         links(response),
         header(response, "Last-Modified"),
         keep_originals,
-        bounds,
+        max_entries,
         keep_head=context_of(request).role is Role.SUBSCRIPTION,
     )
 

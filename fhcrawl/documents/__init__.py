@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fhcrawl.documents.detection import read
-from fhcrawl.documents.limits import Bounds
+from fhcrawl.documents.detection import TOO_MANY, read
 from fhcrawl.documents.lists import DocumentList, ListedDocument, as_feed
 from fhcrawl.documents.model import (
     Enclosure,
@@ -16,7 +15,7 @@ from fhcrawl.documents.model import (
 )
 
 __all__ = [
-    "Bounds",
+    "TOO_MANY",
     "DocumentList",
     "Enclosure",
     "Entry",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from lxml.etree import XMLSyntaxError
 
-from fhcrawl.documents import head_source, json_text, limits, link_header, lists
+from fhcrawl.documents import head_source, json_text, link_header, lists
 from fhcrawl.documents.formats import JSON_FORMATS, XML_FORMATS, jsonfeed, multipart
 from fhcrawl.documents.head_links import HeadLinks
-from fhcrawl.documents.limits import Bounds
 from fhcrawl.documents.model import FeedDocument, Problem
 from fhcrawl.documents.xml import elements, encoding, parsing
 from fhcrawl.documents.xml.layout import layout_of
@@ -20,7 +18,7 @@ from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from lxml.etree import _Element
 
@@ -30,6 +28,12 @@ if TYPE_CHECKING:
 
 # RFC 6838, 4.2: type and subtype have no more than 127 characters each.
 LONGEST_MEDIA_TYPE = 255
+# The kind of problem of a document with too many entries or deletions.
+TOO_MANY = "too-many"
+# Of one document: nobody reads more.
+MOST_PROBLEMS = 100_000
+# Characters, as libxml2 has it for XML.
+LONGEST_TEXT = 10_000_000
 READERS = {place.around[-1]: form.read for form in XML_FORMATS for place in form.places}
 LAYOUT = layout_of(place for form in XML_FORMATS for place in form.places)
 
@@ -50,17 +54,12 @@ def boundary(content_type: str | None) -> str:
 
 
 class _Options(NamedTuple):
-    """Parameters of `read`, and the size of the body in octets."""
+    """Parameters of `read`."""
 
     url: str
-    octets: int
     keep_originals: bool
-    bounds: Bounds
+    max_entries: int
     keep_head: bool
-
-    def within(self, entries: Iterable[Entry], beyond: list[Problem]) -> list[Entry]:
-        """Return the entries that are within the limits; add a problem for others to `beyond`."""
-        return list(limits.within(entries, self.octets, self.bounds, beyond))
 
 
 def read(
@@ -70,7 +69,7 @@ def read(
     links: Sequence[str] = (),
     last_modified: str | None = None,
     keep_originals: bool = False,
-    bounds: Bounds = Bounds(),  # noqa: B008 - a plain, immutable value
+    max_entries: int = 0,
     keep_head: bool = False,
 ) -> FeedDocument | DocumentList:
     """Read a feed document, or a list of documents.
@@ -82,37 +81,69 @@ def read(
     :param links: the values of the Link headers; the document's own links take precedence
     :param last_modified: the Last-Modified header: the update time of a multipart page
     :param keep_originals: keep the XML or JSON of each entry; entities of multipart have it in their fields
-    :param bounds: limits of the document; the rest is left out, with a problem of `limits.KINDS`
+    :param max_entries: maximum number of entries, of deletions, and of documents of a list; 0 is no limit.
+        The rest of the entries is left out, with a problem of the kind TOO_MANY.
     :param keep_head: keep the head section as it came; multipart has none
     :raises NotAFeedError: if the body is empty, HTML, neither XML nor JSON, or of no feed format;
-        if it has too many elements or values, or is a list of too many documents
+        if it is a list of too many documents
+    :raises MemoryError: if there is not enough memory
     """
     if lists.is_folder(url, content_type):
-        return lists.read_folder(body, bounds)
-    options = _Options(url, len(body), keep_originals, bounds, keep_head)
+        return lists.read_folder(body, max_entries)
+    options = _Options(url, keep_originals, max_entries, keep_head)
     if multipart.is_multipart(content_type):
-        document = multipart.read(body, url, content_type, links, last_modified, bounds.entries)
-        document.entries = options.within(document.entries, document.problems)
+        document = multipart.read(body, url, content_type, links, last_modified)
+        _limit(document, len(body), max_entries)
         return document
     found = _read_json(body, options) if jsonfeed.is_json(body) else _read_xml(body, content_type, options)
-    if links and isinstance(found, FeedDocument):
-        # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
-        HeadLinks(found.links, found.other_links).update(link_header.read(links, url))
+    if isinstance(found, FeedDocument):
+        if links:
+            # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
+            HeadLinks(found.links, found.other_links).update(link_header.read(links, url))
+        _limit(found, len(body), max_entries)
     return found
 
 
+def _limit(document: FeedDocument, octets: int, max_entries: int) -> None:
+    """Remove entries with a text that is too long, and entries, deletions and problems that are too many.
+
+    :param octets: size of the document
+    """
+    if octets > LONGEST_TEXT:
+        entries = [entry for entry in document.entries if not _has_long_text(entry)]
+        lost = len(document.entries) - len(entries)
+        detail = f"it has a text of more than {LONGEST_TEXT} characters, and is left out"
+        document.problems += [Problem("entry-lost", "", detail)] * lost
+        document.entries = entries
+    del document.problems[MOST_PROBLEMS:]
+    if max_entries and max(len(document.entries), len(document.tombstones)) > max_entries:
+        del document.entries[max_entries:], document.tombstones[max_entries:]
+        detail = f"has more than {max_entries} entries: the rest is left out, as FHCRAWL_MAX_ENTRIES asks"
+        document.problems.append(Problem(TOO_MANY, "", detail))
+
+
+def _has_long_text(entry: Entry) -> bool:
+    texts = (
+        entry.content,
+        entry.summary,
+        entry.title,
+        entry.id,
+        entry.link,
+        *entry.authors,
+        *entry.categories,
+    )
+    return any(len(text or "") > LONGEST_TEXT for text in texts)
+
+
 def _read_json(body: bytes, options: _Options) -> FeedDocument | DocumentList:
-    found = json_text.parse(body, options.bounds)
-    beyond: list[Problem] = []
-    within = partial(options.within, beyond=beyond)
+    found = json_text.parse(body)
     for read_format in JSON_FORMATS:
-        document = read_format(found, options.url, options.keep_originals, options.bounds, within)
+        document = read_format(found, options.url, options.keep_originals)
         if document is not None:
-            document.problems += beyond
             if options.keep_head:
                 document.head = head_source.from_json(found.members, document.problems)
             return document
-    listed = lists.read_index(found, options.url, options.bounds)
+    listed = lists.read_index(found, options.url, options.max_entries)
     if listed is None:
         raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is JSON that has no version of JSON Feed")
     return listed
@@ -123,40 +154,20 @@ def _read_xml(body: bytes, content_type: str | None, options: _Options) -> FeedD
     # A large document is streamed, if possible.
     if len(body) >= parsing.LARGE:
         with suppress(XMLSyntaxError):
-            if (parsed := parsing.begin_stream(body, charset, options.bounds, LAYOUT)) is not None:
+            if (parsed := parsing.begin_stream(body, charset, LAYOUT)) is not None:
                 return _read_parsed(parsed, options)
-    limits.check_markup(body, options.bounds)
-    return _read_parsed(parsing.parse(body, charset, options.bounds, LAYOUT), options)
+    return _read_parsed(parsing.parse(body, charset, LAYOUT), options)
 
 
 def _read_parsed(parsed: Parsed, options: _Options) -> FeedDocument:
     originals: deque[bytes] | None = deque() if options.keep_originals else None
-    left_out: list[Problem] = []
-    beyond: list[Problem] = []
-
-    def within(entries: Iterable[Entry]) -> list[Entry]:
-        return options.within(entries if originals is None else _with_originals(entries, originals), beyond)
-
-    parsed = parsed._replace(
-        originals=originals,
-        bounds=options.bounds,
-        beyond=left_out,
-        within=within,
-        layout=LAYOUT,
-        keeps_head=options.keep_head,
-    )
+    parsed = parsed._replace(originals=originals, layout=LAYOUT, keeps_head=options.keep_head)
     document = _reader_of(parsed.root)(parsed, options.url)
-    document.problems[:0] = [*parsed.problems, *left_out]
-    if document.fault and (kind := limits.kind_of_fault(document.fault, "")):
-        document.problems.append(Problem(kind, "", document.fault))
-    document.problems += beyond
+    document.problems[:0] = parsed.problems
+    if originals is not None:
+        for entry, original in zip(document.entries, originals, strict=True):
+            entry.original = original
     return document
-
-
-def _with_originals(entries: Iterable[Entry], originals: deque[bytes]) -> Iterator[Entry]:
-    for entry in entries:
-        entry.original = originals.popleft()
-        yield entry
 
 
 def _reader_of(root: _Element) -> Callable[[Parsed, str], FeedDocument]:

@@ -93,7 +93,7 @@ def read(
     namespace = vocabulary.namespace
     for section in (head, beside or {}):
         lost = _misplaced(section, vocabulary, parsed.layout.entries)
-        problems.extend(misplaced.problems(lost, parsed.bounds.entries))
+        problems.extend(misplaced.problems(lost))
     links = history.read(head, base, vocabulary.link)
     titles = map(vocabulary.line, head.get(f"{namespace}title", ()))
     deleted = [*head.get(DELETED_ENTRY, ()), *(beside or {}).get(DELETED_ENTRY, ())]
@@ -108,7 +108,7 @@ def read(
         entries=entries,
         problems=problems,
         fault=parsed.fault,
-        tombstones=tombstones.read(deleted, problems, parsed.bounds),
+        tombstones=tombstones.read(deleted, problems),
         incremental=links.incremental,
         update_schedule=_update_schedule(head, namespace),
         total=_total(head),

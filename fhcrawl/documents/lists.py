@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.documents import limits, snapshot
+from fhcrawl.documents import snapshot
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from fhcrawl.documents.json_text import Json
-    from fhcrawl.documents.limits import Bounds
     from fhcrawl.documents.model import FeedDocument
 
 URI_LIST = "text/uri-list"
@@ -49,24 +48,25 @@ def is_folder(url: str, content_type: str | None) -> bool:
 
 # RFC 2483, 5: one URI per line; lines that begin with # are comments. A fragment identifies the state of a
 # file: a file that has changed is another document.
-def read_folder(body: bytes, bounds: Bounds) -> DocumentList:
+def read_folder(body: bytes, max_documents: int) -> DocumentList:
     """Read the list of the files of a folder.
 
+    :param max_documents: maximum number of documents; 0 is no limit
     :raises NotAFeedError: if it names too many documents
     """
     lines = [line for line in body.decode("ascii").splitlines() if line and not line.startswith("#")]
-    if len(lines) > bounds.entries:
-        raise limits.beyond(limits.TOO_MANY_DOCUMENTS, f"it names more than {bounds.entries} documents")
+    snapshot.check_number(len(lines), max_documents)
     return DocumentList([ListedDocument(line, line.partition("#")[0]) for line in lines])
 
 
-def read_index(found: Json, url: str, bounds: Bounds) -> DocumentList | None:
+def read_index(found: Json, url: str, max_documents: int) -> DocumentList | None:
     """Read a snapshot's index; return None if the document is not one.
 
     :param url: URL of the index
+    :param max_documents: maximum number of pages; 0 is no limit
     :raises NotAFeedError: if it names too many pages, or its id or their URLs are too long
     """
-    index = snapshot.read(found.members, url, bounds)
+    index = snapshot.read(found.members, url, max_documents)
     if index is None:
         return None
     pages = [

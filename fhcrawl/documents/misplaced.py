@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from lxml import etree
@@ -22,9 +21,9 @@ DETAIL_INSIDE = "there are entries inside it, which are not read"
 OTHERS = (DELETED_ENTRY, f"{ATOM}feed")
 
 
-def problems(entries: Iterable[_Element], limit: int) -> Iterator[Problem]:
-    """Yield a problem for each entry, `limit` at most."""
-    for number, _entry in enumerate(islice(entries, limit), 1):
+def problems(entries: Iterable[_Element]) -> Iterator[Problem]:
+    """Yield a problem for each entry."""
+    for number, _entry in enumerate(entries, 1):
         yield Problem("entry-lost", f"misplaced entry {number}", DETAIL)
 
 

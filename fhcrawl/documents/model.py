@@ -60,8 +60,8 @@ class Problem:
     :param kind: `no-id`, `no-title`, `unreadable-date`, `interpreted-date` (no specification defines all of
         it), `nonstandard` (it is read otherwise than the format says), `repaired` (its markup), `entry-lost`
         (it is not read); of a tombstone `no-ref`; of an event `no-operation`, `backwards`; of the document
-        `repaired`, `disagrees` (with the newer page), `backwards`, `unresolved-entities`, `head-cut`; of an
-        exceeded limit `too-deep`, `too-long`, `too-many`
+        `repaired`, `disagrees` (with the newer page), `backwards`, `unresolved-entities`, `head-cut`,
+        `too-many` (entries)
     :param entry: the id, title or position of the entry; '' for the document
     :param detail: a sentence
     """

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from fhcrawl.documents import limits
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.identifiers import WHITE_SPACE
 from fhcrawl.documents.json_text import Number
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from typing import TypeGuard
 
     from fhcrawl.documents.json_text import Object
-    from fhcrawl.documents.limits import Bounds
     from fhcrawl.documents.model import FeedDocument
 
 NAMESPACE = "urn:snapshot:"
@@ -54,23 +52,30 @@ class Snapshot:
         return f"{NAMESPACE}{quote(self.id, safe=':')}:"
 
 
-def read(index: Object, url: str, bounds: Bounds) -> Snapshot | None:
+def read(index: Object, url: str, max_pages: int) -> Snapshot | None:
     """Read the index of a snapshot; return None if it is other JSON.
 
     :param url: URL of the index; relative URLs of pages are resolved against it
+    :param max_pages: maximum number of pages; 0 is no limit
     :raises NotAFeedError: if it names too many pages, or its id or their URLs are too long
     """
     snapshot_id = _id(index.get("id"))
     pages = _pages(index)
     if snapshot_id is None or pages is None:
         return None
-    if len(pages) > bounds.entries:
-        raise limits.beyond(limits.TOO_MANY_DOCUMENTS, f"it names more than {bounds.entries} documents")
+    check_number(len(pages), max_pages)
     if len(snapshot_id) > LONGEST_ID:
         raise NotAFeedError(
             ReasonKind.TOO_LARGE, f"the id of a snapshot has more than {LONGEST_ID} characters"
         )
     return Snapshot(snapshot_id, _created_at(index), _resolved(pages, url))
+
+
+def check_number(documents: int, limit: int) -> None:
+    """:raises NotAFeedError: if a list names more documents than the limit; 0 is no limit"""
+    if limit and documents > limit:
+        asked = "none of them is read, as FHCRAWL_MAX_ENTRIES asks"
+        raise NotAFeedError(ReasonKind.LIMIT, f"names more than {limit} documents: {asked}")
 
 
 # Such an entity is named by the index's id and two positions only: the URL of a page may change.

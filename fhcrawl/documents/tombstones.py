@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import limits
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.identifiers import OWN_ID, identifier
 from fhcrawl.documents.model import Problem, Tombstone
@@ -15,19 +14,14 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.limits import Bounds
-
 DELETED_ENTRY = f"{braced('at')}deleted-entry"
 
 
 # RFC 6721, 3: an at:deleted-entry must have a ref and a when; the links inside it are not the feed's.
-def read(elements: Iterable[_Element], problems: list[Problem], bounds: Bounds) -> list[Tombstone]:
-    """Read at:deleted-entry elements, up to the limit of entries; faults are added to `problems`."""
+def read(elements: Iterable[_Element], problems: list[Problem]) -> list[Tombstone]:
+    """Read at:deleted-entry elements; faults are added to `problems`."""
     found: list[Tombstone] = []
     for number, element in enumerate(elements, 1):
-        if number > bounds.entries:
-            problems.append(limits.too_many(bounds))
-            break
         ref = identifier(ref_of(element))
         if ref is None:
             problems.append(Problem("no-ref", f"deleted entry {number}", "its at:deleted-entry has no ref"))

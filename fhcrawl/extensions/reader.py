@@ -14,7 +14,7 @@ from fhcrawl.crawling.context import find_context
 from fhcrawl.crawling.parser_process import ReaderProcess
 from fhcrawl.documents import as_feed
 from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
-from fhcrawl.exceptions import NotAFeedError
+from fhcrawl.exceptions import NotAFeedError, TimeIsOverError
 from fhcrawl.extensions import required
 from fhcrawl.logical_feed import Role
 from fhcrawl.reasons import ReasonKind
@@ -36,14 +36,14 @@ OK = range(200, 300)
 # Octets. Smaller documents are parsed faster in this process; a document of WORTH_WAITING waits until the
 # process is ready.
 LARGE = 32_768
-WORTH_WAITING = 1024**2
+WORTH_WAITING = 128 * 1024
 
 
 class ReaderExtension:
     """Parses the documents of a crawl.
 
     Large documents are parsed in a separate process, one at a time: a slow one does not block small ones, and
-    one that crashes the parser, or makes it loop, does not end the crawl.
+    one that exceeds the limits of that process, or crashes the parser, does not end the crawl.
     The process is started for the first of them. Until it is ready, documents are parsed in the crawl, unless
     they are very large.
     """
@@ -52,9 +52,9 @@ class ReaderExtension:
         settings = crawler.settings
         self._crawler = crawler
         self._keeps_originals = settings.getbool("FHCRAWL_KEEP_XML_ENABLED")
-        self._bounds = responses.bounds_of(settings)
+        self._max_entries = settings.getint("FHCRAWL_MAX_ENTRIES")
         self._is_enabled = settings.getbool("FHCRAWL_READER_ENABLED")
-        self._seconds = settings.getint("FHCRAWL_READER_TIMEOUT") or None
+        self._limits = settings.getint("FHCRAWL_READER_MEMORY"), settings.getint("FHCRAWL_READER_TIMEOUT")
         self._feed_seconds = settings.getint("FHCRAWL_MAX_SECONDS")
         self._start: asyncio.Task[ReaderProcess] | None = None
         self._turn = asyncio.Lock()
@@ -123,7 +123,7 @@ class ReaderExtension:
         return parser.read(self._job(responses.request_of(response), response))
 
     def _job(self, request: Request, response: Response) -> Job:
-        return responses.job(request, response, self._keeps_originals, self._bounds)
+        return responses.job(request, response, self._keeps_originals, self._max_entries)
 
     def forget(self, response: Response) -> None:
         """Forget a response, whether it was parsed or not."""
@@ -134,18 +134,13 @@ class ReaderExtension:
             process = await self._process()
             if process is None:
                 return parser.read(job)
-            limits = self._seconds, time_left(request, self._feed_seconds)
             try:
-                return await process.read(job, min((s for s in limits if s is not None), default=None))
+                return await process.read(job, time_left(request, self._feed_seconds))
             except OSError as error:
                 self._start = None
-                raise self._failed(error, request) from error
-
-    def _failed(self, error: OSError, request: Request) -> NotAFeedError:
-        left = time_left(request, self._feed_seconds)
-        if isinstance(error, TimeoutError) and left is not None and left <= 0:
-            return NotAFeedError(ReasonKind.LIMIT, time_is_over(self._feed_seconds))
-        return NotAFeedError(ReasonKind.READER_DIED, f"the process that was to read it failed: {error}")
+                if isinstance(error, TimeoutError):
+                    raise TimeIsOverError(ReasonKind.LIMIT, time_is_over(self._feed_seconds)) from error
+                raise NotAFeedError(ReasonKind.TOO_LARGE, str(error)) from error
 
     async def _process(self) -> ReaderProcess | None:
         """Return the process, a new one if it has ended; None if it cannot be started."""
@@ -164,7 +159,7 @@ class ReaderExtension:
         return process
 
     def _begin_process(self) -> asyncio.Task[ReaderProcess]:
-        self._start = asyncio.ensure_future(ReaderProcess.start())
+        self._start = asyncio.ensure_future(ReaderProcess.start(*self._limits))
         return self._start
 
     async def spider_closed(self) -> None:

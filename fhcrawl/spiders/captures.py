@@ -282,16 +282,16 @@ class Captures:
 
     def parse(self, response: Response) -> Iterator[Request | EntryVersion]:
         """Parse a capture: yield the request for the next one, then its entries."""
-        fetch, most = responses.fetch_from_response(response), responses.bounds_of(self._crawler.settings)
+        fetch = responses.fetch_from_response(response)
         try:
             document = ReaderExtension.of(self._crawler).read(response)
         except NotAFeedError as error:
-            failure = self._outcome(fetch, response, reading.unread(response, error, most))
+            failure = self._outcome(fetch, response, reading.unread(response, error))
             self._lose(fetch, failure)
             self._source(fetch).note_read(DocumentResult(fetch, failure=failure))
             yield from self._next(fetch)
             return
-        read = reading.read_document(fetch, response, document, most)
+        read = reading.read_document(fetch, response, document)
         self._want_others(fetch, document, read.result.older_document)
         # The links of a capture do not belong to the feed's chain today.
         result = replace(read.result, older_document=None)

@@ -9,6 +9,8 @@ from scrapy import Request, Spider
 from fhcrawl.crawling import responses
 from fhcrawl.crawling.context import RequestContext, WalkContext, cb_kwargs_of, context_of
 from fhcrawl.crawling.failures import loss_of
+from fhcrawl.crawling.parser import limited_memory
+from fhcrawl.crawling.parser_process import TOO_MUCH_MEMORY
 from fhcrawl.logical_feed import FIRST_WALK, ChainPosition, Role
 from fhcrawl.logical_feed.results import State
 from fhcrawl.utils.clock import now
@@ -88,18 +90,21 @@ class CheckSpider(Spider):
         names = {name.lower(): responses.header(response, name) for name in FIELDS}
         lines = (line.decode("latin-1") for line in response.headers.getlist("Cache-Control"))
         names["cache-control"] = ", ".join(lines)
-        self._check.take(
-            Fetched(
-                url=response.url,
-                body=response.body,
-                status=response.status,
-                headers={name: value for name, value in names.items() if value},
-                links=tuple(responses.links(response)),
-                redirects=tuple(meta.get("redirect_reasons", ())),
-                fetched=now(),
-                is_cut="dataloss" in response.flags,
-            )
+        fetched = Fetched(
+            url=response.url,
+            body=response.body,
+            status=response.status,
+            headers={name: value for name, value in names.items() if value},
+            links=tuple(responses.links(response)),
+            redirects=tuple(meta.get("redirect_reasons", ())),
+            fetched=now(),
+            is_cut="dataloss" in response.flags,
         )
+        try:
+            with limited_memory(self.settings.getint("FHCRAWL_READER_MEMORY")):
+                self._check.take(fetched)
+        except MemoryError:
+            self._check.lose(f"could not be read: {TOO_MUCH_MEMORY}")
         yield from self._next()
 
     def lose(self, failure: Failure) -> list[Request]:

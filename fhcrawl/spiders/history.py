@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.context import RequestContext
     from fhcrawl.crawling.pending import EntryVersion
     from fhcrawl.crawling.subscriptions import Listed
-    from fhcrawl.documents import Bounds, FeedDocument
+    from fhcrawl.documents import FeedDocument
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.store import Store, Subscription
 
@@ -65,8 +65,7 @@ class Rechecks:
     def parse(self, response: Response) -> Iterator[Request | EntryVersion]:
         """Parse a document that was read before: yield the request for the next one, then its entries."""
         fetch, context = responses.fetch_from_response(response), context_of(response)
-        parse, bounds = ReaderExtension.of(self._crawler).read, responses.bounds_of(self._crawler.settings)
-        read = rechecks.read(fetch, response, parse, self._store, bounds)
+        read = rechecks.read(fetch, response, ReaderExtension.of(self._crawler).read, self._store)
         if not isinstance(read, reading.ReadDocument):
             yield from self.end(fetch, context, read)
             return
@@ -260,15 +259,11 @@ class HistorySpider(Spider):
             return
         yield from self._read(fetch, response, document)
 
-    @cached_property
-    def _bounds(self) -> Bounds:
-        return responses.bounds_of(self.settings)
-
     def _read(
         self, fetch: Fetch, response: Response, document: FeedDocument
     ) -> Iterator[Request | EntryVersion]:
         earlier = rechecks.earlier_reading(self._store, fetch, context_of(response).walk)
-        read = reading.read_document(fetch, response, document, self._bounds, earlier)
+        read = reading.read_document(fetch, response, document, earlier)
         result = wordpress.with_guess(read.result, response)
         is_guess = result.older_document != read.result.older_document
         walk = context_of(response).walk
@@ -309,10 +304,10 @@ class HistorySpider(Spider):
         try:
             document = reading.snapshot_page(fetch, ReaderExtension.of(self.crawler).read(response))
         except NotAFeedError as error:
-            self._lose(fetch, reading.unread(response, error, self._bounds))
+            self._lose(fetch, reading.unread(response, error))
             yield from self._next_part(fetch, context_of(response))
             return
-        read = reading.read_document(fetch, response, document, self._bounds)
+        read = reading.read_document(fetch, response, document)
         following = list(self._next_part(fetch, context_of(response)))  # after octets are counted
         result = read.result if following else replace(read.result, replaces=snapshot.prefix_of(fetch.key))
         reading.log_problems(result, document)
@@ -378,10 +373,7 @@ class HistorySpider(Spider):
         return CommitMiddleware.of(self.crawler)
 
     def _not_a_feed(self, fetch: Fetch, response: Response, error: NotAFeedError) -> Iterator[Request]:
-        context, failure = context_of(response), reading.unread(response, error, self._bounds)
-        if error.kind is ReasonKind.READER_DIED:
-            self._lose(fetch, failure)
-            return
+        context, failure = context_of(response), reading.unread(response, error)
         url = next(filter(responses.is_fetchable, error.feeds), None)
         is_new = context.last_reading is not None and context.last_reading.is_new
         if url is not None and is_new and fetch.role is Role.SUBSCRIPTION:

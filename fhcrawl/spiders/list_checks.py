@@ -96,7 +96,7 @@ class ListChecks:
         except NotAFeedError as error:
             logger.info("%s is not a feed: %s", fetch.requested_url, error)
             return
-        read = reading.read_document(fetch, response, document, responses.bounds_of(self._crawler.settings))
+        read = reading.read_document(fetch, response, document)
         result = replace(read.result, older_document=None)
         reading.log_problems(result, document)
         pending = CommitMiddleware.of(self._crawler).record_document(response, result)

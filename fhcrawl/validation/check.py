@@ -8,7 +8,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl import documents, logical_feed
-from fhcrawl.documents import Bounds, FeedDocument
 from fhcrawl.documents.head_links import HISTORY
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed import Kind, Role
@@ -31,6 +30,7 @@ from fhcrawl.validation.model import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from fhcrawl.documents import FeedDocument
     from fhcrawl.validation.markup import Markup
     from fhcrawl.validation.model import Fetched, Rule, Said
 
@@ -74,13 +74,13 @@ class HistoryCheck:
 
     :param url: URL of the subscription document
     :param max_documents: how many documents are read
-    :param bounds: the bounds of one document
+    :param max_entries: maximum number of entries of one document; 0 is no limit
     """
 
-    def __init__(self, url: str, max_documents: int = MOST_DOCUMENTS, bounds: Bounds = Bounds()) -> None:  # noqa: B008
+    def __init__(self, url: str, max_documents: int = MOST_DOCUMENTS, max_entries: int = 0) -> None:
         self._url = url
         self._max_documents = max_documents
-        self._bounds = bounds
+        self._max_entries = max_entries
         self._chain = Chain(EntryIndex())
         self._findings: list[Finding] = []
         self._counts: Counter[str] = Counter()
@@ -128,7 +128,7 @@ class HistoryCheck:
             self.lose(f"is not a feed: {error}{feeds}")
             return
         content_type = response.headers.get("content-type")
-        found, fault_line = markup.read(response.body, content_type, self._bounds)
+        found, fault_line = markup.read(response.body, content_type)
         document = CheckedDocument(wanted.number, wanted.role, wanted.url, response, feed, found, fault_line)
         for rule, check in DOCUMENT_RULES.items():
             self._note(rule, check(document), wanted.url)
@@ -147,7 +147,7 @@ class HistoryCheck:
                 headers.get("content-type"),
                 response.links,
                 headers.get("last-modified"),
-                bounds=self._bounds,
+                max_entries=self._max_entries,
             )
         except NotAFeedError as error:
             if error.kind is ReasonKind.HTML:

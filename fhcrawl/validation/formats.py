@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fhcrawl import logical_feed
-from fhcrawl.documents import limits
+from fhcrawl.documents import TOO_MANY
 from fhcrawl.documents.identifiers import IRI
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, RSS_NAMESPACES
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GUIDS = tuple(f"{namespace}guid" for namespace in RSS_NAMESPACES)
 ITEMS = tuple(f"{namespace}item" for namespace in RSS_NAMESPACES)
 ID, ENTRY, UPDATED = f"{ATOM}id", f"{ATOM}entry", f"{ATOM}updated"
-LOST = frozenset({"entry-lost", "no-ref", ReasonKind.UNRESOLVED_ENTITIES, *limits.KINDS})
+LOST = frozenset({"entry-lost", "no-ref", ReasonKind.UNRESOLVED_ENTITIES, TOO_MANY})
 SHOWN = 100  # characters of an id
 
 

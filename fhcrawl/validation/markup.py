@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from lxml import etree
 
-from fhcrawl.documents import Bounds, detection, limits
+from fhcrawl.documents import detection
 from fhcrawl.documents.formats import jsonfeed
 from fhcrawl.documents.head_links import HISTORY
 from fhcrawl.documents.xml import elements, encoding, namespaces, parsers
-from fhcrawl.exceptions import NotAFeedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,18 +77,14 @@ def line(element: _Element | None) -> int | None:
     return None if element is None else cast("int | None", element.sourceline)
 
 
-def read(body: bytes, content_type: str | None, bounds: Bounds) -> tuple[Markup | None, int | None]:
+def read(body: bytes, content_type: str | None) -> tuple[Markup | None, int | None]:
     """Return the elements of a document that is well-formed XML; else the line where it is not.
 
-    Both are None for another document, and for one with more elements than the bounds allow.
+    Both are None for another document.
 
     :param body: a document that `documents.read` has accepted, which checks more
     """
     if detection.boundary(content_type) or jsonfeed.is_json(body):
-        return None, None
-    try:
-        limits.check_markup(body, bounds)
-    except NotAFeedError:
         return None, None
     # Not the reader's repairs, which have other lines; but its namespaces.
     charset = detection.declared(content_type)[1] or None

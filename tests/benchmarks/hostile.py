@@ -25,7 +25,7 @@ from tests.server import Answer, FeedServer
 if TYPE_CHECKING:
     from tests.benchmarks.hostile_documents import Hostile
 
-MOST_MEMORY, MOST_CPU = 600, 10
+MOST_MEMORY, MOST_CPU = 1024, 10
 SETTINGS = {
     "RETRY_TIMES": 0,
     "FHCRAWL_MAX_ARCHIVES": 10,  # pages that an index names are documents of their own

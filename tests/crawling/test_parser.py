@@ -16,7 +16,6 @@ from fhcrawl import logical_feed
 from fhcrawl.crawling import parser
 from fhcrawl.crawling.parser import TURN, Job
 from fhcrawl.crawling.parser_process import ReaderProcess
-from fhcrawl.documents import Bounds
 from fhcrawl.exceptions import NotAFeedError
 from tests.feeds import E, atom, feed_of, read_feed
 
@@ -28,7 +27,11 @@ URL = "https://example.org/feed"
 
 def job(body: str, *, keep_originals: bool = True) -> Job:
     links = ['<https://me:secret@example.org/older>; rel="prev-archive"']
-    return Job(body.encode(), URL, "application/atom+xml", links, None, keep_originals, Bounds())
+    return Job(body.encode(), URL, "application/atom+xml", links, None, keep_originals)
+
+
+def feed_with(inside: str) -> str:
+    return atom([]).replace("</feed>", f"{inside}</feed>")
 
 
 def answer_of(file: int) -> FeedDocument | Exception:
@@ -112,6 +115,34 @@ def test_reading_in_a_process_that_is_no_more_fails() -> None:
     assert asyncio.run(run()) == -signal.SIGKILL
 
 
+@pytest.mark.parametrize(
+    ("limits", "body", "why"),
+    [
+        ((32 * 1024**2, 0), feed_with("<entry/>" * 500_000), "more memory than FHCRAWL_READER_MEMORY"),
+        ((32 * 1024**2, 0), feed_with("<entry></b></entry>" * 99_000), "more memory"),
+        ((32 * 1024**2, 0), '{"a":[' + "[]," * 999_999 + "0]}", "more memory"),
+        ((0, 1), feed_with("<entry></b></entry>" * 99_000), "more time than FHCRAWL_READER_TIMEOUT"),
+    ],
+    ids=["memory", "memory while repairing", "memory for JSON", "time"],
+)
+def test_document_that_exceeds_a_limit_ends_the_process(limits: tuple[int, int], body: str, why: str) -> None:
+    async def run() -> None:
+        process = await ReaderProcess.start(*limits)
+        assert feed_of(await process.read(job(atom([E("1")])))).entries
+        with pytest.raises(ChildProcessError, match=why):
+            await process.read(job(body))
+        assert process.has_ended
+
+    asyncio.run(run())
+
+
+def test_memory_is_limited_for_a_while() -> None:
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with pytest.raises(MemoryError), parser.limited_memory(64 * 1024**2):
+        bytes(128 * 1024**2)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
 def test_process_that_has_no_room_for_an_answer_says_so_and_ends() -> None:
     async def run() -> int:
         process = await ReaderProcess.start()
@@ -138,7 +169,7 @@ def test_ctrl_c_does_not_reach_the_process() -> None:
 def test_process_whose_answer_nobody_takes_any_more_says_nothing(tmp_path: Path) -> None:
     with (tmp_path / "exchange").open("w+b") as file:
         parser.put_job(file.fileno(), job(atom([E("1")])))
-        command = [sys.executable, "-m", "fhcrawl.crawling.parser", str(file.fileno())]
+        command = [sys.executable, "-m", "fhcrawl.crawling.parser", str(file.fileno()), "0", "0"]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         with subprocess.Popen(command, pass_fds=[file.fileno()], **pipes) as process:  # type: ignore[call-overload]
             assert process.stdout.read(len(TURN)) == TURN

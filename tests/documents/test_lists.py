@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fhcrawl import documents
-from fhcrawl.documents import Bounds, DocumentList, FeedDocument
+from fhcrawl.documents import DocumentList, FeedDocument
 from fhcrawl.documents.lists import URI_LIST
 from fhcrawl.exceptions import NotAFeedError
 
@@ -46,8 +46,8 @@ def test_list_is_no_feed() -> None:
 
 
 def test_folder_of_too_many_files_is_an_error() -> None:
-    body, most = b"file:///feeds/a\r\n" * 3, Bounds(entries=3)
-    assert isinstance(documents.read(body, "file:///feeds/", URI_LIST, bounds=most), DocumentList)
+    body, most = b"file:///feeds/a\r\n" * 3, 3
+    assert isinstance(documents.read(body, "file:///feeds/", URI_LIST, max_entries=most), DocumentList)
     with pytest.raises(NotAFeedError) as caught:
-        documents.read(body + body, "file:///feeds/", URI_LIST, bounds=most)
-    assert caught.value.bound == "too-many-documents"
+        documents.read(body + body, "file:///feeds/", URI_LIST, max_entries=most)
+    assert caught.value.kind == "limit"

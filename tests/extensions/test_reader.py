@@ -54,7 +54,7 @@ def changed_readers(project: Project, statements: str) -> str:
         project,
         "import os, signal, sys, time\n"
         "from pathlib import Path\n"
-        "if sys.orig_argv[-3:-1] == ['-m', 'fhcrawl.crawling.parser']:\n"
+        "if sys.orig_argv[-5:-3] == ['-m', 'fhcrawl.crawling.parser']:\n"
         "    from fhcrawl import documents\n"
         "    read = documents.read\n"
         "    def changed(body, *args, **kwargs):\n"
@@ -94,17 +94,26 @@ def test_large_documents_are_the_same_wherever_they_are_read(server: FeedServer,
 
 
 @pytest.mark.parametrize(
-    ("sent", "settings", "why"),
+    ("statement", "settings", "why"),
     [
-        (signal.SIGSEGV, {}, f"it ended with status -{signal.SIGSEGV:d}"),
-        (signal.SIGSTOP, {"FHCRAWL_READER_TIMEOUT": 10}, "it has taken longer than 10 seconds"),
+        (
+            "os.kill(os.getpid(), signal.SIGSEGV)",
+            {},
+            f"the parser process ended with status -{signal.SIGSEGV:d}",
+        ),
+        ("bytearray(600 * 1024**2)", {}, "parsing it takes more memory than FHCRAWL_READER_MEMORY allows"),
+        (
+            "while True: pass",
+            {"FHCRAWL_READER_TIMEOUT": 1},
+            "parsing it takes more time than FHCRAWL_READER_TIMEOUT allows",
+        ),
     ],
-    ids=["dies", "takes too long"],
+    ids=["dies", "takes too much memory", "takes too long"],
 )
 def test_document_that_the_process_never_ends_with_is_a_gap_and_the_next_one_is_read(
-    server: FeedServer, project: Project, sent: signal.Signals, settings: dict[str, int], why: str
+    server: FeedServer, project: Project, statement: str, settings: dict[str, int], why: str
 ) -> None:
-    path = changed_readers(project, f"os.kill(os.getpid(), {sent:d})")
+    path = changed_readers(project, statement)
     feed, other = serve_chain(server, 4, marked=1), server.url("/other/1")
     server.serve("/other/1", atom([E("o1", text=LARGE)], prev=server.url("/other/0")))
     server.serve("/other/0", atom([E("o0", text=LARGE)]), delay=6)
@@ -113,12 +122,11 @@ def test_document_that_the_process_never_ends_with_is_a_gap_and_the_next_one_is_
     assert run.exit_code == 0
     assert sorted(run.changes) == ["2", "3", "o0", "o1"]
     sentence, *_ = run.warnings()
-    failed = f"the process that was to read it failed: {why}"
-    assert sentence == f"WARNING: {server.url('/1')} could not be read: {failed}"
+    assert sentence == f"WARNING: {server.url('/1')} could not be read: {why}"
     verdicts = {found["feed"]: found for found in project.feeds()}
     assert verdicts[other]["verdict"] == "complete"
     assert verdicts[feed]["verdict"] == "incomplete"
-    assert [reason["kind"] for reason in verdicts[feed]["reasons"]] == ["reader-died"]
+    assert [reason["kind"] for reason in verdicts[feed]["reasons"]] == ["too-large"]
     healed = project.crawl(feed)
     assert sorted(healed.changes) == ["0", "1"]
     assert {found["verdict"] for found in project.feeds()} == {"complete"}
@@ -158,11 +166,11 @@ def test_document_that_takes_long_holds_up_no_small_one(server: FeedServer, proj
 def test_without_a_process_documents_are_read_here(server: FeedServer, project: Project) -> None:
     path = beginning_with(
         project,
-        "import os, sys\nif sys.orig_argv[-3:-1] == ['-m', 'fhcrawl.crawling.parser']:\n    os._exit(1)\n",
+        "import os, sys\nif sys.orig_argv[-5:-3] == ['-m', 'fhcrawl.crawling.parser']:\n    os._exit(1)\n",
     )
     run = project.crawl(serve_chain(server, 4), PYTHONPATH=path)
     assert sorted(run.changes) == list("0123")
-    why = "another one cannot be started (it ended with status 1)"
+    why = "another one cannot be started (the parser process ended with status 1)"
     assert len([line for line in run.warnings() if why in line]) == 1
     assert project.verdict() == ("complete", [])
 
@@ -195,7 +203,7 @@ def test_very_large_document_waits_for_the_process(server: FeedServer, project: 
     project.scrapy("subscribe", server.url("/0"))
     run = project.crawl(server.url("/0"), PYTHONPATH=path)
     assert run.exit_code == 1
-    assert project.verdict() == ("unknown", ["reader-died"])
+    assert project.verdict() == ("unknown", ["unreachable", "too-large"])
 
 
 def test_large_document_that_is_what_it_was_is_not_read_again(server: FeedServer, project: Project) -> None:
@@ -233,4 +241,4 @@ def test_large_document_of_any_success_is_read_beside_the_crawl(server: FeedServ
     server.answers["/0"].status = 203
     project.scrapy("subscribe", feed)
     project.crawl(feed, PYTHONPATH=path)
-    assert project.verdict() == ("unknown", ["reader-died"])
+    assert project.verdict() == ("unknown", ["unreachable", "too-large"])

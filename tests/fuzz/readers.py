@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fhcrawl.crawling.subscriptions import from_file
-from fhcrawl.documents import Bounds, FeedDocument, dates, html, json_text, link_header, snapshot
+from fhcrawl.documents import FeedDocument, dates, html, json_text, link_header, snapshot
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
 from tests.feeds import read
 
@@ -60,7 +60,7 @@ def _html(data: bytes) -> None:
 
 def _snapshot(data: bytes) -> None:
     with contextlib.suppress(NotAFeedError):
-        if index := snapshot.read(json_text.parse(data, Bounds()).members, URL, Bounds()):
+        if index := snapshot.read(json_text.parse(data).members, URL, 0):
             json.dumps(asdict(index), ensure_ascii=False).encode()
 
 

@@ -49,10 +49,10 @@ def read_feed(parsed: Parsed, url: str, vocabulary: Vocabulary) -> FeedDocument:
     base = elements.base_of(feed, url)
     problems: list[Problem] = []
     children: Head = {}
-    entries = parsed.within(
+    entries = [
         read_entry(entry, base, vocabulary, problems, number)
         for number, entry in enumerate(parsed.entries(feed, vocabulary.entry, children), 1)
-    )
+    ]
     # RFC 4287, 4.2.1, and Atom 0.3, atom:author: the feed's authors apply to an entry that has no authors,
     # not even in its source.
     given = children.get(f"{vocabulary.namespace}author", ())

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from fhcrawl.documents import limits
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.identifiers import NO_CHARACTERS, identifier
-from fhcrawl.documents.json_text import LONG, Number
+from fhcrawl.documents.json_text import Number
 from fhcrawl.documents.model import Enclosure, Entry, FeedDocument, Problem
 from fhcrawl.documents.modules import date_problem, enclosure, shared
 from fhcrawl.documents.xml import elements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterator
 
     from fhcrawl.documents.json_text import Json, Object
-    from fhcrawl.documents.limits import Bounds
 
 START = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\x00]*\{")
 VERSION = re.compile(r"https?://(?:www\.)?jsonfeed\.org/version/", re.IGNORECASE)
@@ -35,25 +32,15 @@ def is_json(body: bytes) -> bool:
     return START.match(body) is not None
 
 
-def read(
-    found: Json,
-    url: str,
-    keep_originals: bool,
-    bounds: Bounds,
-    within: Callable[[Iterable[Entry]], list[Entry]],
-) -> FeedDocument | None:
+def read(found: Json, url: str, keep_originals: bool) -> FeedDocument | None:
     """Read a JSON Feed, one without items as an empty feed with a fault; None if it is other JSON.
 
     :param keep_originals: keep the JSON of each entry; numbers in it become strings
-    :param bounds: limits of the document
-    :param within: takes the entries while they are read, and returns those within the limits
-    :raises NotAFeedError: `not-json` if an item is malformed
     """
     # JSON Feed 1.1, version: the URL of the version of the format that the feed uses.
     problems: list[Problem] = []
     if not VERSION.match(_string(found.members, "version") or ""):
-        found, is_feed = _with_bare_version(found)
-        if not is_feed:
+        if not _has_bare_version(found):
             return None
         problems.append(Problem("nonstandard", "", "its version is not a URL; it is read as JSON Feed"))
     feed = found.members
@@ -69,36 +56,28 @@ def read(
         other_links=links.others,
         archive=False,
         complete=False,
-        entries=within(_entries(found, url, keep_originals, bounds, problems)),
+        entries=list(_entries(found, url, keep_originals, problems)),
         problems=problems,
         fault=None if found.items is not None else "it has no items",
     )
 
 
-def _with_bare_version(found: Json) -> tuple[Json, bool]:
-    """Return the document, and whether it is a JSON Feed whose version is not a URL, by its first item."""
-    if _string(found.members, "version") not in BARE_VERSIONS or found.items is None:
-        return found, False
-    items = iter(found.items)
-    first = next(items, None)
-    is_feed = isinstance(first, dict) and "id" in first and not CONTENTS.isdisjoint(first)
-    return found._replace(items=chain([first], items)), is_feed
+def _has_bare_version(found: Json) -> bool:
+    """Return whether a document is a JSON Feed whose version is not a URL, by its first item."""
+    if _string(found.members, "version") not in BARE_VERSIONS:
+        return False
+    first = found.items[0] if found.items else None
+    return isinstance(first, dict) and "id" in first and not CONTENTS.isdisjoint(first)
 
 
-def _entries(
-    found: Json, url: str, keep_originals: bool, bounds: Bounds, problems: list[Problem]
-) -> Iterator[Entry]:
+def _entries(found: Json, url: str, keep_originals: bool, problems: list[Problem]) -> Iterator[Entry]:
     authors = shared(author_names(found.members, "", problems))
     language = _language(found.members)
     for number, given in enumerate(found.items or (), 1):
-        if given is LONG:
-            problems.append(limits.too_long(number, bounds))
-            continue
         item = given if isinstance(given, dict) else {}
         entry = read_item(item, url, authors, problems, number)
         entry.language = entry.language or language
-        # An entry with a text that is too long will be left out.
-        if keep_originals and not limits.is_longer(entry, bounds.text):
+        if keep_originals:
             entry.original = _clean(json.dumps(item, ensure_ascii=False)).encode()
         yield entry
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import re
-import sys
 from base64 import b64encode
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,7 +63,6 @@ def read(
     content_type: str | None,
     links: Sequence[str],
     last_modified: str | None = None,
-    max_entities: int = sys.maxsize,
 ) -> FeedDocument:
     """Read a page of a feed or of a snapshot.
 
@@ -77,7 +75,6 @@ def read(
     :param content_type: the Content-Type header, which names the boundary
     :param links: values of the Link headers
     :param last_modified: the Last-Modified header: the page's own update time
-    :param max_entities: maximum number of entities; at most one more is read
     :raises NotAFeedError: if the body is empty, if there is no boundary in the header or in the body, or if
         an entity's headers are too long
     """
@@ -86,7 +83,7 @@ def read(
     boundary = parameter(content_type, "boundary").rstrip()
     if not boundary:
         raise NotAFeedError(ReasonKind.NO_BOUNDARY, "it is multipart, but its Content-Type names no boundary")
-    spans, is_closed = _spans(body, boundary, max_entities)
+    spans, is_closed = _spans(body, boundary)
     entities = [entity for begin, end in spans if (entity := _entity(body[begin:end], url))]
     history = _history(link_header.read(links, url))
     is_feed = _is_feed(entities, history)
@@ -122,17 +119,14 @@ def parameter(header: str | None, name: str) -> str:
     return ""
 
 
-def _spans(body: bytes, boundary: str, max_entities: int) -> tuple[list[tuple[int, int]], bool]:
-    """Return the span of each part, including its last line end, and whether the closing boundary exists.
-
-    :param max_entities: maximum number of parts; at most one more is returned
-    """
+def _spans(body: bytes, boundary: str) -> tuple[list[tuple[int, int]], bool]:
+    """Return the span of each part, including its last line end, and whether the closing boundary exists."""
     spans: list[tuple[int, int]] = []
     begin: int | None = None
     for match in _delimiter(boundary).finditer(body):
         if not _is_line_start(body, match.start()):
             continue
-        if begin is not None and len(spans) <= max_entities:
+        if begin is not None:
             spans.append((begin, match.start()))
         if match[1]:
             return spans, True

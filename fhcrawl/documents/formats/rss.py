@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain, islice, repeat
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 from lxml import etree
@@ -34,7 +34,6 @@ RDF = braced("rdf")
 RDF_ROOT = f"{RDF}RDF"
 ABOUT = f"{RDF}about"
 # Maximum number of parents of items besides the channel and the root: each takes a search of its ancestors.
-MOST_PLACES = 1000
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
@@ -70,12 +69,12 @@ def _read(parsed: Parsed, url: str, namespace: str) -> FeedDocument:
     # RSS 1.0, 5.5: items are children of rdf:RDF, beside the channel; in some RSS 2.0 feeds too.
     items = chain(
         zip(parsed.entries(channel, vocabulary.entry, children), repeat(base), strict=False),
-        _items_elsewhere(parsed, channel, (children, beside), url, vocabulary.entry, problems),
+        _items_elsewhere(parsed, channel, (children, beside), url, vocabulary.entry),
     )
-    entries = parsed.within(
+    entries = [
         read_item(item, around, vocabulary, problems, number)
         for number, (item, around) in enumerate(items, 1)
-    )
+    ]
     modules.inherit(entries, [], _language(channel, root, children))
     parsed = parsed._replace(fault=fault)
     return head.read(parsed, children, base, vocabulary, entries, problems, beside)
@@ -93,12 +92,7 @@ def _language(channel: _Element, root: _Element, children: Head) -> str | None:
 
 
 def _items_elsewhere(
-    parsed: Parsed,
-    channel: _Element,
-    sections: tuple[Head, Head],
-    url: str,
-    tag: str,
-    problems: list[Problem],
+    parsed: Parsed, channel: _Element, sections: tuple[Head, Head], url: str, tag: str
 ) -> Iterator[tuple[_Element, str]]:
     """Yield the items beside the channel, then those in other elements, with their outer base URLs.
 
@@ -112,26 +106,11 @@ def _items_elsewhere(
         beside[channel.tag].remove(channel)
     others = (child for section in sections for children in section.values() for child in children)
     found = (item for other in others for item in misplaced.inside(other, parsed.layout.entries))
-    places = _places((item for item in found if item.tag == tag), problems)
-    within = (
-        zip(whole.entries(place, tag, {}), repeat(elements.base_inside(place, url)), strict=False)
-        for place in places
-    )
-    yield from islice(chain.from_iterable(within), parsed.bounds.entries + 1)
-
-
-def _places(items: Iterable[_Element], problems: list[Problem]) -> Iterable[_Element]:
-    """Return the elements that are parents of items."""
-    places: dict[_Element, None] = {}
-    for item in items:
-        if (place := item.getparent()) is None or place in places:
-            continue
-        if len(places) >= MOST_PLACES:
-            detail = f"items stand in more than {MOST_PLACES} elements; what is in the others is not read"
-            problems.append(Problem("entry-lost", "", detail))
-            break
-        places[place] = None
-    return places
+    places = dict.fromkeys(item.getparent() for item in found if item.tag == tag)
+    for place in places:
+        if place is not None:
+            base = elements.base_inside(place, url)
+            yield from zip(whole.entries(place, tag, {}), repeat(base), strict=False)
 
 
 def read_item(

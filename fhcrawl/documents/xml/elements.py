@@ -14,8 +14,6 @@ from lxml import etree
 from fhcrawl.documents import identifiers
 from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.xml import namespaces
-from fhcrawl.exceptions import NotAFeedError
-from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,12 +47,8 @@ COMMON_RELATIONS = {
 ABSOLUTE = ("http://", "https://")
 # Characters of a base URL: resolved references repeat it.
 LONGEST_BASE = 2083
-# Relations of all links of a document.
-MOST_RELATIONS = 50_000
 # Characters; no server accepts more.
 LONGEST_URL = 10_000
-# Segments of the path of a base URL: the time to resolve a reference grows with their number.
-MOST_SEGMENTS = 100
 LONGEST_LANGUAGE = 100
 # Tags, and references to characters: a text with one of them is markup.
 MARKUP = re.compile(r"<[A-Za-z/!][^<>]*>|&(?:#\d+|#x[0-9A-Fa-f]+|\w+);", re.ASCII)
@@ -237,7 +231,7 @@ def language_of(element: _Element) -> str | None:
 def resolve(reference: str, base: str) -> str:
     """Resolve a reference; one that cannot be resolved is returned unchanged."""
     reference = reference.strip(identifiers.WHITE_SPACE)
-    if reference.startswith(ABSOLUTE) or len(base) > LONGEST_BASE or base.count("/") > MOST_SEGMENTS:
+    if reference.startswith(ABSOLUTE) or len(base) > LONGEST_BASE:
         return reference
     try:
         return urljoin(base, reference)
@@ -253,21 +247,13 @@ def target(element: _Element, reference: str, base: str) -> str:
 
 
 def relations(link: _Element) -> list[str]:
-    """Return the short names of the relations of a link, in lower case.
-
-    :raises NotAFeedError: if there are more than MOST_RELATIONS
-    """
+    """Return the short names of the relations of a link, in lower case."""
     # RFC 4287, 4.2.7.2: "If the 'rel' attribute is not present, the link element MUST be
     # interpreted as if the link relation type is 'alternate'."
     rel = link.get("rel") or "alternate"
     if common := COMMON_RELATIONS.get(rel):
         return common
-    names = rel.split(None, MOST_RELATIONS)
-    if len(names) > MOST_RELATIONS:
-        raise NotAFeedError(
-            ReasonKind.TOO_LARGE, f"one of its links has more than {MOST_RELATIONS} relations"
-        )
-    return [IANA_RELATION.sub("", name).lower() for name in names]
+    return [IANA_RELATION.sub("", name).lower() for name in rel.split()]
 
 
 def head_links(links: Iterable[_Element], base: str) -> HeadLinks:
@@ -278,6 +264,4 @@ def head_links(links: Iterable[_Element], base: str) -> HeadLinks:
         url = target(link, href, base).partition("#")[0] if href else ""
         for relation in relations(link):
             found.add(relation, url)
-        if len(found.first) > MOST_RELATIONS:
-            raise NotAFeedError(ReasonKind.TOO_LARGE, f"its links have more than {MOST_RELATIONS} relations")
     return found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lxml import etree
 
 from fhcrawl.documents.model import Problem
+from fhcrawl.documents.xml import parsers
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
@@ -42,7 +43,6 @@ CONSTRUCT = re.compile(
 VALUE_OR_END = re.compile(rb"""'[^']*'|"[^"]*"|>""")
 REFERENCE = re.compile(rb"""&([^#;&<\s'"][^;&<\s'"]*);""")
 QUOTE = re.compile(rb"""["']""")
-LONGEST_DOCTYPE = 256 * 1024
 # Octets of all replacement texts of a document; texts without markup may be as long as the document.
 MOST_RESOLVED = 1024**2
 DEEPEST = 40  # levels of entities, as in libxml2
@@ -96,8 +96,6 @@ def resolve(body: bytes, is_lenient: bool = False) -> Resolved:
     if span is None:
         return Resolved(body)
     start, end = span
-    if end - start > LONGEST_DOCTYPE and b"<!ENTITY" in body[start:end]:
-        raise NotAFeedError(ReasonKind.TOO_LARGE, "its document type declaration is too long")
     repair = None
     try:
         declared = _declared(body[start:end])
@@ -131,7 +129,8 @@ def _doctype(body: bytes) -> tuple[int, int] | None:
 
 
 def _declared(doctype: bytes) -> Declared:
-    tree: Any = etree.fromstring(doctype + b"<_/>", DECLARATIONS).getroottree()
+    with parsers.memory_errors():
+        tree: Any = etree.fromstring(doctype + b"<_/>", DECLARATIONS).getroottree()
     parameters, included = set(PARAMETER_ENTITY.findall(doctype)), set(INCLUDED.findall(doctype))
     # lxml copies the declarations in quadratic time; without entities, this is not needed.
     entities = tree.docinfo.internalDTD.iterentities() if b"<!ENTITY" in doctype else ()

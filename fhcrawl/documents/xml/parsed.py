@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from fhcrawl.documents import limits
-from fhcrawl.documents.limits import Bounds
 from fhcrawl.documents.model import Problem
 from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG, base_of, inherited, with_own_namespaces
 from fhcrawl.documents.xml.layout import Layout, layout_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections import deque
+    from collections.abc import Iterable, Iterator
 
     from lxml.etree import _Element
 
-    from fhcrawl.documents.model import Entry, FeedDocument
+    from fhcrawl.documents.model import FeedDocument
     from fhcrawl.documents.xml.elements import Head
     from fhcrawl.documents.xml.layout import Place
 
@@ -28,10 +25,6 @@ if TYPE_CHECKING:
 # repeats only those that it uses.
 MANY = 64
 NAMESPACES = 2000
-# Maximum number of namespaces declared in one entry; and in scope at an element of it.
-MOST_DECLARED = 10_000
-MOST_AROUND = 256
-
 
 NO_LAYOUT = layout_of(())
 
@@ -45,10 +38,6 @@ class Parsed(NamedTuple):
         first one are parsed when the last one is taken
     :param originals: receives each entry taken, as an XML document in UTF-8; None if originals are not
         kept
-    :param bounds: the limits of the document
-    :param beyond: receives a problem for each entry that `entries` leaves out
-    :param within: takes the entries while they are read, and returns those of the FeedDocument
-    :param is_crowded: whether an entry may have too many namespaces
     :param layout: the places of entries in all formats
     :param keeps_head: keep the head section as it came
     """
@@ -58,49 +47,17 @@ class Parsed(NamedTuple):
     problems: tuple[Problem, ...] = ()
     streamed_entries: Iterator[_Element] | None = None
     originals: deque[bytes] | None = None
-    bounds: Bounds = Bounds()
-    beyond: list[Problem] | None = None
-    within: Callable[[Iterable[Entry]], list[Entry]] = list
-    is_crowded: bool = False
     layout: Layout = NO_LAYOUT
     keeps_head: bool = False
 
     def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
         """Yield the children of an element that are entries; those of a large document are freed afterwards.
 
-        At most one more than the bounds allow. Entries with too many levels or namespaces are left out.
-
         :param head: receives the other children; it is complete when the last entry has been yielded
         :raises lxml.etree.XMLSyntaxError: if the document is still being parsed, and is not well-formed
         """
         found = self._entries(parent, tag, head)
-        if self.streamed_entries is not None or limits.may_have_more(parent, self.bounds):
-            found = self._within_bounds(found)
-        if self.is_crowded:
-            found = self._with_few_namespaces(found, len(parent.nsmap))
         return found if self.originals is None else _keep_originals(found, parent, self.originals)
-
-    def _within_bounds(self, entries: Iterator[_Element]) -> Iterator[_Element]:
-        deep: list[Problem] = []
-        for number, entry in enumerate(islice(entries, self.bounds.entries + 1), 1):
-            if limits.is_deeper(entry, self.bounds):
-                detail = f"it has more than {self.bounds.depth} levels of elements and is left out"
-                deep.append(Problem(limits.TOO_DEEP, f"entry {number}", detail))
-            else:
-                yield entry
-        # The rest of the document is read in any case.
-        is_last = not deque(entries, maxlen=1)
-        if self.beyond is not None:
-            # If no entry was left out, the caller counts them and reports that there are too many.
-            self.beyond.extend(deep if is_last or not deep else [*deep, limits.too_many(self.bounds)])
-
-    def _with_few_namespaces(self, entries: Iterator[_Element], around: int) -> Iterator[_Element]:
-        for number, entry in enumerate(entries, 1):
-            if not _declares_too_many(entry, around):
-                yield entry
-            elif self.beyond is not None:
-                detail = "it declares too many namespaces and is left out"
-                self.beyond.append(Problem("entry-lost", f"entry {number}", detail))
 
     def _entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
         if self.streamed_entries is not None:
@@ -110,17 +67,6 @@ class Parsed(NamedTuple):
                 head.setdefault(child.tag, []).append(child)
             elif self.streamed_entries is None:
                 yield child
-
-
-# When an element is copied, libxml2 searches the namespaces around it one by one, and lxml all namespaces
-# that the copy declares.
-def _declares_too_many(entry: _Element, around: int) -> bool:
-    inside, most = 0, around
-    for event, _namespace in etree.iterwalk(entry, events=("start-ns", "end-ns")):
-        inside += event == "start-ns"
-        around += 1 if event == "start-ns" else -1
-        most = max(most, around)
-    return inside > MOST_DECLARED or most > MOST_AROUND
 
 
 def _keep_originals(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 from lxml import etree
@@ -21,7 +22,46 @@ def parse_strict(body: bytes) -> _Element:
 
     :raises lxml.etree.XMLSyntaxError: if it is not well-formed
     """
-    return etree.fromstring(body, STRICT)
+    with memory_errors():
+        return etree.fromstring(body, STRICT)
+
+
+def parse_leniently(body: bytes) -> _Element:
+    """Parse a document and continue after faults; return its root element.
+
+    :raises lxml.etree.XMLSyntaxError: if it has no element
+    """
+    parser = new(recover=True)
+    with memory_errors():
+        root = etree.fromstring(body, parser)
+    if any(entry.type == etree.ErrorTypes.ERR_NO_MEMORY for entry in parser.error_log):
+        raise MemoryError
+    return root
+
+
+@contextmanager
+def memory_errors() -> Iterator[None]:
+    """Raise MemoryError in place of the syntax error by which lxml reports that libxml2 has no memory."""
+    try:
+        yield
+    except etree.XMLSyntaxError as error:
+        if error.code == etree.ErrorTypes.ERR_NO_MEMORY:  # type: ignore[attr-defined]
+            raise MemoryError from error
+        raise
+
+
+class PullParser(etree.XMLPullParser):
+    """A pull parser that raises MemoryError if there is not enough memory."""
+
+    def feed(self, data: str | bytes) -> None:
+        """Parse a piece of a document."""
+        with memory_errors():
+            super().feed(data)
+
+    def close(self) -> _Element:
+        """Return the root element of the document, which has ended."""
+        with memory_errors():
+            return super().close()
 
 
 def new(recover: bool = False) -> etree.XMLParser:

@@ -8,7 +8,6 @@ from xml.sax.saxutils import quoteattr
 
 from lxml import etree
 
-from fhcrawl.documents import limits
 from fhcrawl.documents.model import Problem
 from fhcrawl.documents.xml import entities, namespaces, parsers, repair, soup
 from fhcrawl.documents.xml.elements import remove
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 LONGEST_PROLOG = 65_536
 # How many times the size of the document may be parsed to find its malformed entries.
 MOST_PARSED_AGAIN = 20
-# Tags and other markup in all entries of a document that are balanced: each takes some microseconds.
-MOST_BALANCED = 200_000
 
 
 def recover(text: Text, broken: Parsed | None, layout: Layout) -> Parsed | None:
@@ -40,12 +37,13 @@ def recover(text: Text, broken: Parsed | None, layout: Layout) -> Parsed | None:
     problems = (*repair_problems([text.repair, *repairs]), *others)
     parser = parsers.new()
     try:
-        return Parsed(etree.fromstring(body, parser), None, problems)
+        with parsers.memory_errors():
+            return Parsed(etree.fromstring(body, parser), None, problems)
     except etree.XMLSyntaxError as error:
         if _is_of_namespaces(parser) and not repair.declares_entities(again):
             repairs.append("names that are no qualified names are kept")
             problems = (*repair_problems([text.repair, *repairs]), *others)
-            return Parsed(etree.fromstring(body, parsers.new(recover=True)), None, problems)
+            return Parsed(parsers.parse_leniently(body), None, problems)
         root = whole_elements(body, layout)
         fault = error.msg or "it is not well-formed"
     if whole := _with_mended_entries(again, problems, layout):
@@ -78,13 +76,9 @@ def _with_mended_entries(text: str, problems: tuple[Problem, ...], layout: Layou
             return None
         mended: dict[int, str] = {}
         found: list[Problem] = []
-        left = MOST_BALANCED
         for number, entry in enumerate(parts.entries):
             if (fault := _fault(start, entry)) is not None:
-                left -= entry.count("<")
-                is_soup = left >= 0 and not limits.kind_of_fault(fault, "")
-                balanced = soup.balanced(entry) if is_soup else entry
-                mended[number], problem = _mended(start, balanced, fault, f"entry {number + 1}")
+                mended[number], problem = _mended(start, soup.balanced(entry), fault, f"entry {number + 1}")
                 found.append(problem)
         root = parsers.parse_strict(repair.replaced(text, parts.spans, mended).encode())
     except etree.XMLSyntaxError:
@@ -98,7 +92,7 @@ def _mended(start: str, balanced: str, fault: str, name: str) -> tuple[str, Prob
         detail = f"it is not well-formed; its tags are balanced as in HTML: {fault}"
         return balanced, Problem("repaired", name, detail)
     detail = f"it is not well-formed and is left out: {remaining}"
-    return "", Problem(limits.kind_of_fault(remaining, "entry-lost"), name, detail)
+    return "", Problem("entry-lost", name, detail)
 
 
 def _start_tag(root: _Element) -> str:
@@ -132,7 +126,7 @@ def _says_more(root: _Element, problems: tuple[Problem, ...], broken: Parsed) ->
 
 def whole_elements(body: bytes, layout: Layout) -> _Element | None:
     """Return the tree up to the fault, without the incomplete element; None if no element has begun."""
-    parser = etree.XMLPullParser(events=("start", "end"), **parsers.options())  # type: ignore[arg-type]
+    parser = parsers.PullParser(events=("start", "end"), **parsers.options())  # type: ignore[arg-type]
     root: _Element | None = None
     unfinished: list[_Element] = []
     with contextlib.suppress(etree.XMLSyntaxError):

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from fhcrawl.documents import Entry, FeedDocument
-from fhcrawl.documents.formats import rss
 from fhcrawl.documents.xml import parsing
 from tests.feeds import read
 
@@ -75,13 +74,6 @@ def test_items_in_other_elements_have_the_base_of_all_around_them() -> None:
     inside = '<a xml:base="b/"><items xml:base="c/"><item><link>d</link></item></items></a>'
     (entry,) = read_rss(inside).entries
     assert entry.link == "http://feeds.example/dir/b/c/d"
-
-
-def test_items_in_too_many_elements_are_said_to_be_lost() -> None:
-    items = "".join(f"<day><item><guid>{number}</guid></item></day>" for number in range(rss.MOST_PLACES + 1))
-    found = read_rss(items)
-    assert len(found.entries) == rss.MOST_PLACES
-    assert [problem.kind for problem in found.problems] == ["entry-lost"]
 
 
 def test_other_vocabularies_have_one_order_of_precedence_in_any_order() -> None:
