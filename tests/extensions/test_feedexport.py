@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import shutil
@@ -93,30 +92,6 @@ def test_scrapys_other_formats_work(server: FeedServer, project: Project) -> Non
     assert "<id>1</id>" in (project.folder / "out.xml").read_text()
 
 
-def test_changes_of_several_runs_without_export_are_one_line(server: FeedServer, project: Project) -> None:
-    feed = server.url("/index")
-    server.serve("/index", atom([E("1", "a"), E("2", "a")]))
-    project.crawl(feed)
-    for text, day in (("b", 2), ("c", 3)):
-        changed = [E("1", text, f"2004-01-0{day}T00:00:00Z"), E("3", text, f"2004-01-0{day}T00:00:00Z")]
-        server.serve("/index", atom(changed))
-        project.crawl(feed, output=None)
-    run = project.crawl(feed)
-    assert run.changes == {"1": "updated", "3": "new"}
-    assert run.texts == {"1": "c", "3": "c"}
-
-
-def test_change_that_was_taken_back_is_not_exported(server: FeedServer, project: Project) -> None:
-    feed = server.url("/index")
-    server.serve("/index", atom([E("1", "a")]))
-    project.crawl(feed)
-    server.serve("/index", atom([E("1", "b", "2004-01-02T00:00:00Z")]))
-    project.crawl(feed, output=None)
-    server.serve("/index", atom([E("1", "a", "2004-01-03T00:00:00Z")]))
-    project.crawl(feed, output=None)
-    assert project.crawl(feed).items == []
-
-
 def test_same_content_again_is_no_change_whatever_the_times_say(server: FeedServer, project: Project) -> None:
     feed = server.url("/index")
     server.serve("/index", atom([E("1", "a")]))
@@ -126,22 +101,6 @@ def test_same_content_again_is_no_change_whatever_the_times_say(server: FeedServ
     assert run.items == []
     assert run.stats["fhcrawl/entry/duplicate"] == 1
     assert project.logical_feed()["1"]["updated"] == "2005-01-01T00:00:00Z"
-
-
-def test_entry_deleted_before_it_was_exported_is_never_exported(server: FeedServer, project: Project) -> None:
-    feed = server.url("/index")
-    server.serve("/index", atom([E("1"), E("2")], head="<fh:complete/>"))
-    project.crawl(feed, output=None)
-    server.serve("/index", atom([E("2")], head="<fh:complete/>"))
-    assert project.crawl(feed).changes == {"2": "new"}
-
-
-def test_changes_of_other_feeds_wait_for_their_own_run(server: FeedServer, project: Project) -> None:
-    server.serve("/one", atom([E("1")]))
-    server.serve("/two", atom([E("2")]))
-    project.crawl(server.url("/one"), output=None)
-    assert project.crawl(server.url("/two")).changes == {"2": "new"}
-    assert project.crawl(server.url("/one")).changes == {"1": "new"}
 
 
 @pytest.mark.quick_lane
@@ -190,14 +149,6 @@ def test_empty_export_that_cannot_be_written_fails_the_run(server: FeedServer, p
     assert any("/proc/none/out.jsonl cannot be written" in w for w in run.warnings())
     assert "Traceback" not in run.log
     assert not (project.folder / "kept.jsonl").exists()
-
-
-@pytest.mark.parametrize("name", ["out.jsonl", "out.csv", "out.json", "out.parquet", "out-%(batch_id)d.json"])
-def test_run_that_changes_nothing_leaves_no_file(server: FeedServer, project: Project, name: str) -> None:
-    server.serve("/index", atom([]))
-    for option in ("-o", "-O"):
-        assert project.crawl(server.url("/index"), output=None, args=(option, name)).exit_code == 0
-    assert not list(project.folder.glob("*out*"))
 
 
 @pytest.mark.parametrize(
@@ -259,13 +210,6 @@ def test_reader_of_a_pipe_sees_its_end_if_nothing_has_changed(server: FeedServer
             assert reader.communicate(timeout=30)[0] == ""
         finally:
             reader.kill()
-
-
-def test_fields_are_in_order_in_the_csv_header(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("1")]))
-    project.crawl(server.url("/index"), output="out.csv")
-    with (project.folder / "out.csv").open(newline="") as file:
-        assert next(csv.reader(file)) == FIELDS
 
 
 def test_export_over_a_symlink_keeps_it(server: FeedServer, project: Project) -> None:

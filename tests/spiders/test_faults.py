@@ -162,20 +162,6 @@ def test_subscription_document_that_cannot_be_had_is_a_gap(server: FeedServer, p
     assert f"{server.url('/nothing')} is not there (404)" in run.log
 
 
-def test_subscription_document_that_fails_later_takes_the_verdict_back(
-    server: FeedServer, project: Project
-) -> None:
-    server.serve("/index", atom([E("2")], prev="/a1"))
-    server.serve("/a1", atom([E("1")]))
-    project.crawl(server.url("/index"))
-    server.answers["/index"] = Answer(status=404)
-    project.crawl(server.url("/index"))
-    assert project.verdict() == ("incomplete", ["http-404"])
-    server.serve("/index", atom([E("2")], prev="/a1"))
-    project.crawl(server.url("/index"))
-    assert project.verdict() == ("complete", [])
-
-
 @pytest.mark.real_crawl
 def test_archive_that_robots_txt_forbids_is_a_gap(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="/secret/a1"))
@@ -286,13 +272,6 @@ def test_bad_entry_loses_at_most_itself(
     assert run.stats.get("fhcrawl/entry/invalid", 0) == lost
     assert run.stats["fhcrawl/document/processed"] == 2
     assert project.verdict() == (verdict, ["entries-lost"] if lost else [])
-
-
-def test_text_from_a_feed_cannot_forge_log_lines(server: FeedServer, project: Project) -> None:
-    title = "x\n2026-01-01 00:00:00 [root] ERROR: forged\x85also"
-    server.serve("/index", atom([E(None, title=title)]))
-    run = project.crawl(server.url("/index"))
-    assert not [line for line in run.log.splitlines() if line.startswith("2026-01-01 00:00:00")]
 
 
 @pytest.mark.parametrize(

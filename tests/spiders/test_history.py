@@ -124,17 +124,6 @@ def test_only_new_archives_and_revised_entries_are_fetched_and_exported(
     assert project.verdict() == ("complete", [])
 
 
-def test_newer_version_in_an_older_archive_is_the_one_that_is_exported(
-    server: FeedServer, project: Project
-) -> None:
-    server.serve("/index", atom([E("1", "old", "2003-01-01T00:00:00Z")], prev="/a1"))
-    server.serve("/a1", atom([E("1", "new", "2004-01-01T00:00:00Z")]))
-    run = project.crawl(server.url("/index"))
-    assert run.changes == {"1": "new"}
-    assert run.texts == {"1": "new"}
-    assert run.items[0]["document"] == server.url("/a1")
-
-
 def test_feeds_that_share_archives_both_get_all_entries(server: FeedServer, project: Project) -> None:
     server.serve("/one", atom([E("3")], prev="/a2"))
     server.serve("/two", atom([E("4")], prev="/a2"))
@@ -171,19 +160,6 @@ def test_loop_ends_the_walk_and_is_reported(
     assert project.verdict() == ("incomplete", ["loop"])
 
 
-def test_loop_that_has_been_mended_is_walked_to_the_end(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("3")], prev="/a2"))
-    server.serve("/a2", atom([E("2")], prev="/a2"))
-    project.crawl(server.url("/index"))
-    server.serve("/a2", atom([E("2")], prev="/a1"))
-    server.serve("/a1", atom([E("1")]))
-    server.asked()
-    run = project.crawl(server.url("/index"))
-    assert server.asked() == ["/index", "/a2", "/a1"]
-    assert run.changes == {"1": "new"}
-    assert project.verdict() == ("complete", [])
-
-
 @pytest.mark.real_crawl
 def test_redirected_archive_is_known_by_the_url_that_was_asked_for(
     server: FeedServer, project: Project
@@ -200,52 +176,6 @@ def test_redirected_archive_is_known_by_the_url_that_was_asked_for(
     assert server.asked() == ["/index", "/old/a2", "/moved/a2"]
     project.crawl(server.url("/index"))
     assert server.asked() == ["/index"]
-
-
-def test_archive_as_start_leads_to_its_subscription_document(server: FeedServer, project: Project) -> None:
-    feed = serve_chain(server)
-    server.serve("/a1", atom([E("1")], links={"current": "/index"}, head="<fh:archive/>"))
-    run = project.crawl(server.url("/a1"))
-    assert server.asked() == ["/a1", "/index", "/a3", "/a2", "/a1"]
-    assert {item["feed"] for item in run.items} == {server.url("/a1")}
-    assert project.verdict() == ("complete", [])
-    run = project.crawl(server.url("/a1"))
-    assert server.asked() == ["/index"]
-    assert run.stats["fhcrawl/document/unchanged"] == 1
-    assert feed
-
-
-def test_archive_that_names_no_subscription_document_is_never_complete(
-    server: FeedServer, project: Project
-) -> None:
-    server.serve("/a2", atom([E("2")], prev="/a1", head="<fh:archive/>"))
-    server.serve("/a1", atom([E("1")], head="<fh:archive/>"))
-    run = project.crawl(server.url("/a2"))
-    assert set(run.changes) == {"1", "2"}
-    assert project.verdict() == ("incomplete", ["no-current"])
-
-
-def test_feed_that_says_nothing_of_its_past_is_unknown(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("1")]))
-    run = project.crawl(server.url("/index"))
-    assert run.stats["fhcrawl/feed/unknown"] == 1
-    assert project.verdict() == ("unknown", ["no-history"])
-
-
-def test_prev_archive_wins_over_next(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("2")], prev="/a1", links={"next": "/page2"}))
-    server.serve("/a1", atom([E("1")]))
-    project.crawl(server.url("/index"))
-    assert server.asked() == ["/index", "/a1"]
-    assert project.verdict() == ("complete", [])
-
-
-def test_complete_wins_over_links_with_a_warning(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("1")], prev="/a1", links={"next": "/2"}, head="<fh:complete/>"))
-    run = project.crawl(server.url("/index"))
-    assert server.asked() == ["/index"]
-    assert any("fh:complete" in line for line in run.warnings())
-    assert project.verdict() == ("complete", [])
 
 
 @pytest.mark.real_crawl
@@ -301,45 +231,6 @@ def test_pages_are_followed_and_never_complete(server: FeedServer, project: Proj
     assert run.changes == {"4": "new"}
     assert server.asked() == ["/index", "/p2"]
     assert set(project.logical_feed()) == {"1", "2", "3", "4"}
-
-
-def test_page_as_start_leads_to_the_first(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("2")], links={"next": "/p2", "first": "/index"}))
-    server.serve("/p2", atom([E("1")], links={"previous": "/index", "first": "/index"}))
-    run = project.crawl(server.url("/p2"))
-    assert server.asked() == ["/p2", "/index", "/p2"]
-    assert set(run.changes) == {"1", "2"}
-
-
-def test_pages_that_loop_end_the_walk(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("2")], links={"next": "/p2"}))
-    server.serve("/p2", atom([E("1")], links={"next": "/index"}))
-    project.crawl(server.url("/index"))
-    assert server.asked() == ["/index", "/p2"]
-    assert project.verdict() == ("lossy", ["loop", "paged"])
-
-
-@pytest.mark.parametrize(
-    ("setting", "links", "kind"),
-    [
-        ("FHCRAWL_MAX_ARCHIVES", "prev-archive", "incomplete"),
-        ("FHCRAWL_MAX_PAGES", "next", "lossy"),
-    ],
-)
-def test_limit_ends_the_walk_and_is_a_reason(
-    server: FeedServer, project: Project, setting: str, links: str, kind: str
-) -> None:
-    server.serve("/index", atom([E("4")], links={links: "/3"}))
-    server.serve("/3", atom([E("3")], links={links: "/2"}))
-    server.serve("/2", atom([E("2")], links={links: "/1"}))
-    server.serve("/1", atom([E("1")]))
-    run = project.crawl(server.url("/index"), settings={setting: 2})
-    assert server.asked() == ["/index", "/3", "/2"]
-    assert set(run.changes) == {"4", "3", "2"}
-    verdict, reasons = project.verdict()
-    assert (verdict, reasons[0]) == (kind, "limit")
-    run = project.crawl(server.url("/index"))
-    assert set(run.changes) == {"1"}
 
 
 @pytest.mark.real_crawl

@@ -144,10 +144,3 @@ def test_contradictory_ways_to_the_subscription_document_are_a_reason_in_each_ru
         assert reason["kind"] == "contradictory-links"
         assert server.url("/two") in reason["detail"]
         project.crawl(server.url("/given"))
-
-
-def test_link_header_to_the_document_itself_is_a_loop(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("1")], head="<fh:archive/>"), headers=header("<>; rel=prev-archive"))
-    project.crawl(server.url("/index"))
-    verdict, kinds = project.verdict()
-    assert (verdict, "loop" in kinds) == ("incomplete", True)
