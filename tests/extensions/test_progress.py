@@ -58,12 +58,7 @@ def held(server: FeedServer) -> Iterator[Held]:
 
 
 def command(urls: list[str], *settings: str) -> list[str]:
-    wanted = [
-        f"USER_AGENT={USER_AGENT}",
-        "CONCURRENT_REQUESTS_PER_DOMAIN=4",
-        "STATS_DUMP=0",
-        *settings,
-    ]
+    wanted = [f"USER_AGENT={USER_AGENT}", "CONCURRENT_REQUESTS_PER_DOMAIN=4", "STATS_DUMP=0", *settings]
     given = [part for setting in wanted for part in ("-s", setting)]
     return ["crawl", "history", "-a", f"feed={' '.join(urls)}", "-o", "out.jsonl", *given]
 

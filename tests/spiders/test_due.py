@@ -281,18 +281,3 @@ def test_line_for_cron_in_the_documentation_crawls_what_is_due(server: FeedServe
     assert printed[1] == b""
     assert server.asked() == ["/a"]
     assert [entry["id"] for entry in read_export(project.folder / "entries.jsonl")] == ["1"]
-
-
-@pytest.mark.parametrize(
-    ("args", "sentence"),
-    [
-        (("-a", "due=soon"), "-a due is soon: write 1 or 0"),
-        (("-s", "FHCRAWL_DUE_MIN_SECONDS=90000"), "is more than FHCRAWL_DUE_MAX_SECONDS"),
-        (("-s", "FHCRAWL_DUE_MAX_SECONDS=1e9"), "FHCRAWL_DUE_MAX_SECONDS is '1e9': write a number"),
-        (("-s", "FHCRAWL_DUE_MAX_SECONDS=99999999"), "write no more than 31536000"),
-    ],
-)
-def test_what_cannot_be_used_is_refused(project: Project, args: tuple[str, ...], sentence: str) -> None:
-    done = project.scrapy("crawl", "history", "-a", "feed=http://127.0.0.1/", *args)
-    assert done.returncode == 2
-    assert sentence in done.stderr

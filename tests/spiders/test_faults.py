@@ -71,12 +71,7 @@ FAULTS = {
         "download-error",
         "its server closes the connection before it has answered",
     ),
-    "no HTTP": (
-        Answer(raw=write_no_http),
-        "failed",
-        "download-error",
-        "cannot be fetched (ParseError: ",
-    ),
+    "no HTTP": (Answer(raw=write_no_http), "failed", "download-error", "cannot be fetched (ParseError: "),
     "redirect loop": (
         Answer(status=302, headers={"Location": "/a1"}),
         "failed",
@@ -255,12 +250,7 @@ BAD_ENTRY = "<entry><id>bad</id><title>t</title><updated>yesterday</updated></en
     ids=["no id", "no title", "unreadable date", "empty item"],
 )
 def test_bad_entry_loses_at_most_itself(
-    server: FeedServer,
-    project: Project,
-    document: str,
-    sentence: str,
-    exported: set[str],
-    verdict: str,
+    server: FeedServer, project: Project, document: str, sentence: str, exported: set[str], verdict: str
 ) -> None:
     server.serve("/index", atom([E("0")], prev="/a1"))
     server.serve("/a1", document)
@@ -272,69 +262,6 @@ def test_bad_entry_loses_at_most_itself(
     assert run.stats.get("fhcrawl/entry/invalid", 0) == lost
     assert run.stats["fhcrawl/document/processed"] == 2
     assert project.verdict() == (verdict, ["entries-lost"] if lost else [])
-
-
-@pytest.mark.parametrize(
-    ("args", "sentence"),
-    [
-        ((), "No feed to crawl: write fhcrawl crawl https://example.org/index.atom"),
-        (("-a", "feed=example.org/feed"), "write https://example.org/feed"),
-        (("-a", "feed=ftp://example.org/feed"), "is not the URL of a feed"),
-        (("-a", "feeds=missing.txt"), "The list of feeds cannot be read: missing.txt"),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-a", "deltafetch_reset=maybe"),
-            "deltafetch_reset is maybe: write 1 or 0",
-        ),
-        (
-            ("-a", "fed=http://127.0.0.1/"),
-            "There is no argument fed: write one of deltafetch_reset, due, feed, feeds, snapshot, warc",
-        ),
-        (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAX_ARCHIVES=abc"), "'abc': write a number"),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAXPAGES=3"),
-            "There is no setting FHCRAWL_MAXPAGES: write FHCRAWL_MAX_PAGES",
-        ),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_X=1"),
-            "setting FHCRAWL_X: docs/reference/settings.md lists them",
-        ),
-        (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAX_PAGES=-1"), "'-1': write a number"),
-        (("-a", "feed=http://127.0.0.1/", "-s", "DELTAFETCH_ENABLED=maybe"), "is 'maybe': write 1 or 0"),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_KEEP_XML_ENABLED=yes"),
-            "FHCRAWL_KEEP_XML_ENABLED is 'yes': write 1 or 0",
-        ),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=sqlite:////no/such/folder/x.db"),
-            "The store cannot be opened: sqlite:////no/such/folder/x.db",
-        ),
-        (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=nonsense"), "is not a database URL"),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_ALLOWED_PRIVATE_HOSTS=10.0.0.1/8"),
-            "FHCRAWL_ALLOWED_PRIVATE_HOSTS has '10.0.0.1/8', and 10.0.0.1/8 has host bits set: write host,",
-        ),
-        (("-a", "feed=http://127.0.0.1/", "-s", "HTTPAUTH_PASS=s3cret"), "HTTPAUTH_DOMAIN is not set: write"),
-        (("-a", "feed=http://ann:s3cret@127.0.0.1/"), "write http://127.0.0.1/ with HTTPAUTH_USER"),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=postgresql://ann:s3cr@s3cret@h/d"),
-            "has more than one @: write those of the password as %40",
-        ),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=postgresql://ann:s3cret/h/d"),
-            "is not a database URL",
-        ),
-        (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=mysql://x/y"), "does not know, mysql"),
-    ],
-)
-def test_wrong_arguments_stop_the_run_with_a_sentence(
-    server: FeedServer, project: Project, args: tuple[str, ...], sentence: str
-) -> None:
-    done = project.scrapy("crawl", "history", *args)
-    assert done.returncode == 2
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "Spider opened" not in done.stderr
-    assert "s3cret" not in done.stderr
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=lambda sent: sent.name)

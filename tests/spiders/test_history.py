@@ -89,11 +89,7 @@ def test_unchanged_feed_costs_one_conditional_request(
     assert server.asked() == ["/index"]
     assert run.exit_code == 0
     assert run.items == []
-    assert run.stats == {
-        "deltafetch/skipped": 1,
-        "fhcrawl/document/unchanged": 1,
-        "fhcrawl/feed/complete": 1,
-    }
+    assert run.stats == {"deltafetch/skipped": 1, "fhcrawl/document/unchanged": 1, "fhcrawl/feed/complete": 1}
     assert run.all_stats["downloader/response_status_count/304"] == 1
 
 

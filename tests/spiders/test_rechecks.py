@@ -187,9 +187,7 @@ def test_archive_that_is_new_in_the_chain_is_read(publisher: Publisher) -> None:
     assert publisher.checked == "2010-01-04T00:00:00Z"
 
 
-def test_entry_is_known_to_be_gone_when_all_documents_were_seen_twice_without_it(
-    archives: Publisher,
-) -> None:
+def test_entry_is_known_to_be_gone_when_all_documents_were_seen_twice_without_it(archives: Publisher) -> None:
     archives.served[OLDER] = document(undated("2"))
     assert archives.crawl() == {}
     assert archives.absent() == []

@@ -161,11 +161,7 @@ def test_store_that_cannot_be_read_stops_every_command_and_stays_as_it_is(
     harm(path)
     harmed = path.read_bytes()
     server.asked()
-    for command in (
-        ("crawl", "history", "-a", f"feed={feed}"),
-        ("feeds",),
-        ("export", "-o", "whole.jsonl"),
-    ):
+    for command in (("crawl", "history", "-a", f"feed={feed}"), ("feeds",), ("export", "-o", "whole.jsonl")):
         done = project.scrapy(*command)
         assert done.returncode == 2
         assert sentence in done.stderr
