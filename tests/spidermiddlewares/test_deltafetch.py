@@ -160,21 +160,6 @@ def test_reset_fetches_every_document_again(
     assert project.verdict() == ("complete", [])
 
 
-def test_reset_that_is_off_skips_archives(server: FeedServer, project: Project) -> None:
-    feed = serve_chain(server, 2)
-    project.crawl(feed)
-    server.asked()
-    run = project.crawl(feed, args=("-a", "deltafetch_reset=0"))
-    assert server.asked() == ["/index"]
-    assert run.stats["deltafetch/skipped"] == 1
-
-
-def test_disabled_middleware_counts_nothing(server: FeedServer, project: Project) -> None:
-    feed = serve_chain(server, 2)
-    run = project.crawl(feed, settings={"DELTAFETCH_ENABLED": 0})
-    assert not [name for name in run.all_stats if name.startswith("deltafetch/")]
-
-
 def test_archive_that_takes_the_place_of_skipped_ones_keeps_its_own(database: Database) -> None:
     """Without any times, only places tell which version is newer."""
     index, a2, a1 = (f"http://example.org/{name}" for name in ("index", "a2", "a1"))

@@ -254,20 +254,6 @@ class TestWordPress:
         project.crawl(feed, settings=self.ON)
         assert server.asked() == ["/feed/"]
 
-    def test_pages_are_walked_from_when_they_are_asked_for(
-        self, server: FeedServer, project: Project
-    ) -> None:
-        """And are not guessed before."""
-        feed = self.serve(server)
-        assert set(project.crawl(feed).changes) == {"3"}
-        assert server.asked() == ["/feed/"]
-        assert project.verdict() == ("unknown", ["wordpress"])
-        run = project.crawl(feed, settings=self.ON)
-        assert server.asked() == [*self.PAGES, self.LIST]
-        assert set(run.changes) == {"1", "2"}
-        project.crawl(feed)
-        assert project.verdict() == ("unknown", ["wordpress"])
-
     @pytest.mark.parametrize("where", ["list", "subscription", "option"])
     def test_pages_are_walked_where_the_user_asks_for_it(
         self, server: FeedServer, project: Project, where: str
@@ -320,61 +306,3 @@ class TestWordPress:
         project.crawl(feed, settings=self.ON)
         assert server.asked() == list(self.PAGES)
         assert project.verdict() == ("lossy", ["paged"])
-
-    def test_pages_of_other_software_are_not_guessed(self, server: FeedServer, project: Project) -> None:
-        server.serve("/feed/", rss([E("3")]))
-        server.serve("/feed/?paged=2", rss([E("2")]))
-        project.crawl(server.url("/feed/"), settings=self.ON)
-        assert server.asked() == ["/feed/"]
-
-    def test_page_that_cannot_be_had_is_a_gap(self, server: FeedServer, project: Project) -> None:
-        feed = self.serve(server)
-        server.serve("/feed/?paged=3", "", status=410)
-        project.crawl(feed, settings=self.ON)
-        assert project.verdict() == ("lossy", ["http-410", "paged"])
-
-    def test_page_that_was_left_for_a_later_run_may_not_be_there(
-        self, server: FeedServer, project: Project
-    ) -> None:
-        feed = self.serve(server)
-        server.serve("/feed/?paged=2", "", status=410)
-        project.crawl(feed, settings=self.ON)
-        assert project.verdict() == ("unknown", ["http-410", "no-history"])
-        del server.answers["/feed/?paged=2"]
-        server.asked()
-        project.crawl(feed, settings=self.ON)
-        assert server.asked() == ["/feed/", "/feed/?paged=2"]
-        assert project.verdict() == ("unknown", ["no-history"])
-
-    def test_pages_that_all_show_the_same_are_none(self, server: FeedServer, project: Project) -> None:
-        """A server that ignores the number, and writes the page's URL into each."""
-        for path in ("/feed/", *(f"/feed/?paged={number}" for number in range(2, 9))):
-            own = f'<atom:link rel="self" href="{path}"/>'
-            server.serve(path, rss([E("1")], head=self.GENERATOR + own))
-        project.crawl(server.url("/feed/"), settings=self.ON)
-        assert server.asked() == ["/feed/", "/feed/?paged=2"]
-        assert project.verdict() == ("unknown", ["no-history"])
-
-    def test_page_that_shows_the_one_before_it_is_asked_for_again(
-        self, server: FeedServer, project: Project
-    ) -> None:
-        """As many entries have come in between as a page has."""
-        feed = self.serve(server)
-        later = server.answers["/feed/?paged=3"]
-        own = '<atom:link rel="self" href="/feed/?paged=3"/>'
-        server.serve("/feed/?paged=3", rss([E("2")], head=self.GENERATOR + own))
-        project.crawl(feed, settings=self.ON)
-        assert project.verdict() == ("lossy", ["repeats", "paged"])
-        server.answers["/feed/?paged=3"] = later
-        run = project.crawl(feed, settings=self.ON)
-        assert run.changes == {"1": "new"}
-        assert project.verdict() == ("lossy", ["paged"])
-
-    def test_pages_are_guessed_where_the_feed_has_moved_for_good(
-        self, server: FeedServer, project: Project
-    ) -> None:
-        self.serve(server)
-        server.serve("/rss", "", status=301, headers={"Location": "/feed/"})
-        run = project.crawl(server.url("/rss"), settings=self.ON)
-        assert server.asked() == ["/rss", *self.PAGES, self.LIST]
-        assert set(run.changes) == {"1", "2", "3"}

@@ -1,4 +1,4 @@
-"""Walks of feeds: which documents are read, in which order, and what is claimed then; never a false `complete`.
+"""Walks: which documents are read, in which order, and what is claimed then; never a false `complete`.
 
 tests/spiders/walks.py explains the lines.
 """
@@ -221,12 +221,84 @@ OTHERS = {
         /index 2 complete; crawl /index; exports 2""",
     "changes of other feeds wait for their own run": """
         /one 1; /two 2; crawl /one unexported; crawl /two; exports 2; crawl /one; exports 1""",
+    "a feed that was read before is no unreachable one": """
+        /plain 1; crawl /plain; gone /plain; crawl /plain; has 1; verdict unknown http-404 no-history""",
+    "a feed that was not asked for yet is unknown": """
+        subscribe /later; verdict unknown known""",
+    # FHCRAWL_WORDPRESS_ENABLED asks for pages that no link names.
+    "pages are walked from when they are asked for, and are not guessed before": """
+        /feed/ 2 rss wordpress; /feed/?paged=2 1 rss wordpress; crawl /feed/
+        asked /feed/; verdict unknown wordpress
+        crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1; exports 1; crawl /feed/; verdict unknown wordpress""",
+    "pages of other software are not guessed": """
+        /feed/ 3 rss; /feed/?paged=2 2 rss; crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1; asked /feed/""",
+    "a page that cannot be had is a gap": """
+        /feed/ 3 rss wordpress; /feed/?paged=2 2 rss wordpress; /feed/?paged=3 410
+        crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1; verdict lossy http-410 paged""",
+    "a page that was left for a later run may not be there": """
+        /feed/ 3 rss wordpress; /feed/?paged=2 410; crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1
+        verdict unknown http-410 no-history
+        gone /feed/?paged=2; crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1; asked /feed/ /feed/?paged=2
+        verdict unknown no-history""",
+    # A server that ignores the number, and writes the page's URL into each.
+    "pages that all show the same are none": """
+        /feed/ 1 rss wordpress self:/feed/; /feed/?paged=2 1 rss wordpress self:/feed/?paged=2
+        /feed/?paged=3 1 rss wordpress self:/feed/?paged=3; crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1
+        asked /feed/ /feed/?paged=2; verdict unknown no-history""",
+    # As many entries have come in between as a page has.
+    "a page that shows the one before it is asked for again": """
+        /feed/ 3 rss wordpress; /feed/?paged=2 2 rss wordpress
+        /feed/?paged=3 2 rss wordpress self:/feed/?paged=3; crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1
+        verdict lossy repeats paged
+        /feed/?paged=3 1 rss wordpress; crawl /feed/ FHCRAWL_WORDPRESS_ENABLED=1; exports 1
+        verdict lossy paged""",
+    "pages are guessed where the feed has moved for good": """
+        /rss 301 /feed/; /feed/ 2 rss wordpress; /feed/?paged=2 1 rss wordpress
+        crawl /rss FHCRAWL_WORDPRESS_ENABLED=1; asked /rss /feed/ /feed/?paged=2 /feed/?paged=3""",
+}
+# A machine whose clock was wrong: what was compared then is compared again. `way` is prev-archive or next.
+WITH_CLOCKS = {
+    "a document with a time in the future is read again once when that has come": """
+        /index 1=old@2003 way:/old updated:2003; /old 1=new@2012 updated:2003
+        crawl /index at:2010-01-01; exports 1=old; asked /index /old
+        crawl /index at:2011-01-01 FHCRAWL_RECHECK=; exports; asked /index
+        crawl /index at:2011-12-31; exports 1:updated=new; asked /index /old
+        crawl /index at:2012-01-01; exports; asked /index""",
+    "a version that won by a clock that was ahead loses by the right one": """
+        /index 1=right@2004 way:/old updated:2004; /old 1=mistyped@2030 updated:2003
+        crawl /index at:2040-01-01; exports 1=mistyped; asked /index /old
+        crawl /index at:2026-01-01; exports 1:updated=right; asked /index /old
+        crawl /index at:2026-01-02; exports; asked /index""",
+    # Its document was read by the right clock, before the one that replaces it.
+    "a version that a clock that was ahead has replaced is read again": """
+        /index empty way:/old updated:2003; /old 1=right@2004 updated:2003
+        crawl /index at:2026-01-01; exports 1=right; asked /index /old
+        /index 1=mistyped@2030 way:/old updated:2003; crawl /index at:2040-01-01; exports 1:updated=mistyped
+        crawl /index at:2026-01-02; exports 1:updated=right; asked /index /old
+        crawl /index at:2026-01-03; exports; asked /index""",
+    # Nothing is claimed of what it would have said.
+    "a document that is to be read again and is gone is missing": """
+        /index 1=old@2003 way:/old updated:2003; /old 1=new@2004 updated:2003; crawl /index at:2000-01-01
+        gone /old; crawl /index at:2026-01-01; exports; asked /index /old; logs /old is not there (404)
+        crawl /index at:2026-01-01; exports; asked /index /old; logs /old is not there (404)
+        /old 1=new@2004 updated:2003; crawl /index at:2026-01-01; exports 1:updated=new""",
+    # The archive was read by a right clock, and is not read while it is wrong.
+    "a version that lost to an older one while the clock was wrong wins again": """
+        /index 1=old@2003 way:/old updated:2004; /old 1=new@2004 updated:2004; crawl /index; exports 1=new
+        /index 1=old@2003 2=more@2004 way:/old updated:2004
+        crawl /index at:2000-01-01; exports 1:updated=old 2=more
+        crawl /index; exports 1:updated=new; asked /index /old; crawl /index; exports; asked /index""",
 }
 
 
 @pytest.mark.parametrize(
     "script",
     [
+        *(
+            pytest.param(script.replace("way:", f"{way}:"), id=f"{name} ({way})", marks=marks)
+            for name, script in WITH_CLOCKS.items()
+            for way, marks in (("prev", pytest.mark.both_stores), ("next", ()))
+        ),
         *(pytest.param(IN_SQL[name], id=name, marks=pytest.mark.both_stores) for name in IN_SQL),
         *(pytest.param(OTHERS[name], id=name) for name in OTHERS),
     ],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from tests.faketime import clock_at
 from tests.feeds import E, atom, rss, tombstone
 
 if TYPE_CHECKING:
@@ -11,7 +13,11 @@ if TYPE_CHECKING:
     from tests.server import FeedServer
 
 RELATIONS = ("prev", "prev-archive", "next", "next-archive", "current", "self", "first", "last", "previous")
-HEADS = {"archive": "<fh:archive/>", "complete": "<fh:complete/>"}
+HEADS = {
+    "archive": "<fh:archive/>",
+    "complete": "<fh:complete/>",
+    "wordpress": "<generator>https://wordpress.org/?v=6.1.9</generator>",
+}
 HTML = "<!DOCTYPE html><html><head><title>x</title></head><body>Hello<br></body></html>"
 PAGE = '<html><head><link rel="alternate" type="application/atom+xml" href="%s"></head></html>'
 
@@ -20,11 +26,12 @@ class Walk:
     """Plays a script, whose steps end with their line or a semicolon.
 
     `/a1 1 2=text@2004 prev:/a0 archive` serves a document: entries (`?` has no id), links (`prev` means
-    prev-archive), head elements, `buried:1@2004` for a tombstone, `rss`, `undated`, `no-etag`.
-    `/a1 301 /b1`, `/a1 503 Retry-After=1`, `/ html`, `/ page /feed`: redirects, errors, pages that name a feed.
-    `on /a2 LINE` is done when /a2 is asked for, once.
-    `crawl /index SETTING=1 unexported reset` is a run. About it: `asked PATHS`, in their order; `exports 1
-    2:deleted 3=text`; `logs WORDS`; `stat NAME NUMBER`. About the store: `verdict lossy paged`; `has IDS`.
+    prev-archive), elements of its head, `buried:1@2004` for a tombstone, `updated:2004`, `rss`, `undated`,
+    `no-etag`. `/a1 301 /b1`, `/a1 503 Retry-After=1`, `/ html`, `/ page /feed`: redirects, errors, pages that
+    name a feed. `on /a2 STEP` is done when /a2 is asked for, once.
+    `crawl /index SETTING=1 unexported reset at:2004-01-31` is a run. About it: `asked PATHS`, in their order;
+    `exports 1 2:deleted 3=text`; `logs WORDS`; `stat NAME NUMBER`.
+    About the store: `has IDS`; `verdict lossy paged`.
     """
 
     run: Run
@@ -89,8 +96,10 @@ class Walk:
         settings = dict(word.split("=") for word in words if "=" in word)
         args = ("-a", "deltafetch_reset=1") if "reset" in words else ()
         output = None if "unexported" in words else "out.jsonl"
+        times = [f"{word[3:]}T00:00:00" for word in words if word.startswith("at:")]
         self._server.asked()
-        self.run = self._project.crawl(*feeds, settings=settings, output=output, args=args)
+        with clock_at(times[0]) if times else nullcontext():
+            self.run = self._project.crawl(*feeds, settings=settings, output=output, args=args)
         assert "Traceback" not in self.run.log
 
     def asked(self, *paths: str) -> None:
