@@ -41,9 +41,7 @@ def serve_archives(server: FeedServer) -> None:
 
 
 @pytest.mark.quick_lane
-def test_archived_feed_without_a_fault_passes_and_nothing_is_stored(
-    server: FeedServer, project: Project
-) -> None:
+def test_archived_feed_passes_and_nothing_is_stored(server: FeedServer, project: Project) -> None:
     serve_archives(server)
     code, found = check(project, server.url("/index.atom"), "--strict")
     assert (code, found["is_whole"], found["documents"], found["entries"]) == (0, True, 4, 36)
@@ -131,6 +129,7 @@ def test_text_is_for_people(server: FeedServer, project: Project) -> None:
     )
 
 
+@pytest.mark.nightly("starts a WordPress")
 def test_feeds_of_wordpress(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 12)
     for path in ("/?feed=rss2", "/?feed=atom"):

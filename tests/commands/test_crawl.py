@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 MANY_OBJECTS = 50_000
 
 
-def test_garbage_is_collected_but_not_looked_for_in_what_was_imported(
-    server: FeedServer, project: Project
-) -> None:
+def test_garbage_is_not_looked_for_in_what_was_imported(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
     run = project.crawl(server.url("/index"))
     assert run.all_stats[GARBAGE]

@@ -102,9 +102,7 @@ def test_deleted_feed_leaves_nothing_but_the_other_feeds(server: FeedServer, pro
     assert set(project.crawl(server.url("/a")).changes) == {"1", "2"}
 
 
-def test_url_of_a_subscribed_feed_has_the_options_of_the_subscription(
-    server: FeedServer, project: Project
-) -> None:
+def test_url_of_a_subscribed_feed_has_its_options(server: FeedServer, project: Project) -> None:
     server.serve("/a", atom([E("3")], links={"next-archive": server.url("/a2")}))
     server.serve("/a2", atom([E("2")]))
     options = 'reversed = true\nheaders = {X-Key = "secret"}\n'

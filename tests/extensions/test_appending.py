@@ -53,9 +53,7 @@ def test_what_nothing_can_be_appended_to_is_refused_before_the_first_request(
     assert (project.folder / name).read_text(errors="replace") != content
 
 
-def test_what_comes_into_the_file_while_a_crawl_runs_is_not_appended_to(
-    server: FeedServer, project: Project
-) -> None:
+def test_what_comes_while_a_crawl_runs_is_not_appended_to(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
     path = project.folder / "all.json"
 

@@ -172,9 +172,7 @@ def test_file_without_entries_is_stored_if_scrapys_setting_says_so(
         assert (run.exit_code, (project.folder / name).read_text()) == (0, content)
 
 
-def test_nothing_is_left_in_the_temporary_folder_or_beside_a_file(
-    server: FeedServer, project: Project
-) -> None:
+def test_nothing_is_left_in_temporary_or_hidden_files(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
     temporary = project.folder / "temporary"
     temporary.mkdir()

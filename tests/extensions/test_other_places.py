@@ -41,9 +41,7 @@ def lines(path: Path) -> int:
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
-def test_place_that_has_its_changes_gets_them_again_if_another_one_fails(
-    server: FeedServer, project: Project
-) -> None:
+def test_place_gets_its_changes_again_if_another_one_fails(server: FeedServer, project: Project) -> None:
     """What has gone to another place cannot be taken back: the documentation says so."""
     server.serve("/index", atom([E("1")]))
     places = [project.folder / name / "object.jsonl" for name in ("bucket", "shut")]

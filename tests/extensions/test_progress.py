@@ -172,9 +172,7 @@ def test_problems_are_seen_when_the_log_is_a_file(held: Held, project: Project) 
 
 @pytest.mark.parametrize(("term", "enabled"), [("dumb", 1), ("xterm-256color", 0)])
 @shown
-def test_terminal_without_display_has_plain_lines(
-    held: Held, project: Project, term: str, enabled: int
-) -> None:
+def test_terminal_without_display_has_lines(held: Held, project: Project, term: str, enabled: int) -> None:
     held.release()
     terminal = watch(project, held.urls, f"FHCRAWL_PROGRESS_ENABLED={enabled}", term=term)
     terminal.wait()

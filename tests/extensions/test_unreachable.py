@@ -19,9 +19,7 @@ def rows(project: Project) -> list[int]:
     return [project.database.rows(f"SELECT count(*) FROM {name}")[0][0] for name in ("feeds", "documents")]
 
 
-def test_subscribed_feed_that_could_never_be_read_is_unreachable(
-    server: FeedServer, project: Project
-) -> None:
+def test_feed_that_could_never_be_read_is_unreachable(server: FeedServer, project: Project) -> None:
     server.serve("/page", "<!DOCTYPE html><html><body>parked</body></html>", content_type="text/html")
     kinds = {
         server.url("/gone"): "http-404",

@@ -47,9 +47,7 @@ def test_every_feed_has_its_verdict_everywhere_after_a_run(server: FeedServer, p
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_run_that_dies_leaves_no_verdict_in_the_store(
-    server: FeedServer, project: Project, known: bool
-) -> None:
+def test_run_that_dies_leaves_no_verdict(server: FeedServer, project: Project, known: bool) -> None:
     server.serve("/index", atom([E("1")], head="<fh:complete/>"))
     if known:
         project.crawl(server.url("/index"))

@@ -34,43 +34,29 @@ def test_middleware_is_scrapy_deltafetch() -> None:
     assert issubclass(DeltaFetch, scrapy_deltafetch.DeltaFetch)
 
 
-@pytest.mark.quick_lane
-def test_error_in_a_pipeline_leaves_the_archive_unmarked(server: FeedServer, project: Project) -> None:
+@pytest.mark.in_process
+@pytest.mark.parametrize(
+    ("pipeline", "said"),
+    [
+        ("Raises", "/a3 lost an entry to an error in the pipelines"),
+        ("IsCancelled", "/a3 lost an entry"),
+        ("Replaces", "a pipeline that returns dict, no EntryItem"),
+    ],
+)
+def test_error_in_a_pipeline_leaves_the_archive_unmarked(
+    server: FeedServer, project: Project, pipeline: str, said: str
+) -> None:
     feed = serve_chain(server, 3)
-    run = project.crawl(feed, settings=faulty.settings("Raises"), TEST_ENTRY="3")
-    assert set(run.changes) == {"now", "2", "1", "0"}
-    assert project.states() == {
-        "/index": "processed",
-        "/a3": "failed",
-        "/a2": "processed",
-        "/a1": "processed",
-    }
-    assert run.stats["deltafetch/stored"] == 2
-    assert run.stats["fhcrawl/document/failed"] == 1
-    assert any("/a3 lost an entry to an error in the pipelines" in w for w in run.warnings())
+    run = project.crawl(feed, settings=faulty.settings(pipeline), TEST_ENTRY="3")
+    assert project.states() == {**dict.fromkeys(("/index", "/a2", "/a1"), "processed"), "/a3": "failed"}
+    assert (run.stats["deltafetch/stored"], run.stats["fhcrawl/document/failed"]) == (2, 1)
+    assert any(said in warning for warning in run.warnings())
     assert project.verdict() == ("incomplete", ["pipeline-error"])
     server.asked()
     run = project.crawl(feed)
     assert server.asked() == ["/index", "/a3"]
     assert run.changes == {"3": "new"}
     assert project.verdict() == ("complete", [])
-
-
-def test_pipeline_that_is_cancelled_leaves_the_archive_unmarked(server: FeedServer, project: Project) -> None:
-    feed = serve_chain(server, 2)
-    run = project.crawl(feed, settings=faulty.settings("IsCancelled"), TEST_ENTRY="2")
-    assert set(run.changes) == {"now", "1", "0"}
-    assert project.verdict() == ("incomplete", ["pipeline-error"])
-    assert project.crawl(feed).changes == {"2": "new"}
-
-
-def test_pipeline_that_replaces_an_item_leaves_the_archive_unmarked(
-    server: FeedServer, project: Project
-) -> None:
-    feed = serve_chain(server, 2)
-    run = project.crawl(feed, settings=faulty.settings("Replaces"), TEST_ENTRY="2")
-    assert project.states()["/a2"] == "failed"
-    assert any("a pipeline that returns dict, no EntryItem" in w for w in run.warnings())
 
 
 def test_pipeline_that_returns_nothing_leaves_all_unmarked(server: FeedServer, project: Project) -> None:
@@ -88,22 +74,24 @@ def test_pipeline_that_returns_nothing_leaves_all_unmarked(server: FeedServer, p
     assert server.asked() == ["/index", "/a1", "/a0"]
 
 
-def test_pipelines_may_copy_and_replace_items(server: FeedServer, project: Project) -> None:
-    feed = serve_chain(server, 1)
-    run = project.crawl(feed, settings=faulty.settings("Copies"))
-    assert {(item["title"], *item["categories"]) for item in run.items} == {("copied", "replaced")}
+@pytest.mark.in_process
+@pytest.mark.parametrize(
+    ("pipeline", "expected"),
+    [
+        ("Copies", {("copied", "replaced")}),
+        ("Legacy", {("history",)}),
+        ("Enriches", {("title", "enriched")}),
+    ],
+)
+def test_what_pipelines_change_is_exported(
+    server: FeedServer, project: Project, pipeline: str, expected: set[tuple[str, ...]]
+) -> None:
+    run = project.crawl(serve_chain(server, 1), settings=faulty.settings(pipeline))
+    assert {(item["title"], *item["categories"]) for item in run.items} == expected
     assert len(run.items) == 3
 
 
-def test_legacy_pipelines_work(server: FeedServer, project: Project) -> None:
-    feed = serve_chain(server, 1)
-    run = project.crawl(feed, settings=faulty.settings("Legacy"))
-    assert {item["title"] for item in run.items} == {"history"}
-
-
-def test_entry_that_cannot_be_stored_leaves_its_document_unmarked(
-    server: FeedServer, project: Project
-) -> None:
+def test_unstorable_entry_leaves_its_document_unmarked(server: FeedServer, project: Project) -> None:
     feed = serve_chain(server, 1)
     run = project.crawl(feed, settings=faulty.settings("NoLists"))
     assert run.items == []
@@ -116,12 +104,6 @@ def test_drop_item_settles_an_entry(server: FeedServer, project: Project) -> Non
     run = project.crawl(feed, settings=faulty.settings("Drops"), TEST_ENTRY="2")
     assert set(run.changes) == {"now", "1", "0"}
     assert set(project.states().values()) == {"processed"}
-
-
-def test_what_pipelines_add_is_exported(server: FeedServer, project: Project) -> None:
-    feed = serve_chain(server, 1)
-    run = project.crawl(feed, settings=faulty.settings("Enriches"))
-    assert [item["categories"] for item in run.items] == [["enriched"]] * 3
 
 
 def test_deltafetch_key_names_an_archive_and_survives_redirects(server: FeedServer, project: Project) -> None:

@@ -42,7 +42,7 @@ def test_archive_that_has_moved_for_good_counts_when_a_later_subscription_docume
 
 
 @pytest.mark.parametrize(("status", "etag"), [(301, True), (301, False), (302, True), (302, False)])
-def test_feed_that_moves_unchanged_is_read_where_it_is_now(
+def test_unchanged_feed_that_moves_is_read(
     server: FeedServer, project: Project, status: int, etag: bool
 ) -> None:
     """Its links are relative: the same bytes lead to archives elsewhere."""
@@ -89,9 +89,7 @@ def test_link_that_is_no_url_loses_only_what_is_behind_it(server: FeedServer, pr
 
 
 @pytest.mark.parametrize("bad", ["http://127.0.0.1:99999/x", "http://[::1", "urn:x"])
-def test_link_that_is_no_url_is_no_reason_to_lose_what_comes_later(
-    server: FeedServer, project: Project, bad: str
-) -> None:
+def test_link_that_is_no_url_loses_nothing_later(server: FeedServer, project: Project, bad: str) -> None:
     """Nor is one behind archives that are skipped, or behind a document that has not changed."""
     server.serve("/a1", atom([E("0")], prev=bad))
     later = [([E("1")], "/a1"), ([E("1")], "/a1"), ([E("2")], "/a1"), ([E("3")], bad), ([E("4")], bad)]

@@ -112,9 +112,7 @@ def test_no_request_is_made_when_nothing_is_due(server: FeedServer, project: Pro
 
 
 @pytest.mark.parametrize("is_listed", [False, True])
-def test_closing_words_say_when_the_next_feed_is_due(
-    server: FeedServer, project: Project, is_listed: bool
-) -> None:
+def test_closing_words_say_when_a_feed_is_due(server: FeedServer, project: Project, is_listed: bool) -> None:
     paths = {"/later": 7200, "/sooner": 3600}
     for path, seconds in paths.items():
         server.serve(path, atom([E(path)]), headers={"Cache-Control": f"max-age={seconds}"})
@@ -179,6 +177,7 @@ def test_server_of_an_archive_can_ask_for_time_too(server: FeedServer, project: 
     assert 4900 < wait(project) <= 5000
 
 
+@pytest.mark.both_stores
 def test_feed_with_a_gap_is_due_before_its_news_are(server: FeedServer, project: Project) -> None:
     header = {"Cache-Control": "max-age=80000"}
     server.serve("/whole", atom([E("1")], head="<fh:complete/>"), headers=header)
@@ -214,6 +213,7 @@ def test_walk_that_a_limit_has_ended_goes_on_in_the_next_run(server: FeedServer,
     assert server.asked() == []
 
 
+@pytest.mark.both_stores
 def test_habit_of_a_feed_is_learnt(server: FeedServer, project: Project) -> None:
     def passes(hours: int) -> None:
         times = {name: row(project)[name] for name in ("polled", "news", "changed", "due")}

@@ -92,9 +92,7 @@ OF_CONNECTIONS = ("timeout", "reset", "cut off", "nothing of what is promised", 
         for fault in FAULTS
     ],
 )
-def test_archive_that_cannot_be_had_is_a_gap_until_it_heals(
-    server: FeedServer, project: Project, fault: str
-) -> None:
+def test_missing_archive_is_a_gap_until_it_heals(server: FeedServer, project: Project, fault: str) -> None:
     answer, state, kind, sentence = FAULTS[fault]
     server.serve("/index", atom([E("3")], prev="/a1"))
     server.answers["/a1"] = answer
@@ -189,9 +187,7 @@ def test_host_that_is_not_there_is_a_gap(server: FeedServer, project: Project) -
     assert "Traceback" not in run.log
 
 
-def test_cut_off_document_is_fetched_again_before_it_is_given_up(
-    server: FeedServer, project: Project
-) -> None:
+def test_cut_off_document_is_fetched_again_at_first(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="/a1"))
     server.answers["/a1"] = Answer(CUT, cut=100)
     project.crawl(server.url("/index"), settings={"RETRY_TIMES": 2})
@@ -216,9 +212,7 @@ def test_header_of_many_kilobytes_loses_nothing(server: FeedServer, project: Pro
 
 
 @pytest.mark.real_crawl
-def test_encoding_that_nobody_knows_is_none_whatever_its_octets_are(
-    server: FeedServer, project: Project
-) -> None:
+def test_unknown_encoding_is_none_whatever_its_octets_are(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="/a1"), headers={"Content-Encoding": "\xff\xfe"})
     server.serve("/a1", atom([E("1")]), headers={"Content-Encoding": "odd"})
     run = project.crawl(server.url("/index"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.feeds import E, atom, rss, tombstone
+from tests.feeds import E, atom, rss
 from tests.in_process import MemoryServer
 from tests.server import FeedServer
 
@@ -30,9 +30,7 @@ class TestPages:
 
 class TestLinkHeaders:
     @pytest.mark.parametrize("write", [atom, rss])
-    def test_history_links_in_headers_are_followed(
-        self, server: FeedServer, project: Project, write: type
-    ) -> None:
+    def test_links_in_headers_are_followed(self, server: FeedServer, project: Project, write: type) -> None:
         server.serve("/index", write([E("2")]), headers={"Link": '</a1>; rel="prev-archive"'})
         server.serve("/a1", write([E("1")]))
         run = project.crawl(server.url("/index"))
@@ -66,7 +64,7 @@ class TestStartingPoints:
         assert project.verdict() == ("complete", [])
 
     @pytest.mark.parametrize("at_once", [False, True], ids=["of an earlier run", "of this run"])
-    def test_page_whose_feed_is_known_is_not_stored_too(
+    def test_page_of_a_known_feed_is_not_stored(
         self, server: FeedServer, project: Project, at_once: bool
     ) -> None:
         page = '<html><head><link rel="alternate" type="application/atom+xml" href="/feed"></head></html>'
@@ -99,7 +97,7 @@ class TestStartingPoints:
         assert set(run.changes) == {"1", "2"}
         assert project.verdict() == ("incomplete", ["refused-url"])
 
-    def test_feed_from_the_net_leads_to_no_file(
+    def test_feed_on_the_net_leads_to_no_file(
         self, server: FeedServer, project: Project, tmp_path: Path
     ) -> None:
         (tmp_path / "secret.atom").write_text(atom([E("secret")]))
@@ -191,9 +189,7 @@ class TestOddPublishers:
             assert not any(headers.get("X-Key") for headers in other.headers)
         assert set(self.run.changes) == {"1", "2"}
 
-    def test_more_headers_stay_with_the_feeds_host_where_archives_are_skipped(
-        self, server: FeedServer, project: Project
-    ) -> None:
+    def test_more_headers_stay_where_archives_are_skipped(self, server: FeedServer, project: Project) -> None:
         with MemoryServer() as other:
             server.serve("/index", atom([E("2")], prev="/a1"))
             server.serve("/a1", atom([E("1")], prev=other.url("/a0")))
@@ -210,20 +206,3 @@ class TestOddPublishers:
         server.serve("/a2", atom([E("2")], prev="/a1"))
         self.crawl(project, server, "limit = 1")
         assert project.verdict() == ("incomplete", ["limit"])
-
-
-class TestDeletedEntries:
-    @pytest.mark.real_crawl
-    def test_deleted_entry_is_exported_once_and_may_come_back(
-        self, server: FeedServer, project: Project
-    ) -> None:
-        feed = server.url("/index")
-        server.serve("/index", atom([E("1"), E("2")]))
-        project.crawl(feed)
-        server.serve("/index", atom([E("2")], head=tombstone("1", "2003-12-13T18:30:02Z")))
-        run = project.crawl(feed)
-        assert run.changes == {"1": "deleted"}
-        assert run.stats["fhcrawl/entry/deleted"] == 1
-        assert set(project.logical_feed()) == {"2"}
-        server.serve("/index", atom([E("1", "back", "2003-12-14T00:00:00Z"), E("2")]))
-        assert project.crawl(feed).changes == {"1": "new"}

@@ -68,7 +68,6 @@ def stored(database: Database) -> tuple[set[str], list[str]]:
     return found, [reason.kind.value for reason in feed.reasons]
 
 
-@pytest.mark.both_stores
 @pytest.mark.parametrize(
     "history",
     [
@@ -122,6 +121,7 @@ def test_page_that_is_the_last_one_for_a_while_is_read_again(
     assert reasons == expected
 
 
+@pytest.mark.both_stores
 def test_page_that_stays_the_last_one_is_the_end(database: Database) -> None:
     reasons = []
     for count, gaps, alone in (8, {2}, None), (10, set(), 1), (10, set(), 1), (10, set(), 1):

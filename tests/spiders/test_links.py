@@ -131,9 +131,7 @@ def test_contradiction_of_an_archive_is_a_reason_until_it_heals(server: FeedServ
     assert project.verdict() == ("complete", [])
 
 
-def test_contradictory_ways_to_the_subscription_document_are_a_reason_in_each_run(
-    server: FeedServer, project: Project
-) -> None:
+def test_contradictory_ways_to_the_newest_document_are_reasons(server: FeedServer, project: Project) -> None:
     links = "".join(link("current", href) for href in ("/one", "/two"))
     server.serve("/given", atom([E("1")], head=f"<fh:archive/>{links}"))
     server.serve("/one", atom([E("2")], prev="/given"))

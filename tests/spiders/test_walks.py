@@ -54,6 +54,11 @@ IN_SQL = {
     "a tombstone in any document removes an older entry": """
         /index 4 prev:/a2 buried:1@2004; /a2 3 prev:/a1 buried:2@2004 buried:4@2002; /a1 1 2
         crawl /index; exports 3 4; has 3 4""",
+    "a deleted entry is exported once and may come back": """
+        /index 1 2; crawl /index
+        /index 2 buried:1@2004; crawl /index; exports 1:deleted; stat fhcrawl/entry/deleted 1; has 2
+        crawl /index; exports
+        /index 1=back@2005 2; crawl /index; exports 1=back""",
     "a tombstone that comes before its entry counts": """
         /index 2 prev:/a1 buried:1@2004; crawl /index
         /a1 1; crawl /index; exports; stat fhcrawl/entry/stale 1; has 2""",

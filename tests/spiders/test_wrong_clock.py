@@ -30,9 +30,7 @@ def serve(server: FeedServer, *more: E) -> None:
 
 
 @pytest.mark.real_crawl
-def test_older_version_that_won_by_a_wrong_clock_loses_by_the_right_one(
-    project: Project, server: FeedServer
-) -> None:
+def test_version_that_won_by_a_wrong_clock_loses(project: Project, server: FeedServer) -> None:
     serve(server)
     wrong = project.crawl(server.url("/"), **clock(PAST.replace("T", " ")))
     assert wrong.texts == {"1": "old"}
