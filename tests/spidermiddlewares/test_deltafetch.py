@@ -79,7 +79,7 @@ def test_pipeline_that_returns_nothing_leaves_all_unmarked(server: FeedServer, p
     ("pipeline", "expected"),
     [
         ("Copies", {("copied", "replaced")}),
-        ("Legacy", {("history",)}),
+        pytest.param("Legacy", {("history",)}, marks=pytest.mark.real_crawl),
         ("Enriches", {("title", "enriched")}),
     ],
 )
@@ -119,27 +119,6 @@ def test_deltafetch_key_names_an_archive_and_survives_redirects(server: FeedServ
     run = project.crawl(server.url("/index"), settings=settings, spider="keyed")
     assert server.asked() == ["/index"]
     assert run.stats["deltafetch/skipped"] == 1
-
-
-@pytest.mark.parametrize(
-    "again",
-    [
-        {"settings": {"DELTAFETCH_RESET": 1}},
-        {"args": ("-a", "deltafetch_reset=1")},
-        {"settings": {"DELTAFETCH_ENABLED": 0}},
-    ],
-    ids=["DELTAFETCH_RESET", "deltafetch_reset=1", "DELTAFETCH_ENABLED off"],
-)
-def test_reset_fetches_every_document_again(
-    server: FeedServer, project: Project, again: dict[str, dict[str, int] | tuple[str, ...]]
-) -> None:
-    feed = serve_chain(server, 2)
-    project.crawl(feed)
-    server.asked()
-    run = project.crawl(feed, **again)  # type: ignore[arg-type]
-    assert server.asked() == ["/index", "/a2", "/a1"]
-    assert run.items == []
-    assert project.verdict() == ("complete", [])
 
 
 def test_archive_that_takes_the_place_of_skipped_ones_keeps_its_own(database: Database) -> None:

@@ -19,48 +19,6 @@ def archive(entries: list[E], current: str = "/index", prev: str | None = None) 
     return atom(entries, prev=prev, links={"current": current}, head="<fh:archive/>")
 
 
-@pytest.mark.parametrize("settings", [{}, {"DELTAFETCH_ENABLED": 0}], ids=["deltafetch", "no deltafetch"])
-def test_archive_that_has_moved_for_good_counts_when_a_later_subscription_document_leads_there(
-    server: FeedServer, project: Project, settings: dict[str, int]
-) -> None:
-    server.serve("/index", atom([E("2")], prev="/a1"))
-    server.serve("/a1", "", status=301, headers={"Location": "/b1"})
-    server.serve("/b1", archive([E("1")]))
-    project.crawl(server.url("/index"), settings=settings)
-    assert project.verdict() == ("incomplete", ["moved"])
-    # That nothing has changed is no answer.
-    run = project.crawl(server.url("/index"), settings=settings)
-    assert "fhcrawl/document/unchanged" not in run.stats
-    assert project.verdict() == ("complete", [])
-    run = project.crawl(server.url("/index"), settings=settings)
-    assert ("fhcrawl/document/unchanged" in run.stats) is (not settings)
-    assert project.verdict() == ("complete", [])
-    server.serve("/a1", "", status=301, headers={"Location": "/c1"})
-    server.serve("/c1", archive([E("1")]))
-    project.crawl(server.url("/index"), settings={"DELTAFETCH_RESET": 1})
-    assert project.verdict() == ("incomplete", ["moved"])
-
-
-@pytest.mark.parametrize(("status", "etag"), [(301, True), (301, False), (302, True), (302, False)])
-def test_unchanged_feed_that_moves_is_read(
-    server: FeedServer, project: Project, status: int, etag: bool
-) -> None:
-    """Its links are relative: the same bytes lead to archives elsewhere."""
-    index, feed = atom([E("2")], prev="a1"), server.url("/old/index")
-    server.serve("/old/index", index, etag=etag)
-    project.crawl(feed)
-    assert project.verdict() == ("incomplete", ["http-404"])
-    server.serve("/old/index", "", status=status, headers={"Location": "/new/index"})
-    server.serve("/new/index", index, etag=etag)
-    server.serve("/new/a1", archive([E("1")]))
-    assert project.crawl(feed).changes == {"1": "new"}
-    assert project.verdict() == ("complete", [])
-    server.asked()
-    run = project.crawl(feed)
-    assert server.asked() == (["/new/index"] if status == 301 else ["/old/index", "/new/index"])
-    assert run.stats["fhcrawl/document/unchanged"] == 1
-
-
 def test_content_type_that_cannot_be_read_loses_nothing(server: FeedServer, project: Project) -> None:
     header = "application/atom+xml; charset*=utf-8''utf-8; charset*0=utf-8"
     server.serve("/index", atom([E("1")]), content_type=header)

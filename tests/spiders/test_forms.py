@@ -106,15 +106,6 @@ class TestStartingPoints:
         assert set(run.changes) == {"1"}
         assert project.verdict() == ("incomplete", ["refused-url"])
 
-    @pytest.mark.parametrize(
-        "prev", ["ftp://127.0.0.1:9/a", "mailto:x@example.org", "javascript:x", "data:,x"]
-    )
-    def test_other_schemes_are_not_followed(self, server: FeedServer, project: Project, prev: str) -> None:
-        server.serve("/index", atom([E("1")], prev=prev))
-        run = project.crawl(server.url("/index"))
-        assert "Traceback" not in run.log
-        assert project.verdict() == ("incomplete", ["refused-url"])
-
     @pytest.mark.real_crawl
     def test_credentials_do_not_leave_for_another_host(self, server: FeedServer, project: Project) -> None:
         domain = server.root.removeprefix("http://")

@@ -93,18 +93,6 @@ def test_unchanged_feed_costs_one_conditional_request(
     assert run.all_stats["downloader/response_status_count/304"] == 1
 
 
-@pytest.mark.real_crawl
-def test_unchanged_feed_without_validators_costs_one_request(server: FeedServer, project: Project) -> None:
-    feed = serve_chain(server)
-    server.answers["/index"].etag = False
-    project.crawl(feed)
-    server.asked()
-    run = project.crawl(feed)
-    assert server.asked() == ["/index"]
-    assert run.items == []
-    assert run.stats["fhcrawl/document/unchanged"] == 1
-
-
 @FORMATS
 def test_only_new_archives_and_revised_entries_are_fetched_and_exported(
     server: FeedServer, project: Project, write: Callable[..., str]
@@ -156,36 +144,6 @@ def test_loop_ends_the_walk(
     assert project.verdict() == ("incomplete", ["loop"])
 
 
-@pytest.mark.real_crawl
-def test_redirected_archive_is_known_by_the_url_asked_for(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("3")], prev="/old/a2"))
-    server.serve("/old/a2", "", status=302, headers={"Location": "/moved/a2"})
-    server.serve("/moved/a2", atom([E("2")], prev="a1"))
-    server.serve("/moved/a1", atom([E("1")]))
-    run = project.crawl(server.url("/index"))
-    assert server.asked() == ["/index", "/old/a2", "/moved/a2", "/moved/a1"]
-    assert {item["id"]: item["document"] for item in run.items}["2"] == server.url("/moved/a2")
-    project.crawl(server.url("/index"))
-    # Once more: the redirect may have been for a moment.
-    assert server.asked() == ["/index", "/old/a2", "/moved/a2"]
-    project.crawl(server.url("/index"))
-    assert server.asked() == ["/index"]
-
-
-@pytest.mark.real_crawl
-def test_complete_feed_loses_what_has_left_it(server: FeedServer, project: Project) -> None:
-    feed = server.url("/index")
-    server.serve("/index", atom([E("1"), E("2")], head="<fh:complete/>"))
-    assert project.crawl(feed).changes == {"1": "new", "2": "new"}
-    server.serve("/index", atom([E("2"), E("3")], head="<fh:complete/>"))
-    run = project.crawl(feed)
-    assert run.changes == {"1": "deleted", "3": "new"}
-    assert run.stats["fhcrawl/entry/deleted"] == 1
-    assert set(project.logical_feed()) == {"2", "3"}
-    server.serve("/index", atom([E("1"), E("2"), E("3")], head="<fh:complete/>"))
-    assert project.crawl(feed).changes == {"1": "new"}
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -205,24 +163,6 @@ def test_complete_feed_in_part_deletes_nothing(server: FeedServer, project: Proj
     assert run.items == []
     assert set(project.logical_feed()) == {"1", "2"}
     assert project.verdict()[0] == "incomplete"
-
-
-@pytest.mark.real_crawl
-def test_pages_are_followed_and_never_complete(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("3")], links={"next": "/p2"}))
-    server.serve("/p2", atom([E("2")], links={"next": "/p3", "previous": "/index"}))
-    server.serve("/p3", atom([E("1")], links={"previous": "/p2"}))
-    run = project.crawl(server.url("/index"))
-    assert set(run.changes) == {"1", "2", "3"}
-    assert project.verdict() == ("lossy", ["paged"])
-    server.asked()
-    server.serve("/index", atom([E("4")], links={"next": "/p2"}))
-    server.serve("/p2", atom([E("3")], links={"next": "/p3", "previous": "/index"}))
-    server.serve("/p3", atom([E("2")], links={"previous": "/p2"}))
-    run = project.crawl(server.url("/index"))
-    assert run.changes == {"4": "new"}
-    assert server.asked() == ["/index", "/p2"]
-    assert set(project.logical_feed()) == {"1", "2", "3", "4"}
 
 
 @pytest.mark.real_crawl

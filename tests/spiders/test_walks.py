@@ -226,6 +226,54 @@ OTHERS = {
         /index 2 complete; crawl /index; exports 2""",
     "changes of other feeds wait for their own run": """
         /one 1; /two 2; crawl /one unexported; crawl /two; exports 2; crawl /one; exports 1""",
+    "an unchanged feed without validators costs one request": """
+        /index 2 prev:/a1 no-etag; /a1 1; crawl /index
+        crawl /index; asked /index; exports; stat fhcrawl/document/unchanged 1""",
+    "a complete feed loses what has left it": """
+        /index 1 2 complete; crawl /index; exports 1 2
+        /index 2 3 complete; crawl /index; exports 1:deleted 3; stat fhcrawl/entry/deleted 1; has 2 3
+        /index 1 2 3 complete; crawl /index; exports 1""",
+    "pages are followed and never complete": """
+        /index 3 next:/p2; /p2 2 next:/p3 previous:/index; /p3 1 previous:/p2; crawl /index; exports 1 2 3
+        verdict lossy paged
+        /index 4 next:/p2; /p2 3 next:/p3 previous:/index; /p3 2 previous:/p2
+        crawl /index; exports 4; asked /index /p2; has 1 2 3 4""",
+    # A second time, since the redirect may have been for a moment.
+    "an archive that is redirected is known by the URL that was asked for": """
+        /index 3 prev:/old/a2; /old/a2 302 /moved/a2; /moved/a2 2 prev:a1; /moved/a1 1
+        crawl /index; asked /index /old/a2 /moved/a2 /moved/a1
+        crawl /index; asked /index /old/a2 /moved/a2; crawl /index; asked /index""",
+    "an archive that has moved for good counts when a later subscription document leads there": """
+        /index 2 prev:/a1; /a1 301 /b1; /b1 1 archive; crawl /index; verdict incomplete moved
+        crawl /index; stat fhcrawl/document/unchanged 0; verdict complete
+        crawl /index; stat fhcrawl/document/unchanged 1; verdict complete
+        /a1 301 /c1; /c1 1 archive; crawl /index DELTAFETCH_RESET=1; verdict incomplete moved""",
+    "so it does without DeltaFetch": """
+        /index 2 prev:/a1; /a1 301 /b1; /b1 1 archive; crawl /index DELTAFETCH_ENABLED=0
+        verdict incomplete moved; crawl /index DELTAFETCH_ENABLED=0; verdict complete
+        crawl /index DELTAFETCH_ENABLED=0; stat fhcrawl/document/unchanged 0; verdict complete""",
+    # Its links are relative: the same bytes lead to archives elsewhere.
+    "a feed that moves unchanged is read where it is now": """
+        /old/index 2 prev:a1; crawl /old/index; verdict incomplete http-404
+        /old/index 301 /new/index; /new/index 2 prev:a1; /new/a1 1 archive
+        crawl /old/index; exports 1; verdict complete
+        crawl /old/index; asked /new/index; stat fhcrawl/document/unchanged 1""",
+    "so is one without validators that moves for now": """
+        /old/index 2 prev:a1 no-etag; crawl /old/index; verdict incomplete http-404
+        /old/index 302 /new/index; /new/index 2 prev:a1 no-etag; /new/a1 1 archive
+        crawl /old/index; exports 1; verdict complete
+        crawl /old/index; asked /old/index /new/index; stat fhcrawl/document/unchanged 1""",
+    "a reset, or no DeltaFetch, fetches every document again": """
+        /index 3 prev:/a2; /a2 2 prev:/a1; /a1 1; crawl /index
+        crawl /index reset; asked /index /a2 /a1; exports; verdict complete
+        crawl /index DELTAFETCH_RESET=1; asked /index /a2 /a1; exports
+        crawl /index DELTAFETCH_ENABLED=0; asked /index /a2 /a1; exports; verdict complete
+        stat deltafetch/skipped 0; crawl /index; asked /index; stat deltafetch/skipped 1""",
+    "other schemes are not followed": """
+        /ftp 1 prev:ftp://127.0.0.1:9/a; crawl /ftp; verdict incomplete refused-url
+        /ftp 1 prev:mailto:x@example.org; crawl /ftp; verdict incomplete refused-url
+        /ftp 1 prev:javascript:x; crawl /ftp; verdict incomplete refused-url
+        /ftp 1 prev:data:,x; crawl /ftp; verdict incomplete refused-url""",
     "a feed that was read before is no unreachable one": """
         /plain 1; crawl /plain; gone /plain; crawl /plain; has 1; verdict unknown http-404 no-history""",
     "a feed that was not asked for yet is unknown": """
