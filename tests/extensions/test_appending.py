@@ -57,7 +57,10 @@ def test_what_comes_while_a_crawl_runs_is_not_appended_to(server: FeedServer, pr
     server.serve("/index", atom([E("1")]))
     path = project.folder / "all.json"
 
-    server.on_request = lambda _path: path.write_text("[]\n") and None
+    def come(_path: str) -> None:
+        path.write_text("[]\n")
+
+    server.on_request = come
     run = project.crawl(server.url("/index"), output=None, args=("-o", "all.json"))
     assert run.exit_code == 1
     assert sum("nothing can be appended" in warning for warning in run.warnings()) == 1

@@ -74,13 +74,12 @@ def test_pipeline_that_returns_nothing_leaves_all_unmarked(server: FeedServer, p
     assert server.asked() == ["/index", "/a1", "/a0"]
 
 
-@pytest.mark.in_process
 @pytest.mark.parametrize(
     ("pipeline", "expected"),
     [
-        ("Copies", {("copied", "replaced")}),
-        pytest.param("Legacy", {("history",)}, marks=pytest.mark.real_crawl),
-        ("Enriches", {("title", "enriched")}),
+        pytest.param("Copies", {("copied", "replaced")}, marks=pytest.mark.in_process),
+        ("Legacy", {("history",)}),
+        pytest.param("Enriches", {("title", "enriched")}, marks=pytest.mark.in_process),
     ],
 )
 def test_what_pipelines_change_is_exported(

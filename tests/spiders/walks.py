@@ -137,7 +137,7 @@ def _entry(word: str, dates: dict[str, None]) -> E:
     entry_id, _equals, text = name.partition("=")
     times = {"updated": _timed(word)[1]} if _at else {"updated": None} if "undated" in dates else {}
     times = {"updated": None} if dates.get("updated", "") is None else times
-    return E(None if entry_id == "?" else entry_id, text or "text", **times)  # type: ignore[arg-type]
+    return E(None if entry_id == "?" else entry_id, text or "text", **times)
 
 
 def _change(word: str) -> tuple[str, str]:
