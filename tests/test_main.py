@@ -191,9 +191,7 @@ def test_what_cannot_be_used_is_one_sentence(anywhere: Anywhere, args: tuple[str
 
 
 @pytest.mark.full_lane(STARTS)
-def test_a_project_of_fhcrawls_has_its_own_data_and_others_are_left_alone(
-    anywhere: Anywhere, server: FeedServer
-) -> None:
+def test_a_project_of_fhcrawls_alone_has_its_own_data(anywhere: Anywhere, server: FeedServer) -> None:
     server.serve("/feed", atom([E("1")]))
     (anywhere.folder / "scrapy.cfg").write_text("[settings]\ndefault = fhcrawl.settings\n")
     assert anywhere.run("crawl", server.url("/feed")).returncode == 0
@@ -221,9 +219,7 @@ def test_a_project_that_cannot_be_read_is_one_sentence(anywhere: Anywhere, confi
 
 
 @pytest.mark.full_lane(STARTS)
-def test_a_terminal_shows_where_the_store_is_and_how_a_crawl_went(
-    anywhere: Anywhere, server: FeedServer
-) -> None:
+def test_a_terminal_shows_the_store_and_the_crawl(anywhere: Anywhere, server: FeedServer) -> None:
     server.serve("/feed", atom([E("1")], links={"self": "/feed"}, title="A feed"))
     environment = {**anywhere.environment, "TERM": "xterm", "COLUMNS": "", "LINES": ""}
     command = anywhere.command("crawl", server.url("/feed"))

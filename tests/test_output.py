@@ -156,8 +156,4 @@ def test_a_list_is_no_formula_and_null_stays_empty() -> None:
     exporter.export_item({"a": ["=1"], "b": None, "c": "-"})
     exporter.finish_exporting()
     text = file.getvalue().decode("utf-8-sig")
-    assert list(csv.reader(io.StringIO(text, newline="")))[1] == [
-        '["=1"]',
-        "",
-        "'-",
-    ]
+    assert list(csv.reader(io.StringIO(text, newline="")))[1] == ['["=1"]', "", "'-"]

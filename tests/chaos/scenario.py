@@ -16,15 +16,7 @@ from fhcrawl.store import Store
 from tests import fork_server
 from tests.chaos.crash_points import COMMIT, COMMIT_AFTER_RENAME, RENAME, Moment
 from tests.chaos.documents import Style
-from tests.chaos.oracle import (
-    BrokenPromise,
-    Reader,
-    check_claim,
-    check_once,
-    check_whole,
-    demand,
-    read_lines,
-)
+from tests.chaos.oracle import BrokenPromise, Reader, check_claim, check_once, check_whole, demand, read_lines
 from tests.chaos.publishers import Archived, Complete, Paged
 from tests.chaos.server import QUIET, Hosts, Kill, Plan
 from tests.projects import new_project, read_export

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 MANY_OBJECTS = 50_000
 
 
-def test_garbage_is_collected_but_not_looked_for_in_what_was_imported(
-    server: FeedServer, project: Project
-) -> None:
+def test_garbage_is_not_looked_for_in_what_was_imported(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
     run = project.crawl(server.url("/index"))
     assert run.all_stats[GARBAGE]
@@ -41,23 +39,3 @@ def test_arguments_of_others_are_left_alone(given: dict[str, object], arguments:
     check_names(Settings(given), arguments, HistorySpider)
     with pytest.raises(ArgumentError, match="There is no argument ru: write one of"):
         check_names(Settings(given), {"ru": "1", **arguments}, HistorySpider)
-
-
-@pytest.mark.parametrize(
-    ("args", "sentence"),
-    [
-        (("http://a.example/",), "write scrapy crawl history http://a.example/\n"),
-        (("history", "--fed=x"), "There is no option --fed=x: `fhcrawl crawl --help` lists all\n"),
-        (("history", "-o", "x.atom"), "write fhcrawl export -o x.atom\n"),
-        (("history", "-o", "x.jsonl", "-O", "y.csv"), "only one of -o/--output"),
-        (("history", "-O", "y:opml"), "write fhcrawl export -o y:opml\n"),
-        (("history", "-o", "x.docx"), "Unrecognized output format 'docx'"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_what_is_meant_for_another_place_gets_a_hint(
-    project: Project, args: tuple[str, ...], sentence: str
-) -> None:
-    done = project.scrapy("crawl", *args)
-    assert done.returncode == 2
-    assert sentence in done.stderr

@@ -99,17 +99,6 @@ def test_parquet_has_nested_types(crawled: FeedServer, project: Project) -> None
     assert parquet.read_table(project.folder / "none.parquet").column_names == FIELDS
 
 
-def test_parquet_of_a_run_cannot_be_appended_to(server: FeedServer, project: Project) -> None:
-    for number, text in enumerate(("first", "second", "third")):
-        server.serve("/one", atom([E("1", text, f"200{number}-01-01T00:00:00Z")]))
-        option = "-O" if text == "third" else "-o"
-        run = project.crawl(server.url("/one"), output=None, args=(option, "run.parquet"))
-        assert run.exit_code == (2 if text == "second" else 0)
-        assert ("write -O in place of -o" in run.log) == (text == "second")
-        expected = "first" if text == "second" else text
-        assert parquet.read_table(project.folder / "run.parquet").to_pylist()[0]["summary"] == expected
-
-
 def test_opml_has_verdicts_and_is_a_list_of_feeds(crawled: FeedServer, project: Project) -> None:
     assert project.scrapy("export", "-o", "feeds.opml").stdout == "2 feeds in feeds.opml\n"
     path = project.folder / "feeds.opml"
@@ -132,29 +121,6 @@ def test_opml_has_verdicts_and_is_a_list_of_feeds(crawled: FeedServer, project: 
     ]
 
 
-@pytest.mark.parametrize(
-    ("args", "sentence"),
-    [
-        (("x.atom",), "write --feed URL"),
-        (("set/",), "--base https://example.org/feed/"),
-        (("set/", "--base", "copies"), "--base https://example.org/feed/"),
-        (("set/", "--base", "http://example.org", "--archive-size", "0"), "write 1 or more"),
-        (("x.jsonl", "--base", "http://example.org"), "-o FOLDER/"),
-        (("x.jsonl", "--since", "yesterday"), "write 2003, 2003-12-13"),
-        (("x.jsonl", "--tombstones"), "-o FILE.atom"),
-        (("x.opml", "--gaps"), "OPML has no entries"),
-        (("none://example.org/x.jsonl",), "FEED_STORAGES has nothing for none"),
-        (("x.docx",), "no format 'docx'"),
-        (("-",), "-o -: no format; write -o -:jsonl\n"),
-    ],
-)
-def test_wrong_arguments_get_a_sentence(project: Project, args: tuple[str, ...], sentence: str) -> None:
-    done = project.scrapy("export", "-o", *args)
-    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
-    assert "Traceback" not in done.stderr
-    assert [path for path in project.folder.iterdir() if not path.name.startswith((".", "scrapy.cfg"))] == []
-
-
 @pytest.mark.usefixtures("crawled")
 def test_feed_storages_get_whole_exports(project: Project) -> None:
     folder = project.folder / "bucket"
@@ -173,10 +139,7 @@ def test_feed_storages_get_whole_exports(project: Project) -> None:
 def test_server_that_refuses_the_connection_gets_a_sentence(project: Project, place: str) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
-    uris = {
-        "s3": "s3://key:hidden@bucket/out.jsonl",
-        "ftp": f"ftp://user:hidden@127.0.0.1:{port}/out.jsonl",
-    }
+    uris = {"s3": "s3://key:hidden@bucket/out.jsonl", "ftp": f"ftp://user:hidden@127.0.0.1:{port}/out.jsonl"}
     settings = ("-s", f"AWS_ENDPOINT_URL=http://127.0.0.1:{port}", "-s", "AWS_REGION_NAME=nowhere")
     done = project.scrapy("export", "-o", uris[place], *settings, AWS_MAX_ATTEMPTS="1")
     assert done.returncode == 2
@@ -184,12 +147,6 @@ def test_server_that_refuses_the_connection_gets_a_sentence(project: Project, pl
     assert "/out.jsonl cannot be written (" in done.stderr
     assert "hidden" not in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_feed_to_stdout(crawled: FeedServer, project: Project) -> None:
-    done = project.scrapy("export", "-o", "-:atom", "--feed", crawled.url("/two"))
-    [entry] = read(done.stdout.encode(), "http://example.org/").entries
-    assert entry.categories == ["cats", "dogs"]
 
 
 def test_formats_of_rows_feeds_and_lists_are_told_apart() -> None:
@@ -202,21 +159,3 @@ def test_formats_of_rows_feeds_and_lists_are_told_apart() -> None:
     outputs = [rows, *feeds, feed_list]
     assert [each.is_feed for each in outputs] == [False, True, True, False]
     assert [each.is_list for each in outputs] == [False, False, False, True]
-
-
-@pytest.mark.usefixtures("crawled")
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (("-o", "x.csv", "--fields", "titel"), "There is no field 'titel': write title"),
-        (("-o", "x.csv", "--profile", "blog"), "There is no profile 'blog': write"),
-        (("-o", "x.atom", "--extensions", "--excel"), "--extensions and --excel: atom has no columns"),
-    ],
-)
-def test_columns_that_cannot_be_written_are_refused(
-    project: Project, args: tuple[str, ...], said: str
-) -> None:
-    done = project.scrapy("export", *args)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert not (project.folder / args[1]).exists()

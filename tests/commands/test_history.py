@@ -72,12 +72,6 @@ def test_what_one_document_has_is_kept_in_any_order(
     assert len(history(server, project)) == 3
 
 
-def test_older_versions_are_not_kept_unasked(server: FeedServer, project: Project) -> None:
-    server.serve("/feed", atom([entry("a", 2009), entry("b", 2010)]))
-    crawl(server, project, FHCRAWL_KEEP_VERSIONS_ENABLED=0)
-    assert said(history(server, project)) == [("current", "b")]
-
-
 def test_earlier_snapshots_have_their_past(server: FeedServer, project: Project) -> None:
     for number in (1, 2, 3):
         index = {"id": f"s{number}", "createdAt": f"200{number}-01-01T00:00:00Z", "pages": [f"/p{number}"]}
@@ -143,12 +137,6 @@ def test_entry_that_is_not_there_gets_a_sentence(server: FeedServer, project: Pr
     crawl(server, project)
     done = project.scrapy("history", server.url("/feed"), "none")
     assert (done.returncode, "has no entry none" in done.stderr) == (2, True)
-
-
-def test_titles_drive_no_terminal(server: FeedServer, project: Project) -> None:
-    server.serve("/feed", atom([E("1", title="One\x85feed")]))
-    crawl(server, project)
-    assert "One\\x85feed" in project.scrapy("history", server.url("/feed"), "1").stdout
 
 
 def test_place_of_a_capture_says_when_it_was() -> None:

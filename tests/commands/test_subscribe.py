@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.feeds import E, atom
 
 if TYPE_CHECKING:
@@ -104,9 +102,7 @@ def test_deleted_feed_leaves_nothing_but_the_other_feeds(server: FeedServer, pro
     assert set(project.crawl(server.url("/a")).changes) == {"1", "2"}
 
 
-def test_url_of_a_subscribed_feed_has_the_options_of_the_subscription(
-    server: FeedServer, project: Project
-) -> None:
+def test_url_of_a_subscribed_feed_has_its_options(server: FeedServer, project: Project) -> None:
     server.serve("/a", atom([E("3")], links={"next-archive": server.url("/a2")}))
     server.serve("/a2", atom([E("2")]))
     options = 'reversed = true\nheaders = {X-Key = "secret"}\n'
@@ -132,21 +128,3 @@ def test_mistyped_feed_can_be_forgotten(server: FeedServer, project: Project) ->
     assert "is forgotten" in project.scrapy("unsubscribe", mistyped).stdout
     assert project.scrapy("feeds", "--check").returncode == 0
     assert set(project.logical_feed()) == {"1"}
-
-
-@pytest.mark.parametrize(
-    ("args", "sentence"),
-    [
-        (("subscribe",), "write fhcrawl subscribe https://example.org/index.atom"),
-        (("subscribe", "missing.opml"), "missing.opml is neither a file nor the URL of a feed"),
-        (("subscribe", "ftp://example.org/"), "is not the URL of a feed"),
-        (("subscribe", "."), "The list of feeds cannot be read"),
-        (("unsubscribe",), "write fhcrawl unsubscribe https://example.org/index.atom"),
-        (("unsubscribe", "https://example.org/"), "is not subscribed; `fhcrawl feeds` shows what is"),
-    ],
-)
-def test_wrong_arguments_get_a_sentence(project: Project, args: tuple[str, ...], sentence: str) -> None:
-    done = project.scrapy(*args)
-    assert done.returncode == 2
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr

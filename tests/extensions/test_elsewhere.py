@@ -90,9 +90,7 @@ def test_whole_logical_feeds_arrive(server: FeedServer, project: Project, place:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_upload_that_fails_in_the_middle_leaves_its_changes_to_the_next_run(
-    server: FeedServer, project: Project, kind: str
-) -> None:
+def test_upload_that_fails_is_left_to_the_next_run(server: FeedServer, project: Project, kind: str) -> None:
     server.serve("/index", atom([E(str(number), LONG) for number in range(5)]))
     folder = project.folder / "served"
     folder.mkdir()
@@ -109,9 +107,7 @@ def test_upload_that_fails_in_the_middle_leaves_its_changes_to_the_next_run(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_whole_export_that_fails_in_the_middle_says_so(
-    server: FeedServer, project: Project, kind: str
-) -> None:
+def test_whole_export_that_fails_midway_says_so(server: FeedServer, project: Project, kind: str) -> None:
     server.serve("/index", atom([E(str(number), LONG) for number in range(5)]))
     project.crawl(server.url("/index"))
     with elsewhere.serving(kind, project.folder, DIES_AFTER) as place:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import shutil
@@ -16,6 +15,7 @@ from scrapy import Spider
 
 from fhcrawl.exporters.storages import FileFeedStorage
 from fhcrawl.items import FIELDS
+from tests.extensions.test_other_places import BUCKET
 from tests.feeds import E, atom
 from tests.projects import read_export
 
@@ -60,22 +60,21 @@ def test_csv_is_read_back_to_the_same_values(server: FeedServer, project: Projec
 
 
 @pytest.mark.quick_lane
-def test_export_appends_without_a_second_csv_header(server: FeedServer, project: Project) -> None:
-    feed = server.url("/index")
-    server.serve("/index", atom([E("1")]))
-    project.crawl(feed, output=None, args=("-o", "all.csv"))
-    server.serve("/index", atom([E("2"), E("1")]))
-    project.crawl(feed, output=None, args=("-o", "all.csv"))
-    assert [row["id"] for row in read_export(project.folder / "all.csv")] == ["1", "2"]
-
-
-def test_overwriting_export_holds_only_this_run(server: FeedServer, project: Project) -> None:
-    feed = server.url("/index")
-    server.serve("/index", atom([E("1")]))
-    project.crawl(feed, output=None, args=("-O", "new.jsonl"))
-    server.serve("/index", atom([E("2"), E("1")]))
-    project.crawl(feed, output=None, args=("-O", "new.jsonl"))
-    assert [row["id"] for row in read_export(project.folder / "new.jsonl")] == ["2"]
+@pytest.mark.parametrize(
+    ("option", "name", "expected"), [("-o", "all.csv", ["1", "2"]), ("-O", "new.jsonl", ["2"])]
+)
+def test_export_appends_or_overwrites(
+    server: FeedServer, project: Project, option: str, name: str, expected: list[str]
+) -> None:
+    path = project.folder / name
+    for ids in ("1", "21"):
+        server.serve("/index", atom([E(each) for each in ids]))
+        project.crawl(server.url("/index"), output=None, args=(option, name))
+    assert [row["id"] for row in read_export(path)] == expected
+    before = path.stat()
+    # Nothing has changed: what a run appends to stays, what it replaces does not.
+    assert project.crawl(server.url("/index"), output=None, args=(option, name)).exit_code == 0
+    assert (path.stat() == before, path.read_text() == "") == (option == "-o", option == "-O")
 
 
 def test_export_to_stdout(server: FeedServer, project: Project) -> None:
@@ -93,30 +92,6 @@ def test_scrapys_other_formats_work(server: FeedServer, project: Project) -> Non
     assert "<id>1</id>" in (project.folder / "out.xml").read_text()
 
 
-def test_changes_of_several_runs_without_export_are_one_line(server: FeedServer, project: Project) -> None:
-    feed = server.url("/index")
-    server.serve("/index", atom([E("1", "a"), E("2", "a")]))
-    project.crawl(feed)
-    for text, day in (("b", 2), ("c", 3)):
-        changed = [E("1", text, f"2004-01-0{day}T00:00:00Z"), E("3", text, f"2004-01-0{day}T00:00:00Z")]
-        server.serve("/index", atom(changed))
-        project.crawl(feed, output=None)
-    run = project.crawl(feed)
-    assert run.changes == {"1": "updated", "3": "new"}
-    assert run.texts == {"1": "c", "3": "c"}
-
-
-def test_change_that_was_taken_back_is_not_exported(server: FeedServer, project: Project) -> None:
-    feed = server.url("/index")
-    server.serve("/index", atom([E("1", "a")]))
-    project.crawl(feed)
-    server.serve("/index", atom([E("1", "b", "2004-01-02T00:00:00Z")]))
-    project.crawl(feed, output=None)
-    server.serve("/index", atom([E("1", "a", "2004-01-03T00:00:00Z")]))
-    project.crawl(feed, output=None)
-    assert project.crawl(feed).items == []
-
-
 def test_same_content_again_is_no_change_whatever_the_times_say(server: FeedServer, project: Project) -> None:
     feed = server.url("/index")
     server.serve("/index", atom([E("1", "a")]))
@@ -128,55 +103,36 @@ def test_same_content_again_is_no_change_whatever_the_times_say(server: FeedServ
     assert project.logical_feed()["1"]["updated"] == "2005-01-01T00:00:00Z"
 
 
-def test_entry_deleted_before_it_was_exported_is_never_exported(server: FeedServer, project: Project) -> None:
-    feed = server.url("/index")
-    server.serve("/index", atom([E("1"), E("2")], head="<fh:complete/>"))
-    project.crawl(feed, output=None)
-    server.serve("/index", atom([E("2")], head="<fh:complete/>"))
-    assert project.crawl(feed).changes == {"2": "new"}
+LONG = "x" * 100_000
 
 
-def test_changes_of_other_feeds_wait_for_their_own_run(server: FeedServer, project: Project) -> None:
-    server.serve("/one", atom([E("1")]))
-    server.serve("/two", atom([E("2")]))
-    project.crawl(server.url("/one"), output=None)
-    assert project.crawl(server.url("/two")).changes == {"2": "new"}
-    assert project.crawl(server.url("/one")).changes == {"1": "new"}
-
-
-@pytest.mark.quick_lane
-@pytest.mark.parametrize("output", ["/proc/none/out.jsonl", "folder"])
-def test_export_that_cannot_be_written_is_made_good_by_the_next_run(
-    server: FeedServer, project: Project, output: str
-) -> None:
-    server.serve("/index", atom([E("1")]))
-    arguments = ("-o", "kept.jsonl", "-o", f"{output}:jsonlines")
-    (project.folder / "folder").mkdir()
-    run = project.crawl(server.url("/index"), output=None, args=arguments)
-    assert any("cannot be written" in w for w in run.warnings())
-    assert run.exit_code == 1
-    assert not (project.folder / "kept.jsonl").exists()
-    assert not list(project.folder.glob(".*.part"))
-    assert project.crawl(server.url("/index")).changes == {"1": "new"}
-
-
-# A full disk is noticed when what is buffered is written.
-@pytest.mark.parametrize("size", [1, 100_000], ids=["at the end", "before"])
+# A full disk is noticed when what is buffered is written: at the end, or before.
+@pytest.mark.parametrize("text", ["é", LONG], ids=["short", "long"])
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ("-o /proc/none/out.jsonl:jsonlines", "/proc/none/out.jsonl cannot be written"),
+        ("-o .:jsonlines", "cannot be written"),
+        ("-o /dev/full:jsonlines", "/dev/full cannot be written (No space left on device)"),
+        ("-o ./kept.jsonl", "named twice"),
+        ("-s FEED_EXPORT_ENCODING=ascii", "cannot be written"),
+        ("-o bucket://shut/object.jsonl", "503 Slow Down"),
+    ],
+)
 def test_export_of_which_one_file_fails_is_made_good_by_the_next_run(
-    server: FeedServer, project: Project, size: int
+    server: FeedServer, project: Project, args: str, said: str, text: str
 ) -> None:
-    server.serve("/index", atom([E("1", "x" * size)]))
-    arguments = ("-o", "kept.jsonl", "-o", "/dev/full:jsonlines")
-    run = project.crawl(server.url("/index"), output=None, args=arguments)
-    assert run.all_stats["feedexport/failed_count/FileFeedStorage"] == 1
+    (project.folder / "shut").mkdir()
+    (project.folder / "shut" / "closed").touch()
+    server.serve("/index", atom([E("1", "é" if "ascii" in args else text)]))
+    run = project.crawl(
+        server.url("/index"), output=None, args=("-o", "kept.jsonl", *args.split()), settings=BUCKET
+    )
     assert run.exit_code == 1
-    said = [w for w in run.warnings() if "export" in w or "written" in w]
-    assert said[:2] == [
-        "ERROR: /dev/full cannot be written (No space left on device)",
-        "ERROR: Nothing counts as exported; the next run of these feeds exports it",
-    ]
-    assert "Traceback" not in run.log
-    assert "Exception ignored" not in run.log
+    warnings = run.warnings()
+    assert any(said in warning for warning in warnings), warnings
+    assert "ERROR: Nothing counts as exported; the next run of these feeds exports it" in warnings
+    assert not {word for word in ("Traceback", "Exception ignored") if word in run.log}
     assert not (project.folder / "kept.jsonl").exists()
     assert not list(project.folder.glob(".*.part"))
     assert project.crawl(server.url("/index")).changes == {"1": "new"}
@@ -192,53 +148,31 @@ def test_empty_export_that_cannot_be_written_fails_the_run(server: FeedServer, p
     assert not (project.folder / "kept.jsonl").exists()
 
 
-@pytest.mark.parametrize("name", ["out.jsonl", "out.csv", "out.json", "out.parquet", "out-%(batch_id)d.json"])
-def test_run_that_changes_nothing_leaves_no_file(server: FeedServer, project: Project, name: str) -> None:
+@pytest.mark.in_process
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("out.jsonl", ""),
+        ("out.csv", ",".join(FIELDS) + "\n"),
+        ("out.json", "[\n\n]"),
+        ("out.parquet", None),
+        ("out-%(batch_id)d.json", None),
+    ],
+)
+def test_file_without_entries_is_stored_if_scrapys_setting_says_so(
+    server: FeedServer, project: Project, name: str, content: str | None
+) -> None:
     server.serve("/index", atom([]))
     for option in ("-o", "-O"):
         assert project.crawl(server.url("/index"), output=None, args=(option, name)).exit_code == 0
     assert not list(project.folder.glob("*out*"))
+    if content is not None:
+        given = {"FEED_STORE_EMPTY": 1}
+        run = project.crawl(server.url("/index"), settings=given, output=None, args=("-o", name))
+        assert (run.exit_code, (project.folder / name).read_text()) == (0, content)
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [("out.jsonl", ""), ("out.csv", ",".join(FIELDS) + "\n"), ("out.json", "[\n\n]")],
-)
-def test_empty_file_is_stored_if_scrapys_setting_says_so(
-    server: FeedServer, project: Project, name: str, content: str
-) -> None:
-    server.serve("/index", atom([]))
-    run = project.crawl(
-        server.url("/index"), settings={"FEED_STORE_EMPTY": 1}, output=None, args=("-o", name)
-    )
-    assert run.exit_code == 0
-    assert (project.folder / name).read_text() == content
-
-
-def test_what_a_run_replaces_does_not_stay_if_nothing_has_changed(
-    server: FeedServer, project: Project
-) -> None:
-    server.serve("/index", atom([E("1")]))
-    path = project.folder / "out.jsonl"
-    for lines in (1, 0):
-        run = project.crawl(server.url("/index"), output=None, args=("-O", "out.jsonl"))
-        assert (run.exit_code, len(path.read_text().splitlines())) == (0, lines)
-
-
-def test_file_that_a_run_appends_to_stays_if_nothing_has_changed(
-    server: FeedServer, project: Project
-) -> None:
-    server.serve("/index", atom([E("1")]))
-    path = project.folder / "out.jsonl"
-    project.crawl(server.url("/index"), output=None, args=("-o", "out.jsonl"))
-    before = path.stat()
-    project.crawl(server.url("/index"), output=None, args=("-o", "out.jsonl"))
-    assert path.stat() == before
-
-
-def test_nothing_is_left_in_the_temporary_folder_or_beside_a_file(
-    server: FeedServer, project: Project
-) -> None:
+def test_nothing_is_left_in_temporary_or_hidden_files(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("1")]))
     temporary = project.folder / "temporary"
     temporary.mkdir()
@@ -247,25 +181,6 @@ def test_nothing_is_left_in_the_temporary_folder_or_beside_a_file(
         assert project.scrapy(command, "-o", f"{command}.jsonl", TMPDIR=str(temporary)).returncode == 0
     assert not list(temporary.iterdir())
     assert {path.name for path in project.folder.glob(".*")} <= {".scrapy"}  # of a store on SQLite
-
-
-def test_reader_of_a_pipe_sees_its_end_if_nothing_has_changed(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([]))
-    pipe = project.folder / "pipe.jsonl"
-    os.mkfifo(pipe)
-    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:  # noqa: S607
-        project.crawl(server.url("/index"), output=None, args=("-o", "pipe.jsonl"))
-        try:
-            assert reader.communicate(timeout=30)[0] == ""
-        finally:
-            reader.kill()
-
-
-def test_fields_are_in_order_in_the_csv_header(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("1")]))
-    project.crawl(server.url("/index"), output="out.csv")
-    with (project.folder / "out.csv").open(newline="") as file:
-        assert next(csv.reader(file)) == FIELDS
 
 
 def test_export_over_a_symlink_keeps_it(server: FeedServer, project: Project) -> None:
@@ -283,26 +198,16 @@ def test_export_to_a_pipe_writes_into_it(server: FeedServer, project: Project) -
     server.serve("/index", atom([E("1")]))
     pipe = project.folder / "pipe.jsonl"
     os.mkfifo(pipe)
-    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True)  # noqa: S607
-    project.crawl(server.url("/index"), output=None, args=("-o", "pipe.jsonl"))
-    assert json.loads(reader.communicate(timeout=30)[0])["id"] == "1"
+    # Its reader sees the end, too, if nothing has changed.
+    for ids in (["1"], []):
+        with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:  # noqa: S607
+            project.crawl(server.url("/index"), output=None, args=("-o", "pipe.jsonl"))
+            try:
+                lines = reader.communicate(timeout=30)[0].splitlines()
+            finally:
+                reader.kill()
+        assert [json.loads(line)["id"] for line in lines] == ids
     assert pipe.is_fifo()
-
-
-def test_one_file_named_twice_is_refused(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("1")]))
-    run = project.crawl(server.url("/index"), output=None, args=("-o", "a.jsonl", "-o", "./a.jsonl"))
-    assert run.exit_code == 1
-    assert any("named twice" in w for w in run.warnings())
-    assert project.crawl(server.url("/index")).changes == {"1": "new"}
-
-
-def test_text_that_the_encoding_does_not_know_fails_the_export(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("1", "é")]))
-    run = project.crawl(server.url("/index"), settings={"FEED_EXPORT_ENCODING": "ascii"})
-    assert run.exit_code == 1
-    assert not list(project.folder.glob("*out.jsonl*"))
-    assert project.crawl(server.url("/index")).changes == {"1": "new"}
 
 
 def test_what_stdout_does_not_take_does_not_count_as_exported(server: FeedServer, project: Project) -> None:

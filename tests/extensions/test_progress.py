@@ -58,12 +58,7 @@ def held(server: FeedServer) -> Iterator[Held]:
 
 
 def command(urls: list[str], *settings: str) -> list[str]:
-    wanted = [
-        f"USER_AGENT={USER_AGENT}",
-        "CONCURRENT_REQUESTS_PER_DOMAIN=4",
-        "STATS_DUMP=0",
-        *settings,
-    ]
+    wanted = [f"USER_AGENT={USER_AGENT}", "CONCURRENT_REQUESTS_PER_DOMAIN=4", "STATS_DUMP=0", *settings]
     given = [part for setting in wanted for part in ("-s", setting)]
     return ["crawl", "history", "-a", f"feed={' '.join(urls)}", "-o", "out.jsonl", *given]
 
@@ -177,9 +172,7 @@ def test_problems_are_seen_when_the_log_is_a_file(held: Held, project: Project) 
 
 @pytest.mark.parametrize(("term", "enabled"), [("dumb", 1), ("xterm-256color", 0)])
 @shown
-def test_terminal_without_display_has_plain_lines(
-    held: Held, project: Project, term: str, enabled: int
-) -> None:
+def test_terminal_without_display_has_lines(held: Held, project: Project, term: str, enabled: int) -> None:
     held.release()
     terminal = watch(project, held.urls, f"FHCRAWL_PROGRESS_ENABLED={enabled}", term=term)
     terminal.wait()

@@ -19,9 +19,7 @@ def rows(project: Project) -> list[int]:
     return [project.database.rows(f"SELECT count(*) FROM {name}")[0][0] for name in ("feeds", "documents")]
 
 
-def test_subscribed_feed_that_could_never_be_read_is_unreachable(
-    server: FeedServer, project: Project
-) -> None:
+def test_feed_that_could_never_be_read_is_unreachable(server: FeedServer, project: Project) -> None:
     server.serve("/page", "<!DOCTYPE html><html><body>parked</body></html>", content_type="text/html")
     kinds = {
         server.url("/gone"): "http-404",
@@ -45,21 +43,6 @@ def test_subscribed_feed_that_could_never_be_read_is_unreachable(
     assert "3 feeds: 3 unreachable" in project.scrapy("feeds").stdout
     # In the view of gaps, the cause counts alone.
     assert len(project.database.rows("SELECT kind FROM gaps")) == 3
-
-
-def test_feed_that_was_read_before_is_no_unreachable_one(server: FeedServer, project: Project) -> None:
-    server.serve("/plain", atom([E("1")]))
-    project.crawl(server.url("/plain"))
-    del server.answers["/plain"]
-    project.crawl(server.url("/plain"))
-    assert project.verdict() == ("unknown", ["http-404", "no-history"])
-    assert [feed["entries"] for feed in project.feeds()] == [1]
-
-
-def test_feed_that_was_not_asked_for_yet_is_unknown(server: FeedServer, project: Project) -> None:
-    project.scrapy("subscribe", server.url("/later"))
-    assert project.verdict() == ("unknown", ["known"])
-    assert "1 feed: 1 unknown" in project.scrapy("feeds").stdout
 
 
 def test_feed_that_could_never_be_read_leaves_nothing_behind(server: FeedServer, project: Project) -> None:

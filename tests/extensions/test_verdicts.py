@@ -59,35 +59,8 @@ def test_every_feed_has_its_verdict_everywhere_after_a_run(server: FeedServer, p
         assert all(f"{reason['url']} {reason['detail']}" in line for reason in reasons)
 
 
-def test_gap_that_has_healed_disappears(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("1")], prev="/a1"))
-    server.serve("/a1", "", status=503)
-    project.crawl(server.url("/index"), settings={"RETRY_TIMES": 0})
-    [(verdict, reasons)] = stored(project).values()
-    assert (verdict, [reason["kind"] for reason in reasons or ()]) == ("incomplete", ["http-503"])
-    server.serve("/a1", atom([E("0")]))
-    project.crawl(server.url("/index"))
-    assert stored(project) == {"index": ("complete", [])}
-    assert project.verdict() == ("complete", [])
-
-
-def test_limit_of_the_user_is_a_reason_of_its_own(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("2")], prev="/a2"))
-    server.serve("/a2", atom([E("1")], prev="/a1"))
-    server.serve("/a1", atom([E("0")]))
-    run = project.crawl(server.url("/index"), settings={"FHCRAWL_MAX_ARCHIVES": 1})
-    [(verdict, reasons)] = stored(project).values()
-    assert verdict == "incomplete"
-    assert reasons is not None
-    assert [(reason["kind"], reason["url"]) for reason in reasons] == [("limit", server.url("/a1"))]
-    assert reasons[0]["detail"].endswith("stopped at 1 archive, as FHCRAWL_MAX_ARCHIVES asks")
-    assert "fhcrawl/document/failed" not in run.stats
-
-
 @pytest.mark.parametrize("known", [False, True])
-def test_run_that_dies_leaves_no_verdict_in_the_store(
-    server: FeedServer, project: Project, known: bool
-) -> None:
+def test_run_that_dies_leaves_no_verdict(server: FeedServer, project: Project, known: bool) -> None:
     server.serve("/index", atom([E("1")], head="<fh:complete/>"))
     if known:
         project.crawl(server.url("/index"))

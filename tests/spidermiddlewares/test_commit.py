@@ -57,9 +57,7 @@ def stored(database: Database) -> tuple[set[str], Feed]:
 
 
 class TestOrderOfPipelines:
-    def test_entry_that_is_overtaken_in_the_pipelines_does_not_win(
-        self, server: FeedServer, project: Project
-    ) -> None:
+    def test_entry_that_is_overtaken_does_not_win(self, server: FeedServer, project: Project) -> None:
         older, newer = E("1", "slow", "2003-01-01T00:00:00Z"), E("1", "quick", "2004-01-01T00:00:00Z")
         server.serve("/index", atom([older, newer]))
         run = project.crawl(server.url("/index"), settings=faulty.settings("Delays"))
@@ -88,9 +86,7 @@ class TestErrorInTheMiddleOfADocument:
         assert run.changes == {"3": "new", "2": "new"}
         assert run.stats["fhcrawl/feed/complete"] == 1
 
-    def test_subscription_document_is_not_taken_as_unchanged(
-        self, server: FeedServer, project: Project
-    ) -> None:
+    def test_subscription_document_is_read_again(self, server: FeedServer, project: Project) -> None:
         server.serve("/index", atom([E("2"), E("1")]))
         settings = {"SPIDER_MODULES": "tests.spiders.breaking"}
         run = project.crawl(server.url("/index"), settings=settings, spider="breaking", TEST_ENTRY="1")
@@ -114,9 +110,7 @@ def test_document_is_under_way_until_it_is_committed(database: Database) -> None
 
 
 @pytest.mark.parametrize("life", range(4))
-def test_document_killed_among_its_entries_is_committed_as_a_whole_or_not_at_all(
-    database: Database, life: int
-) -> None:
+def test_document_killed_among_its_entries_is_committed_whole_or_not(database: Database, life: int) -> None:
     documents = {INDEX: atom([E(number) for number in "012"], head="<fh:complete/>")}
     assert (Engine(database.url, documents, life).crawl(INDEX) is None) == (life < 3)
     found = {entry_id for (entry_id,) in database.rows("SELECT id FROM entries")}

@@ -161,9 +161,7 @@ class TestStoreThatFails:
         assert entries == {"fhcrawl/entry/new": 2}
 
     @pytest.mark.usefixtures("impatient")
-    def test_lock_that_another_process_holds_for_long_ends_the_walk_for_this_run(
-        self, database: Database
-    ) -> None:
+    def test_lock_that_is_held_for_long_ends_the_walk_for_this_run(self, database: Database) -> None:
         with closing(Locking(database, A1)) as documents:
             changes, engine = crawl(database, documents)
         assert changes == {"3": "new"}
@@ -222,9 +220,7 @@ class TestStoreThatFails:
         assert engine.stats["fhcrawl/feed/complete"] == 1
 
 
-def test_loss_that_a_bug_keeps_from_the_store_is_told_by_the_runs_verdict(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_loss_that_a_bug_hides_is_in_the_verdict(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     def lose(*_args: object) -> None:
         raise ValueError("a bug in the store")
 
@@ -236,9 +232,7 @@ def test_loss_that_a_bug_keeps_from_the_store_is_told_by_the_runs_verdict(
 
 
 @pytest.mark.parametrize("name", ["Link", "ETag", "Last-Modified"])
-def test_nul_in_a_header_loses_nothing_but_what_it_stands_in(
-    server: FeedServer, project: Project, name: str
-) -> None:
+def test_nul_in_a_header_loses_only_this_header(server: FeedServer, project: Project, name: str) -> None:
     server.serve("/index", atom([E("1")], prev="/a1"))
     server.serve("/a1", atom([E("0")]))
     project.crawl(server.url("/index"))

@@ -112,9 +112,7 @@ def test_no_request_is_made_when_nothing_is_due(server: FeedServer, project: Pro
 
 
 @pytest.mark.parametrize("is_listed", [False, True])
-def test_closing_words_say_when_the_next_feed_is_due(
-    server: FeedServer, project: Project, is_listed: bool
-) -> None:
+def test_closing_words_say_when_a_feed_is_due(server: FeedServer, project: Project, is_listed: bool) -> None:
     paths = {"/later": 7200, "/sooner": 3600}
     for path, seconds in paths.items():
         server.serve(path, atom([E(path)]), headers={"Cache-Control": f"max-age={seconds}"})
@@ -179,6 +177,7 @@ def test_server_of_an_archive_can_ask_for_time_too(server: FeedServer, project: 
     assert 4900 < wait(project) <= 5000
 
 
+@pytest.mark.both_stores
 def test_feed_with_a_gap_is_due_before_its_news_are(server: FeedServer, project: Project) -> None:
     header = {"Cache-Control": "max-age=80000"}
     server.serve("/whole", atom([E("1")], head="<fh:complete/>"), headers=header)
@@ -214,6 +213,7 @@ def test_walk_that_a_limit_has_ended_goes_on_in_the_next_run(server: FeedServer,
     assert server.asked() == []
 
 
+@pytest.mark.both_stores
 def test_habit_of_a_feed_is_learnt(server: FeedServer, project: Project) -> None:
     def passes(hours: int) -> None:
         times = {name: row(project)[name] for name in ("polled", "news", "changed", "due")}
@@ -281,18 +281,3 @@ def test_line_for_cron_in_the_documentation_crawls_what_is_due(server: FeedServe
     assert printed[1] == b""
     assert server.asked() == ["/a"]
     assert [entry["id"] for entry in read_export(project.folder / "entries.jsonl")] == ["1"]
-
-
-@pytest.mark.parametrize(
-    ("args", "sentence"),
-    [
-        (("-a", "due=soon"), "-a due is soon: write 1 or 0"),
-        (("-s", "FHCRAWL_DUE_MIN_SECONDS=90000"), "is more than FHCRAWL_DUE_MAX_SECONDS"),
-        (("-s", "FHCRAWL_DUE_MAX_SECONDS=1e9"), "FHCRAWL_DUE_MAX_SECONDS is '1e9': write a number"),
-        (("-s", "FHCRAWL_DUE_MAX_SECONDS=99999999"), "write no more than 31536000"),
-    ],
-)
-def test_what_cannot_be_used_is_refused(project: Project, args: tuple[str, ...], sentence: str) -> None:
-    done = project.scrapy("crawl", "history", "-a", "feed=http://127.0.0.1/", *args)
-    assert done.returncode == 2
-    assert sentence in done.stderr

@@ -89,7 +89,7 @@ def crawl(url: str, publisher: Mapping[str, str | int], day: int, recheck: str) 
         return engine.crawl(f"{ROOT}index") or []
 
 
-@pytest.mark.full_lane("a hundred crawls in this process")
+@pytest.mark.nightly("a hundred crawls in this process")
 @settings(max_examples=examples(20))
 @given(st.lists(crawls, min_size=1, max_size=5))
 def test_everything_is_found_whenever_it_happens(

@@ -71,12 +71,7 @@ FAULTS = {
         "download-error",
         "its server closes the connection before it has answered",
     ),
-    "no HTTP": (
-        Answer(raw=write_no_http),
-        "failed",
-        "download-error",
-        "cannot be fetched (ParseError: ",
-    ),
+    "no HTTP": (Answer(raw=write_no_http), "failed", "download-error", "cannot be fetched (ParseError: "),
     "redirect loop": (
         Answer(status=302, headers={"Location": "/a1"}),
         "failed",
@@ -97,9 +92,7 @@ OF_CONNECTIONS = ("timeout", "reset", "cut off", "nothing of what is promised", 
         for fault in FAULTS
     ],
 )
-def test_archive_that_cannot_be_had_is_a_gap_until_it_heals(
-    server: FeedServer, project: Project, fault: str
-) -> None:
+def test_missing_archive_is_a_gap_until_it_heals(server: FeedServer, project: Project, fault: str) -> None:
     answer, state, kind, sentence = FAULTS[fault]
     server.serve("/index", atom([E("3")], prev="/a1"))
     server.answers["/a1"] = answer
@@ -162,20 +155,6 @@ def test_subscription_document_that_cannot_be_had_is_a_gap(server: FeedServer, p
     assert f"{server.url('/nothing')} is not there (404)" in run.log
 
 
-def test_subscription_document_that_fails_later_takes_the_verdict_back(
-    server: FeedServer, project: Project
-) -> None:
-    server.serve("/index", atom([E("2")], prev="/a1"))
-    server.serve("/a1", atom([E("1")]))
-    project.crawl(server.url("/index"))
-    server.answers["/index"] = Answer(status=404)
-    project.crawl(server.url("/index"))
-    assert project.verdict() == ("incomplete", ["http-404"])
-    server.serve("/index", atom([E("2")], prev="/a1"))
-    project.crawl(server.url("/index"))
-    assert project.verdict() == ("complete", [])
-
-
 @pytest.mark.real_crawl
 def test_archive_that_robots_txt_forbids_is_a_gap(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="/secret/a1"))
@@ -208,9 +187,7 @@ def test_host_that_is_not_there_is_a_gap(server: FeedServer, project: Project) -
     assert "Traceback" not in run.log
 
 
-def test_cut_off_document_is_fetched_again_before_it_is_given_up(
-    server: FeedServer, project: Project
-) -> None:
+def test_cut_off_document_is_fetched_again_at_first(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="/a1"))
     server.answers["/a1"] = Answer(CUT, cut=100)
     project.crawl(server.url("/index"), settings={"RETRY_TIMES": 2})
@@ -235,9 +212,7 @@ def test_header_of_many_kilobytes_loses_nothing(server: FeedServer, project: Pro
 
 
 @pytest.mark.real_crawl
-def test_encoding_that_nobody_knows_is_none_whatever_its_octets_are(
-    server: FeedServer, project: Project
-) -> None:
+def test_unknown_encoding_is_none_whatever_its_octets_are(server: FeedServer, project: Project) -> None:
     server.serve("/index", atom([E("2")], prev="/a1"), headers={"Content-Encoding": "\xff\xfe"})
     server.serve("/a1", atom([E("1")]), headers={"Content-Encoding": "odd"})
     run = project.crawl(server.url("/index"))
@@ -269,12 +244,7 @@ BAD_ENTRY = "<entry><id>bad</id><title>t</title><updated>yesterday</updated></en
     ids=["no id", "no title", "unreadable date", "empty item"],
 )
 def test_bad_entry_loses_at_most_itself(
-    server: FeedServer,
-    project: Project,
-    document: str,
-    sentence: str,
-    exported: set[str],
-    verdict: str,
+    server: FeedServer, project: Project, document: str, sentence: str, exported: set[str], verdict: str
 ) -> None:
     server.serve("/index", atom([E("0")], prev="/a1"))
     server.serve("/a1", document)
@@ -286,76 +256,6 @@ def test_bad_entry_loses_at_most_itself(
     assert run.stats.get("fhcrawl/entry/invalid", 0) == lost
     assert run.stats["fhcrawl/document/processed"] == 2
     assert project.verdict() == (verdict, ["entries-lost"] if lost else [])
-
-
-def test_text_from_a_feed_cannot_forge_log_lines(server: FeedServer, project: Project) -> None:
-    title = "x\n2026-01-01 00:00:00 [root] ERROR: forged\x85also"
-    server.serve("/index", atom([E(None, title=title)]))
-    run = project.crawl(server.url("/index"))
-    assert not [line for line in run.log.splitlines() if line.startswith("2026-01-01 00:00:00")]
-
-
-@pytest.mark.parametrize(
-    ("args", "sentence"),
-    [
-        ((), "No feed to crawl: write fhcrawl crawl https://example.org/index.atom"),
-        (("-a", "feed=example.org/feed"), "write https://example.org/feed"),
-        (("-a", "feed=ftp://example.org/feed"), "is not the URL of a feed"),
-        (("-a", "feeds=missing.txt"), "The list of feeds cannot be read: missing.txt"),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-a", "deltafetch_reset=maybe"),
-            "deltafetch_reset is maybe: write 1 or 0",
-        ),
-        (
-            ("-a", "fed=http://127.0.0.1/"),
-            "There is no argument fed: write one of deltafetch_reset, due, feed, feeds, snapshot, warc",
-        ),
-        (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAX_ARCHIVES=abc"), "'abc': write a number"),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAXPAGES=3"),
-            "There is no setting FHCRAWL_MAXPAGES: write FHCRAWL_MAX_PAGES",
-        ),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_X=1"),
-            "setting FHCRAWL_X: docs/reference/settings.md lists them",
-        ),
-        (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_MAX_PAGES=-1"), "'-1': write a number"),
-        (("-a", "feed=http://127.0.0.1/", "-s", "DELTAFETCH_ENABLED=maybe"), "is 'maybe': write 1 or 0"),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_KEEP_XML_ENABLED=yes"),
-            "FHCRAWL_KEEP_XML_ENABLED is 'yes': write 1 or 0",
-        ),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=sqlite:////no/such/folder/x.db"),
-            "The store cannot be opened: sqlite:////no/such/folder/x.db",
-        ),
-        (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=nonsense"), "is not a database URL"),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_ALLOWED_PRIVATE_HOSTS=10.0.0.1/8"),
-            "FHCRAWL_ALLOWED_PRIVATE_HOSTS has '10.0.0.1/8', and 10.0.0.1/8 has host bits set: write host,",
-        ),
-        (("-a", "feed=http://127.0.0.1/", "-s", "HTTPAUTH_PASS=s3cret"), "HTTPAUTH_DOMAIN is not set: write"),
-        (("-a", "feed=http://ann:s3cret@127.0.0.1/"), "write http://127.0.0.1/ with HTTPAUTH_USER"),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=postgresql://ann:s3cr@s3cret@h/d"),
-            "has more than one @: write those of the password as %40",
-        ),
-        (
-            ("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=postgresql://ann:s3cret/h/d"),
-            "is not a database URL",
-        ),
-        (("-a", "feed=http://127.0.0.1/", "-s", "FHCRAWL_STORE_URL=mysql://x/y"), "does not know, mysql"),
-    ],
-)
-def test_wrong_arguments_stop_the_run_with_a_sentence(
-    server: FeedServer, project: Project, args: tuple[str, ...], sentence: str
-) -> None:
-    done = project.scrapy("crawl", "history", *args)
-    assert done.returncode == 2
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
-    assert "Spider opened" not in done.stderr
-    assert "s3cret" not in done.stderr
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=lambda sent: sent.name)

@@ -131,9 +131,7 @@ def test_contradiction_of_an_archive_is_a_reason_until_it_heals(server: FeedServ
     assert project.verdict() == ("complete", [])
 
 
-def test_contradictory_ways_to_the_subscription_document_are_a_reason_in_each_run(
-    server: FeedServer, project: Project
-) -> None:
+def test_contradictory_ways_to_the_newest_document_are_reasons(server: FeedServer, project: Project) -> None:
     links = "".join(link("current", href) for href in ("/one", "/two"))
     server.serve("/given", atom([E("1")], head=f"<fh:archive/>{links}"))
     server.serve("/one", atom([E("2")], prev="/given"))
@@ -144,10 +142,3 @@ def test_contradictory_ways_to_the_subscription_document_are_a_reason_in_each_ru
         assert reason["kind"] == "contradictory-links"
         assert server.url("/two") in reason["detail"]
         project.crawl(server.url("/given"))
-
-
-def test_link_header_to_the_document_itself_is_a_loop(server: FeedServer, project: Project) -> None:
-    server.serve("/index", atom([E("1")], head="<fh:archive/>"), headers=header("<>; rel=prev-archive"))
-    project.crawl(server.url("/index"))
-    verdict, kinds = project.verdict()
-    assert (verdict, "loop" in kinds) == ("incomplete", True)

@@ -54,9 +54,7 @@ def contents(items: list[dict[str, Any]]) -> dict[str, str]:
 
 
 class TestSnapshot:
-    def test_page_that_is_no_url_loses_only_itself_in_each_run(
-        self, server: FeedServer, project: Project
-    ) -> None:
+    def test_page_that_is_no_url_loses_only_itself(self, server: FeedServer, project: Project) -> None:
         """Also where it comes first, and where a run begins with it, before other feeds."""
         bad = ["javascript:x", "http://[::1", "urn:x:y", "http://x:99999/"]
         for number, url in enumerate(bad):
@@ -115,9 +113,7 @@ class TestSnapshot:
         assert run.items == []
         assert project.verdict() == ("complete", [])
 
-    def test_missing_pages_are_reasons_and_are_tried_again(
-        self, server: FeedServer, project: Project
-    ) -> None:
+    def test_missing_pages_are_reasons_and_tried_again(self, server: FeedServer, project: Project) -> None:
         serve_snapshot(server, "s1", ["a"], ["b"], ["c"], ["d"])
         second, fourth = server.answers.pop("/s1/1"), server.answers["/s1/3"]
         server.serve("/s1/3", "<html><title>x</title></html>", content_type="text/html")
@@ -144,9 +140,7 @@ class TestSnapshot:
             f"urn:snapshot:s1:0:{number}": body for number, body in enumerate("abc")
         }
 
-    def test_later_snapshot_replaces_the_state_when_all_of_it_is_read(
-        self, server: FeedServer, project: Project
-    ) -> None:
+    def test_later_snapshot_that_is_whole_replaces_it(self, server: FeedServer, project: Project) -> None:
         feed = server.url("/snapshot")
         serve_snapshot(server, "S1", ["a"], ["b"])
         project.crawl(feed)
@@ -187,9 +181,7 @@ class TestSnapshot:
         }
         assert project.verdict() == ("complete", [])
 
-    def test_snapshot_that_nobody_exported_is_replaced_in_silence(
-        self, server: FeedServer, project: Project
-    ) -> None:
+    def test_unexported_snapshot_is_replaced_silently(self, server: FeedServer, project: Project) -> None:
         feed = server.url("/snapshot")
         serve_snapshot(server, "s1", ["a"])
         project.crawl(feed, output=None)
@@ -197,9 +189,7 @@ class TestSnapshot:
         project.crawl(feed)
         assert project.logical_feed() == {}
 
-    def test_snapshot_that_comes_back_unexported_and_leaves_again_is_no_change(
-        self, server: FeedServer, project: Project
-    ) -> None:
+    def test_snapshot_that_comes_and_leaves_is_no_change(self, server: FeedServer, project: Project) -> None:
         feed = server.url("/snapshot")
         for name, output in (("s1", "out.jsonl"), ("s2", "out.jsonl"), ("s1", None)):
             serve_snapshot(server, name, ["a"])
@@ -239,9 +229,7 @@ class TestSnapshot:
         assert run.items == []
         assert project.verdict() == ("complete", [])
 
-    def test_gaps_of_a_snapshot_are_none_of_the_feed_that_has_taken_its_place(
-        self, server: FeedServer, project: Project
-    ) -> None:
+    def test_gaps_of_a_snapshot_are_none_of_a_later_feed(self, server: FeedServer, project: Project) -> None:
         serve_snapshot(server, "s1", ["a"], ["b"])
         del server.answers["/s1/1"]
         project.crawl(server.url("/snapshot"))
@@ -250,3 +238,43 @@ class TestSnapshot:
         server.serve("/archive", atom([E("0")], head="<fh:archive/>", links={"current": "/snapshot"}))
         project.crawl(server.url("/snapshot"))
         assert project.verdict() == ("complete", [])
+
+
+def test_pages_that_are_left_are_one_reason(server: FeedServer, project: Project) -> None:
+    feed = server.url("/snapshot")
+    serve_snapshot(server, "s1", *([str(number)] for number in range(2000)))
+    del server.answers["/s1/1"]
+    project.crawl(feed, settings={"FHCRAWL_MAX_ARCHIVES": 3})
+    [listed] = project.feeds()
+    assert [(r["kind"], r["url"], r["detail"]) for r in listed["reasons"]] == [
+        ("http-404", server.url("/s1/1"), "is not there (404)"),
+        (
+            "limit",
+            server.url("/s1/3"),
+            "was left for a later run: stopped at 3 parts, as FHCRAWL_MAX_ARCHIVES asks",
+        ),
+        ("known", feed, "names 1,996 documents more that have not been fetched yet"),
+    ]
+    assert listed["documents"] == {"known": 1997, "missing": 1, "processed": 3}
+
+
+@pytest.mark.parametrize("name", ["pages", "uris"])
+def test_nothing_of_an_index_over_the_limit_is_kept(server: FeedServer, project: Project, name: str) -> None:
+    body = {"id": "s1", name: ["a"] * 2000, **({"createdAt": "2020"} if name == "pages" else {})}
+    server.serve("/snapshot", json.dumps(body), content_type="application/json")
+    run = project.crawl(server.url("/snapshot"), settings={"FHCRAWL_MAX_ENTRIES": 1999})
+    assert server.asked() == ["/snapshot"]
+    assert "names more than 1999 documents: none of them is read, as FHCRAWL_MAX_ENTRIES asks" in run.log
+    assert project.verdict() == ("unknown", ["limit"])
+    assert project.states() == {"/snapshot": "refused"}
+
+
+@pytest.mark.real_crawl
+def test_pages_that_may_not_be_fetched_count(server: FeedServer, project: Project) -> None:
+    pages = [f"http://localhost/{number}" for number in range(100)]
+    index_of_them = index(server, "s1", "2023-11-10", *pages)
+    server.serve(
+        "/snapshot", index_of_them.replace(server.root + "http", "http"), content_type="application/json"
+    )
+    project.crawl(server.url("/snapshot"), settings={"FHCRAWL_MAX_ARCHIVES": 2})
+    assert project.verdict() == ("incomplete", ["private-address", "private-address", "limit", "known"])

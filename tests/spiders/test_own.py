@@ -59,9 +59,7 @@ def test_requests_and_items_of_a_subclass_pass(server: FeedServer, project: Proj
     assert set(project.states().values()) == {"processed"}
 
 
-def test_answers_of_a_subclass_reach_it_whatever_their_server_asks(
-    server: FeedServer, project: Project
-) -> None:
+def test_answers_of_a_subclass_reach_it_in_any_case(server: FeedServer, project: Project) -> None:
     serve(server)
     server.serve("/page", "busy", status=503, headers={"Retry-After": "9999"}, content_type="text/plain")
     given = {
@@ -105,7 +103,7 @@ def test_private_address_is_refused_to_a_subclass_and_said(server: FeedServer, p
 
 
 @pytest.mark.parametrize("pipeline", ["SetsAttribute", "ReturnsSubclass", "Copies"])
-def test_fields_that_a_pipeline_adds_are_exported_and_kept(
+def test_fields_of_a_pipeline_are_exported_and_kept(
     server: FeedServer, project: Project, pipeline: str
 ) -> None:
     serve(server)
@@ -138,9 +136,7 @@ def test_added_field_without_a_name_in_the_setting_is_said(server: FeedServer, p
     ]
 
 
-def test_added_field_that_json_cannot_hold_leaves_the_document_unread(
-    server: FeedServer, project: Project
-) -> None:
+def test_added_field_that_is_no_json_leaves_all_unread(server: FeedServer, project: Project) -> None:
     serve(server)
     pipelines = json.dumps({"tests.pipelines.adding.SetsObject": 300})
     run = project.crawl(server.url("/index"), settings={"ITEM_PIPELINES": pipelines})

@@ -151,7 +151,8 @@ def built(day: int) -> str:
     return f"{day:02} Jan 2009 00:00:00 GMT"
 
 
-def test_old_copy_in_an_archive_does_not_replace_an_edit_of_the_subscription_document(
+@pytest.mark.both_stores
+def test_old_copy_in_an_archive_does_not_replace_an_edit_of_the_newest_document(
     archives: Publisher,
 ) -> None:
     """The publisher edits an entry in the subscription document only, and builds all documents anew."""
@@ -165,7 +166,7 @@ def test_old_copy_in_an_archive_does_not_replace_an_edit_of_the_subscription_doc
     assert archives.crawl() == {"4": ("updated", "text")}
 
 
-def test_edit_that_the_subscription_document_still_lacks_counts_when_that_has_dropped_the_entry(
+def test_edit_counts_when_the_subscription_document_has_dropped_the_entry(
     archives: Publisher,
 ) -> None:
     served = archives.served
@@ -187,9 +188,8 @@ def test_archive_that_is_new_in_the_chain_is_read(publisher: Publisher) -> None:
     assert publisher.checked == "2010-01-04T00:00:00Z"
 
 
-def test_entry_is_known_to_be_gone_when_all_documents_were_seen_twice_without_it(
-    archives: Publisher,
-) -> None:
+@pytest.mark.both_stores
+def test_entry_is_known_to_be_gone_when_all_documents_were_seen_twice_without_it(archives: Publisher) -> None:
     archives.served[OLDER] = document(undated("2"))
     assert archives.crawl() == {}
     assert archives.absent() == []
@@ -236,7 +236,7 @@ def test_what_a_subscription_document_has_lost_is_not_gone(archives: Publisher) 
     assert archives.absent() == []
 
 
-def test_entry_that_the_subscription_document_has_dropped_is_gone_only_if_no_archive_has_it(
+def test_entry_that_was_dropped_is_gone_only_if_no_archive_has_it(
     archives: Publisher,
 ) -> None:
     archives.served[FEED] = document(undated("8"), undated("7"), undated("6"), older=NEWER)
@@ -252,7 +252,8 @@ def test_entry_that_the_subscription_document_has_dropped_is_gone_only_if_no_arc
     assert archives.absent() == ["6"]
 
 
-def test_entry_that_is_gone_is_deleted_if_it_is_asked_for_and_new_when_it_comes_back(
+@pytest.mark.both_stores
+def test_entry_that_is_gone_is_deleted_if_asked_for_and_new_when_back(
     archives: Publisher,
 ) -> None:
     deleting = {**DAILY, "FHCRAWL_DELETE_ABSENT": True}
@@ -284,7 +285,7 @@ def test_archive_that_is_new_behind_another_does_not_replace_what_that_one_has(d
     assert [publisher.crawl() for _ in range(3)] == [{}, {"2": ("new", "text")}, {}]
 
 
-def test_archive_that_was_missing_does_not_replace_what_the_subscription_document_had(
+def test_missing_archive_does_not_replace_what_was_newer(
     database: Database,
 ) -> None:
     publisher = Publisher(database)

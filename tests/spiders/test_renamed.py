@@ -117,9 +117,7 @@ def test_entry_without_a_time_is_found_by_its_id(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize(("others", "expected"), [([], ["1"]), ([E("0", updated=YEARS[0])], [])])
-def test_entry_of_another_time_with_the_same_link_counts(
-    reader: Reader, others: list[E], expected: list[str]
-) -> None:
+def test_entry_of_another_time_is_found_by_link(reader: Reader, others: list[E], expected: list[str]) -> None:
     def linked(*entries: E) -> str:
         return atom([*entries]).replace("<summary>", '<link href="http://old.example/"/><summary>')
 
@@ -152,6 +150,7 @@ def test_archives_that_keep_the_former_ids(reader: Reader) -> None:
     assert reader.live()[f"{NEW}/3"] == [f"{OLD}/3", f"{OLD.replace('http', 'https')}/3"]
 
 
+@pytest.mark.both_stores
 def test_chain_at_another_place_is_the_same_feed(reader: Reader) -> None:
     reader.served = {OLDER: atom(posts(OLD, 2, 1))}
     reader.crawl(atom(posts(OLD, 4, 3), prev=OLDER))
@@ -196,6 +195,7 @@ def test_entry_that_a_tombstone_has_deleted_is_not_what_is_new(reader: Reader) -
     assert set(reader.live()) == names(NEW, 1, 2)
 
 
+@pytest.mark.both_stores
 def test_former_id_that_comes_back_is_an_entry_again(reader: Reader) -> None:
     reader.crawl(atom(posts(OLD, 2, 1)))
     reader.crawl(atom(posts(NEW, 2, 1)), **MERGE)

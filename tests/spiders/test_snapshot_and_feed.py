@@ -66,9 +66,7 @@ class TestSnapshotBeforeAFeed:
         assert (feed["feed"], feed["verdict"], feed["reasons"]) == (server.url("/new"), "complete", [])
 
     @pytest.mark.parametrize("with_snapshot", [True, False])
-    def test_next_run_asks_for_the_feed_only(
-        self, server: FeedServer, project: Project, with_snapshot: bool
-    ) -> None:
+    def test_next_run_asks_no_more(self, server: FeedServer, project: Project, with_snapshot: bool) -> None:
         self.serve(server)
         self.crawl(server, project)
         server.asked()
@@ -110,17 +108,13 @@ class TestSnapshotBeforeAFeed:
         self.crawl(server, project)
         assert project.verdict() == ("complete", [])
 
-    def test_feed_that_begins_after_the_snapshot_may_lack_something(
-        self, server: FeedServer, project: Project
-    ) -> None:
+    def test_feed_that_begins_later_may_lack_something(self, server: FeedServer, project: Project) -> None:
         self.serve(server)
         self.page(server, "/p3", [11, 12], following="/new")
         self.crawl(server, project)
         assert project.verdict() == ("incomplete", ["begins-later"])
 
-    def test_later_snapshot_of_the_feed_replaces_only_the_earlier_one(
-        self, server: FeedServer, project: Project
-    ) -> None:
+    def test_later_snapshot_replaces_only_the_earlier(self, server: FeedServer, project: Project) -> None:
         self.serve(server)
         self.crawl(server, project)
         serve_snapshot(server, "s2", ["state c"], created="2023-11-13T00:00:00Z")
@@ -137,9 +131,7 @@ class TestSnapshotBeforeAFeed:
         assert {"e10", "e14"} <= project.logical_feed().keys()
         assert project.verdict() == ("complete", [])
 
-    def test_older_snapshot_lets_the_feed_be_read_further_back(
-        self, server: FeedServer, project: Project
-    ) -> None:
+    def test_older_snapshot_lets_the_feed_go_further_back(self, server: FeedServer, project: Project) -> None:
         self.serve(server)
         self.crawl(server, project)
         serve_snapshot(server, "s0", ["state"], created="2023-11-03T00:00:00Z")
@@ -150,9 +142,7 @@ class TestSnapshotBeforeAFeed:
         assert "e2" not in project.logical_feed()
         assert project.verdict() == ("complete", [])
 
-    def test_older_snapshot_lets_pages_be_read_further_back(
-        self, server: FeedServer, project: Project
-    ) -> None:
+    def test_older_snapshot_lets_pages_go_further_back(self, server: FeedServer, project: Project) -> None:
         for path, day, following in (("/new", 14, "/p2"), ("/p2", 10, "/p1"), ("/p1", 6, None)):
             time = f"2023-11-{day:02}T00:00:00Z"
             links = {"next": following} if following else {}
@@ -166,9 +156,7 @@ class TestSnapshotBeforeAFeed:
         assert {"e6", "e10", "e14"} <= project.logical_feed().keys()
         assert project.verdict() == ("lossy", ["paged"])
 
-    def test_snapshot_without_a_time_lets_the_feed_be_read_whole(
-        self, server: FeedServer, project: Project
-    ) -> None:
+    def test_snapshot_without_a_time_limits_nothing(self, server: FeedServer, project: Project) -> None:
         self.serve(server)
         serve_snapshot(server, "s1", ["state"], created="soon")
         run = self.crawl(server, project)
@@ -185,9 +173,7 @@ def write(path: Path, text: str, time: int = 1_700_000_000) -> None:
 
 class TestFolder:
     @pytest.mark.real_crawl
-    def test_documents_below_a_folder_are_one_feed(
-        self, server: FeedServer, project: Project, tmp_path: Path
-    ) -> None:
+    def test_folder_is_one_feed(self, server: FeedServer, project: Project, tmp_path: Path) -> None:
         folder = tmp_path / "a folder"
         write(folder / "2023 #1.atom", atom([E("1"), E("2", "old")], prev=server.url("/a")))
         write(folder / "sub" / "2024.atom", atom([E("2", "new"), E("3")], links={"next": "2025.atom"}))

@@ -161,11 +161,7 @@ def test_store_that_cannot_be_read_stops_every_command_and_stays_as_it_is(
     harm(path)
     harmed = path.read_bytes()
     server.asked()
-    for command in (
-        ("crawl", "history", "-a", f"feed={feed}"),
-        ("feeds",),
-        ("export", "-o", "whole.jsonl"),
-    ):
+    for command in (("crawl", "history", "-a", f"feed={feed}"), ("feeds",), ("export", "-o", "whole.jsonl")):
         done = project.scrapy(*command)
         assert done.returncode == 2
         assert sentence in done.stderr
@@ -177,9 +173,7 @@ def test_store_that_cannot_be_read_stops_every_command_and_stays_as_it_is(
     assert_whole(project, feed, ["5", "4"])
 
 
-def test_locked_store_stops_the_crawl_before_it_begins(
-    server: FeedServer, project: Project, feed: str
-) -> None:
+def test_locked_store_stops_the_crawl_at_once(server: FeedServer, project: Project, feed: str) -> None:
     crawl_some(project, feed)
     server.asked()
     with closing(sqlite3.connect(store_of(project), isolation_level=None)) as other:
@@ -193,9 +187,7 @@ def test_locked_store_stops_the_crawl_before_it_begins(
     assert_whole(project, feed, ["5", "4"])
 
 
-def test_store_that_fails_when_the_run_begins_is_one_sentence(
-    server: FeedServer, project: Project, feed: str
-) -> None:
+def test_store_that_fails_at_first_is_one_sentence(server: FeedServer, project: Project, feed: str) -> None:
     """Its check before that has found nothing."""
     crawl_some(project, feed)
     server.asked()
@@ -213,9 +205,7 @@ def test_store_that_fails_when_the_run_begins_is_one_sentence(
     assert_whole(project, feed, ["5", "4"])
 
 
-def test_feed_that_the_store_cannot_forget_is_not_crawled(
-    server: FeedServer, project: Project, feed: str
-) -> None:
+def test_feed_that_cannot_be_forgotten_is_left(server: FeedServer, project: Project, feed: str) -> None:
     """It was to be read again, and what is not has not been seen."""
     crawl_some(project, feed)
     server.serve("/other", atom([E("other")]))

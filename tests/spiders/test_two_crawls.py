@@ -118,9 +118,7 @@ def test_feed_that_is_left_alone_is_in_the_closing_words(project: Project, held:
     assert last.strip().endswith("1 of 1 done, 0 under way, 0 to do")
 
 
-def test_lease_of_a_killed_process_is_taken_over_at_once(
-    server: FeedServer, project: Project, held: Held
-) -> None:
+def test_lease_of_a_killed_process_is_free_at_once(server: FeedServer, project: Project, held: Held) -> None:
     process = held.start()
     process.kill()
     held.let_go()
@@ -144,9 +142,7 @@ def test_lease_is_renewed_while_a_server_is_slow(project: Project, held: Held) -
     assert held.end()[:2] == (0, ["1", "2", "3"])
 
 
-def test_crawl_that_was_silent_for_too_long_leaves_its_feed_to_the_next(
-    server: FeedServer, project: Project, held: Held
-) -> None:
+def test_silent_crawl_leaves_its_feed_to_the_next(server: FeedServer, project: Project, held: Held) -> None:
     process = held.start("-s", "FHCRAWL_LEASE_SECONDS=3")
     process.send_signal(signal.SIGSTOP)
     while expiry(project) >= time.time():

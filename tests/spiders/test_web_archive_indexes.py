@@ -93,9 +93,7 @@ def test_lines_that_name_no_capture_are_passed_over(
     assert crawl_with(server, project, wayback, *lines)[1] == ["20090101000000"]
 
 
-def test_captures_before_the_year_1000_end_no_crawl(
-    server: FeedServer, project: Project, wayback: FeedServer
-) -> None:
+def test_captures_before_1000_end_no_crawl(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     feed, archive = serve(server, wayback, 1), archive_of(wayback)
     times = ["00010101000000", "09991231235959"]
     archive.index = index_of(feed, *(f'["{time}","{feed}","text/xml","200","{time}"]' for time in times))
@@ -118,7 +116,7 @@ def test_index_that_is_too_large_or_none(server: FeedServer, project: Project, w
 
 
 @pytest.mark.real_crawl
-def test_index_that_is_cut_off_is_asked_for_again_from_there(
+def test_cut_off_index_is_asked_for_from_there(
     server: FeedServer, project: Project, wayback: FeedServer
 ) -> None:
     feed, archive = serve(server, wayback, 5), archive_of(wayback)
@@ -126,7 +124,7 @@ def test_index_that_is_cut_off_is_asked_for_again_from_there(
     assert len(crawl(project, wayback, feed, RETRY_TIMES=0).items) == 6
 
 
-def test_index_that_never_comes_to_its_end_is_asked_for_again(
+def test_index_without_end_is_asked_for_again(
     server: FeedServer, project: Project, wayback: FeedServer
 ) -> None:
     feed, archive = serve(server, wayback, 1), archive_of(wayback)
@@ -147,7 +145,7 @@ def test_index_that_never_comes_to_its_end_is_asked_for_again(
     assert captures_of(wayback.asked()) == ["20100101000000"]
 
 
-def test_timemap_with_a_redirect_in_the_same_second(
+def test_timemap_with_redirect_in_its_second(
     server: FeedServer, project: Project, wayback: FeedServer
 ) -> None:
     """A TimeMap does not say which capture is the redirect."""

@@ -19,8 +19,9 @@ pytestmark = pytest.mark.in_process
 ITUNES = "http://www.itunes.com/dtds/podcast-1.0.dtd"
 
 
+@pytest.mark.full_lane("the smoke test of pywb")
 @pytest.mark.real_crawl
-def test_captures_of_pywb_that_an_own_crawl_has_kept(
+def test_captures_that_pywb_has_of_a_crawl(
     server: FeedServer, project: Project, new_project: NewProject
 ) -> None:
     feed = server.url("/feed")
@@ -68,6 +69,7 @@ def test_captures_of_the_wayback_machine(server: FeedServer, project: Project, w
     assert wayback.asked() == []
 
 
+@pytest.mark.both_stores
 def test_captures_of_a_feed_that_is_gone(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     feed = serve(server, wayback, 2)
     del server.answers["/feed"]
@@ -257,9 +259,7 @@ def test_captures_with_the_same_content_are_read_once(
 
 
 @pytest.mark.real_crawl
-def test_archive_gets_one_request_at_a_time(
-    server: FeedServer, project: Project, wayback: FeedServer
-) -> None:
+def test_archive_gets_single_requests(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     archive, feeds = archive_of(wayback), [server.url(f"/{name}") for name in "abcd"]
     for feed in feeds:
         server.serve(feed.removeprefix(server.root), atom([E("now")]))
@@ -272,9 +272,7 @@ def test_archive_gets_one_request_at_a_time(
     assert (wayback.busiest, len(captures_of(wayback.asked()))) == (1, 4)
 
 
-def test_headers_for_the_feed_are_not_for_the_archive(
-    server: FeedServer, project: Project, wayback: FeedServer
-) -> None:
+def test_headers_are_not_for_the_archive(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     feed = serve(server, wayback, 1)
     listed = (
         f'[[feed]]\nurl = "{feed}"\nweb_archive = "{wayback.url("/web")}"\nheaders = {{X-Key = "secret"}}\n'
@@ -296,9 +294,7 @@ def test_complete_feed_has_no_captures(server: FeedServer, project: Project, way
 
 
 @pytest.mark.real_crawl
-def test_archive_on_the_network_has_to_be_listed(
-    server: FeedServer, project: Project, wayback: FeedServer
-) -> None:
+def test_archive_of_a_network_is_listed(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     feed = serve(server, wayback, 1)
     by_name = wayback.root.replace("127.0.0.1", "localhost.localdomain")
     run = project.crawl(feed, settings={"FHCRAWL_WEB_ARCHIVE": f"{by_name}/web"})
@@ -306,9 +302,8 @@ def test_archive_on_the_network_has_to_be_listed(
     assert "cannot say what it has" in run.log
 
 
-def test_missing_archive_and_former_addresses(
-    server: FeedServer, project: Project, wayback: FeedServer
-) -> None:
+@pytest.mark.both_stores
+def test_missing_archive_former_address(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     """Captures of an archive that is gone, and of other addresses; none of what a walk has read."""
     feed, archive = server.url("/feed"), archive_of(wayback)
     server.answers["/feed"] = Answer(b"", 302, headers={"Location": "/now"})
@@ -329,9 +324,7 @@ def test_missing_archive_and_former_addresses(
     assert captures_of(wayback.asked()) == ["20090101000000"]
 
 
-def test_former_address_that_still_shows_what_it_showed(
-    server: FeedServer, project: Project, wayback: FeedServer
-) -> None:
+def test_former_address_that_never_changes(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     """No capture of the address of today is left out because of one of the former address."""
     archive = archive_of(wayback)
     server.answers["/feed"] = Answer(b"", 301, headers={"Location": "/now"})
@@ -344,3 +337,58 @@ def test_former_address_that_still_shows_what_it_showed(
         archive.add(f"2009{month:02}15000000", server.url("/now"), atom(shown[3 + 2 * month]))
     run = crawl(project, wayback, server.url("/feed"))
     assert set(run.changes) == {str(number) for number in range(1, 30)}
+
+
+SHOWN, LAST = 10, 90
+
+
+def day(number: int, time: str) -> str:
+    month, of_month = divmod(number, 28)
+    return f"2009-{month + 1:02}-{of_month + 1:02}T{time}Z"
+
+
+def daily(newest: int) -> str:
+    """With the entries of the last days, of one a day."""
+    return atom(
+        [E(str(number), updated=day(number, "00:00:00")) for number in range(newest, newest - SHOWN, -1)]
+    )
+
+
+def serve_days(archive: FeedServer, feed: str, days: range) -> None:
+    for number in days:
+        stamp = "".join(filter(str.isdigit, day(number, "12:00:00")))
+        archive_of(archive).add(stamp, feed, daily(number))
+
+
+def test_captures_join_reads_of_the_feed(server: FeedServer, project: Project, wayback: FeedServer) -> None:
+    feed = server.url("/feed")
+    server.serve("/feed", daily(LAST))
+    serve_days(wayback, feed, range(SHOWN, LAST))
+    run = crawl(project, wayback, feed)
+    assert set(run.changes) == {str(number) for number in range(1, LAST + 1)}
+    # Each ninth one would do.
+    assert len(captures_of(wayback.asked())) <= (LAST - SHOWN) / 9 * 1.3
+    [known] = project.feeds()
+    assert known["verdict"] == "unknown"
+    assert [span["since"] for span in known["spans"]] == [day(SHOWN, "12:00:00")]
+    assert known["holes"] == []
+    [reason] = known["reasons"]
+    captured = f"before {known['crawled'][:10]} by captures"
+    assert reason["detail"].endswith(f"; unknown before 2009-01-11, seamless since; {captured}")
+
+
+def test_captures_cover_a_feed_that_is_gone(
+    server: FeedServer, project: Project, wayback: FeedServer
+) -> None:
+    feed = server.url("/feed")
+    serve_days(wayback, feed, range(10, 15))
+    serve_days(wayback, feed, range(30, 36))
+    crawl(project, wayback, feed)
+    [known] = project.feeds()
+    assert known["verdict"] == "unknown"
+    only, *_, hole = known["reasons"]
+    assert (only["kind"], hole["kind"]) == ("only-captures", "holes")
+    assert only["detail"].endswith("; unknown before 2009-01-11 and after 2009-02-08, with holes between")
+    assert [(hole["after"], hole["before"]) for hole in known["holes"]] == [
+        (day(14, "12:00:00"), day(30, "12:00:00"))
+    ]

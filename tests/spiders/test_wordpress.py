@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tests.server import FeedServer
     from tests.wordpress_server import WordPress
 
+pytestmark = pytest.mark.nightly("starts a WordPress")
 ON = {"FHCRAWL_WORDPRESS_ENABLED": 1}
 NO_HISTORY = ("unknown", ["no-history"])
 PAGED = ("lossy", ["paged"])
@@ -92,9 +93,8 @@ def steps(wordpress: WordPress) -> list[str]:
     ]
 
 
-def test_feeds_of_each_kind_are_walked_to_the_end_and_no_farther(
-    wordpress: WordPress, project: Project
-) -> None:
+@pytest.mark.full_lane("the smoke test of WordPress")
+def test_feeds_of_each_kind_are_walked_to_their_end_only(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 90)
     wordpress.post(91, 120, NEWS)
     wordpress.comment(12)
@@ -212,9 +212,7 @@ def test_feed_that_shows_more_than_posts_is_not_complete(wordpress: WordPress, p
     assert project.verdict() == PAGED
 
 
-def test_site_at_another_host_keeps_its_ids_unless_they_are_rewritten_too(
-    wordpress: WordPress, project: Project
-) -> None:
+def test_moved_site_keeps_its_ids_unless_they_are_rewritten(wordpress: WordPress, project: Project) -> None:
     wordpress.post(1, 12)
     feed = wordpress.url("/?feed=rss2")
     own = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "localhost", "FHCRAWL_MERGE_RENAMED": 1}
@@ -259,9 +257,8 @@ def serve_list(server: FeedServer, ids: str, *, total: int | None) -> None:
 
 
 @pytest.mark.in_process
-def test_check_that_has_not_ended_is_made_when_the_feed_is_unchanged(
-    server: FeedServer, project: Project
-) -> None:
+@pytest.mark.quick_lane
+def test_check_that_has_not_ended_is_made_for_a_304(server: FeedServer, project: Project) -> None:
     """A 304 does not name the API."""
     feed = server.url("/feed/")
     api = api_link(server)
@@ -289,9 +286,8 @@ def test_check_that_has_not_ended_is_made_when_the_feed_is_unchanged(
 
 
 @pytest.mark.in_process
-def test_posts_are_gone_only_if_the_pages_show_all_that_is_listed(
-    server: FeedServer, project: Project
-) -> None:
+@pytest.mark.quick_lane
+def test_posts_are_gone_only_if_pages_show_all_listed(server: FeedServer, project: Project) -> None:
     """A 404 after a page is its end, or an error; some caches answer each page with the first one."""
     feed = server.url("/feed/")
     link = api_link(server)

@@ -12,7 +12,7 @@ from fhcrawl.documents.xml.layout import Layout, layout_of
 
 if TYPE_CHECKING:
     from collections import deque
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from lxml.etree import _Element
 
