@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING, ClassVar
 
-from scrapy.exceptions import UsageError
-
 from fhcrawl.commands import UTF_8, printing
 from fhcrawl.core import command
-from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.exceptions import ArgumentError
 
 if TYPE_CHECKING:
     import argparse
@@ -55,44 +52,29 @@ class Command(command.Command):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process Scrapy's options; logging is off unless the user asks for it."""
         super().process_options(args, opts)
-        if self.settings is not None and not opts.loglevel:
+        if not opts.loglevel:
             self.settings.set("LOG_ENABLED", False, priority="cmdline")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Check the feed, and print what was found.
-
-        :raises UsageError: if there is no URL, or if a setting or an argument cannot be used
-        """
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Check the feed, and print what was found."""
         from fhcrawl.core.checks import check_settings
         from fhcrawl.crawling import subscriptions
 
-        if self.settings is None:
-            raise UsageError("no settings")
         if len(args) != 1:
-            raise UsageError("write fhcrawl check https://example.org/index.atom", print_help=False)
+            raise ArgumentError("write fhcrawl check https://example.org/index.atom")
         if opts.max_documents < 1:
-            raise UsageError("--max-documents: write a number from 1", print_help=False)
-        try:
-            check_settings(self.settings)
-            [url] = subscriptions.from_arguments(args[0], None)
-        except FhcrawlError as error:
-            raise UsageError(str(error), print_help=False) from error
+            raise ArgumentError("--max-documents: write a number from 1")
+        check_settings(self.settings)
+        [url] = subscriptions.from_arguments(args[0], None)
         self._report(self._crawl(url, opts.max_documents), opts)
 
     def _crawl(self, url: str, max_documents: int) -> HistoryCheck:
-        from fhcrawl.commands.crawl import log_error
+        from fhcrawl.commands.crawl import start_crawl
         from fhcrawl.spiders.check import CheckSpider
         from fhcrawl.validation import HistoryCheck
 
-        if self.settings is None or self.crawler_process is None:
-            raise UsageError("no settings")
         check = HistoryCheck(url, max_documents, self.settings.getint("FHCRAWL_MAX_ENTRIES"))
-        crawl = self.crawler_process.crawl(CheckSpider, check=check, url=url)
-        if isinstance(crawl, asyncio.Task):
-            crawl.add_done_callback(log_error)
-        self.crawler_process.start()
-        if self.crawler_process.bootstrap_failed:
-            self.exitcode = 1
+        start_crawl(self, CheckSpider, check=check, url=url)
         return check
 
     def _report(self, check: HistoryCheck, opts: argparse.Namespace) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import UsageError
-
 from fhcrawl.commands import printing
 from fhcrawl.core import command
-from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.exceptions import ArgumentError
 
 if TYPE_CHECKING:
     import argparse
@@ -29,25 +27,15 @@ class Command(command.Command):
     )
     operand = ("URL", "the other database, a URL of SQLAlchemy's")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Copy the store.
-
-        :raises UsageError: if the argument or one of the stores cannot be used
-        """
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Copy the store."""
         from contextlib import closing
 
-        from fhcrawl.extensions.store import store_url
         from fhcrawl.store import Store
 
-        if len(args) != 1 or self.settings is None:
-            raise UsageError("write fhcrawl copystore postgresql:///fhcrawl", print_help=False)
-        try:
-            with (
-                closing(Store.open_to_read(store_url(self.settings))) as source,
-                closing(Store.open(args[0])) as target,
-            ):
-                counts = source.copy_to(target)
-        except FhcrawlError as error:
-            raise UsageError(str(error), print_help=False) from error
+        if len(args) != 1:
+            raise ArgumentError("write fhcrawl copystore postgresql:///fhcrawl")
+        with self.opened_store() as source, closing(Store.open(args[0])) as target:
+            counts = source.copy_to(target)
         with printing():
             print(", ".join(f"{counts[name]} {name}" for name in ("feeds", "documents", "entries")), "copied")

@@ -128,9 +128,8 @@ class Command(command.Command, crawl.Command):
     # collector's scans of them, during imports and in each full collection, took a tenth of a crawl's time.
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process Scrapy's options, and disable garbage collection during imports, until `run`."""
-        if self.settings is not None:
-            # The crawler's process does that too, but later: add-ons may add formats of -o.
-            AddonManager.load_pre_crawler_settings(self.settings)
+        # The crawler's process does that too, but later: add-ons may add formats of -o.
+        AddonManager.load_pre_crawler_settings(self.settings)
         check_formats([*(opts.output or ()), *(opts.overwrite_output or ())])
         super().process_options(args, opts)
         opts.spargs |= _spider_arguments(args[1:], opts)
@@ -140,34 +139,26 @@ class Command(command.Command, crawl.Command):
         for name in DOWNLOADER:
             import_module(f"scrapy.core.downloader.{name}")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Check the arguments and the store, then crawl.
-
-        :raises UsageError: if one of them cannot be used
-        """
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Check the arguments and the store, then crawl."""
         gc.freeze()
         gc.enable()
-        if not args or self.crawler_process is None:
-            raise UsageError("write scrapy crawl history https://example.org/index.atom", print_help=False)
+        if not args:
+            raise ArgumentError("write scrapy crawl history https://example.org/index.atom")
         try:
             crawler = self._checked_crawler(args[0], opts.spargs)
         except FhcrawlError as error:
             # The log of a Scrapyd job does not contain what the command prints.
-            if self.settings is not None and self.settings["LOG_FILE"]:
+            if self.settings["LOG_FILE"]:
                 logger.error("%s", error)
-            raise UsageError(str(error), print_help=False) from error
-        crawl = self.crawler_process.crawl(crawler, **opts.spargs)
-        if isinstance(crawl, asyncio.Task):
-            crawl.add_done_callback(log_error)
-        self.crawler_process.start()
-        if self.crawler_process.bootstrap_failed:
-            self.exitcode = 1
+            raise
+        start_crawl(self, crawler, **opts.spargs)
 
     def _checked_crawler(self, spider: str, arguments: dict[str, str]) -> Crawler:
         """Return the crawler of a spider; `HistorySpider` and its subclasses are checked before."""
         from fhcrawl.spiders.history import HistorySpider
 
-        there = self.crawler_process.spider_loader.list() if self.crawler_process else [spider]
+        there = self.crawler_process.spider_loader.list()
         if "://" in spider:
             raise ArgumentError(f"The spider comes first: write scrapy crawl {there[0]} {spider}")
         if spider not in there:
@@ -218,6 +209,16 @@ def check_formats(outputs: list[str]) -> None:
                 f"crawl without it, then write fhcrawl export -o {printable(output)}",
                 print_help=False,
             )
+
+
+def start_crawl(command: command.Command, spider: Crawler | type[Spider], **arguments: Any) -> None:
+    """Crawl with a spider, until it is finished; the command's exit code is 1 if it could not begin."""
+    crawl = command.crawler_process.crawl(spider, **arguments)
+    if isinstance(crawl, asyncio.Task):
+        crawl.add_done_callback(log_error)
+    command.crawler_process.start()
+    if command.crawler_process.bootstrap_failed:
+        command.exitcode = 1
 
 
 def log_error(crawl: asyncio.Task[None]) -> None:

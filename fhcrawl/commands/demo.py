@@ -14,7 +14,6 @@ from scrapy.exceptions import UsageError
 
 from fhcrawl.core import command
 from fhcrawl.core.components import add_components
-from fhcrawl.exceptions import FhcrawlError
 
 if TYPE_CHECKING:
     import argparse
@@ -51,19 +50,14 @@ class Command(command.Command):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process Scrapy's options; logging is off unless the user asks for it."""
         super().process_options(args, opts)
-        if self.settings is not None and not opts.loglevel:
+        if not opts.loglevel:
             self.settings.set("LOG_LEVEL", "WARNING", priority="cmdline")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Serve and crawl the feed.
-
-        :raises UsageError: if there are arguments, or if a setting or the store cannot be used
-        """
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Serve and crawl the feed."""
         from fhcrawl import demo
         from fhcrawl.commands.crawl import check
 
-        if self.settings is None or self.crawler_process is None:
-            raise UsageError("no settings")
         if opts.anew:
             shutil.rmtree(FOLDER, ignore_errors=True)
         FOLDER.mkdir(exist_ok=True)
@@ -73,11 +67,8 @@ class Command(command.Command):
         self.settings.set("FHCRAWL_STORE_URL", f"sqlite:///{store}", "cmdline")
         self.settings.set("USER_AGENT", "fhcrawl-demo (+https://localhost/)", "cmdline")
         with _serve(demo.MONTHS_AT_FIRST + run - 1) as url:
-            try:
-                add_components(self.settings)
-                check(self.settings, {"feed": url})
-            except FhcrawlError as error:
-                raise UsageError(str(error), print_help=False) from error
+            add_components(self.settings)
+            check(self.settings, {"feed": url})
             print(f"Run {run}: a feed is served at {url}; crawling its history")
             crawler = self.crawler_process.create_crawler("history")
             self.crawler_process.crawl(crawler, feed=url)

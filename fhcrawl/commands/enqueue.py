@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING
-
-from scrapy.exceptions import UsageError
 
 from fhcrawl.commands import printing
 from fhcrawl.core import command
-from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.exceptions import ArgumentError
 
 if TYPE_CHECKING:
     import argparse
@@ -32,33 +29,26 @@ class Command(command.Command):
         super().add_options(parser)
         parser.add_argument("--due", action="store_true", help="only feeds that are due")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Push the feeds; raise UsageError if an argument, a list, the store or Redis cannot be used."""
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Push the feeds."""
         from fhcrawl.crawling import subscriptions
-        from fhcrawl.extensions.store import store_url
-        from fhcrawl.store import Store
         from fhcrawl.utils.clock import now
 
-        if self.settings is None:
-            raise UsageError("no settings")
         try:
             from scrapy_redis.defaults import START_URLS_KEY
 
             from fhcrawl.cluster import hosts
         except ModuleNotFoundError as error:
-            raise UsageError("write pip install 'fhcrawl[cluster]'", print_help=False) from error
-        try:
-            server = hosts.connect(self.settings)
-            given = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
-            with closing(Store.open(store_url(self.settings))) as store:
-                stored = store.subscriptions
-                chosen = subscriptions.chosen(stored, given, now() if opts.due else None)
-                why_none = subscriptions.why_none(stored, given, opts.due)
-            # Workers read the options of subscriptions, headers among them, from the store.
-            feeds = {url: given[url].plain() if url in given else {} for url in chosen}
-            key = self.settings.get("REDIS_START_URLS_KEY", START_URLS_KEY) % {"name": "history"}
-            pushed = hosts.enqueue(server, key, feeds, opts.due)
-        except FhcrawlError as error:
-            raise UsageError(str(error), print_help=False) from error
+            raise ArgumentError("write pip install 'fhcrawl[cluster]'") from error
+        server = hosts.connect(self.settings)
+        given = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
+        with self.opened_store(to_write=True) as store:
+            stored = store.subscriptions
+            chosen = subscriptions.chosen(stored, given, now() if opts.due else None)
+            why_none = subscriptions.why_none(stored, given, opts.due)
+        # Workers read the options of subscriptions, headers among them, from the store.
+        feeds = {url: given[url].plain() if url in given else {} for url in chosen}
+        key = self.settings.get("REDIS_START_URLS_KEY", START_URLS_KEY) % {"name": "history"}
+        pushed = hosts.enqueue(server, key, feeds, opts.due)
         with printing():
             print(why_none if not feeds else "Hosts added to the list: {}, with feeds: {}".format(*pushed))

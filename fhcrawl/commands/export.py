@@ -6,12 +6,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy.exceptions import NotConfigured, UsageError
+from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 
 from fhcrawl.commands import OF_COLUMNS, add_column_options, end_with_reader, printing, set_columns, typed
 from fhcrawl.core import command
-from fhcrawl.exceptions import ArgumentError, FhcrawlError
+from fhcrawl.exceptions import ArgumentError
 
 if TYPE_CHECKING:
     import argparse
@@ -125,43 +125,36 @@ class Command(command.Command):
         """Set the settings that the options of columns stand for."""
         set_columns(settings, opts)
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Write the export.
-
-        :raises UsageError: if an argument, the store or the place cannot be used
-        """
-        if not opts.output or self.settings is None:
-            raise UsageError("write fhcrawl export -o history.jsonl", print_help=False)
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Write the export."""
+        if not opts.output:
+            raise ArgumentError("write fhcrawl export -o history.jsonl")
         try:
             said = self._export(self.settings, opts)
-        except (FhcrawlError, NotConfigured) as error:
-            raise UsageError(str(error), print_help=False) from error
+        except NotConfigured as error:
+            raise ArgumentError(str(error)) from error
         if said:
             with printing():
                 print(said)
 
     def _export(self, settings: Settings, opts: argparse.Namespace) -> str:
         from fhcrawl.exporters import columns, storages
-        from fhcrawl.extensions.store import store_url
-        from fhcrawl.store import Store
 
         output = _output(settings, opts)
         columns.check(settings)
         wanted = _wanted(output, opts)
         if output.place in storages.STDOUT:
             end_with_reader()
-        store = Store.open_to_read(store_url(settings))
         try:
-            feeds = _feeds(store, output, [*map(typed, opts.feed)], opts.gaps)
-            if output.is_folder and output.xml is not None:
-                return _write_archives(output, output.xml, opts, store, feeds[0], wanted)
-            with storages.opened(output.place, settings) as file:
-                count = _write(file, output, settings, store, feeds, wanted)
+            with self.opened_store() as store:
+                feeds = _feeds(store, output, [*map(typed, opts.feed)], opts.gaps)
+                if output.is_folder and output.xml is not None:
+                    return _write_archives(output, output.xml, opts, store, feeds[0], wanted)
+                with storages.opened(output.place, settings) as file:
+                    count = _write(file, output, settings, store, feeds, wanted)
         except OSError as error:
             reason = error.strerror or error
             raise ArgumentError(f"{storages.shown(output.place)} cannot be written ({reason})") from error
-        finally:
-            store.close()
         what = "feeds" if output.is_list else "entries"
         return "" if output.place in storages.STDOUT else f"{count} {what} in {storages.shown(output.place)}"
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING
-
-from scrapy.exceptions import UsageError
 
 from fhcrawl.commands import UTF_8, printing, typed
 from fhcrawl.core import command
@@ -69,32 +66,19 @@ class Command(command.Command):
             help="exit with 1 unless there are feeds and all are complete, whatever --verdict leaves out",
         )
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Print the list.
-
-        :raises UsageError: if a feed is not in the store, or if the store cannot be read
-        """
-        from fhcrawl.extensions.store import store_url
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Print the list."""
         from fhcrawl.reporting.table import Look
-        from fhcrawl.store import Store
         from fhcrawl.utils.text import printable
 
-        if self.settings is None:
-            raise UsageError("no settings")
         verdicts: set[Verdict] = set()
-        try:
-            with (
-                printing(UTF_8 if opts.json else None),
-                closing(Store.open_to_read(store_url(self.settings))) as store,
-            ):
-                feeds = _chosen(_read(store, args), opts.verdict, verdicts)
-                place = printable(store.place)
-                none = NO_SUCH_FEED.format(opts.verdict) if opts.verdict else NO_FEEDS.format(place)
-                look = Look.of(sys.stdout, opts.wide)
-                for line in as_json(feeds, store) if opts.json else as_table(feeds, look, none):
-                    print(line)
-        except FhcrawlError as error:
-            raise UsageError(str(error), print_help=False) from error
+        with printing(UTF_8 if opts.json else None), self.opened_store() as store:
+            feeds = _chosen(_read(store, args), opts.verdict, verdicts)
+            place = printable(store.place)
+            none = NO_SUCH_FEED.format(opts.verdict) if opts.verdict else NO_FEEDS.format(place)
+            look = Look.of(sys.stdout, opts.wide)
+            for line in as_json(feeds, store) if opts.json else as_table(feeds, look, none):
+                print(line)
         # A store without feeds fails the check too: it is more likely the wrong store than a complete one.
         if opts.check and verdicts != {Verdict.COMPLETE}:
             self.exitcode = 1

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
-
-from scrapy.exceptions import UsageError
 
 from fhcrawl.commands import UTF_8, printing, typed
 from fhcrawl.core import command
-from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.exceptions import ArgumentError
 
 if TYPE_CHECKING:
     import argparse
@@ -46,33 +43,19 @@ class Command(command.Command):
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print a JSON object a line, with all fields")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Print the versions.
-
-        :raises UsageError: if the arguments or the store cannot be used, or there is no such entry
-        """
-        from fhcrawl.extensions.store import store_url
-        from fhcrawl.store import Store
-
-        if len(args) != 2 or self.settings is None:  # noqa: PLR2004
-            raise UsageError(
-                "write fhcrawl history FEED ID: the feed's URL and the entry's id", print_help=False
-            )
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Print the versions."""
+        if len(args) != 2:  # noqa: PLR2004
+            raise ArgumentError("write fhcrawl history FEED ID: the feed's URL and the entry's id")
         feed, entry_id = map(typed, args)
-        try:
-            with closing(Store.open_to_read(store_url(self.settings))) as store:
-                if not store.feeds.has(feed):
-                    raise UsageError(
-                        f"{feed}: not in the store; `fhcrawl feeds` lists what is", print_help=False
-                    )
-                versions = store.entries.read_kept_versions(feed, entry_id)
-        except FhcrawlError as error:
-            raise UsageError(str(error), print_help=False) from error
+        with self.opened_store() as store:
+            if not store.feeds.has(feed):
+                raise ArgumentError(f"{feed}: not in the store; `fhcrawl feeds` lists what is")
+            versions = store.entries.read_kept_versions(feed, entry_id)
         if not versions:
-            raise UsageError(
+            raise ArgumentError(
                 f"{feed} has no entry {entry_id}: ids are compared character by character; "
-                f"fhcrawl export --feed {feed} -o -:jsonl has them all",
-                print_help=False,
+                f"fhcrawl export --feed {feed} -o -:jsonl has them all"
             )
         with printing(UTF_8 if opts.json else None):
             for line in (as_json if opts.json else as_text)(feed, versions):

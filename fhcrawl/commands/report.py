@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-from contextlib import closing
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from scrapy.exceptions import UsageError
-
 from fhcrawl.commands import end_with_reader, printing
 from fhcrawl.core import command
-from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.exceptions import ArgumentError, FhcrawlError
 
 if TYPE_CHECKING:
     import argparse
@@ -40,27 +37,20 @@ class Command(command.Command):
         super().add_options(parser)
         parser.add_argument("-o", "--output", metavar="FILE", help="where to; - is stdout")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Write the report.
-
-        :raises UsageError: if an argument, the store or the file cannot be used
-        """
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Write the report."""
         from fhcrawl.exporters.storages import STDOUT
-        from fhcrawl.extensions.store import store_url
-        from fhcrawl.store import Store
 
-        if not opts.output or self.settings is None:
-            raise UsageError("write fhcrawl report -o report.html", print_help=False)
+        if not opts.output:
+            raise ArgumentError("write fhcrawl report -o report.html")
         end_with_reader()
         try:
-            with closing(Store.open_to_read(store_url(self.settings))) as store:
+            with self.opened_store() as store:
                 feeds = _write(store, opts.output)
         except OSError as error:
-            raise UsageError(
-                f"{opts.output} cannot be written ({error.strerror})", print_help=False
-            ) from error
+            raise ArgumentError(f"{opts.output} cannot be written ({error.strerror})") from error
         except FhcrawlError as error:
-            raise UsageError(f"{opts.output} is not written: {error}", print_help=False) from error
+            raise ArgumentError(f"{opts.output} is not written: {error}") from error
         if opts.output not in STDOUT:
             with printing():
                 print(f"{feeds} feed{'' if feeds == 1 else 's'} in {opts.output}")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING
-
-from scrapy.exceptions import UsageError
 
 from fhcrawl.commands import printing
 from fhcrawl.core import command
-from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.exceptions import ArgumentError
 
 if TYPE_CHECKING:
     import argparse
@@ -45,29 +42,19 @@ class Command(command.Command):
             help="delete entries of these feeds under ids that they had before their publisher changed them",
         )
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Subscribe to the feeds.
-
-        :raises UsageError: if an argument, a list or the store cannot be used
-        """
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Subscribe to the feeds."""
         from fhcrawl.core.checks import check_switch
         from fhcrawl.crawling import subscriptions
-        from fhcrawl.extensions.store import store_url
-        from fhcrawl.store import Store
         from fhcrawl.utils.clock import now
 
-        if not args or self.settings is None:
-            raise UsageError("write fhcrawl subscribe https://example.org/index.atom", print_help=False)
-        try:
-            check_switch(self.settings, subscriptions.LISTED_FILES)
-            may_list_files = self.settings.getbool(subscriptions.LISTED_FILES)
-            listed = subscriptions.from_words(args, may_list_files)
-            with closing(Store.open(store_url(self.settings))) as store:
-                given = {"wordpress": opts.wordpress, "merge_renamed": opts.merge_renamed}
-                more = {name: True for name, is_given in given.items() if is_given}
-                plain = {url: options.plain() | more for url, options in listed.items()}
-                new = store.subscriptions.add(plain, now())
-        except FhcrawlError as error:
-            raise UsageError(str(error), print_help=False) from error
+        if not args:
+            raise ArgumentError("write fhcrawl subscribe https://example.org/index.atom")
+        check_switch(self.settings, subscriptions.LISTED_FILES)
+        listed = subscriptions.from_words(args, self.settings.getbool(subscriptions.LISTED_FILES))
+        more = {name: True for name in ("wordpress", "merge_renamed") if getattr(opts, name)}
+        plain = {url: options.plain() | more for url, options in listed.items()}
+        with self.opened_store(to_write=True) as store:
+            new = store.subscriptions.add(plain, now())
         with printing():
             print(f"Newly subscribed: {new}; already subscribed: {len(listed) - new}")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING
-
-from scrapy.exceptions import UsageError
 
 from fhcrawl.commands import printing, typed
 from fhcrawl.core import command
-from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.exceptions import ArgumentError
 
 if TYPE_CHECKING:
     import argparse
@@ -47,23 +44,15 @@ class Command(command.Command):
             "changes that were not exported yet. WARC files stay",
         )
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Unsubscribe from the feeds; from none of them if one cannot be removed.
-
-        :raises UsageError: if there are no arguments, one cannot be removed, or the store cannot be used
-        """
-        from fhcrawl.extensions.store import store_url
-        from fhcrawl.store import Store
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Unsubscribe from the feeds; from none of them if one cannot be removed."""
         from fhcrawl.utils.text import printable
 
-        if not args or self.settings is None:
-            raise UsageError("write fhcrawl unsubscribe https://example.org/index.atom", print_help=False)
+        if not args:
+            raise ArgumentError("write fhcrawl unsubscribe https://example.org/index.atom")
         urls = [*dict.fromkeys(map(typed, args))]
-        try:
-            with closing(Store.open(store_url(self.settings))) as store:
-                removed = _delete(store, urls) if opts.delete else _unsubscribe(store, urls)
-        except FhcrawlError as error:
-            raise UsageError(str(error), print_help=False) from error
+        with self.opened_store(to_write=True) as store:
+            removed = _delete(store, urls) if opts.delete else _unsubscribe(store, urls)
         with printing():
             for url, what in removed.items():
                 print(f"{printable(url)} {what}")

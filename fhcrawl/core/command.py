@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import textwrap
 from argparse import RawDescriptionHelpFormatter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 
 from fhcrawl.core.addons import add_settings
+from fhcrawl.exceptions import FhcrawlError
 from fhcrawl.utils.text import printable
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
+    from scrapy.crawler import AsyncCrawlerProcess
     from scrapy.settings import Settings
+
+    from fhcrawl.store import Store
 
 WIDTH = 79
 
@@ -36,6 +42,9 @@ class Command(ScrapyCommand):
     requires_project = True
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, object]] = {"LOG_ENABLED": False}
+    # Both are set before a command runs.
+    settings: Settings
+    crawler_process: AsyncCrawlerProcess
 
     name: ClassVar[str | None] = None
     usage: ClassVar[str]
@@ -81,7 +90,37 @@ class Command(ScrapyCommand):
         if args and self.operand is None:
             raise UsageError(f"{printable(args[0])}: there is no such argument", print_help=False)
         super().process_options(args, opts)
-        if self.settings is not None:
-            self.set_settings(self.settings, opts)
-        if self.settings is not None and not self.requires_crawler_process:
+        self.set_settings(self.settings, opts)
+        if not self.requires_crawler_process:
             add_settings(self.settings)  # a crawl does it by itself, if its spider is fhcrawl's
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Run the command.
+
+        :raises UsageError: if an argument, a setting or the store cannot be used
+        """
+        try:
+            self.execute(args, opts)
+        except FhcrawlError as error:
+            raise UsageError(str(error), print_help=False) from error
+
+    def execute(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Do what the command is for; an `FhcrawlError` that it raises is printed."""
+        raise NotImplementedError
+
+    @contextmanager
+    def opened_store(self, to_write: bool = False) -> Iterator[Store]:
+        """Open the store of the settings, and close it after the block.
+
+        :param to_write: create it if it does not exist
+        :raises FhcrawlError: if it cannot be opened
+        """
+        from fhcrawl.extensions.store import store_url
+        from fhcrawl.store import Store
+
+        url = store_url(self.settings)
+        store = Store.open(url) if to_write else Store.open_to_read(url)
+        try:
+            yield store
+        finally:
+            store.close()

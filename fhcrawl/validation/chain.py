@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fhcrawl.validation.entries import Clash
-    from fhcrawl.validation.model import Chain, KeptDocument, Said
+    from fhcrawl.validation.model import Chain, Finding, KeptDocument, Missing
 
 NOT_MODIFIED = 304
 OLDER = {Role.ARCHIVE: "prev-archive", Role.PAGE: "next"}
@@ -25,17 +25,17 @@ BREAK = "Correct the link, or bring the document back: what is older cannot be f
 # RFC 5005, 4.2: "This process should be repeated recursively until the client encounters […] (the end of the
 # archive is indicated by a missing prev-archive link relation) or an error is encountered."
 @of_chain("RFC 5005, 4.2")
-def walk_ends(chain: Chain) -> Iterator[Said]:
+def walk_ends(chain: Chain) -> Iterator[Finding]:
     """The links lead from document to document, up to the oldest one."""
-    documents, missing = chain.documents, chain.missing
-    if missing is not None:
-        yield from _cut(chain)
+    documents = chain.documents
+    if chain.missing is not None:
+        yield _cut(chain, chain.missing)
     elif chain.loop is not None:
         number, url = chain.loop
         last, first = documents[-1], documents[number]
         relation = "prev-archive" if url == last.links.get("prev-archive") else "next"
         text = f"Its {relation} link leads to {url}, which has been read already: the chain is a loop."
-        if url not in first.own:
+        if url not in (first.requested_url, first.url):
             text = f"It is the same as {first.requested_url}, which names it."
         yield error(text, last.lines.get(relation), BREAK, last.requested_url)
     elif chain.limit is not None:
@@ -45,22 +45,17 @@ def walk_ends(chain: Chain) -> Iterator[Said]:
         yield good(f"The chain leads to its oldest document, {documents[-1].requested_url}.")
 
 
-def _cut(chain: Chain) -> Iterator[Said]:
-    missing = chain.missing
-    if missing is None:
-        return
+def _cut(chain: Chain, missing: Missing) -> Finding:
     if missing.via is None:
-        yield error(f"It {missing.detail}.", None, "Give the URL of a feed.", missing.url)
-        return
+        return error(f"It {missing.detail}.", None, "Give the URL of a feed.", missing.url)
     via = chain.documents[missing.via]
     at, where = via.lines.get(missing.relation), via.requested_url
     if missing.is_limit:
         text = f"{missing.url}, which it names, {missing.detail}: what is older was not checked."
-        yield warning(text, at, "Raise the limit, and check it again.", where)
-        return
+        return warning(text, at, "Raise the limit, and check it again.", where)
     # RFC 5005, 4.1: publishers "may refuse to serve […] or be unable to serve […] an archive document".
     text = f"The chain is cut: its {missing.relation} link leads to {missing.url}, which {missing.detail}."
-    yield error(text, at, BREAK, where)
+    return error(text, at, BREAK, where)
 
 
 def _elsewhere(chain: Chain, url: str, expected: str) -> str:
@@ -71,7 +66,7 @@ def _elsewhere(chain: Chain, url: str, expected: str) -> str:
 
 # RFC 5005, 4: "Archive documents SHOULD also contain an fh:archive element in their head sections".
 @of_chain("RFC 5005, 4")
-def archive_marks(chain: Chain) -> Iterator[Said]:
+def archive_marks(chain: Chain) -> Iterator[Finding]:
     """Every archive has fh:archive."""
     unmarked = [document for document in chain.archives if not document.archive]
     for document in unmarked:
@@ -84,7 +79,7 @@ def archive_marks(chain: Chain) -> Iterator[Said]:
 # RFC 5005, 4: "next-archive" is "the immediately following archive document"; archive documents "SHOULD also
 # have a "next-archive" link relation, unless there are no following archives available".
 @of_chain("RFC 5005, 4")
-def next_archive(chain: Chain) -> Iterator[Said]:
+def next_archive(chain: Chain) -> Iterator[Finding]:
     """The next-archive link of an archive leads back to the archive that names it."""
     archives = chain.archives
     count = 0
@@ -97,7 +92,7 @@ def next_archive(chain: Chain) -> Iterator[Said]:
         yield good("Every next-archive link comes back to the archive that names its document.")
 
 
-def _following(chain: Chain, document: KeptDocument, is_newest: bool) -> Iterator[Said]:
+def _following(chain: Chain, document: KeptDocument, is_newest: bool) -> Iterator[Finding]:
     url, before = document.links.get("next-archive"), chain.documents[document.number - 1]
     at, where = document.lines.get("next-archive"), document.requested_url
     leads_to = None if url is None else chain.find(url)
@@ -122,7 +117,7 @@ def _following(chain: Chain, document: KeptDocument, is_newest: bool) -> Iterato
 # RFC 5005, 4: "Archive documents SHOULD indicate their associated subscription documents using the "current"
 # link relation"; it "returns a feed document containing the most recent entries in the feed".
 @of_chain("RFC 5005, 4")
-def current(chain: Chain) -> Iterator[Said]:
+def current(chain: Chain) -> Iterator[Finding]:
     """The current link of an archive leads to the subscription document."""
     count = 0
     if chain.begins_with_archive:
@@ -145,7 +140,7 @@ def current(chain: Chain) -> Iterator[Said]:
 
 # RFC 4287, 4.2.7.2: "self" is "a resource equivalent to the containing element".
 @of_chain("RFC 4287, 4.2.7.2")
-def self_link(chain: Chain) -> Iterator[Said]:
+def self_link(chain: Chain) -> Iterator[Finding]:
     """A self link leads to its own document."""
     for document in chain.documents:
         url = document.links.get("self")
@@ -159,7 +154,7 @@ def self_link(chain: Chain) -> Iterator[Said]:
 # RFC 5005, 3: "previous" is "the immediately preceding document in a series of documents", "first" "the
 # furthest preceding document".
 @of_chain("RFC 5005, 3")
-def pages(chain: Chain) -> Iterator[Said]:
+def pages(chain: Chain) -> Iterator[Finding]:
     """The previous and first links of pages lead back."""
     for document in chain.documents:
         if document.role is not Role.PAGE:
@@ -179,7 +174,7 @@ def pages(chain: Chain) -> Iterator[Said]:
 
 # RFC 9110, 8.8 and 13.1: validators let a client ask whether a document has changed.
 @of_chain("RFC 9110, 13.1")
-def conditional_requests(chain: Chain) -> Iterator[Said]:
+def conditional_requests(chain: Chain) -> Iterator[Finding]:
     """The server answers 304 if a document has not changed."""
     asked = [document for document in chain.documents[:2] if document.url.startswith("http")]
     for document in asked:
@@ -205,7 +200,7 @@ FEWEST = 5  # entries that tell what is usual
 # unambiguous"; 4.2: the entry's update time decides, else the document's. Between two archives, which do not
 # change, a version that differs has another update time (RFC 4287, 4.2.15).
 @of_chain("RFC 5005, 4.1 and 4.2")
-def one_newest_version(chain: Chain) -> Iterator[Said]:
+def one_newest_version(chain: Chain) -> Iterator[Finding]:
     """Of an entry in several documents, it is clear which version is the newest."""
     for clash in chain.entries.clashes:
         yield _clash(chain, clash)
@@ -215,7 +210,7 @@ def one_newest_version(chain: Chain) -> Iterator[Said]:
         yield warning(f"Only {MOST_ENTRIES:,} entries were compared with those of other documents.")
 
 
-def _clash(chain: Chain, clash: Clash) -> Said:
+def _clash(chain: Chain, clash: Clash) -> Finding:
     newer, older = chain.documents[clash.newer], chain.documents[clash.older]
     text = f"The entry {clash.id[:SHOWN]} differs from that in {newer.requested_url}"
     fix, where = "Give the newer version, or its document, a later update time.", older.requested_url
@@ -229,7 +224,7 @@ def _clash(chain: Chain, clash: Clash) -> Said:
 
 # RFC 4287, 4.2.6: an atom:id "MUST NOT change over time"; RSS 2.0, guid: it "uniquely identifies the item".
 @of_chain("RFC 4287, 4.2.6; RSS 2.0, guid")
-def ids_stay(chain: Chain) -> Iterator[Said]:
+def ids_stay(chain: Chain) -> Iterator[Finding]:
     """An entry has the same id in all documents."""
     for changed in chain.entries.changed_ids:
         where = chain.documents[changed.number].requested_url
@@ -239,25 +234,19 @@ def ids_stay(chain: Chain) -> Iterator[Said]:
 
 # RFC 4287, 4.2.6: atom:id is "a permanent, universally unique identifier for an entry or feed".
 @of_chain("RFC 4287, 4.2.6")
-def one_feed(chain: Chain) -> Iterator[Said]:
+def one_feed(chain: Chain) -> Iterator[Finding]:
     """All documents of Atom have one feed's atom:id."""
-    first = next(iter(chain.documents), None)
     for document in chain.documents[1:]:
-        if (
-            first is not None
-            and None not in (first.feed_id, document.feed_id)
-            and document.feed_id != first.feed_id
-        ):
-            text = (
-                f"Its atom:id is {document.feed_id}, and that of the subscription document {first.feed_id}."
-            )
+        first, own = chain.documents[0].feed_id, document.feed_id
+        if None not in (first, own) and own != first:
+            text = f"Its atom:id is {own}, and that of the subscription document {first}."
             fix = "Give all documents of the feed the same atom:id."
             yield warning(text, document.head_line, fix, document.requested_url)
 
 
 # RFC 5005, 4: "Archive documents are feed documents that contain less recent entries in the feed."
 @of_chain("RFC 5005, 4")
-def order_of_dates(chain: Chain) -> Iterator[Said]:
+def order_of_dates(chain: Chain) -> Iterator[Finding]:
     """A document that prev-archive names has older entries."""
     for newer, older in pairwise(chain.documents):
         if comparable(older.oldest) > comparable(newer.newest) != "":
@@ -269,7 +258,7 @@ def order_of_dates(chain: Chain) -> Iterator[Said]:
 # RFC 5005, 4.2: of entries with one update time, "the entry sourced from the most recently updated feed
 # document SHOULD replace all other duplicates".
 @of_chain("RFC 5005, 4.2")
-def order_of_documents(chain: Chain) -> Iterator[Said]:
+def order_of_documents(chain: Chain) -> Iterator[Finding]:
     """No archive is updated later than the document that names it."""
     for newer, older in pairwise(chain.documents):
         if chain.kind is Kind.ARCHIVED and comparable(older.updated) > comparable(newer.updated) != "":
@@ -283,7 +272,7 @@ def order_of_documents(chain: Chain) -> Iterator[Said]:
 # RFC 5005, 4: archived feeds "enable clients to do this without losing entries". That no entry was lost
 # between two documents is certain only if they share one.
 @of_chain("RFC 5005, 4")
-def no_hole(chain: Chain) -> Iterator[Said]:
+def no_hole(chain: Chain) -> Iterator[Finding]:
     """The newest archive begins where the subscription document ends."""
     if chain.kind is not Kind.ARCHIVED or chain.begins_with_archive or not chain.documents[1:]:
         return

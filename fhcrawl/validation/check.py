@@ -8,9 +8,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl import documents, logical_feed
+from fhcrawl.documents.dates import elapsed
 from fhcrawl.documents.head_links import HISTORY
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.logical_feed import Kind, Role
+from fhcrawl.logical_feed.versions import comparable
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.validation import markup
 from fhcrawl.validation.entries import EntryIndex
@@ -31,8 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fhcrawl.documents import FeedDocument
-    from fhcrawl.validation.markup import Markup
-    from fhcrawl.validation.model import Fetched, Rule, Said
+    from fhcrawl.validation.model import Fetched, Rule
 
 MOST_DOCUMENTS = 1000
 # The links back that name no URL of a document of the chain, and are requested to see where they lead.
@@ -157,8 +158,12 @@ class HistoryCheck:
 
     def _keep(self, document: CheckedDocument) -> None:
         feed, response, found = document.feed, document.response, document.markup
-        lines = _entry_lines(feed, found)
-        counted = self._chain.entries.add(document.number, feed, lines)
+        # The reader can have left out an entry: then the elements are others.
+        is_same = len(found.entries) == len(feed.entries)
+        shared = self._chain.entries.add(
+            document.number, feed, [markup.line(entry) for entry in found.entries] if is_same else []
+        )
+        times = sorted(filter(None, (e.published or e.updated for e in feed.entries)), key=comparable)
         self._chain.kind = self._chain.kind or logical_feed.kind(feed)
         self._chain.add(
             KeptDocument(
@@ -168,16 +173,16 @@ class HistoryCheck:
                 url=response.url,
                 digest=_sha(response.body),
                 links={name: url for name, url in feed.links.items() if name in HISTORY or name == "self"},
-                lines={} if found is None else found.link_lines(),
-                head_line=None if found is None else markup.line(found.head),
+                lines=found.link_lines(),
+                head_line=markup.line(found.head),
                 archive=feed.archive,
                 updated=feed.updated,
-                feed_id=None if found is None else found.feed_id(),
+                feed_id=found.feed_id(),
                 entries=len(feed.entries),
-                oldest=counted.oldest,
-                newest=counted.newest,
-                shared=counted.shared,
-                widest=counted.widest,
+                oldest=next(iter(times), None),
+                newest=next(reversed(times), None),
+                shared=shared,
+                widest=max(map(elapsed, times, times[1:]), default=0),
                 has_validators=bool(validators := _conditions(response)),
                 is_whole=feed.fault is None and not response.is_cut,
             )
@@ -236,14 +241,13 @@ class HistoryCheck:
         findings = [*self._findings, *of_documents]
         return sorted(findings, key=lambda finding: ORDER.index(finding.severity))
 
-    def _note(self, rule: Rule, said: Iterable[Said], url: str | None) -> None:
+    def _note(self, rule: Rule, said: Iterable[Finding], url: str | None) -> None:
         for number, one in enumerate(said):
             self._counts[rule.name] += 1
             if (number >= MOST_OF_DOCUMENT and url is not None) or self._counts[rule.name] > MOST_OF_RULE:
                 return
-            where = one.url or url
-            found = Finding(one.severity, rule.name, rule.clause, where, one.line, one.text, one.fix)
-            self._findings.append(found)
+            where = one.document or url
+            self._findings.append(one._replace(rule=rule.name, clause=rule.clause, document=where))
 
     def summary(self, findings: list[Finding]) -> Summary:
         """Return a summary of the findings."""
@@ -273,13 +277,6 @@ def _walked(chain: Chain) -> str:
 def _number(number: int, noun: str) -> str:
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
-
-
-def _entry_lines(feed: FeedDocument, found: Markup | None) -> list[int | None]:
-    # The reader can have left out an entry: then the elements are others.
-    if found is None or len(found.entries) != len(feed.entries):
-        return []
-    return [markup.line(entry) for entry in found.entries]
 
 
 def _conditions(response: Fetched) -> dict[str, str]:

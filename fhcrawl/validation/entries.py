@@ -7,7 +7,6 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl import logical_feed
-from fhcrawl.documents.dates import elapsed
 from fhcrawl.logical_feed.versions import comparable
 
 if TYPE_CHECKING:
@@ -58,19 +57,6 @@ class ChangedId(NamedTuple):
     line: int | None
 
 
-class Counted(NamedTuple):
-    """What `EntryIndex.add` has found in a document.
-
-    :param shared: how many entries are in the document before it too
-    :param widest: the longest time between two entries that follow each other, in seconds
-    """
-
-    oldest: str | None
-    newest: str | None
-    shared: int
-    widest: int
-
-
 @dataclass(slots=True)
 class EntryIndex:
     """The entries of a chain, whose documents are added from the newest to the oldest.
@@ -88,15 +74,14 @@ class EntryIndex:
     _seen: dict[int, Sighting] = field(default_factory=dict)
     _links: dict[int, int] = field(default_factory=dict)
 
-    def add(self, number: int, feed: FeedDocument, lines: Sequence[int | None]) -> Counted:
-        """Add the entries of a document.
+    def add(self, number: int, feed: FeedDocument, lines: Sequence[int | None]) -> int:
+        """Add the entries of a document; return how many of them are in the document before it too.
 
         :param lines: the lines of the entries; [] if they are not known
         """
-        shared, times = 0, []
+        shared = 0
         found: dict[int, Sighting] = {}
         for position, entry in enumerate(feed.entries):
-            times.append(entry.published or entry.updated)
             line = lines[position] if position < len(lines) else None
             identity = logical_feed.identity(entry, feed)
             if identity is None:
@@ -104,7 +89,8 @@ class EntryIndex:
                 continue
             key = _digest(identity)
             self.number += key not in self._seen and key not in found
-            seen = Sighting(number, line, _digest(comparable(entry.updated)), _content(entry))
+            content = _digest(entry.digest or logical_feed.digest(entry))
+            seen = Sighting(number, line, _digest(comparable(entry.updated)), content)
             before = self._seen.get(key)
             if before is not None and key not in found:
                 shared += before.number == number - 1
@@ -112,7 +98,7 @@ class EntryIndex:
             found.setdefault(key, seen)
             self._note_link(entry, key, number, line)
         self._remember(found)
-        return _counted([time for time in times if time], shared)
+        return shared
 
     def _compare(self, identity: str, before: Sighting, seen: Sighting) -> None:
         self.repeated += 1
@@ -134,16 +120,6 @@ class EntryIndex:
         self.is_full = self.is_full or len(found) > room
         if not self.is_full:
             self._seen.update(found)
-
-
-def _counted(times: list[str], shared: int) -> Counted:
-    times.sort(key=comparable)
-    widest = max(map(elapsed, times, times[1:]), default=0)
-    return Counted(times[0] if times else None, times[-1] if times else None, shared, widest)
-
-
-def _content(entry: Entry) -> int:
-    return _digest(entry.digest or logical_feed.digest(entry))
 
 
 def _digest(text: str) -> int:

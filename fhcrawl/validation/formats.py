@@ -11,7 +11,7 @@ from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, RSS_NAMESPACES
 from fhcrawl.logical_feed.versions import comparable, latest_time
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.validation.markup import line
+from fhcrawl.validation.markup import NONE, line
 from fhcrawl.validation.model import advice, error, of_document, warning
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from fhcrawl.validation.model import CheckedDocument, Said
+    from fhcrawl.validation.model import CheckedDocument, Finding
 
 GUIDS = tuple(f"{namespace}guid" for namespace in RSS_NAMESPACES)
 ITEMS = tuple(f"{namespace}item" for namespace in RSS_NAMESPACES)
@@ -33,24 +33,19 @@ def _problems(document: CheckedDocument, kinds: Iterable[str]) -> Iterator[tuple
     wanted = frozenset(kinds)
     for problem in document.feed.problems:
         if problem.kind in wanted:
-            at = (
-                None
-                if document.markup is None or not problem.entry
-                else document.markup.line_of(problem.entry)
-            )
+            at = document.markup.line_of(problem.entry) if problem.entry else None
             name = f"{problem.entry[:SHOWN]}: " if problem.entry else ""
             yield f"{name}{problem.detail}.", at
 
 
 def _elements(document: CheckedDocument, *tags: str) -> list[_Element]:
     """Return the elements of the entries with some tags."""
-    found = document.markup
-    return [] if found is None else [entry for entry in found.entries if entry.tag in tags]
+    return [entry for entry in document.markup.entries if entry.tag in tags]
 
 
 # XML 1.0, 2.1: a document that is not well-formed is no XML document.
 @of_document("XML 1.0, 2.1")
-def well_formed(document: CheckedDocument) -> Iterator[Said]:
+def well_formed(document: CheckedDocument) -> Iterator[Finding]:
     """The document is well-formed, and whole."""
     fix = "Mend it: most readers stop at the first fault."
     if document.feed.fault is not None:
@@ -63,7 +58,7 @@ def well_formed(document: CheckedDocument) -> Iterator[Said]:
 
 # RFC 4287, 4.1.2; JSON Feed 1.1, id; RSS 2.0, item.
 @of_document("RFC 4287, 4.1.1; RSS 2.0, item")
-def entries_are_read(document: CheckedDocument) -> Iterator[Said]:
+def entries_are_read(document: CheckedDocument) -> Iterator[Finding]:
     """Every entry can be read."""
     for text, at in _problems(document, LOST):
         yield error(f"It is lost to readers: {text}", at, "Mend the entry.")
@@ -72,7 +67,7 @@ def entries_are_read(document: CheckedDocument) -> Iterator[Said]:
 # RFC 4287, 4.1.2: "atom:entry elements MUST contain exactly one atom:id element". RFC 5005, B: "In RSS
 # 2.0-formatted feeds, two entries are duplicates if they have the same guid element."
 @of_document("RFC 4287, 4.1.2; RFC 5005, B")
-def entry_id(document: CheckedDocument) -> Iterator[Said]:
+def entry_id(document: CheckedDocument) -> Iterator[Finding]:
     """Every entry has an id."""
     for text, at in _problems(document, ["no-id"]):
         yield error(f"An entry cannot be told from others: {text}", at, "Give it an id that never changes.")
@@ -84,7 +79,7 @@ def entry_id(document: CheckedDocument) -> Iterator[Said]:
 
 # RFC 4287, 4.1.2: "atom:entry elements MUST contain exactly one atom:title element".
 @of_document("RFC 4287, 4.1.2")
-def entry_title(document: CheckedDocument) -> Iterator[Said]:
+def entry_title(document: CheckedDocument) -> Iterator[Finding]:
     """Every entry of Atom has a title."""
     for text, at in _problems(document, ["no-title"]):
         yield error(text, at, "Give it one; an empty one will do.")
@@ -93,7 +88,7 @@ def entry_title(document: CheckedDocument) -> Iterator[Said]:
 # RFC 4287, 4.2.6: the content of atom:id "MUST be an IRI"; RSS 2.0, guid: with isPermaLink true, the default,
 # "it is a permalink to the item, that is, a url".
 @of_document("RFC 4287, 4.2.6; RSS 2.0, guid")
-def id_is_a_uri(document: CheckedDocument) -> Iterator[Said]:
+def id_is_a_uri(document: CheckedDocument) -> Iterator[Finding]:
     """An atom:id is an absolute IRI, and a guid that is a permalink is a URL."""
     for entry in _elements(document, ENTRY):
         text = elements.identifier(found) if (found := elements.first(entry, ID)) is not None else None
@@ -112,7 +107,7 @@ def id_is_a_uri(document: CheckedDocument) -> Iterator[Said]:
 # RFC 4287, 4.1.1: "If multiple atom:entry elements with the same atom:id value appear in an Atom Feed
 # Document, they represent the same entry. Their atom:updated timestamps SHOULD be different."
 @of_document("RFC 4287, 4.1.1")
-def unique_ids(document: CheckedDocument) -> Iterator[Said]:
+def unique_ids(document: CheckedDocument) -> Iterator[Finding]:
     """An id that is twice in a document has two update times."""
     seen: set[tuple[str, str]] = set()
     number = 0
@@ -120,7 +115,7 @@ def unique_ids(document: CheckedDocument) -> Iterator[Said]:
         identity = logical_feed.identity(entry, document.feed)
         key = identity or "", comparable(entry.updated)
         if identity is not None and key in seen:
-            at = None if document.markup is None else document.markup.line_of(f"entry {number}")
+            at = document.markup.line_of(f"entry {number}")
             fix = "Remove one of them, or give the newer one a later atom:updated."
             text = f"The id {identity[:SHOWN]} is twice in the document, with no other update time."
             yield warning(text, at, fix)
@@ -130,15 +125,12 @@ def unique_ids(document: CheckedDocument) -> Iterator[Said]:
 # RFC 4287, 4.1.1 and 4.1.2: feeds and entries "MUST contain exactly one atom:updated element"; RFC 5005, 4.2:
 # it decides which version of an entry is the newest.
 @of_document("RFC 4287, 4.1.1 and 4.1.2")
-def update_times(document: CheckedDocument) -> Iterator[Said]:
+def update_times(document: CheckedDocument) -> Iterator[Finding]:
     """Feed and entries of Atom have atom:updated."""
     feed, found = document.feed, document.markup
     fix = "Write it: it decides which of two versions of an entry is the newer one."
-    if (
-        feed.format == "atom"
-        and found is not None
-        and next(found.in_head("{*}updated", "{*}modified"), None) is None
-    ):
+    is_atom = feed.format == "atom" and found is not NONE
+    if is_atom and next(found.in_head("{*}updated", "{*}modified"), None) is None:
         yield error("The feed has no atom:updated.", line(found.head), fix)
     for entry in _elements(document, ENTRY):
         if elements.first(entry, UPDATED) is None:
@@ -147,10 +139,10 @@ def update_times(document: CheckedDocument) -> Iterator[Said]:
 
 # RFC 5005, B: "the feed-level update time can be determined by the lastBuildDate element, if present".
 @of_document("RFC 5005, B")
-def archive_time(document: CheckedDocument) -> Iterator[Said]:
+def archive_time(document: CheckedDocument) -> Iterator[Finding]:
     """An archive of RSS has lastBuildDate."""
     feed, found = document.feed, document.markup
-    if feed.format == "rss" and feed.updated is None and document.is_archive and found is not None:
+    if feed.format == "rss" and feed.updated is None and document.is_archive and found is not NONE:
         text = "The archive has no lastBuildDate."
         yield advice(text, line(found.head), "Write it: without it, RSS has no time that decides.")
 
@@ -158,7 +150,7 @@ def archive_time(document: CheckedDocument) -> Iterator[Said]:
 # RFC 4287, 3.3: a Date construct "MUST conform to the "date-time" production in [RFC3339]"; RSS 2.0: "All
 # date-times in RSS conform to the Date and Time Specification of RFC 822".
 @of_document("RFC 4287, 3.3; RSS 2.0, pubDate")
-def dates(document: CheckedDocument) -> Iterator[Said]:
+def dates(document: CheckedDocument) -> Iterator[Finding]:
     """Every date is written as its format says."""
     for text, at in _problems(document, ["unreadable-date", "interpreted-date"]):
         yield error(text, at, "Write 2003-12-13T18:30:02Z in Atom, Sat, 13 Dec 2003 18:30:02 GMT in RSS.")
@@ -166,7 +158,7 @@ def dates(document: CheckedDocument) -> Iterator[Said]:
 
 # RFC 4287, 4.2.15: atom:updated is "the most recent instant in time when an entry or feed was modified".
 @of_document("RFC 4287, 4.2.15")
-def times_are_past(document: CheckedDocument) -> Iterator[Said]:
+def times_are_past(document: CheckedDocument) -> Iterator[Finding]:
     """No update time is in the future."""
     if not document.response.fetched:
         return
@@ -176,17 +168,17 @@ def times_are_past(document: CheckedDocument) -> Iterator[Said]:
         yield warning(f"The feed's update time is in the future: {document.feed.updated}.", None, fix)
     for number, entry in enumerate(document.feed.entries, 1):
         if comparable(entry.updated) > latest:
-            at = None if document.markup is None else document.markup.line_of(f"entry {number}")
+            at = document.markup.line_of(f"entry {number}")
             yield warning(f"An entry's update time is in the future: {entry.updated}.", at, fix)
 
 
 # RFC 4287, 4.1.1: feeds "MUST contain exactly one atom:id element" and "SHOULD contain one atom:link element
 # with a rel attribute value of "self"".
 @of_document("RFC 4287, 4.1.1")
-def feed_head(document: CheckedDocument) -> Iterator[Said]:
+def feed_head(document: CheckedDocument) -> Iterator[Finding]:
     """A feed of Atom has atom:id and a self link."""
     found = document.markup
-    if found is None or found.root.tag != f"{ATOM}feed":
+    if found.root.tag != f"{ATOM}feed":
         return
     if found.feed_id() is None:
         yield error("The feed has no atom:id.", line(found.head), "Give it one that never changes.")
@@ -197,7 +189,7 @@ def feed_head(document: CheckedDocument) -> Iterator[Said]:
 
 # RFC 4287, 1.2, RSS 2.0, JSON Feed 1.1: what is written otherwise, each reader understands as it likes.
 @of_document("RFC 4287; RSS 2.0; JSON Feed 1.1")
-def standard_form(document: CheckedDocument) -> Iterator[Said]:
+def standard_form(document: CheckedDocument) -> Iterator[Finding]:
     """Nothing is written as another format has it."""
     for text, at in _problems(document, ["nonstandard"]):
         yield warning(text, at, "Write it as the format says.")

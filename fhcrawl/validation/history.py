@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from fhcrawl.validation.model import CheckedDocument, Said
+    from fhcrawl.validation.model import CheckedDocument, Finding
 
 PAGING = ("first", "last", "previous", "next")
 ELEMENTS = ("archive", "complete")
@@ -37,14 +37,12 @@ MISSPELT = {
 
 def _head_line(document: CheckedDocument, *tags: str) -> int | None:
     """Return the line of the first of some elements of the head section, else of the head section."""
-    if document.markup is None:
-        return None
     found = next(document.markup.in_head(*tags), None) if tags else None
     return line(document.markup.head if found is None else found)
 
 
 def _link_line(document: CheckedDocument, relation: str) -> int | None:
-    return None if document.markup is None else document.markup.link_lines().get(relation)
+    return document.markup.link_lines().get(relation)
 
 
 def _split(url: str) -> SplitResult:
@@ -56,7 +54,7 @@ def _split(url: str) -> SplitResult:
 
 def _history_links(document: CheckedDocument) -> Iterator[_Element]:
     """Yield the links of the head section that matter for history."""
-    for link in () if document.markup is None else document.markup.in_head(*LINKS):
+    for link in document.markup.in_head(*LINKS):
         if not HISTORY.isdisjoint(relations(link)):
             yield link
 
@@ -64,7 +62,7 @@ def _history_links(document: CheckedDocument) -> Iterator[_Element]:
 # RFC 5005, 4: "Archive documents SHOULD also contain an fh:archive element in their head sections to indicate
 # that they are archives."
 @of_document("RFC 5005, 4")
-def subscription_mark(document: CheckedDocument) -> Iterator[Said]:
+def subscription_mark(document: CheckedDocument) -> Iterator[Finding]:
     """The document that is polled is no archive."""
     own = (document.requested_url, document.response.url)
     if document.role is not Role.SUBSCRIPTION or not logical_feed.is_archive(document.feed, own):
@@ -80,7 +78,7 @@ def subscription_mark(document: CheckedDocument) -> Iterator[Said]:
 
 # RFC 5005, 1: "The semantics of a feed that combines these types is undefined by this specification."
 @of_document("RFC 5005, 1")
-def one_type(document: CheckedDocument) -> Iterator[Said]:
+def one_type(document: CheckedDocument) -> Iterator[Finding]:
     """A feed is complete, or archived, or paged: not two of them."""
     feed = document.feed
     older = [name for name in ("prev-archive", "next-archive", *PAGING) if name in feed.links]
@@ -100,7 +98,7 @@ def one_type(document: CheckedDocument) -> Iterator[Said]:
 
 # RFC 5005, 4: "prev-archive" is "the immediately preceding archive document": there is one.
 @of_document("RFC 5005, 3 and 4")
-def one_link(document: CheckedDocument) -> Iterator[Said]:
+def one_link(document: CheckedDocument) -> Iterator[Finding]:
     """A relation leads to one document."""
     for relation, others in document.feed.other_links.items():
         named = [url for url in others if url]
@@ -113,7 +111,7 @@ def one_link(document: CheckedDocument) -> Iterator[Said]:
 
 # RFC 4287, 4.2.7.1: "atom:link elements MUST have an href attribute, whose value MUST be a IRI reference".
 @of_document("RFC 4287, 4.2.7.1")
-def link_target(document: CheckedDocument) -> Iterator[Said]:
+def link_target(document: CheckedDocument) -> Iterator[Finding]:
     """A link of the history has a URL."""
     for relation, others in document.feed.other_links.items():
         if "" in others:
@@ -123,9 +121,9 @@ def link_target(document: CheckedDocument) -> Iterator[Said]:
 
 # RFC 5005, 5: the names that are registered.
 @of_document("RFC 5005, 5")
-def relation_name(document: CheckedDocument) -> Iterator[Said]:
+def relation_name(document: CheckedDocument) -> Iterator[Finding]:
     """The relations have their registered names."""
-    for link in () if document.markup is None else document.markup.in_head(*LINKS):
+    for link in document.markup.in_head(*LINKS):
         for name in relations(link):
             meant = MISSPELT.get(name.replace("-", "").replace("_", ""))
             if meant is not None and meant != name:
@@ -136,11 +134,9 @@ def relation_name(document: CheckedDocument) -> Iterator[Said]:
 # RFC 5005, 1.2: the head section is "a document's feed-wide metadata container"; 2 and 4 put the elements
 # there.
 @of_document("RFC 5005, 1.2")
-def in_head_section(document: CheckedDocument) -> Iterator[Said]:
+def in_head_section(document: CheckedDocument) -> Iterator[Finding]:
     """The elements and links of the history are in the head section."""
     found = document.markup
-    if found is None:
-        return
     for element in found.everywhere(f"{FH}*", *LINKS):
         names = {"prev-archive", "next-archive", "current"}
         is_link = element.tag in LINKS
@@ -157,10 +153,9 @@ def in_head_section(document: CheckedDocument) -> Iterator[Said]:
 
 # RFC 5005, B: the links of RSS are atom:link, which has Atom's namespace.
 @of_document("RFC 5005, B")
-def link_namespace(document: CheckedDocument) -> Iterator[Said]:
+def link_namespace(document: CheckedDocument) -> Iterator[Finding]:
     """The links of the history are in Atom's namespace."""
-    found = document.markup
-    for link in () if found is None else found.everywhere("{*}link"):
+    for link in document.markup.everywhere("{*}link"):
         relation = (link.get("rel") or "").strip().lower()
         if relation in HISTORY and link.tag not in LINKS:
             fix = f'Write <atom:link …/>, with xmlns:atom="{ATOM[1:-1]}".'
@@ -169,10 +164,9 @@ def link_namespace(document: CheckedDocument) -> Iterator[Said]:
 
 # RFC 5005, 1.1: the namespace of its elements.
 @of_document("RFC 5005, 1.1")
-def history_namespace(document: CheckedDocument) -> Iterator[Said]:
+def history_namespace(document: CheckedDocument) -> Iterator[Finding]:
     """fh:archive and fh:complete are in RFC 5005's namespace."""
-    found = document.markup
-    for element in () if found is None else found.in_head(*(f"{{*}}{name}" for name in ELEMENTS)):
+    for element in document.markup.in_head(*(f"{{*}}{name}" for name in ELEMENTS)):
         namespace = element.tag.rpartition("}")[0][1:]
         is_meant = "history" in namespace or namespace in ("", ATOM[1:-1])
         if is_meant and not element.tag.startswith(FH):
@@ -184,9 +178,9 @@ def history_namespace(document: CheckedDocument) -> Iterator[Said]:
 # RFC 5005, 2 and 4: "fh:archive is an empty element"; fh:stateful, fh:incremental and fh:prev are of its
 # drafts.
 @of_document("RFC 5005, 2 and 4")
-def history_elements(document: CheckedDocument) -> Iterator[Said]:
+def history_elements(document: CheckedDocument) -> Iterator[Finding]:
     """The elements of RFC 5005 are fh:archive and fh:complete, and they are empty."""
-    for element in () if document.markup is None else document.markup.in_head(f"{FH}*"):
+    for element in document.markup.in_head(f"{FH}*"):
         name = f"fh:{elements.local_name(element)}"
         if element.tag in DRAFTS:
             fix = "Write prev-archive links, with fh:archive in archives, or fh:complete."
@@ -200,7 +194,7 @@ def history_elements(document: CheckedDocument) -> Iterator[Said]:
 
 # RFC 5005, 1.2: "URI references in link relation values may be relative". RSS has no rule for their base.
 @of_document("RFC 5005, 1.2")
-def relative_links(document: CheckedDocument) -> Iterator[Said]:
+def relative_links(document: CheckedDocument) -> Iterator[Finding]:
     """The links of RSS are absolute."""
     for link in _history_links(document) if document.feed.format == "rss" else ():
         href = (link.get("href") or "").strip()
@@ -212,7 +206,7 @@ def relative_links(document: CheckedDocument) -> Iterator[Said]:
 # RFC 5005, 6: it "does not define what it means when a logical feed's component feed documents have different
 # security mechanisms applied".
 @of_document("RFC 5005, 6")
-def secure_links(document: CheckedDocument) -> Iterator[Said]:
+def secure_links(document: CheckedDocument) -> Iterator[Finding]:
     """A document that is served with https: leads to documents that are too, on its host."""
     here = _split(document.response.url)
     for relation in ("prev-archive", "next"):
@@ -230,7 +224,7 @@ def secure_links(document: CheckedDocument) -> Iterator[Said]:
 # RFC 5005, 1: a document that is neither complete nor linked "may or may not be a complete representation of
 # the logical feed" (1.2).
 @of_document("RFC 5005, 1")
-def says_its_history(document: CheckedDocument) -> Iterator[Said]:
+def says_its_history(document: CheckedDocument) -> Iterator[Finding]:
     """The subscription document says where older entries are, or that there are none."""
     if document.role is not Role.SUBSCRIPTION:
         return

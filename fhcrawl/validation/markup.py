@@ -77,25 +77,27 @@ def line(element: _Element | None) -> int | None:
     return None if element is None else cast("int | None", element.sourceline)
 
 
-def read(body: bytes, content_type: str | None) -> tuple[Markup | None, int | None]:
-    """Return the elements of a document that is well-formed XML; else the line where it is not.
-
-    Both are None for another document.
+def read(body: bytes, content_type: str | None) -> tuple[Markup, int | None]:
+    """Return the elements of a document that is well-formed XML, else NONE; and the line where it is not.
 
     :param body: a document that `documents.read` has accepted, which checks more
     """
     if detection.boundary(content_type) or jsonfeed.is_json(body):
-        return None, None
+        return NONE, None
     # Not the reader's repairs, which have other lines; but its namespaces.
     charset = detection.declared(content_type)[1] or None
     source = encoding.source(body, charset).body
     try:
         return _markup(parsers.parse_strict(namespaces.canonicalise(source).body)), None
     except etree.XMLSyntaxError as error:
-        return None, error.lineno or None
+        return NONE, error.lineno or None
 
 
 def _markup(root: _Element) -> Markup:
     channel = next(root.iterchildren(*CHANNELS), None)
     entries = [*root.iter(*detection.LAYOUT.entries)]
     return Markup(root, root if channel is None else channel, entries)
+
+
+# It has no lines.
+NONE = _markup(etree.Element("none"))

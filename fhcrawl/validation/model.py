@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -27,24 +28,15 @@ class Severity(str, Enum):
     GOOD = "good"
 
 
-class Said(NamedTuple):
+class Finding(NamedTuple):
     """What a rule says.
 
-    :param text: a sentence
+    :param rule, clause: of the rule; '' until the check has added them
+    :param document: URL of the document; None for the chain, and for the document that a rule is given
     :param line: line of the document, from 1; None if it is not known, or the whole document is meant
+    :param text: a sentence
     :param fix: what the publisher can do, as a sentence; '' if that is nothing
-    :param url: of the document, only from rules of the chain; None for the chain
     """
-
-    severity: Severity
-    text: str
-    line: int | None = None
-    fix: str = ""
-    url: str | None = None
-
-
-class Finding(NamedTuple):
-    """What a rule says, with the rule's name and clause, and the URL of the document (None for the chain)."""
 
     severity: Severity
     rule: str
@@ -100,7 +92,7 @@ class CheckedDocument:
     """A document while the rules look at it.
 
     :param number: its place in the chain; 0 is the subscription document, 1 the document that it names, …
-    :param markup: its elements; None if it is not XML, or not well-formed
+    :param markup: its elements; `markup.NONE` if it is not XML, or not well-formed
     :param fault_line: where it is not well-formed
     """
 
@@ -109,7 +101,7 @@ class CheckedDocument:
     requested_url: str
     response: Fetched
     feed: FeedDocument
-    markup: Markup | None
+    markup: Markup
     fault_line: int | None
 
     @property
@@ -153,11 +145,6 @@ class KeptDocument:
     has_validators: bool
     is_whole: bool
     conditional: int | None = None
-
-    @property
-    def own(self) -> set[str]:
-        """The URLs of the document, before and after redirects."""
-        return {self.requested_url, self.url}
 
 
 class Missing(NamedTuple):
@@ -249,8 +236,8 @@ class Chain:
         return before.number if before and last and before.digest == last.digest else None
 
 
-DocumentCheck = Callable[[CheckedDocument], Iterator[Said]]
-ChainCheck = Callable[[Chain], Iterator[Said]]
+# A function of a document, or of the chain.
+Check = Callable[..., Iterator[Finding]]
 
 
 class Rule(NamedTuple):
@@ -266,50 +253,32 @@ class Rule(NamedTuple):
     summary: str
 
 
-DOCUMENT_RULES: dict[Rule, DocumentCheck] = {}
-CHAIN_RULES: dict[Rule, ChainCheck] = {}
+DOCUMENT_RULES: dict[Rule, Check] = {}
+CHAIN_RULES: dict[Rule, Check] = {}
 
 
-def of_document(clause: str) -> Callable[[DocumentCheck], DocumentCheck]:
-    """Register a rule about one document."""
-
-    def register(check: DocumentCheck) -> DocumentCheck:
-        DOCUMENT_RULES[_rule(check, clause)] = check
+def _register(rules: dict[Rule, Check], clause: str) -> Callable[[Check], Check]:
+    def register(check: Check) -> Check:
+        summary = (check.__doc__ or "").partition("\n")[0]
+        rules[Rule(check.__name__.replace("_", "-"), clause, summary)] = check
         return check
 
     return register
 
 
-def of_chain(clause: str) -> Callable[[ChainCheck], ChainCheck]:
-    """Register a rule about all documents of a chain."""
-
-    def register(check: ChainCheck) -> ChainCheck:
-        CHAIN_RULES[_rule(check, clause)] = check
-        return check
-
-    return register
+# Decorators: they register a rule about one document, or about all documents of a chain, with its clause.
+of_document = partial(_register, DOCUMENT_RULES)
+of_chain = partial(_register, CHAIN_RULES)
 
 
-def _rule(check: Callable[..., Iterator[Said]], clause: str) -> Rule:
-    summary = (check.__doc__ or "").partition("\n")[0]
-    return Rule(check.__name__.replace("_", "-"), clause, summary)
+def _finding(
+    severity: Severity, text: str, line: int | None = None, fix: str = "", document: str | None = None
+) -> Finding:
+    return Finding(severity, "", "", document, line, text, fix)
 
 
-def error(text: str, line: int | None = None, fix: str = "", url: str | None = None) -> Said:
-    """Return what breaks a MUST, or the history."""
-    return Said(Severity.ERROR, text, line, fix, url)
-
-
-def warning(text: str, line: int | None = None, fix: str = "", url: str | None = None) -> Said:
-    """Return what breaks a SHOULD, or can mislead some readers."""
-    return Said(Severity.WARNING, text, line, fix, url)
-
-
-def advice(text: str, line: int | None = None, fix: str = "", url: str | None = None) -> Said:
-    """Return what could be better."""
-    return Said(Severity.ADVICE, text, line, fix, url)
-
-
-def good(text: str) -> Said:
-    """Return what is as it should be."""
-    return Said(Severity.GOOD, text)
+# What rules yield: a sentence, its line, what to do, and, from rules of the chain, the document's URL.
+error = partial(_finding, Severity.ERROR)
+warning = partial(_finding, Severity.WARNING)
+advice = partial(_finding, Severity.ADVICE)
+good = partial(_finding, Severity.GOOD)

@@ -13,7 +13,7 @@ from fhcrawl.validation.model import advice, error, of_document, warning
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fhcrawl.validation.model import CheckedDocument, Said
+    from fhcrawl.validation.model import CheckedDocument, Finding
 
 # RFC 4287, 7; RFC 7303, 9; RSS has no registered type; JSON Feed 1.1, "Suggestions for Publishers".
 TYPES = {
@@ -40,7 +40,7 @@ def _is_http(document: CheckedDocument) -> bool:
 # RFC 9110, 8.3: it "indicates the media type of the associated representation"; RFC 4287, 7: Atom's is
 # application/atom+xml.
 @of_document("RFC 9110, 8.3")
-def media_type(document: CheckedDocument) -> Iterator[Said]:
+def media_type(document: CheckedDocument) -> Iterator[Finding]:
     """The Content-Type is that of the format."""
     expected = TYPES.get(document.feed.format, ())
     found, _charset = _media_type(document)
@@ -58,7 +58,7 @@ def media_type(document: CheckedDocument) -> Iterator[Said]:
 
 # RFC 7303, 3: the byte order mark has precedence over the charset parameter, and that over the declaration.
 @of_document("RFC 7303, 3")
-def one_encoding(document: CheckedDocument) -> Iterator[Said]:
+def one_encoding(document: CheckedDocument) -> Iterator[Finding]:
     """Content-Type, XML declaration and byte order mark name one encoding."""
     body, charset = document.response.body, _media_type(document)[1]
     written = encoding.DECLARATION.match(body, 0, encoding.LONGEST_DECLARATION)
@@ -73,7 +73,7 @@ def one_encoding(document: CheckedDocument) -> Iterator[Said]:
 
 # RFC 5005, 4: "the URI for a particular archive document SHOULD NOT change over time".
 @of_document("RFC 5005, 4")
-def archive_url(document: CheckedDocument) -> Iterator[Said]:
+def archive_url(document: CheckedDocument) -> Iterator[Finding]:
     """The URL of an archive is its own, without a redirect."""
     redirects = document.response.redirects
     if not document.is_archive or not redirects:
@@ -89,7 +89,7 @@ def archive_url(document: CheckedDocument) -> Iterator[Said]:
 # RFC 9111, 5.2.2: how long a response is fresh. RFC 5005, 4.1: clients may "safely assume that if they have
 # retrieved one in the past, it will not meaningfully change in the future".
 @of_document("RFC 9111, 5.2.2")
-def caching(document: CheckedDocument) -> Iterator[Said]:
+def caching(document: CheckedDocument) -> Iterator[Finding]:
     """Archives may be cached for long."""
     headers = document.response.headers
     fresh = polling.freshness(
@@ -105,7 +105,7 @@ def caching(document: CheckedDocument) -> Iterator[Said]:
 
 # RFC 5005, 1: feeds are split "to save bandwidth".
 @of_document("RFC 5005, 1")
-def size(document: CheckedDocument) -> Iterator[Said]:
+def size(document: CheckedDocument) -> Iterator[Finding]:
     """Documents are small, above all the one that is polled."""
     octets = len(document.response.body)
     is_polled = document.role is Role.SUBSCRIPTION and not document.feed.complete
