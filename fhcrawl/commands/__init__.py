@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
@@ -17,49 +17,48 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
 UTF_8 = "utf-8"  # RFC 8259, 8.1: the encoding of JSON
-# The options that choose columns: where the parser puts their values, and the settings that they stand for.
-OF_COLUMNS = {
-    "--fields": ("fields", "FHCRAWL_FIELDS"),
-    "--profile": ("profiles", "FHCRAWL_PROFILES"),
-    "--extensions": ("extensions", "FHCRAWL_EXTENSIONS_ENABLED"),
-    "--excel": ("excel", "FHCRAWL_CSV_EXCEL_ENABLED"),
+# Options that stand for settings, with the words of their help.
+SettingOptions = dict[str, tuple[str, dict[str, Any]]]
+SWITCH = {"action": "store_true", "default": None}
+# The options that choose the columns of an export.
+OF_COLUMNS: SettingOptions = {
+    "--fields": (
+        "FHCRAWL_FIELDS",
+        {
+            "metavar": "NAMES",
+            "help": "the columns, separated by commas; +NAME adds one to those that exports have anyway",
+        },
+    ),
+    "--profile": (
+        "FHCRAWL_PROFILES",
+        {"metavar": "NAME", "action": "append", "help": "add the columns of a profile: podcast or news"},
+    ),
+    "--extensions": (
+        "FHCRAWL_EXTENSIONS_ENABLED",
+        {**SWITCH, "help": "add the column extensions: what entries say beyond the fields"},
+    ),
+    "--excel": (
+        "FHCRAWL_CSV_EXCEL_ENABLED",
+        {
+            **SWITCH,
+            "help": "of csv: write it for Excel: UTF-8 with a mark, formulas escaped, times that it can read",
+        },
+    ),
 }
 
 
-def add_column_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose the columns of an export."""
-    parser.add_argument(
-        "--fields",
-        metavar="NAMES",
-        help="the columns, separated by commas; +NAME adds one to those that exports have anyway",
-    )
-    # It replaces Scrapy's option of that name, for cProfile; Scrapy reads `profile`.
+def add_setting_options(parser: argparse.ArgumentParser, options: SettingOptions) -> None:
+    """Add options that stand for settings; the parser puts their values under the settings' names."""
+    for option, (name, words) in options.items():
+        parser.add_argument(option, dest=name, **words)
+    # --profile replaces Scrapy's option of that name, for cProfile; Scrapy reads `profile`.
     parser.set_defaults(profile=None)
-    parser.add_argument(
-        "--profile",
-        metavar="NAME",
-        dest="profiles",
-        action="append",
-        help="add the columns of a profile: podcast or news",
-    )
-    parser.add_argument(
-        "--extensions",
-        action="store_true",
-        default=None,
-        help="add the column extensions: what entries say beyond the fields",
-    )
-    parser.add_argument(
-        "--excel",
-        action="store_true",
-        default=None,
-        help="of csv: write it for Excel: UTF-8 with a mark, formulas escaped, times that it can read",
-    )
 
 
-def set_columns(settings: Settings, opts: argparse.Namespace) -> None:
-    """Set the settings that these options stand for."""
-    for option, name in OF_COLUMNS.values():
-        value = getattr(opts, option)
+def set_from_options(settings: Settings, opts: argparse.Namespace, options: SettingOptions) -> None:
+    """Set the settings that options stand for, where they are given."""
+    for name, _words in options.values():
+        value = getattr(opts, name)
         if value is not None:
             settings.set(name, ",".join(value) if isinstance(value, list) else value, "cmdline")
 

@@ -17,7 +17,7 @@ from scrapy.addons import AddonManager
 from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import add_column_options, set_columns
+from fhcrawl.commands import OF_COLUMNS, SWITCH, SettingOptions, add_setting_options, set_from_options
 from fhcrawl.core import command
 from fhcrawl.core.addons import add_settings, has_addon
 from fhcrawl.core.checks import check_settings
@@ -55,6 +55,24 @@ OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
         "deltafetch_reset",
         {"action": "store_const", "const": "1", "help": "fetch every document again; the entries stay"},
     ),
+}
+OF_SETTINGS: SettingOptions = {
+    "--wordpress": (
+        "FHCRAWL_WORDPRESS_ENABLED",
+        {**SWITCH, "help": "read the older pages of feeds that WordPress makes, which no link names"},
+    ),
+    "--merge-renamed": (
+        "FHCRAWL_MERGE_RENAMED",
+        {**SWITCH, "help": "delete entries under ids that they had before their publisher changed them"},
+    ),
+    "--web-archive": (
+        "FHCRAWL_WEB_ARCHIVE",
+        {
+            "metavar": "URL",
+            "help": "read old captures of the feeds from a web archive too: its URL, or wayback",
+        },
+    ),
+    **OF_COLUMNS,
 }
 
 NO_ADDON = (
@@ -97,32 +115,11 @@ class Command(command.Command, crawl.Command):
         super().add_options(parser)
         for name, (argument, words) in OPTIONS.items():
             parser.add_argument(name, dest=f"spider_{argument}", **words)
-        parser.add_argument(
-            "--wordpress",
-            action="store_true",
-            help="read the older pages of feeds that WordPress makes, which no link names",
-        )
-        parser.add_argument(
-            "--merge-renamed",
-            action="store_true",
-            help="delete entries under ids that they had before their publisher changed them",
-        )
-        parser.add_argument(
-            "--web-archive",
-            metavar="URL",
-            help="read old captures of the feeds from a web archive too: its URL, or wayback",
-        )
-        add_column_options(parser)
+        add_setting_options(parser, OF_SETTINGS)
 
     def set_settings(self, settings: Settings, opts: argparse.Namespace) -> None:
         """Set the settings that options stand for."""
-        set_columns(settings, opts)
-        if opts.wordpress:
-            settings.set("FHCRAWL_WORDPRESS_ENABLED", True, "cmdline")
-        if opts.merge_renamed:
-            settings.set("FHCRAWL_MERGE_RENAMED", True, "cmdline")
-        if opts.web_archive:
-            settings.set("FHCRAWL_WEB_ARCHIVE", opts.web_archive, "cmdline")
+        set_from_options(settings, opts, OF_SETTINGS)
 
     # Scrapy, Twisted and SQLAlchemy have some hundred thousand objects that never become garbage. The
     # collector's scans of them, during imports and in each full collection, took a tenth of a crawl's time.

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 
-from fhcrawl.commands import OF_COLUMNS, add_column_options, end_with_reader, printing, set_columns, typed
+from fhcrawl.commands import (
+    OF_COLUMNS,
+    add_setting_options,
+    end_with_reader,
+    printing,
+    set_from_options,
+    typed,
+)
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.exporters.documents import DocumentFormat
     from fhcrawl.exporters.feeds import OtherFormat
-    from fhcrawl.exporters.selection import Selection, Wanted
+    from fhcrawl.exporters.selection import Wanted
     from fhcrawl.store import Feed, Store
 
 FOLDER_FORMAT = "atom"
@@ -111,7 +118,7 @@ class Command(command.Command):
         parser.add_argument(
             "--tombstones", action="store_true", help="of atom and rss: name the deleted entries (RFC 6721)"
         )
-        add_column_options(parser)
+        add_setting_options(parser, OF_COLUMNS)
         parser.add_argument("--base", metavar="URL", help="of an archive set: the folder's URL")
         parser.add_argument(
             "--archive-size",
@@ -123,7 +130,7 @@ class Command(command.Command):
 
     def set_settings(self, settings: Settings, opts: argparse.Namespace) -> None:
         """Set the settings that the options of columns stand for."""
-        set_columns(settings, opts)
+        set_from_options(settings, opts, OF_COLUMNS)
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Write the export."""
@@ -160,12 +167,13 @@ class Command(command.Command):
 
 
 def _output(settings: Settings, opts: argparse.Namespace) -> Output:
+    from fhcrawl.exporters import storages
     from fhcrawl.exporters.feeds import OTHER_FORMATS, XML_FORMATS
 
     place, colon, name = opts.output.rpartition(":")
     if not colon or "/" in name or not name:
         place, name = opts.output, ""
-    is_folder = _is_folder(place)
+    is_folder = not storages.is_elsewhere(place) and (place.endswith("/") or Path(place).is_dir())
     name = opts.format or name or (FOLDER_FORMAT if is_folder else Path(place).suffix[1:])
     known = {name for name, exporter in settings.getwithbase("FEED_EXPORTERS").items() if exporter}
     if name not in {*known, *XML_FORMATS, *OTHER_FORMATS}:
@@ -175,16 +183,10 @@ def _output(settings: Settings, opts: argparse.Namespace) -> Output:
     return Output(place, name, is_folder and xml is not None, xml, OTHER_FORMATS.get(name))
 
 
-def _is_folder(place: str) -> bool:
-    from fhcrawl.exporters import storages
-
-    return not storages.is_elsewhere(place) and (place.endswith("/") or Path(place).is_dir())
-
-
 def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
-    from fhcrawl.exporters.selection import Wanted
+    from fhcrawl.exporters.selection import Selection, Wanted
 
-    given = [option for option, (name, _setting) in OF_COLUMNS.items() if getattr(opts, name)]
+    given = [option for option, (name, _words) in OF_COLUMNS.items() if getattr(opts, name)]
     if given and (output.xml or output.other):
         raise ArgumentError(
             f"{' and '.join(given)}: {output.name} has no columns; write -o FILE.csv or jsonl"
@@ -199,7 +201,9 @@ def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
         raise ArgumentError(
             f"{output.name.upper()} has no entries: write it without --since, --until, --category and --gaps"
         )
-    return Wanted(_selection(opts), opts.gaps, opts.tombstones, not opts.feed)
+    since, until = _time("--since", opts.since), _time("--until", opts.until)
+    chosen = Selection(since, until, frozenset(opts.category))
+    return Wanted(chosen, opts.gaps, opts.tombstones, not opts.feed)
 
 
 def _check_archives(opts: argparse.Namespace) -> None:
@@ -210,12 +214,6 @@ def _check_archives(opts: argparse.Namespace) -> None:
         )
     if opts.archive_size < 1:
         raise ArgumentError(f"--archive-size {opts.archive_size}: write 1 or more")
-
-
-def _selection(opts: argparse.Namespace) -> Selection:
-    from fhcrawl.exporters.selection import Selection
-
-    return Selection(_time("--since", opts.since), _time("--until", opts.until), frozenset(opts.category))
 
 
 def _time(option: str, value: str | None) -> str:
@@ -264,8 +262,7 @@ def _write_archives(
     from fhcrawl.exporters.feeds import write_archives
 
     folder, base = Path(output.place), f"{opts.base.rstrip('/')}/"
-    size = opts.archive_size
-    number = write_archives(folder, base, size, store, feed, form, wanted)
+    number = write_archives(folder, base, opts.archive_size, store, feed, form, wanted)
     return f"{folder / 'index'}.{output.name} and {number} archives behind it"
 
 

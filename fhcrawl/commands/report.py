@@ -12,9 +12,8 @@ from fhcrawl.exceptions import ArgumentError, FhcrawlError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
-    from fhcrawl.store import Details, Feed, Store
+    from fhcrawl.store import Store
 
 
 class Command(command.Command):
@@ -73,12 +72,8 @@ def _report(store: Store, file: IO[bytes]) -> int:
 
     text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
     several = store.feeds.count() > page.MOST_OPEN
-    overview = page.write(_feeds(store), text, now(), several)
+    feeds = ((feed, store.feeds.read_details(feed.feed)) for feed in store.feeds.read())
+    overview = page.write(feeds, text, now(), several)
     text.flush()
     text.detach()
     return overview.feeds
-
-
-def _feeds(store: Store) -> Iterator[tuple[Feed, Details]]:
-    for feed in store.feeds.read():
-        yield feed, store.feeds.read_details(feed.feed)

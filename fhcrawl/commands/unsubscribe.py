@@ -11,8 +11,6 @@ from fhcrawl.exceptions import ArgumentError
 if TYPE_CHECKING:
     import argparse
 
-    from fhcrawl.store import Store
-
 STAYS = "is no longer subscribed; its entries stay in the store"
 FORGOTTEN = "is forgotten: nothing was ever read of it"
 DELETED = "is deleted from the store: {:,} {}"
@@ -52,17 +50,15 @@ class Command(command.Command):
             raise ArgumentError("write fhcrawl unsubscribe https://example.org/index.atom")
         urls = [*dict.fromkeys(map(typed, args))]
         with self.opened_store(to_write=True) as store:
-            removed = _delete(store, urls) if opts.delete else _unsubscribe(store, urls)
+            if opts.delete:
+                counts = store.subscriptions.delete(urls)
+                removed = {
+                    url: DELETED.format(count, "entry" if count == 1 else "entries")
+                    for url, count in counts.items()
+                }
+            else:
+                forgotten = store.subscriptions.remove(urls)
+                removed = {url: FORGOTTEN if is_gone else STAYS for url, is_gone in forgotten.items()}
         with printing():
             for url, what in removed.items():
                 print(f"{printable(url)} {what}")
-
-
-def _unsubscribe(store: Store, urls: list[str]) -> dict[str, str]:
-    forgotten = store.subscriptions.remove(urls)
-    return {url: FORGOTTEN if is_forgotten else STAYS for url, is_forgotten in forgotten.items()}
-
-
-def _delete(store: Store, urls: list[str]) -> dict[str, str]:
-    counts = store.subscriptions.delete(urls)
-    return {url: DELETED.format(count, "entry" if count == 1 else "entries") for url, count in counts.items()}

@@ -263,6 +263,6 @@ FORMAT = DocumentFormat(
     ((f"{ATOM}feed", {}),),
     {None: ATOM[1:-1], **PREFIXES},  # type: ignore[dict-item]
     _head,
-    _root,
     f"{ATOM}id",
+    _root,
 )

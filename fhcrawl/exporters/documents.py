@@ -14,6 +14,7 @@ import contextlib
 import copy
 import secrets
 from functools import cached_property
+from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from lxml import etree
@@ -402,8 +403,8 @@ class DocumentFormat(NamedTuple):
     :param suffix: suffix of files, and name of the format in `fhcrawl export`
     :param around: the elements that enclose entries, outermost first: tags and attributes
     :param head: returns the elements of a head section
-    :param root: returns the attributes of the root, besides those of `around`
     :param named: tag of the element that contains `Head.feed` in documents without `FEED`
+    :param root: returns the attributes of the root, besides those of `around`
     """
 
     suffix: str
@@ -411,22 +412,24 @@ class DocumentFormat(NamedTuple):
     around: tuple[tuple[str, dict[str, str]], ...]
     nsmap: dict[str, str]
     head: Callable[[Head], list[_Element]]
-    root: Callable[[Head], dict[str, str]]
     named: str
+    root: Callable[[Head], dict[str, str]] = lambda head: {}
 
 
 def write(file: IO[bytes], form: DocumentFormat, head: Head, entries: Iterable[_Element]) -> int:
     """Write a document incrementally; return the number of its entries."""
     count = 0
-    with xml_file(file) as output:
+    (root, attributes), *inner = form.around
+    with xml_file(file) as output, contextlib.ExitStack() as around:
         output.write_declaration()
-        (root, attributes), *inner = form.around
-        with output.element(root, {**attributes, **form.root(head)}, nsmap=form.nsmap):
-            if inner:
-                with output.element(inner[0][0]):
-                    count = _write_inside(output, form.head(head), entries)
-            else:
-                count = _write_inside(output, form.head(head), entries)
+        around.enter_context(output.element(root, {**attributes, **form.root(head)}, nsmap=form.nsmap))
+        for tag, _attributes in inner:
+            around.enter_context(output.element(tag))
+        section = form.head(head)
+        for count, each in enumerate(chain(section, entries), 1 - len(section)):  # noqa: B007
+            output.write("\n")
+            output.write(each, with_tail=False)
+        output.write("\n")
     return count
 
 
@@ -457,23 +460,6 @@ def xml_file(file: IO[bytes]) -> Iterator[etree._IncrementalFileWriter]:
         yield output
     if noting.error is not None:
         raise noting.error
-
-
-def _write_inside(
-    output: etree._IncrementalFileWriter, head: Iterable[_Element], entries: Iterable[_Element]
-) -> int:
-    for each in head:
-        _write_line(output, each)
-    count = 0
-    for count, entry in enumerate(entries, 1):  # noqa: B007
-        _write_line(output, entry)
-    output.write("\n")
-    return count
-
-
-def _write_line(output: etree._IncrementalFileWriter, each: _Element) -> None:
-    output.write("\n")
-    output.write(each, with_tail=False)
 
 
 # RFC 6721, 3: at:deleted-entry has the id of the deleted entry and the time of its deletion.

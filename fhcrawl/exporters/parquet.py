@@ -60,7 +60,7 @@ class ParquetItemExporter(exporters.BaseItemExporter):
     def export_item(self, item: Any) -> None:
         """Add an item to the row group."""
         fields = self.get_serialized_fields(item, default_value=None, include_empty=True)
-        row = {name: _converter(name)(value) for name, value in fields}
+        row = {name: CONVERTERS.get(_kind(name), lambda same: same)(value) for name, value in fields}
         self._rows.append(row)
         self._characters += sum(map(_length, row.values()))
         if len(self._rows) >= ROWS_AT_ONCE or self._characters >= CHARACTERS_AT_ONCE:
@@ -136,10 +136,5 @@ def _time(value: Any) -> datetime | None:
         return None
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-def _converter(name: str) -> Callable[[Any], Any]:
-    """Return the function that makes a value of Arrow of a field's value."""
-    return {"time": _time, "text": _text, "url": _text}.get(_kind(name), _same)
+# The functions that make a value of Arrow of a field's value, for kinds whose values are not the same.
+CONVERTERS: dict[str, Callable[[Any], Any]] = {"time": _time, "text": _text, "url": _text}

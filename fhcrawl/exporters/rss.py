@@ -148,10 +148,6 @@ def _own_elements(source: FeedHead) -> Iterator[_Element]:
     yield from (each for each in source.own("category") if elements.text(each))
 
 
-def _root(head: Head) -> dict[str, str]:
-    return {}
-
-
 # RSS 2.0: the optional elements of a channel; those that name the document or its times are left out.
 ONCE = (
     *("language", "copyright", "managingEditor", "webMaster", "generator", "docs", "ttl", "rating"),
@@ -206,6 +202,5 @@ FORMAT = DocumentFormat(
     (("rss", {"version": "2.0"}), ("channel", {})),
     {**PREFIXES, **documents.PREFIXES},
     _head,
-    _root,
     "link",
 )

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import resources
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from statistics import median
 from typing import IO, TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
@@ -23,18 +23,18 @@ from fhcrawl.logical_feed import WORDS, Kind, Role, Verdict
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import plot
-from fhcrawl.reporting.summary import ByAdvice, with_kind_of_advice
+from fhcrawl.reporting.summary import with_kind_of_advice
 from fhcrawl.utils.text import LONGEST, UNFIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from fhcrawl.logical_feed import Reason
     from fhcrawl.reporting.plot import Bin
     from fhcrawl.store import Details, Document, Feed
 
-# Of consecutive documents with the same state, the first and last are shown, and the others counted.
-SHOWN_BEFORE, SHOWN_AFTER = 1, 1
+# Of more consecutive documents with the same state, the first and last are shown, and the others counted.
+MOST_SINGLE = 3
 MOST_STRETCHES = 40
 MOST_REASONS = 20
 MOST_BINS = 24
@@ -147,11 +147,25 @@ class Problem(NamedTuple):
 
 
 @dataclass(slots=True)
+class Advised:
+    """An advice, and the problems that it applies to.
+
+    :param problems: the first of them
+    :param more: number of further problems
+    """
+
+    advice: str
+    is_gap: bool
+    problems: list[Problem] = field(default_factory=list)
+    more: int = 0
+
+
+@dataclass(slots=True)
 class Overview:
     """Totals over all feeds, to which feeds are added one by one.
 
     :param statuses: number of feeds with each status
-    :param to_do: what is missing, by the advice on it
+    :param advised: what is missing, by the advice on it
     :param read_first, read_last: earliest and latest of the times at which feeds were last read
     """
 
@@ -159,7 +173,7 @@ class Overview:
     entries: int = 0
     documents: int = 0
     months: Counter[str] = field(default_factory=Counter)
-    to_do: ByAdvice[Problem] = field(default_factory=lambda: ByAdvice(MOST_REASONS))
+    advised: dict[tuple[bool, str], Advised] = field(default_factory=dict)
     read_first: str | None = None
     read_last: str | None = None
 
@@ -173,6 +187,11 @@ class Overview:
         """The number of entries over time."""
         return plot.bins(self.months)
 
+    @property
+    def to_do(self) -> list[Advised]:
+        """Each advice with its problems; reasons that are no gaps come after the gaps."""
+        return sorted(self.advised.values(), key=lambda advised: not advised.is_gap)
+
     def add(self, section: Section) -> None:
         """Add a feed to the totals."""
         feed = section.feed
@@ -181,7 +200,12 @@ class Overview:
         self.documents += feed.documents.get(State.PROCESSED.value, 0)
         self.months.update(section.details.months)
         for reason, kind in with_kind_of_advice(feed.reasons):
-            self.to_do.add(kind, Problem(section.anchor, section.name, reason))
+            key = kind.is_gap, kind.advice
+            advised = self.advised.setdefault(key, Advised(kind.advice, kind.is_gap))
+            if len(advised.problems) < MOST_REASONS:
+                advised.problems.append(Problem(section.anchor, section.name, reason))
+            else:
+                advised.more += 1
         if feed.crawled:
             self.read_first = min(self.read_first or feed.crawled, feed.crawled)
             self.read_last = max(self.read_last or feed.crawled, feed.crawled)
@@ -250,36 +274,18 @@ def in_words(seconds: float) -> str:
     return f"every {unit}" if number == 1 else f"every {number} {unit}s"
 
 
-def stretches(chain: Iterable[Document]) -> list[Stretch]:
+def stretches(documents: Iterable[Document]) -> list[Stretch]:
     """Return a chain with runs of similar documents, and the part beyond the limit, summarised."""
-    summed = [stretch for _, same in groupby(chain, _said) for stretch in _summed(list(same))]
-    if len(summed) <= MOST_STRETCHES:
-        return summed
-    return [*summed[: MOST_STRETCHES - 2], _merged(summed[MOST_STRETCHES - 2 : -1]), summed[-1]]
-
-
-def _said(document: Document) -> tuple[object, ...]:
-    return document.role, document.state, document.reason, document.lost_entries > 0
-
-
-def _summed(documents: list[Document]) -> Iterator[Stretch]:
-    shown = SHOWN_BEFORE + SHOWN_AFTER
-    middle = documents[SHOWN_BEFORE:-SHOWN_AFTER]
-    if len(documents) <= shown + 1:
-        middle = []
-    head = documents[:SHOWN_BEFORE] if middle else documents
-    yield from (Stretch.of([document]) for document in head)
-    if middle:
-        yield Stretch.of(middle)
-        yield from (Stretch.of([document]) for document in documents[-SHOWN_AFTER:])
-
-
-def _merged(summed: list[Stretch]) -> Stretch:
-    states: Counter[str] = Counter()
-    for stretch in summed:
-        states.update(stretch.states)
-    fetched = max(stretch.fetched or "" for stretch in summed) or None
-    return Stretch(states.total(), summed[0].first, summed[-1].last, dict(states), fetched)
+    groups: list[list[Document]] = []
+    for _, same in groupby(documents, lambda one: (one.role, one.state, one.reason, one.lost_entries > 0)):
+        run = list(same)
+        if len(run) <= MOST_SINGLE:
+            groups += [[document] for document in run]
+        else:
+            groups += [run[:1], run[1:-1], run[-1:]]
+    if len(groups) > MOST_STRETCHES:
+        groups[MOST_STRETCHES - 2 : -1] = [[*chain.from_iterable(groups[MOST_STRETCHES - 2 : -1])]]
+    return [Stretch.of(group) for group in groups]
 
 
 # With at most this many feeds, the details of all feeds are open, so that they are printed too.

@@ -7,6 +7,7 @@ container and is readable on a phone. The style sheet sets colours, by class.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -68,19 +69,15 @@ def bins(months: Mapping[str, int], limit: int = MOST_BINS, gap_before: str | No
         return []
     first, last = min(counted), max(counted)
     span = next((s for s in SPANS if last // s - first // s < limit), SPANS[-1])
-    sums: dict[int, int] = {}
+    sums: Counter[int] = Counter()
     for month, count in counted.items():
-        sums[month // span] = sums.get(month // span, 0) + count
+        sums[month // span] += count
     known_from = _number(gap_before) // span if gap_before else 0
-    return list(_running(sums, range(first // span, last // span + 1), span, known_from))
-
-
-def _running(sums: dict[int, int], numbers: range, span: int, known_from: int) -> Iterator[Bin]:
-    total = 0
-    for number in numbers:
-        count = sums.get(number, 0)
-        total += count
-        yield Bin(_label(number * span, span), count, total, number >= known_from)
+    numbers = range(first // span, last // span + 1)
+    return [
+        Bin(_label(number * span, span), sums[number], total, number >= known_from)
+        for number, total in zip(numbers, accumulate(sums[number] for number in numbers), strict=True)
+    ]
 
 
 def _number(month: str) -> int:
@@ -99,14 +96,9 @@ def ticks(highest: int) -> list[int]:
     """Return round numbers from 0 to the first that is not below `highest`, in at most `MOST_STEPS` steps."""
     step = 1
     while step * MOST_STEPS < highest:
-        step = _next_step(step)
+        step = step * 5 // 2 if str(step)[0] == "2" else step * 2  # 1, 2, 5, 10, 20, 50 …
     steps = -(-max(highest, 1) // step)
     return [step * number for number in range(steps + 1)]
-
-
-def _next_step(step: int) -> int:
-    """Return the next number of 1, 2, 5, 10, 20, 50 …"""
-    return step * 5 // 2 if str(step)[0] == "2" else step * 2
 
 
 def bars(drawn: Sequence[Bin], label: str, gap_before: str | None = None) -> Markup:

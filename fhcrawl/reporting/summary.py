@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 from fhcrawl.logical_feed import WORDS, in_words
 from fhcrawl.logical_feed.results import State
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from fhcrawl.logical_feed import Reason, Verdict
     from fhcrawl.store import Feed
-
-T = TypeVar("T")
 
 # By prefixes of stats. `scrapy crawl` exits with code 1 if there is such a stat.
 FAILURES = {
@@ -62,44 +60,6 @@ def with_kind_of_advice(reasons: list[Reason]) -> Iterator[tuple[Reason, ReasonK
             yield reason, unread
         elif not is_said or reason.kind not in NEVER_READ:
             yield reason, reason.kind
-
-
-@dataclass(frozen=True, slots=True)
-class Advised(Generic[T]):
-    """An advice, and the problems that it applies to.
-
-    :param problems: the first of them
-    :param more: number of further problems
-    """
-
-    advice: str
-    is_gap: bool
-    problems: list[T]
-    more: int
-
-
-class ByAdvice(Generic[T]):
-    """Problems by the advice on them, each advice once; the first problems of each are kept."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._problems: dict[tuple[bool, str], list[T]] = {}
-        self._numbers: Counter[tuple[bool, str]] = Counter()
-
-    def add(self, kind: ReasonKind, problem: T) -> None:
-        """Add a problem, whose reason has a kind."""
-        key = kind.is_gap, kind.advice
-        self._numbers[key] += 1
-        noted = self._problems.setdefault(key, [])
-        if len(noted) < self._limit:
-            noted.append(problem)
-
-    def __iter__(self) -> Iterator[Advised[T]]:
-        """Yield each advice with its problems; reasons that are no gaps come after the gaps."""
-        for key in sorted(self._problems, key=lambda key: not key[0]):
-            is_gap, said = key
-            problems = self._problems[key]
-            yield Advised(said, is_gap, problems, self._numbers[key] - len(problems))
 
 
 # For each advice; the store has all reasons.
@@ -255,7 +215,9 @@ class Summary:
 
     def reason_lines(self, look: Look) -> Iterator[str]:
         """Yield the reasons, and below those that share an advice, what to do."""
-        for number, advice in enumerate(sorted(self._problems, key=_order)):
+        # Gaps are first.
+        in_order = sorted(self._problems, key=lambda said: ORDER.index(said) if said in ORDER else 0)
+        for number, advice in enumerate(in_order):
             yield from [""] if number else []
             yield from self._problems[advice].lines(look)
             begin, *more = look.wrap(advice, TO_DO)
@@ -273,11 +235,6 @@ class Summary:
             return self.idle or "No feeds"
         changes = f"; entries: {self._changes.outcomes()}" if self._changes.entries else ""
         return f"{number:,} {'feed' if number == 1 else 'feeds'}: {', '.join(said)}{changes}"
-
-
-def _order(advice: str) -> int:
-    """Return the place of an advice: gaps are first."""
-    return ORDER.index(advice) if advice in ORDER else 0
 
 
 def _together(rows: list[Row], number: int) -> Row:

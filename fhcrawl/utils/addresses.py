@@ -8,6 +8,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from socket import inet_aton
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -28,45 +29,35 @@ EXAMPLE = "write host, host:port, an address or a network, like intranet.example
 # between versions of Python.
 SPECIAL_IPV4 = {
     IPv4Network(network): kind
-    for network, kind in {
-        "0.0.0.0/8": "an unspecified",
-        "10.0.0.0/8": "a private",
-        "100.64.0.0/10": "a shared",
-        "127.0.0.0/8": "a loopback",
-        "169.254.0.0/16": "a link-local",
-        "172.16.0.0/12": "a private",
-        "192.0.0.0/24": "a reserved",
-        "192.0.2.0/24": "a documentation",
-        "192.31.196.0/24": "a reserved",
-        "192.52.193.0/24": "a reserved",
-        "192.88.99.0/24": "a reserved",
-        "192.168.0.0/16": "a private",
-        "192.175.48.0/24": "a reserved",
-        "198.18.0.0/15": "a benchmarking",
-        "198.51.100.0/24": "a documentation",
-        "203.0.113.0/24": "a documentation",
-        "224.0.0.0/4": "a multicast",
-        "240.0.0.0/4": "a reserved",
+    for kind, networks in {
+        "an unspecified": "0.0.0.0/8",
+        "a private": "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16",
+        "a shared": "100.64.0.0/10",
+        "a loopback": "127.0.0.0/8",
+        "a link-local": "169.254.0.0/16",
+        "a documentation": "192.0.2.0/24 198.51.100.0/24 203.0.113.0/24",
+        "a benchmarking": "198.18.0.0/15",
+        "a multicast": "224.0.0.0/4",
+        "a reserved": (
+            "192.0.0.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.175.48.0/24 240.0.0.0/4"
+        ),
     }.items()
+    for network in networks.split()
 }
 # The first network that contains an address counts. RFC 4291, 2.4: all other addresses are global unicast, of
 # which IANA has allocated only 2000::/3.
 SPECIAL_IPV6 = {
     IPv6Network(network): kind
-    for network, kind in {
-        "::/128": "an unspecified",
-        "::1/128": "a loopback",
-        "fe80::/10": "a link-local",
-        "fc00::/7": "a private",
-        "ff00::/8": "a multicast",
-        "::/3": "a reserved",
-        "4000::/2": "a reserved",
-        "8000::/1": "a reserved",
-        "2001::/23": "a reserved",
-        "2001:db8::/32": "a documentation",
-        "2620:4f:8000::/48": "a reserved",
-        "3fff::/20": "a documentation",
+    for kind, networks in {
+        "an unspecified": "::/128",
+        "a loopback": "::1/128",
+        "a link-local": "fe80::/10",
+        "a private": "fc00::/7",
+        "a multicast": "ff00::/8",
+        "a documentation": "2001:db8::/32 3fff::/20",
+        "a reserved": "::/3 4000::/2 8000::/1 2001::/23 2620:4f:8000::/48",
     }.items()
+    for network in networks.split()
 }
 # IPv6 addresses that embed an IPv4 address: RFC 4291, 2.5.5.2; RFC 6052, 2.1; RFC 3056, 2; RFC 4380, 4.
 MAPPED, NAT64 = IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96")
@@ -74,7 +65,8 @@ SIX_TO_FOUR, TEREDO = IPv6Network("2002::/16"), IPv6Network("2001::/32")
 
 # RFC 3490, 3.1: characters that are equivalent to a dot in a domain name.
 DOTS = re.compile("[\u3002\uff0e\uff61]")
-NUMBER = re.compile(r"0x(?P<hex>[0-9a-f]*)|0(?P<octal>[0-7]+)|(?P<decimal>0|[1-9][0-9]*)")
+NUMBERS = re.compile(r"[0-9a-fx.]+")
+NO_DIGITS = re.compile(r"\b0x(?=\.|$)")
 HOST = re.compile(r"[^\s/?#@:\[\]]+")
 USER_INFORMATION = re.compile(r"^((?:[^:/?#]+:)?//)[^/?#]*@")
 HOST_AND_PORT = re.compile(r"(?P<host>[^:\[\]]+|\[[^\]]+\])(?::(?P<port>[0-9]{1,5}))?")
@@ -115,30 +107,14 @@ def literal(host: str) -> Address | None:
     return _ipv6(host) if ":" in host else _ipv4(host)
 
 
-# https://url.spec.whatwg.org/#concept-ipv4-parser, which accepts the same as inet_aton: one to four numbers,
-# decimal, octal or hexadecimal, of which the last one fills the remaining octets.
+# https://url.spec.whatwg.org/#concept-ipv4-parser accepts the same as inet_aton, but for what follows white
+# space and for 0x alone: one to four numbers, decimal, octal or hexadecimal, of which the last one fills the
+# remaining octets.
 def _ipv4(host: str) -> IPv4Address | None:
-    numbers = [_number(part) for part in host.split(".")]
-    *first, last = numbers
-    if len(first) > 3 or last is None or last >= 256 ** (4 - len(first)):  # noqa: PLR2004
+    try:
+        return IPv4Address(inet_aton(NO_DIGITS.sub("0", host))) if NUMBERS.fullmatch(host) else None
+    except OSError:
         return None
-    value = last
-    for position, number in enumerate(first):
-        if number is None or number > 255:  # noqa: PLR2004
-            return None
-        value += number << 8 * (3 - position)
-    return IPv4Address(value)
-
-
-def _number(text: str) -> int | None:
-    found = NUMBER.fullmatch(text)
-    if found is None:
-        return None
-    if found["decimal"]:
-        return int(found["decimal"]) if len(text) <= len("4294967295") else None
-    digits, base = (found["octal"], 8) if found["octal"] else (found["hex"], 16)
-    digits = digits.lstrip("0") or "0"
-    return int(digits, base) if len(digits) <= len("37777777777") else None
 
 
 def _ipv6(host: str) -> IPv6Address | None:

@@ -26,7 +26,6 @@ class Sighting(NamedTuple):
     """
 
     number: int
-    line: int | None
     updated: int
     content: int
 
@@ -90,21 +89,21 @@ class EntryIndex:
             key = _digest(identity)
             self.number += key not in self._seen and key not in found
             content = _digest(entry.digest or logical_feed.digest(entry))
-            seen = Sighting(number, line, _digest(comparable(entry.updated)), content)
+            seen = Sighting(number, _digest(comparable(entry.updated)), content)
             before = self._seen.get(key)
             if before is not None and key not in found:
                 shared += before.number == number - 1
-                self._compare(identity, before, seen)
+                self.repeated += 1
+                is_clash = before.content != seen.content and before.updated == seen.updated
+                if is_clash and len(self.clashes) < MOST_CLASHES:
+                    clash = Clash(identity, before.number, number, line, bool(seen.updated))
+                    self.clashes.append(clash)
             found.setdefault(key, seen)
             self._note_link(entry, key, number, line)
-        self._remember(found)
+        self.is_full = self.is_full or len(found) > MOST_ENTRIES - len(self._seen)
+        if not self.is_full:
+            self._seen.update(found)
         return shared
-
-    def _compare(self, identity: str, before: Sighting, seen: Sighting) -> None:
-        self.repeated += 1
-        if before.content != seen.content and before.updated == seen.updated:
-            clash = Clash(identity, before.number, seen.number, seen.line, bool(seen.updated))
-            self.clashes += [clash] if len(self.clashes) < MOST_CLASHES else []
 
     def _note_link(self, entry: Entry, key: int, number: int, line: int | None) -> None:
         if entry.id is None or entry.link is None:
@@ -114,12 +113,6 @@ class EntryIndex:
             self._links[link] = key
         elif known not in (None, key) and len(self.changed_ids) < MOST_CLASHES:
             self.changed_ids.append(ChangedId(entry.link, number, line))
-
-    def _remember(self, found: dict[int, Sighting]) -> None:
-        room = MOST_ENTRIES - len(self._seen)
-        self.is_full = self.is_full or len(found) > room
-        if not self.is_full:
-            self._seen.update(found)
 
 
 def _digest(text: str) -> int:
