@@ -196,11 +196,11 @@ def check_formats(outputs: list[str]) -> None:
     :param outputs: the values of -o and -O
     :raises UsageError: if one has
     """
-    from fhcrawl.exporters.feeds import OTHER_FORMATS, XML_FORMATS
+    from fhcrawl.exporters.feeds import LIST_FORMATS, XML_FORMATS
 
     for output in outputs:
         name = output.rpartition(":")[2].rpartition(".")[2]
-        if name in {*XML_FORMATS, *OTHER_FORMATS}:
+        if name in {*XML_FORMATS, *LIST_FORMATS}:
             raise UsageError(
                 f"-o {printable(output)}: a crawl exports what has changed, and {name} is for whole feeds; "
                 f"crawl without it, then write fhcrawl export -o {printable(output)}",

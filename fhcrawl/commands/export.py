@@ -22,12 +22,12 @@ from fhcrawl.exceptions import ArgumentError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Iterable
     from typing import IO
 
     from scrapy.settings import Settings
 
     from fhcrawl.exporters.documents import DocumentFormat
-    from fhcrawl.exporters.feeds import OtherFormat
     from fhcrawl.exporters.selection import Wanted
     from fhcrawl.store import Feed, Store
 
@@ -41,25 +41,16 @@ class Output(NamedTuple):
     :param place: a path, - for stdout, or a URL of a feed storage
     :param name: name of the format
     :param is_folder: the destination is the folder of an archive set
-    :param xml: the format, if it is a feed format in XML
-    :param other: the format, if it is another document format; if both are None, the format has rows
+    :param xml: the format, if a document of it is one feed
+    :param write_list: the function that writes a list of feeds without their entries, if that is the format;
+        if both are None, the format has rows
     """
 
     place: str
     name: str
     is_folder: bool
     xml: DocumentFormat | None
-    other: OtherFormat | None
-
-    @property
-    def is_feed(self) -> bool:
-        """Whether a document of the format is one feed."""
-        return self.xml is not None or (self.other is not None and self.other.has_entries)
-
-    @property
-    def is_list(self) -> bool:
-        """Whether a document of the format lists feeds, without their entries."""
-        return self.other is not None and not self.other.has_entries
+    write_list: Callable[[IO[bytes], Iterable[Feed]], int] | None
 
 
 class Command(command.Command):
@@ -162,13 +153,13 @@ class Command(command.Command):
         except OSError as error:
             reason = error.strerror or error
             raise ArgumentError(f"{storages.shown(output.place)} cannot be written ({reason})") from error
-        what = "feeds" if output.is_list else "entries"
+        what = "feeds" if output.write_list else "entries"
         return "" if output.place in storages.STDOUT else f"{count} {what} in {storages.shown(output.place)}"
 
 
 def _output(settings: Settings, opts: argparse.Namespace) -> Output:
     from fhcrawl.exporters import storages
-    from fhcrawl.exporters.feeds import OTHER_FORMATS, XML_FORMATS
+    from fhcrawl.exporters.feeds import LIST_FORMATS, XML_FORMATS
 
     place, colon, name = opts.output.rpartition(":")
     if not colon or "/" in name or not name:
@@ -176,18 +167,18 @@ def _output(settings: Settings, opts: argparse.Namespace) -> Output:
     is_folder = not storages.is_elsewhere(place) and (place.endswith("/") or Path(place).is_dir())
     name = opts.format or name or (FOLDER_FORMAT if is_folder else Path(place).suffix[1:])
     known = {name for name, exporter in settings.getwithbase("FEED_EXPORTERS").items() if exporter}
-    if name not in {*known, *XML_FORMATS, *OTHER_FORMATS}:
+    if name not in {*known, *XML_FORMATS, *LIST_FORMATS}:
         instead = "-o -:jsonl" if place == "-" else "-o FILE.jsonl, -o FILE.csv or -o FILE:FORMAT"
         raise ArgumentError(f"-o {opts.output}: no format{f' {name!r}' if name else ''}; write {instead}")
     xml = XML_FORMATS.get(name)
-    return Output(place, name, is_folder and xml is not None, xml, OTHER_FORMATS.get(name))
+    return Output(place, name, is_folder and xml is not None, xml, LIST_FORMATS.get(name))
 
 
 def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
     from fhcrawl.exporters.selection import Selection, Wanted
 
     given = [option for option, (name, _words) in OF_COLUMNS.items() if getattr(opts, name)]
-    if given and (output.xml or output.other):
+    if given and (output.xml or output.write_list):
         raise ArgumentError(
             f"{' and '.join(given)}: {output.name} has no columns; write -o FILE.csv or jsonl"
         )
@@ -197,7 +188,7 @@ def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
         raise ArgumentError("--base is for an archive set: write -o FOLDER/ with it")
     if opts.tombstones and output.xml is None:
         raise ArgumentError("--tombstones is for feeds: write -o FILE.atom, FILE.rss or FOLDER/ with it")
-    if output.is_list and (opts.since or opts.until or opts.category or opts.gaps):
+    if output.write_list and (opts.since or opts.until or opts.category or opts.gaps):
         raise ArgumentError(
             f"{output.name.upper()} has no entries: write it without --since, --until, --category and --gaps"
         )
@@ -230,12 +221,12 @@ def _time(option: str, value: str | None) -> str:
 # Feeds are read only where needed, because computing a verdict reads the whole chain.
 def _feeds(store: Store, output: Output, urls: list[str], gaps: bool) -> list[Feed]:
     """Return the feeds to write; an empty list for all feeds, where their verdicts are not needed."""
-    is_needed = gaps or output.is_feed or output.is_list
+    is_needed = gaps or output.xml or output.write_list
     found = list(store.feeds.read(urls=urls)) if urls or is_needed else []
     unknown = set(urls) - {feed.feed for feed in found}
     if unknown:
         raise ArgumentError(f"--feed {min(unknown)}: not in the store; `fhcrawl feeds` lists what is")
-    if output.is_feed and len(found) != 1:
+    if output.xml and len(found) != 1:
         raise ArgumentError(
             f"{output.name} is one feed, and there are {len(found)}: write --feed URL; "
             f"`fhcrawl feeds` lists them"
@@ -251,8 +242,8 @@ def _write(
 
     if output.xml is not None:
         return write_document(shown(file), store, feeds[0], output.xml, wanted)
-    if output.other is not None:
-        return output.other.write(shown(file), store, feeds, wanted)
+    if output.write_list is not None:
+        return output.write_list(shown(file), feeds)
     return _write_rows(file, output.name, settings, store, feeds, wanted)
 
 

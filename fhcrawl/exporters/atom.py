@@ -144,12 +144,12 @@ def _author(name: str) -> _Element:
 
 # RFC 4287, 4.1.1: a feed has an author unless all of its entries have; 4.2.1: its authors apply to entries
 # without authors. In the store, an entry has all of its authors: those of the feed are marked.
-def person(found: Person, tag: str = f"{ATOM}author", source: str = OF_THE_FEED) -> _Element:
-    """Return a Person construct (RFC 4287, 3.2).
+def person(found: Person, source: str = OF_THE_FEED) -> _Element:
+    """Return an atom:author, a Person construct (RFC 4287, 3.2).
 
     :param source: value of PLACEHOLDER
     """
-    own = leaf(tag)
+    own = leaf(f"{ATOM}author")
     own.set(PLACEHOLDER, source)
     own.append(leaf(f"{ATOM}name", cleaned(found.name or found.email or found.uri)))
     own.extend(

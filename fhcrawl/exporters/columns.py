@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from fhcrawl.exceptions import ArgumentError
@@ -29,16 +30,10 @@ def chosen(fields: list[str] | dict[str, str], settings: BaseSettings) -> list[s
     given = settings.getlist(FIELDS)
     names = [name for name in given if not name.startswith(PLUS)] or list(fields)
     names += [name.removeprefix(PLUS) for name in given if name.startswith(PLUS)]
-    names += _of_settings(settings)
+    names += [EXTENSIONS] if settings.getbool(EXTENSIONS_ENABLED) else []
+    names += chain.from_iterable(_profiles(settings.getlist(PROFILES)).values())
     unique = list(dict.fromkeys(names))
     return {name: fields.get(name, name) for name in unique} if isinstance(fields, dict) else unique
-
-
-def _of_settings(settings: BaseSettings) -> Iterator[str]:
-    if settings.getbool(EXTENSIONS_ENABLED):
-        yield EXTENSIONS
-    for columns in _profiles(settings.getlist(PROFILES)).values():
-        yield from columns
 
 
 def _profiles(names: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -192,13 +192,9 @@ def deliver(store: Store, number: int, files: Iterable[WrittenFile]) -> None:
         # Its folder may have been removed since: deliveries to other destinations take time.
         Path(file.written).stat()
     store.exports.note_files(number, [list(file) for file in files])
-    _name(files)
-    store.exports.end(number)
-
-
-def _name(files: list[WrittenFile]) -> None:
     for file in files:
         os.replace(file.written, file.name)
+    store.exports.end(number)
 
 
 def recover(store: Store, locked: Path | None = None) -> None:

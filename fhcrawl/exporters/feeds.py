@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING
 
 from lxml import etree
 
@@ -12,7 +12,7 @@ from fhcrawl.exporters.documents import FeedHead, Head, cleaned, xml_file
 from fhcrawl.exporters.selection import gap_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from lxml.etree import _Element
@@ -20,17 +20,6 @@ if TYPE_CHECKING:
     from fhcrawl.exporters.documents import DocumentFormat
     from fhcrawl.exporters.selection import Wanted
     from fhcrawl.store import Feed, Store
-
-
-class OtherFormat(NamedTuple):
-    """A format that is not a feed in XML.
-
-    :param write: writes a document of feeds of the store; returns the number of its entries, or feeds
-    :param has_entries: the document has the entries of one feed; otherwise, it is a list of feeds
-    """
-
-    write: Callable[[IO[bytes], Store, Sequence[Feed], Wanted], int]
-    has_entries: bool
 
 
 def write_document(file: IO[bytes], store: Store, feed: Feed, form: DocumentFormat, wanted: Wanted) -> int:
@@ -88,7 +77,7 @@ NSMAP: dict[str, str] = {"fx": EXPORT[1:-1]}
 
 # OPML 2.0, 'Subscription lists': outlines with type, text and xmlUrl; other attributes need a namespace
 # ('Extending OPML').
-def write_opml(file: IO[bytes], store: Store, feeds: Iterable[Feed], wanted: Wanted) -> int:
+def write_opml(file: IO[bytes], feeds: Iterable[Feed]) -> int:
     """Write an outline for each feed; return their number."""
     count = 0
     with xml_file(file) as output:
@@ -118,11 +107,6 @@ def _outline(feed: Feed) -> dict[str, str]:
     return {name: cleaned(value) for name, value in said.items() if value}
 
 
-# A line for each format, by its name in `fhcrawl export`.
-XML_FORMATS = {
-    "atom": atom.FORMAT,
-    "rss": rss.FORMAT,
-}
-OTHER_FORMATS = {
-    "opml": OtherFormat(write_opml, has_entries=False),
-}
+# By their names in `fhcrawl export`: the formats of feeds, and the function that writes a list of feeds.
+XML_FORMATS = {"atom": atom.FORMAT, "rss": rss.FORMAT}
+LIST_FORMATS = {"opml": write_opml}

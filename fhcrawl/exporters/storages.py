@@ -55,7 +55,10 @@ def check_appending(path: Path, options: dict[str, Any]) -> None:
             f"nothing can be appended to {shown}, because {options['format']} has an end: write -O in place "
             f"of -o to replace it, or jsonl"
         )
-    if options["format"] == "csv" and _is_plain(options) and _header(path, options) != _columns(options):
+    fields = options.get("fields") or FIELDS
+    columns = list(fields.values() if isinstance(fields, dict) else fields)
+    is_plain = "postprocessing" not in options and not options.get("item_export_kwargs")
+    if options["format"] == "csv" and is_plain and _header(path, options) != columns:
         raise ExportError(
             f"nothing can be appended to {shown}, because it has other columns: write -O in place of -o to "
             f"replace it, or another file"
@@ -101,17 +104,8 @@ def continue_options(options: dict[str, Any], is_file: bool) -> dict[str, Any]:
     return {**options, "item_export_kwargs": {**options["item_export_kwargs"], "include_headers_line": False}}
 
 
-def _is_plain(options: dict[str, Any]) -> bool:
-    return "postprocessing" not in options and not options.get("item_export_kwargs")
-
-
 def _encoding(options: dict[str, Any]) -> str:
     return options.get("encoding") or "utf-8"
-
-
-def _columns(options: dict[str, Any]) -> list[str]:
-    fields = options.get("fields") or FIELDS
-    return list(fields.values() if isinstance(fields, dict) else fields)
 
 
 def _header(path: Path, options: dict[str, Any]) -> list[str]:
@@ -132,9 +126,7 @@ STDOUT = frozenset({"-", "stdout:", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1
 
 def shown(place: str) -> str:
     """Return a destination for display, without the user name and password of a URL."""
-    if not is_elsewhere(place):
-        return place
-    return without_credentials(place)
+    return without_credentials(place) if is_elsewhere(place) else place
 
 
 def is_elsewhere(place: str) -> bool:
@@ -163,22 +155,16 @@ def opened(place: str, settings: Settings) -> Iterator[IO[bytes]]:
         with delivery.open_stdout() as file:
             yield file
     elif is_elsewhere(place):
-        with _elsewhere(place, settings) as file:
+        with failing(place):
+            storage, file = _storage(place, settings)
+        with contextlib.closing(file):
             yield file
+            with failing(place):
+                _store(storage, file)
     else:
         path = file_uri_to_path(place) if place.startswith("file://") else place
         with delivery.replacing(Path(path)) as file:
             yield file
-
-
-@contextlib.contextmanager
-def _elsewhere(place: str, settings: Settings) -> Iterator[IO[bytes]]:
-    with failing(place):
-        storage, file = _storage(place, settings)
-    with contextlib.closing(file):
-        yield file
-        with failing(place):
-            _store(storage, file)
 
 
 # A storage raises the errors of its library: OSError, ftplib.Error, boto3's and botocore's, NotConfigured.
@@ -191,12 +177,8 @@ def failing(place: str) -> Iterator[None]:
         raise
     except Exception as error:
         logger.debug("%s cannot be written", shown(place), exc_info=True)
-        raise ExportError(f"{shown(place)} cannot be written ({_cause(error)})") from error
-
-
-def _cause(error: Exception) -> str:
-    said = (isinstance(error, OSError) and error.strerror) or str(error)
-    return said or type(error).__name__
+        cause = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
+        raise ExportError(f"{shown(place)} cannot be written ({cause})") from error
 
 
 def _storage(place: str, settings: Settings) -> tuple[Any, IO[bytes]]:

@@ -200,15 +200,18 @@ class Overview:
         self.documents += feed.documents.get(State.PROCESSED.value, 0)
         self.months.update(section.details.months)
         for reason, kind in with_kind_of_advice(feed.reasons):
-            key = kind.is_gap, kind.advice
-            advised = self.advised.setdefault(key, Advised(kind.advice, kind.is_gap))
-            if len(advised.problems) < MOST_REASONS:
-                advised.problems.append(Problem(section.anchor, section.name, reason))
-            else:
-                advised.more += 1
+            self.advise(kind, Problem(section.anchor, section.name, reason))
         if feed.crawled:
             self.read_first = min(self.read_first or feed.crawled, feed.crawled)
             self.read_last = max(self.read_last or feed.crawled, feed.crawled)
+
+    def advise(self, kind: ReasonKind, problem: Problem) -> None:
+        """Add a problem to which the advice of a kind applies."""
+        advised = self.advised.setdefault((kind.is_gap, kind.advice), Advised(kind.advice, kind.is_gap))
+        if len(advised.problems) < MOST_REASONS:
+            advised.problems.append(problem)
+        else:
+            advised.more += 1
 
 
 def section_of(feed: Feed, details: Details) -> Section:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from fhcrawl.validation.model import Chain, Finding, KeptDocument, Missing
 
 NOT_MODIFIED = 304
-OLDER = {Role.ARCHIVE: "prev-archive", Role.PAGE: "next"}
 BREAK = "Correct the link, or bring the document back: what is older cannot be found."
 
 

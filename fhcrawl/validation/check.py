@@ -42,7 +42,6 @@ BACK = ("next-archive", "current", "previous", "first", "self")
 # Findings of one rule in one document, and in all.
 MOST_OF_DOCUMENT, MOST_OF_RULE = 20, 1000
 OLDER = {Role.ARCHIVE: "prev-archive", Role.PAGE: "next"}
-FROM_USER = "the address"  # the relation of the subscription document
 ORDER = list(Severity)
 
 
@@ -115,8 +114,7 @@ class HistoryCheck:
             self._chain.probes[wanted.url] = Probe(wanted.url, b"", detail)
         elif wanted.purpose is Purpose.READ:
             via = wanted.number - 1 if wanted.number else None
-            relation = OLDER.get(wanted.role, FROM_USER)
-            self._chain.missing = Missing(wanted.url, relation, via, detail, is_limit)
+            self._chain.missing = Missing(wanted.url, OLDER.get(wanted.role, ""), via, detail, is_limit)
         self._want_more()
 
     # -- one document -------------------------------------------------------------------------------

@@ -103,11 +103,8 @@ def capture_url(archive: str, time: str, url: str) -> str:
 
     :param time: ISO 8601 in UTC
     """
-    return f"{archive}/{_stamp(time)}id_/{url}"
-
-
-def _stamp(time: str) -> str:
-    return re.sub(r"[^0-9]", "", time)[:14]
+    stamp = re.sub(r"[^0-9]", "", time)[:14]
+    return f"{archive}/{stamp}id_/{url}"
 
 
 class Query(NamedTuple):

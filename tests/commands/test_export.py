@@ -13,9 +13,7 @@ import pytest
 from lxml import etree
 from pyarrow import parquet
 
-from fhcrawl.commands.export import Output
 from fhcrawl.crawling import subscriptions
-from fhcrawl.exporters.feeds import OTHER_FORMATS, XML_FORMATS, OtherFormat, write_opml
 from fhcrawl.exporters.rows import TIMES
 from fhcrawl.items import FIELDS
 from tests.feeds import E, atom, read, rss, tombstone
@@ -147,15 +145,3 @@ def test_server_that_refuses_the_connection_gets_a_sentence(project: Project, pl
     assert "/out.jsonl cannot be written (" in done.stderr
     assert "hidden" not in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_formats_of_rows_feeds_and_lists_are_told_apart() -> None:
-    rows = Output("x", "x", False, None, None)
-    feeds = [
-        Output("x", "x", False, XML_FORMATS["atom"], None),
-        Output("x", "x", False, None, OtherFormat(write_opml, has_entries=True)),
-    ]
-    feed_list = Output("x", "x", False, None, OTHER_FORMATS["opml"])
-    outputs = [rows, *feeds, feed_list]
-    assert [each.is_feed for each in outputs] == [False, True, True, False]
-    assert [each.is_list for each in outputs] == [False, False, False, True]
