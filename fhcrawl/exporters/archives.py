@@ -267,7 +267,11 @@ class ArchiveSet:
         for event in chain(self._events(versions), self._replaced()):
             waiting.append(event)
             if len(waiting) > self._target.size:
-                self._write_archive(waiting[: self._target.size])
+                number = self._number + 1
+                self._latest = self._write(number, waiting[: self._target.size])
+                if self._number > self._left:
+                    self._link(self._number, number)
+                self._number = number
                 del waiting[: self._target.size]
         self._write(None, waiting, gaps)
         for number in self._target.numbers():
@@ -330,13 +334,6 @@ class ArchiveSet:
         time = max(version_time, self._latest, known.time if known else "")
         when = f"{time}Z" if time else self._target.since
         return Event(documents.tombstone(entry_id, when, self._target.form), version_time)
-
-    def _write_archive(self, events: list[Event]) -> None:
-        number = self._number + 1
-        self._latest = self._write(number, events)
-        if self._number > self._left:
-            self._link(self._number, number)
-        self._number = number
 
     def _write(self, number: int | None, events: list[Event], gaps: Sequence[_Element] = ()) -> str:
         """Write a document, newest entry first; return its comparable update time."""

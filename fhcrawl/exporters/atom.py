@@ -62,7 +62,10 @@ def adopt(original: _Element) -> _Element | None:
 # RFC 4287, 4.1.2: an entry has a title, an update time, and an alternate link if it has no content.
 def complete(entry: _Element, fields: Fields) -> None:
     """Add the elements that RFC 4287 requires, marked as placeholders where the entry has no such value."""
-    _put_id(entry, fields["id"])
+    if iri_of(fields["id"]) != fields["id"]:
+        for own in list(entry.iterchildren(f"{ATOM}id")):
+            entry.remove(own)
+        entry.insert(0, identify(fields["id"]))
     _put_date(entry, "published", fields["published"])
     _put_date(entry, "updated", fields["updated"])
     if entry.find(f"{ATOM}updated") is None:
@@ -75,14 +78,6 @@ def complete(entry: _Element, fields: Fields) -> None:
         link = leaf(f"{ATOM}link", rel="alternate", href=fields["document"] or fields["feed"])
         link.set(PLACEHOLDER, "document")
         entry.append(link)
-
-
-def _put_id(entry: _Element, value: str) -> None:
-    """Replace an id that is no IRI."""
-    if iri_of(value) != value:
-        for own in list(entry.iterchildren(f"{ATOM}id")):
-            entry.remove(own)
-        entry.insert(0, identify(value))
 
 
 def identify(value: str) -> _Element:

@@ -217,7 +217,8 @@ class Overview:
 def section_of(feed: Feed, details: Details) -> Section:
     """Return the contents of the report on a feed."""
     gaps = [reason for reason in feed.reasons if reason.kind.is_gap]
-    gap_before = _gap_before(feed, details)
+    is_open = any(reason.kind in OPEN_ENDED for reason in feed.reasons)
+    gap_before = details.gap_before or (details.first if is_open else None)
     return Section(
         anchor=f"feed-{hashlib.sha256(feed.feed.encode()).hexdigest()[:12]}",
         feed=feed,
@@ -250,12 +251,6 @@ def _summary(feed: Feed, details: Details, gaps: list[Reason]) -> str:
     if documents == 1:
         return "Its only document was read, and nothing comes before it"
     return f"Its chain of {documents:,} documents was read to the beginning"
-
-
-def _gap_before(feed: Feed, details: Details) -> str | None:
-    """Return the time before which not all entries of a feed are known; None if there is none."""
-    is_open = any(reason.kind in OPEN_ENDED for reason in feed.reasons)
-    return details.gap_before or (details.first if is_open else None)
 
 
 def interval(times: Sequence[str]) -> str | None:

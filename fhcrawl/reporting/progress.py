@@ -145,7 +145,9 @@ class Progress:
             counts.updated += updated
             counts.deleted += deleted
         walk.name = result.title or walk.name if result.fetch.role is Role.SUBSCRIPTION else walk.name
-        times = [time for time in (walk.back_to, _time(result)) if time]
+        # The last entry of a document is mostly its oldest.
+        time = result.updated or (result.versions[-1].order.time if result.versions else None)
+        times = [time for time in (walk.back_to, time) if time]
         walk.back_to = min(times, default=None)
 
     def confirm(self, result: DocumentResult) -> None:
@@ -191,11 +193,6 @@ class Progress:
         if seconds <= 0:
             return Rate(0, 0)
         return Rate((self.total.documents - documents) / seconds, (self.total.entries - entries) / seconds)
-
-
-def _time(result: DocumentResult) -> str | None:
-    """Return a document's update time, or the time of its last entry, which is mostly the oldest."""
-    return result.updated or (result.versions[-1].order.time if result.versions else None)
 
 
 def line(progress: Progress, rate: Rate) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -151,16 +152,12 @@ def _changed(row: Row) -> str:
     return " ".join(f"{sign}{number:,}" for sign, number in signs if number) or "0"
 
 
-def _dates(precision: int) -> Column:
-    return Column("Dates", lambda row: row.dates(precision))
-
-
 KIND = Column("Kind", lambda row: row.kind, is_wide=True)
 FETCHED = Column("Fetched", lambda row: f"{row.counts.documents:,}" if row.counts else "-", True, True)
 SKIPPED = Column("Skipped", lambda row: f"{row.skipped:,}" if row.counts else "-", True, True)
 ENTRIES = Column("Entries", lambda row: f"{row.entries:,}", True)
 CHANGED = Column("Changed", _changed, True)
-DAYS, MONTHS, YEARS = map(_dates, (DAY, MONTH, YEAR))
+DAYS, MONTHS, YEARS = (Column("Dates", partial(Row.dates, precision=number)) for number in (DAY, MONTH, YEAR))
 SUBSCRIBED = Column("Subscribed", lambda row: "yes" if row.is_subscribed else "-", is_wide=True)
 VERDICT = Column("Verdict", lambda row: row.verdict)
 URL = Column("URL", lambda row: row.feed, is_wide=True)

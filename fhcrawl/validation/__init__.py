@@ -2,7 +2,7 @@
 
 Pure: responses in, findings out; no Scrapy, no I/O, no clock. `HistoryCheck` names the documents to fetch,
 and gives them to the rules: those of one document (`history`, `formats`, `serving`), and those of the chain
-(`chain`, `neighbours`).
+(`chain`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,5 @@ __all__ = [
     "chain",
     "formats",
     "history",
-    "neighbours",
     "serving",
 ]

@@ -17,8 +17,6 @@ from fhcrawl.validation.model import advice, error, of_document, warning
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lxml.etree import _Element
-
     from fhcrawl.validation.model import CheckedDocument, Finding
 
 PAGING = ("first", "last", "previous", "next")
@@ -50,13 +48,6 @@ def _split(url: str) -> SplitResult:
         return urlsplit(url[: elements.LONGEST_URL])
     except ValueError:
         return urlsplit("")
-
-
-def _history_links(document: CheckedDocument) -> Iterator[_Element]:
-    """Yield the links of the head section that matter for history."""
-    for link in document.markup.in_head(*LINKS):
-        if not HISTORY.isdisjoint(relations(link)):
-            yield link
 
 
 # RFC 5005, 4: "Archive documents SHOULD also contain an fh:archive element in their head sections to indicate
@@ -196,9 +187,9 @@ def history_elements(document: CheckedDocument) -> Iterator[Finding]:
 @of_document("RFC 5005, 1.2")
 def relative_links(document: CheckedDocument) -> Iterator[Finding]:
     """The links of RSS are absolute."""
-    for link in _history_links(document) if document.feed.format == "rss" else ():
+    for link in document.markup.in_head(*LINKS) if document.feed.format == "rss" else ():
         href = (link.get("href") or "").strip()
-        if href and not _split(href).scheme:
+        if href and not _split(href).scheme and not HISTORY.isdisjoint(relations(link)):
             fix = "Write the whole URL: RSS does not say what a relative one is relative to."
             yield advice(f"The link {link.get('rel')!r} is relative.", line(link), fix)
 
