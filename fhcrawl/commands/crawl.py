@@ -17,7 +17,7 @@ from scrapy.addons import AddonManager
 from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
 
-from fhcrawl.commands import OF_COLUMNS, SWITCH, SettingOptions, add_setting_options, set_from_options
+from fhcrawl.commands import OF_COLUMNS, SWITCH
 from fhcrawl.core import command
 from fhcrawl.core.addons import add_settings, has_addon
 from fhcrawl.core.checks import check_settings
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings, Settings
+    from scrapy.settings import BaseSettings
 
     from fhcrawl.spiders.history import HistorySpider
 
@@ -41,38 +41,37 @@ logger = logging.getLogger(__name__)
 
 # In the order of their dependencies.
 DOWNLOADER = ("tls", "contextfactory", "handlers.http11")
-# Options for the arguments of the spider `history`, by which name it knows them.
 SPIDER = "history"
-OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "--feeds": ("feeds", {"metavar": "FILE", "help": "crawl a list of feeds: a URL a line, OPML or TOML"}),
-    "--due": ("due", {"action": "store_const", "const": "1", "help": "crawl only feeds that are due"}),
-    "--warc": (
-        "warc",
-        {"metavar": "PATH", "help": "read old captures of the feeds too: a WARC file, or a folder of them"},
-    ),
-    "--snapshot": ("snapshot", {"metavar": "URL", "help": "index of the snapshot that the feed continues"}),
-    "--reset": (
-        "deltafetch_reset",
-        {"action": "store_const", "const": "1", "help": "fetch every document again; the entries stay"},
-    ),
-}
-OF_SETTINGS: SettingOptions = {
-    "--wordpress": (
-        "FHCRAWL_WORDPRESS_ENABLED",
-        {**SWITCH, "help": "read the older pages of feeds that WordPress makes, which no link names"},
-    ),
-    "--merge-renamed": (
-        "FHCRAWL_MERGE_RENAMED",
-        {**SWITCH, "help": "delete entries under ids that they had before their publisher changed them"},
-    ),
-    "--web-archive": (
-        "FHCRAWL_WEB_ARCHIVE",
-        {
-            "metavar": "URL",
-            "help": "read old captures of the feeds from a web archive too: its URL, or wayback",
-        },
-    ),
-    **OF_COLUMNS,
+# Options for the arguments of this spider: `dest` is the argument's name after the prefix.
+OF_SPIDER = "spider_"
+SPIDER_OPTIONS: dict[str, dict[str, Any]] = {
+    "--feeds": {
+        "dest": "spider_feeds",
+        "metavar": "FILE",
+        "help": "crawl a list of feeds: a URL a line, OPML or TOML",
+    },
+    "--due": {
+        "dest": "spider_due",
+        "action": "store_const",
+        "const": "1",
+        "help": "crawl only feeds that are due",
+    },
+    "--warc": {
+        "dest": "spider_warc",
+        "metavar": "PATH",
+        "help": "read old captures of the feeds too: a WARC file, or a folder of them",
+    },
+    "--snapshot": {
+        "dest": "spider_snapshot",
+        "metavar": "URL",
+        "help": "index of the snapshot that the feed continues",
+    },
+    "--reset": {
+        "dest": "spider_deltafetch_reset",
+        "action": "store_const",
+        "const": "1",
+        "help": "fetch every document again; the entries stay",
+    },
 }
 
 NO_ADDON = (
@@ -105,21 +104,29 @@ class Command(command.Command, crawl.Command):
         "      -s 'FHCRAWL_WARC=captures/%(time)s-%(serial)05d.warc.gz'",
     )
     operand = ("URL", "a feed")
+    options: ClassVar[dict[str, dict[str, Any]]] = {
+        **SPIDER_OPTIONS,
+        "--wordpress": {
+            **SWITCH,
+            "dest": "FHCRAWL_WORDPRESS_ENABLED",
+            "help": "read the older pages of feeds that WordPress makes, which no link names",
+        },
+        "--merge-renamed": {
+            **SWITCH,
+            "dest": "FHCRAWL_MERGE_RENAMED",
+            "help": "delete entries under ids that they had before their publisher changed them",
+        },
+        "--web-archive": {
+            "dest": "FHCRAWL_WEB_ARCHIVE",
+            "metavar": "URL",
+            "help": "read old captures of the feeds from a web archive too: its URL, or wayback",
+        },
+        **OF_COLUMNS,
+    }
 
     def syntax(self) -> str:
         """Return what follows `scrapy crawl` in its usage: the spider comes first."""
         return f"{SPIDER} {self.usage}"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add Scrapy's options, and those that are arguments of the spider `history`."""
-        super().add_options(parser)
-        for name, (argument, words) in OPTIONS.items():
-            parser.add_argument(name, dest=f"spider_{argument}", **words)
-        add_setting_options(parser, OF_SETTINGS)
-
-    def set_settings(self, settings: Settings, opts: argparse.Namespace) -> None:
-        """Set the settings that options stand for."""
-        set_from_options(settings, opts, OF_SETTINGS)
 
     # Scrapy, Twisted and SQLAlchemy have some hundred thousand objects that never become garbage. The
     # collector's scans of them, during imports and in each full collection, took a tenth of a crawl's time.
@@ -183,8 +190,8 @@ class Command(command.Command, crawl.Command):
 
 def _spider_arguments(urls: list[str], opts: argparse.Namespace) -> dict[str, str]:
     """Return the spider's arguments that stand for URLs and options; -a feed=URL adds to the URLs."""
-    named = {name: getattr(opts, f"spider_{name}") for name, _words in OPTIONS.values()}
-    found = {name: value for name, value in named.items() if value is not None}
+    names = [words["dest"] for words in SPIDER_OPTIONS.values() if getattr(opts, words["dest"]) is not None]
+    found = {name.removeprefix(OF_SPIDER): getattr(opts, name) for name in names}
     if urls:
         found["feed"] = " ".join([*urls, *([opts.spargs["feed"]] if "feed" in opts.spargs else [])])
     return found

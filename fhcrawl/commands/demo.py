@@ -41,11 +41,9 @@ class Command(command.Command):
         "fhcrawl demo",
         "fhcrawl demo --anew",
     )
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add --anew."""
-        super().add_options(parser)
-        parser.add_argument("--anew", action="store_true", help="forget the runs so far")
+    options: ClassVar[dict[str, dict[str, Any]]] = {
+        "--anew": {"action": "store_true", "help": "forget the runs so far"}
+    }
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process Scrapy's options; logging is off unless the user asks for it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fhcrawl.commands import printing
 from fhcrawl.core import command
@@ -23,11 +23,9 @@ class Command(command.Command):
     )
     examples = ("SCRAPY_PROJECT=cluster fhcrawl enqueue --due",)
     operand = ("URL|FILE", "a feed, or a list of feeds, instead of the subscribed ones")
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the option."""
-        super().add_options(parser)
-        parser.add_argument("--due", action="store_true", help="only feeds that are due")
+    options: ClassVar[dict[str, dict[str, Any]]] = {
+        "--due": {"action": "store_true", "help": "only feeds that are due"}
+    }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Push the feeds."""

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 
-from fhcrawl.commands import (
-    OF_COLUMNS,
-    add_setting_options,
-    end_with_reader,
-    printing,
-    set_from_options,
-    typed,
-)
+from fhcrawl.commands import OF_COLUMNS, end_with_reader, printing, typed
 from fhcrawl.core import command
 from fhcrawl.exceptions import ArgumentError
 
@@ -75,53 +68,50 @@ class Command(command.Command):
         "fhcrawl export -o s3://bucket/history.jsonl",
     )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add -o and the options that select entries and control the output."""
-        super().add_options(parser)
-        parser.add_argument(
-            "-o",
-            "--output",
-            metavar="PLACE[:FORMAT]",
-            help="where to: a file; a folder (ending in /) for an archive set; -:jsonl for stdout; s3://…, ftp://…",
-        )
-        parser.add_argument(
-            "--format",
-            metavar="FORMAT",
-            help="jsonl, csv, parquet, atom, rss or opml, if it is not the file's ending",
-        )
-        parser.add_argument(
-            "--feed", metavar="URL", action="append", default=[], help="only this feed (repeatable)"
-        )
-        parser.add_argument(
-            "--since", metavar="DATE", help="only entries updated (or else published) then or later"
-        )
-        parser.add_argument("--until", metavar="DATE", help="only entries from before then")
-        parser.add_argument(
-            "--category",
-            metavar="NAME",
-            action="append",
-            default=[],
-            help="only entries of this category (repeatable: any of them)",
-        )
-        parser.add_argument(
-            "--gaps", action="store_true", help="add an entry for each reason why a feed is not complete"
-        )
-        parser.add_argument(
-            "--tombstones", action="store_true", help="of atom and rss: name the deleted entries (RFC 6721)"
-        )
-        add_setting_options(parser, OF_COLUMNS)
-        parser.add_argument("--base", metavar="URL", help="of an archive set: the folder's URL")
-        parser.add_argument(
-            "--archive-size",
-            metavar="N",
-            type=int,
-            default=ARCHIVE_SIZE,
-            help=f"of an archive set: how many entries an archive has (default {ARCHIVE_SIZE})",
-        )
-
-    def set_settings(self, settings: Settings, opts: argparse.Namespace) -> None:
-        """Set the settings that the options of columns stand for."""
-        set_from_options(settings, opts, OF_COLUMNS)
+    options: ClassVar[dict[str, dict[str, Any]]] = {
+        "-o --output": {
+            "metavar": "PLACE[:FORMAT]",
+            "help": "where to: a file; a folder (ending in /) for an archive set; -:jsonl for stdout; "
+            "s3://…, ftp://…",
+        },
+        "--format": {
+            "metavar": "FORMAT",
+            "help": "jsonl, csv, parquet, atom, rss or opml, if it is not the file's ending",
+        },
+        "--feed": {
+            "metavar": "URL",
+            "action": "append",
+            "default": [],
+            "help": "only this feed (repeatable)",
+        },
+        "--since": {
+            "metavar": "DATE",
+            "help": "only entries updated (or else published) then or later",
+        },
+        "--until": {"metavar": "DATE", "help": "only entries from before then"},
+        "--category": {
+            "metavar": "NAME",
+            "action": "append",
+            "default": [],
+            "help": "only entries of this category (repeatable: any of them)",
+        },
+        "--gaps": {
+            "action": "store_true",
+            "help": "add an entry for each reason why a feed is not complete",
+        },
+        "--tombstones": {
+            "action": "store_true",
+            "help": "of atom and rss: name the deleted entries (RFC 6721)",
+        },
+        **OF_COLUMNS,
+        "--base": {"metavar": "URL", "help": "of an archive set: the folder's URL"},
+        "--archive-size": {
+            "metavar": "N",
+            "type": int,
+            "default": ARCHIVE_SIZE,
+            "help": f"of an archive set: how many entries an archive has (default {ARCHIVE_SIZE})",
+        },
+    }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Write the export."""
@@ -177,7 +167,7 @@ def _output(settings: Settings, opts: argparse.Namespace) -> Output:
 def _wanted(output: Output, opts: argparse.Namespace) -> Wanted:
     from fhcrawl.exporters.selection import Selection, Wanted
 
-    given = [option for option, (name, _words) in OF_COLUMNS.items() if getattr(opts, name)]
+    given = [option for option, words in OF_COLUMNS.items() if getattr(opts, words["dest"])]
     if given and (output.xml or output.write_list):
         raise ArgumentError(
             f"{' and '.join(given)}: {output.name} has no columns; write -o FILE.csv or jsonl"

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import sys
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fhcrawl.commands import UTF_8, printing, typed
 from fhcrawl.core import command
@@ -46,25 +46,22 @@ class Command(command.Command):
         "fhcrawl feeds --check > /dev/null || echo something is missing",
     )
     operand = ("URL", "only this feed")
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options."""
-        super().add_options(parser)
-        parser.add_argument(
-            "--verdict",
-            metavar="NAME",
-            choices=WORDS,
-            help=f"only feeds with this verdict: {', '.join(WORDS)}; `unknown` has unreachable feeds too",
-        )
-        parser.add_argument("--json", action="store_true", help="print JSON, for programs")
-        parser.add_argument(
-            "--wide", action="store_true", help="more columns, all reasons, and URLs whole, as in a pipe"
-        )
-        parser.add_argument(
-            "--check",
-            action="store_true",
-            help="exit with 1 unless there are feeds and all are complete, whatever --verdict leaves out",
-        )
+    options: ClassVar[dict[str, dict[str, Any]]] = {
+        "--verdict": {
+            "metavar": "NAME",
+            "choices": WORDS,
+            "help": f"only feeds with this verdict: {', '.join(WORDS)}; `unknown` has unreachable feeds too",
+        },
+        "--json": {"action": "store_true", "help": "print JSON, for programs"},
+        "--wide": {
+            "action": "store_true",
+            "help": "more columns, all reasons, and URLs whole, as in a pipe",
+        },
+        "--check": {
+            "action": "store_true",
+            "help": "exit with 1 unless there are feeds and all are complete, whatever --verdict leaves out",
+        },
+    }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the list."""

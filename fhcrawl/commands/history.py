@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fhcrawl.commands import UTF_8, printing, typed
 from fhcrawl.core import command
@@ -37,11 +37,9 @@ class Command(command.Command):
         "fhcrawl history --json https://example.org/index.atom tag:example.org,2003:1 | jq .content",
     )
     operand = ("FEED ID", "the feed's URL and the entry's id")
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add --json."""
-        super().add_options(parser)
-        parser.add_argument("--json", action="store_true", help="print a JSON object a line, with all fields")
+    options: ClassVar[dict[str, dict[str, Any]]] = {
+        "--json": {"action": "store_true", "help": "print a JSON object a line, with all fields"}
+    }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print the versions."""

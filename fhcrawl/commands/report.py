@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 from fhcrawl.commands import end_with_reader, printing
 from fhcrawl.core import command
@@ -30,11 +30,9 @@ class Command(command.Command):
         "fhcrawl report -o report.html",
         "fhcrawl report -o - | gzip > report.html.gz",
     )
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add -o."""
-        super().add_options(parser)
-        parser.add_argument("-o", "--output", metavar="FILE", help="where to; - is stdout")
+    options: ClassVar[dict[str, dict[str, Any]]] = {
+        "-o --output": {"metavar": "FILE", "help": "where to; - is stdout"}
+    }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Write the report."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fhcrawl.commands import printing
 from fhcrawl.core import command
@@ -27,20 +27,17 @@ class Command(command.Command):
         "fhcrawl subscribe subscriptions.opml",
     )
     operand = ("URL|FILE", "a feed, or a list of feeds")
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the option of feeds."""
-        super().add_options(parser)
-        parser.add_argument(
-            "--wordpress",
-            action="store_true",
-            help="read the older pages of these feeds, which WordPress makes and no link names",
-        )
-        parser.add_argument(
-            "--merge-renamed",
-            action="store_true",
-            help="delete entries of these feeds under ids that they had before their publisher changed them",
-        )
+    options: ClassVar[dict[str, dict[str, Any]]] = {
+        "--wordpress": {
+            "action": "store_true",
+            "help": "read the older pages of these feeds, which WordPress makes and no link names",
+        },
+        "--merge-renamed": {
+            "action": "store_true",
+            "help": "delete entries of these feeds under ids that they had before their publisher changed "
+            "them",
+        },
+    }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Subscribe to the feeds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fhcrawl.commands import printing, typed
 from fhcrawl.core import command
@@ -31,16 +31,13 @@ class Command(command.Command):
         "fhcrawl unsubscribe --delete https://example.org/index.atom",
     )
     operand = ("URL", "a feed")
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the option."""
-        super().add_options(parser)
-        parser.add_argument(
-            "--delete",
-            action="store_true",
-            help="delete all that is stored of the feeds too, subscribed or not: entries, documents, and "
+    options: ClassVar[dict[str, dict[str, Any]]] = {
+        "--delete": {
+            "action": "store_true",
+            "help": "delete all that is stored of the feeds too, subscribed or not: entries, documents, and "
             "changes that were not exported yet. WARC files stay",
-        )
+        }
+    }
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Unsubscribe from the feeds; from none of them if one cannot be removed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from argparse import RawDescriptionHelpFormatter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
@@ -36,7 +36,8 @@ class Command(ScrapyCommand):
     `name` is its name for `fhcrawl`; None if that is its module's, as it is for `scrapy`. `usage` is what
     follows its name, `summary` its line in the list of commands, `description` a paragraph of its help, and
     `examples` are command lines. `operand` is the name and the help of its positional arguments; None if it
-    has none.
+    has none. `options` are its options: their names, and the arguments of `add_argument`; one whose `dest` is
+    the name of a setting sets it.
     """
 
     requires_project = True
@@ -52,6 +53,7 @@ class Command(ScrapyCommand):
     description: ClassVar[str]
     examples: ClassVar[tuple[str, ...]]
     operand: ClassVar[tuple[str, str] | None] = None
+    options: ClassVar[dict[str, dict[str, Any]]] = {}
 
     def syntax(self) -> str:
         """Return what follows the command's name in its usage."""
@@ -67,12 +69,13 @@ class Command(ScrapyCommand):
         return "\n".join([paragraph, "", "Examples:", *(f"  {example}" for example in self.examples)])
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add Scrapy's options, and keep the line breaks of the help."""
+        """Add Scrapy's options and the command's, and keep the line breaks of the help."""
         super().add_options(parser)
         parser.formatter_class = PageFormatter
-
-    def set_settings(self, settings: Settings, opts: argparse.Namespace) -> None:
-        """Set the settings that options of the command stand for."""
+        for names, words in self.options.items():
+            parser.add_argument(*names.split(), **words)
+        # Scrapy reads `profile`, the value of an option that --profile of some commands replaces.
+        parser.set_defaults(profile=None)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process Scrapy's options.
@@ -90,7 +93,10 @@ class Command(ScrapyCommand):
         if args and self.operand is None:
             raise UsageError(f"{printable(args[0])}: there is no such argument", print_help=False)
         super().process_options(args, opts)
-        self.set_settings(self.settings, opts)
+        for name in (words.get("dest", "") for words in self.options.values()):
+            value = getattr(opts, name, None)
+            if name.startswith("FHCRAWL_") and value is not None:
+                self.settings.set(name, ",".join(value) if isinstance(value, list) else value, "cmdline")
         if not self.requires_crawler_process:
             add_settings(self.settings)  # a crawl does it by itself, if its spider is fhcrawl's
 
