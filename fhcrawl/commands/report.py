@@ -36,32 +36,26 @@ class Command(command.Command):
 
     def execute(self, args: list[str], opts: argparse.Namespace) -> None:
         """Write the report."""
+        from fhcrawl.exporters import delivery
         from fhcrawl.exporters.storages import STDOUT
 
         if not opts.output:
             raise ArgumentError("write fhcrawl report -o report.html")
         end_with_reader()
+        is_stdout = opts.output in STDOUT
         try:
-            with self.opened_store() as store:
-                feeds = _write(store, opts.output)
+            with (
+                self.opened_store() as store,
+                delivery.open_stdout() if is_stdout else delivery.replacing(Path(opts.output)) as file,
+            ):
+                feeds = _report(store, file)
         except OSError as error:
             raise ArgumentError(f"{opts.output} cannot be written ({error.strerror})") from error
         except FhcrawlError as error:
             raise ArgumentError(f"{opts.output} is not written: {error}") from error
-        if opts.output not in STDOUT:
+        if not is_stdout:
             with printing():
                 print(f"{feeds} feed{'' if feeds == 1 else 's'} in {opts.output}")
-
-
-def _write(store: Store, output: str) -> int:
-    from fhcrawl.exporters import delivery
-    from fhcrawl.exporters.storages import STDOUT
-
-    if output in STDOUT:
-        with delivery.open_stdout() as file:
-            return _report(store, file)
-    with delivery.replacing(Path(output)) as file:
-        return _report(store, file)
 
 
 def _report(store: Store, file: IO[bytes]) -> int:

@@ -308,8 +308,6 @@ STATES = {
     "invalid": "not readable",
 }
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
-TO_THE_DAY = len("2003-12-13")
-TO_THE_MINUTE = len("2003-12-13T18:30")
 
 
 def write(feeds: Iterable[tuple[Feed, Details]], file: IO[str], made: str, several: bool = True) -> Overview:
@@ -448,12 +446,12 @@ def state(name: str) -> str:
 
 def day(time: str) -> Markup:
     """Return the day of a time, ISO 8601 in UTC."""
-    return Markup("<time>{}</time>").format(time[:TO_THE_DAY])
+    return Markup("<time>{}</time>").format(time[: plot.TO_THE_DAY])
 
 
 def minute(time: str) -> Markup:
     """Return a time with a precision of minutes, ISO 8601 in UTC."""
-    return Markup("<time>{}</time> UTC").format(time[:TO_THE_MINUTE].replace("T", " "))
+    return Markup("<time>{}</time> UTC").format(time[: plot.TO_THE_MINUTE].replace("T", " "))
 
 
 def number(value: int) -> str:

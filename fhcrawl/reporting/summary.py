@@ -10,7 +10,7 @@ from fhcrawl.logical_feed import WORDS, in_words
 from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ADDRESS_IS_RIGHT, MISSING, NEVER_READ, NO_FEED, ReasonKind
 from fhcrawl.reporting.progress import MOST_FEEDS, Counts
-from fhcrawl.reporting.table import BOLD, OF_RUN, OF_STORE, RED, Look, Row, table
+from fhcrawl.reporting.table import BOLD, DAY, OF_RUN, OF_STORE, RED, Look, Row, table
 from fhcrawl.utils.text import escaped, printable
 
 if TYPE_CHECKING:
@@ -77,7 +77,6 @@ COUNTED = (
 )
 PLAIN = frozenset({ReasonKind.NO_HISTORY, ReasonKind.WORDPRESS})
 ORDER = ["", *(kind.advice for kind in COUNTED)]
-DAY = len("2003-12-13")
 TO_DO = "What to do:"
 MORE_FEEDS = "and {:,} more feeds: `fhcrawl feeds` lists them"
 MORE_REASONS = "and {:,} more: `fhcrawl feeds --wide` lists them"

@@ -207,7 +207,8 @@ def _elements(text: str) -> Iterator[Any]:
     """Yield the elements of a JSON array; [] for an empty one, and CUT where one cannot be read."""
     decoder, position = json.JSONDecoder(), 1
     while True:
-        position = _skip(text, position)
+        between = BETWEEN.match(text, position)
+        position = between.end() if between else position
         if text.startswith("]", position):
             if position == 1:
                 yield []
@@ -222,11 +223,6 @@ def _elements(text: str) -> Iterator[Any]:
 
 CUT = ["cut off"]
 BETWEEN = re.compile(r"[\s,]*")
-
-
-def _skip(text: str, position: int) -> int:
-    match = BETWEEN.match(text, position)
-    return match.end() if match else position
 
 
 def _of_lines(text: str) -> Iterator[Row]:
