@@ -251,10 +251,17 @@ def _write_rows(
     file: IO[bytes], name: str, settings: Settings, store: Store, feeds: list[Feed], wanted: Wanted
 ) -> int:
     from fhcrawl.exporters import columns
+    from fhcrawl.exporters.rows import CsvItemExporter, csv_options
     from fhcrawl.exporters.selection import gap_entries
 
     exporter_class = load_object(settings.getwithbase("FEED_EXPORTERS")[name])
-    exporter = exporter_class(file, **_options(settings, exporter_class))
+    options = {
+        "encoding": settings.get("FEED_EXPORT_ENCODING"),
+        "fields_to_export": settings.get("FEED_EXPORT_FIELDS"),
+    }
+    if issubclass(exporter_class, CsvItemExporter):
+        options |= csv_options(settings)
+    exporter = exporter_class(file, **options)
     exporter.start_exporting()
     urls = () if wanted.all_feeds else [feed.feed for feed in feeds]
     rows = columns.Rows(settings.getdictorlist("FEED_EXPORT_FIELDS"), settings.getlist(columns.PROFILES))
@@ -267,15 +274,3 @@ def _write_rows(
     exporter.finish_exporting()
     file.flush()
     return count
-
-
-def _options(settings: Settings, exporter: type) -> dict[str, Any]:
-    from fhcrawl.exporters.rows import CsvItemExporter, csv_options
-
-    options = {
-        "encoding": settings.get("FEED_EXPORT_ENCODING"),
-        "fields_to_export": settings.get("FEED_EXPORT_FIELDS"),
-    }
-    if issubclass(exporter, CsvItemExporter):
-        options |= csv_options(settings)
-    return options

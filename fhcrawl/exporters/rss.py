@@ -119,7 +119,10 @@ def _metadata(head: Head, source: FeedHead) -> Iterator[_Element]:
     """Yield the elements of the channel besides those that are required."""
     known = source.metadata
     if known.image:
-        yield _image(known.image, known.link or head.feed, head.name)
+        image = leaf("image")
+        names = {"url": known.image, "title": head.name, "link": known.link or head.feed}
+        image.extend(leaf(name, cleaned(value)) for name, value in names.items())
+        yield image
     if source.is_rss:
         yield from _own_elements(source)
     else:
@@ -131,14 +134,6 @@ def _metadata(head: Head, source: FeedHead) -> Iterator[_Element]:
         yield from source.atom(name)
     yield from (link for link in source.links() if "alternate" not in elements.relations(link))
     yield from source.foreign()
-
-
-def _image(url: str, link: str, title: str) -> _Element:
-    image = leaf("image")
-    image.extend(
-        leaf(name, cleaned(value)) for name, value in (("url", url), ("title", title), ("link", link))
-    )
-    return image
 
 
 def _own_elements(source: FeedHead) -> Iterator[_Element]:

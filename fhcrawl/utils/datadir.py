@@ -28,8 +28,7 @@ def data_dir(settings: BaseSettings) -> Path:
     given = settings["FHCRAWL_DATA_DIR"]
     if given:
         if not Path(given).is_absolute():
-            shown = given
-            raise ArgumentError(f"FHCRAWL_DATA_DIR is {shown}: write an absolute path, like /var/lib/fhcrawl")
+            raise ArgumentError(f"FHCRAWL_DATA_DIR is {given}: write an absolute path, like /var/lib/fhcrawl")
         return Path(given)
     try:
         return Path(project_data_dir())

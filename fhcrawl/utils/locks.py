@@ -36,13 +36,11 @@ def locked(path: Path) -> Iterator[None]:
     :raises OSError: if another export, of any process, does not release the lock in time; if its folder is
         not writable or does not support locks
     """
-    for lock in _tries(path):
-        if lock is not None:
-            with lock:
-                yield
-            return
+    tries = _tries(path)
+    while (lock := next(tries)) is None:
         time.sleep(LOCK_PAUSE_SECONDS)
-    raise _busy(path)
+    with lock:
+        yield
 
 
 async def lock_when_free(path: Path) -> contextlib.ExitStack:
@@ -50,11 +48,10 @@ async def lock_when_free(path: Path) -> contextlib.ExitStack:
 
     :raises OSError: as `locked`
     """
-    for lock in _tries(path):
-        if lock is not None:
-            return lock
+    tries = _tries(path)
+    while (lock := next(tries)) is None:  # noqa: ASYNC110 - other processes send no events
         await asyncio.sleep(LOCK_PAUSE_SECONDS)
-    raise _busy(path)
+    return lock
 
 
 def _tries(path: Path) -> Iterator[contextlib.ExitStack | None]:
@@ -66,10 +63,7 @@ def _tries(path: Path) -> Iterator[contextlib.ExitStack | None]:
     for _ in range(LOCK_TRIES):
         number = _take(lock)
         yield None if number is None else _held(number, lock, path)
-
-
-def _busy(path: Path) -> OSError:
-    return OSError(errno.EBUSY, "another export is writing to it", str(path))
+    raise OSError(errno.EBUSY, "another export is writing to it", str(path))
 
 
 def _held(number: int, lock: Path, path: Path) -> contextlib.ExitStack:
