@@ -101,23 +101,14 @@ def ticks(highest: int) -> list[int]:
     return [step * number for number in range(steps + 1)]
 
 
-def bars(drawn: Sequence[Bin], label: str, gap_before: str | None = None) -> Markup:
+def bars(drawn: Sequence[Bin], label: str, gap_before: str | None = None, is_growth: bool = False) -> Markup:
     """Draw the number of entries in each span; the time before a gap is hatched.
 
     :param label: description for screen readers
     :param gap_before: as for `bins`
+    :param is_growth: draw the total number of entries up to the end of each span
     """
-    return _svg(drawn, [span.entries for span in drawn], label, "bars", gap_before)
-
-
-def growth(drawn: Sequence[Bin], label: str) -> Markup:
-    """Draw the total number of entries up to the end of each span."""
-    return _svg(drawn, [span.total for span in drawn], label, "growth")
-
-
-def _svg(
-    drawn: Sequence[Bin], values: Sequence[int], label: str, kind: str, gap_before: str | None = None
-) -> Markup:
+    kind, values = ("growth", [b.total for b in drawn]) if is_growth else ("bars", [b.entries for b in drawn])
     top = ticks(max(values, default=0))
     columns = max(len(drawn), FEWEST_COLUMNS)
     begin = -(-columns // BEFORE) if gap_before else 0

@@ -221,7 +221,13 @@ def _response(record: Any, url: str, limit: int) -> Response:
     stream: IO[bytes] = record.raw_stream
     if http and (http.get_header("Transfer-Encoding") or "").lower() == "chunked":
         stream = ChunkedDataReader(stream)
-    body = _read(stream, limit)
+    parts, size = [], 0
+    while part := stream.read(1 << 16):
+        size += len(part)
+        if limit and size > limit:
+            raise DownloadCancelledError(f"A captured document is larger than {limit} octets")
+        parts.append(part)
+    body = b"".join(parts)
     headers = Headers()
     for name, value in lines:
         if name.title() in OF_DOCUMENTS:
@@ -230,13 +236,3 @@ def _response(record: Any, url: str, limit: int) -> Response:
     if headers.get("Content-Encoding") == b"gzip" and not body.startswith(GZIP):
         del headers["Content-Encoding"]
     return Response(url, headers=headers, body=body)
-
-
-def _read(stream: IO[bytes], limit: int) -> bytes:
-    parts, size = [], 0
-    while part := stream.read(1 << 16):
-        size += len(part)
-        if limit and size > limit:
-            raise DownloadCancelledError(f"A captured document is larger than {limit} octets")
-        parts.append(part)
-    return b"".join(parts)

@@ -233,20 +233,15 @@ def _of_lines(text: str) -> Iterator[Row]:
     for number, line in enumerate(text.split("\n")):
         if not line.strip():
             continue
-        row = _object(line)
+        try:
+            row = json.loads(line) if len(line) <= LONGEST_LINE else None
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict) or not any(name in row for name in TIME):
+            row = None
         if row is None and not number:
             raise NoIndexError("it is no JSON")
         yield row
-
-
-def _object(line: str) -> Row:
-    if len(line) > LONGEST_LINE:
-        return None
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) and any(name in row for name in TIME) else None
 
 
 def _text(row: dict[str, Any], names: tuple[str, ...]) -> str:

@@ -104,7 +104,7 @@ def test_time_before_a_gap_is_hatched() -> None:
 
 
 def test_growth_adds_up() -> None:
-    svg = etree.fromstring(plot.growth(plot.bins({"2003-12": 2, "2004-02": 1}), ""))
+    svg = etree.fromstring(plot.bars(plot.bins({"2003-12": 2, "2004-02": 1}), "", is_growth=True))
     assert [title.text for title in svg.iter("title")] == ["2003-12: 2", "2004-01: 2", "2004-02: 3"]
 
 
