@@ -22,6 +22,7 @@ from fhcrawl.logical_feed import ChainPosition, NewerPage, Role
 from fhcrawl.logical_feed.listings import ListCheck, ListOrder
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
+from fhcrawl.store import DocumentRef
 from fhcrawl.utils.addresses import literal, origin, special_name
 
 if TYPE_CHECKING:
@@ -78,19 +79,6 @@ class WalkContext:
 
 
 @dataclass(frozen=True, slots=True)
-class OlderDocument:
-    """The first unread document that a subscription document led to when it was last read.
-
-    :param key: its key in the store
-    """
-
-    key: str
-    url: str
-    role: Role
-    position: ChainPosition
-
-
-@dataclass(frozen=True, slots=True)
 class LastReading:
     """What the store knows of a document from when it was last read.
 
@@ -106,7 +94,7 @@ class LastReading:
     validated_url: str | None = None
     etag: str | None = None
     last_modified: str | None = None
-    older_document: OlderDocument | None = None
+    older_document: DocumentRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +266,11 @@ def _position(plain: list[int]) -> ChainPosition:
     return ChainPosition(*plain)
 
 
+def _older_document(plain: list[Any]) -> DocumentRef:
+    key, url, role, position, run = plain
+    return DocumentRef(key, url, Role(role), _position(position), run)
+
+
 def _newer(plain: list[Any]) -> NewerPage:
     return NewerPage(*plain)
 
@@ -290,7 +283,7 @@ DEFAULTS = {
     cls: _defaults(cls)
     for cls in (
         *(RequestContext, WalkContext, FeedOptions, LastReading),
-        *(OlderDocument, Referral, ListCheck, DocumentFailure),
+        *(Referral, ListCheck, DocumentFailure),
     )
 }
 # Functions that convert plain values to a field's type, by field.
@@ -298,7 +291,7 @@ TYPED: dict[str, Callable[[Any], Any]] = {
     "walk": partial(_typed, WalkContext),
     "options": partial(_typed, FeedOptions),
     "last_reading": partial(_typed, LastReading),
-    "older_document": partial(_typed, OlderDocument),
+    "older_document": _older_document,
     "referral": partial(_typed, Referral),
     "role": Role,
     "position": _position,

@@ -10,6 +10,7 @@ from scrapy.utils.misc import load_object
 
 from fhcrawl import signals
 from fhcrawl.core.item_processor import ItemPipelineManager
+from fhcrawl.crawling import reading, versions
 from fhcrawl.crawling.context import feed_of
 from fhcrawl.crawling.pending import EntryVersion, PendingDocument, name_of
 from fhcrawl.crawling.responses import fetch_from_response
@@ -21,14 +22,17 @@ from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from fhcrawl.crawling.context import OlderDocument
+    from fhcrawl.documents import FeedDocument
+    from fhcrawl.logical_feed import Version
     from fhcrawl.logical_feed.results import CommitBatch, Fetch
+    from fhcrawl.store import DocumentRef
 
 logger = logging.getLogger(__name__)
 
@@ -173,6 +177,32 @@ class CommitMiddleware:
         self._send(signals.document_read, result=result, batch=pending.batch, response=response)
         return pending
 
+    def yield_document(
+        self,
+        response: Response,
+        document: FeedDocument,
+        result: DocumentResult,
+        found: list[Version | None],
+        following: Iterable[Request] = (),
+    ) -> Iterator[Request | EntryVersion]:
+        """Record a document; yield the requests that follow, which are made after that, then its entries.
+
+        :param found: see `reading.read_document`
+        """
+        reading.log_problems(result, document)
+        pending = self.record_document(response, result)
+        yield from following
+        yield from versions.items(pending, document, result, found)
+
+    def lose(self, fetch: Fetch, failure: DocumentFailure, of: str = "") -> None:
+        """Log a failure, and store it.
+
+        :param of: which capture of the URL has failed
+        """
+        say = logger.info if failure.state is State.KNOWN else logger.warning
+        say("%s%s %s", fetch.requested_url, of, failure.detail)
+        self.record_failure(DocumentResult(fetch, failure=failure))
+
     def record_failure(self, result: DocumentResult) -> None:
         """Store the failure of a document, and send `document_lost`."""
         failure, feed = result.failure, result.fetch.feed
@@ -182,7 +212,7 @@ class CommitMiddleware:
             self._tell(self._store.documents.note_failure, result, failure)
         self._send(signals.document_lost, result=result)
 
-    def record_unchanged(self, fetch: Fetch, older: OlderDocument | None) -> None:
+    def record_unchanged(self, fetch: Fetch, older: DocumentRef | None) -> None:
         """Store that a subscription document is unchanged, and send `document_unchanged`.
 
         :param older: the older document that is left to be read

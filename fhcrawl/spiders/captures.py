@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import run_in_thread
 
-from fhcrawl.crawling import reading, requests, responses, versions
+from fhcrawl.crawling import reading, requests, responses
 from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.failures import loss_of, wait_of
 from fhcrawl.exceptions import LeaseError, NotAFeedError, StoreError
@@ -291,17 +291,14 @@ class Captures:
             self._source(fetch).note_read(DocumentResult(fetch, failure=failure))
             yield from self._next(fetch)
             return
-        read = reading.read_document(fetch, response, document)
-        self._want_others(fetch, document, read.result.older_document)
+        result, found = reading.read_document(fetch, response, document)
+        self._want_others(fetch, document, result.older_document)
         # The links of a capture do not belong to the feed's chain today.
-        result = replace(read.result, older_document=None)
+        result = replace(result, older_document=None)
         if result.failure is not None:
             result = result.failed(self._outcome(fetch, response, result.failure))
         self._source(fetch).note_read(result)
-        reading.log_problems(result, document)
-        pending = self._commits.record_document(response, result)
-        yield from self._next(fetch)
-        yield from versions.items(pending, *read)
+        yield from self._commits.yield_document(response, document, result, found, self._next(fetch))
 
     # Whether a body was cut off on its way, or in the archive, the next request for it tells.
     def _outcome(self, fetch: Fetch, response: Response, failure: DocumentFailure) -> DocumentFailure:
@@ -356,9 +353,7 @@ class Captures:
             self._extension.fail(error)
 
     def _lose(self, fetch: Fetch, failure: DocumentFailure) -> None:
-        say = logger.info if failure.state is State.KNOWN else logger.warning
-        say("%s at %s %s", fetch.requested_url, fetch.fetched, failure.detail)
-        self._commits.record_failure(DocumentResult(fetch, failure=failure))
+        self._commits.lose(fetch, failure, f" at {fetch.fetched}")
 
     @cached_property
     def _commits(self) -> CommitMiddleware:
