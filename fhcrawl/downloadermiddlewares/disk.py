@@ -13,6 +13,7 @@ from scrapy.exceptions import NotConfigured
 
 from fhcrawl.crawling.context import feed_of
 from fhcrawl.crawling.failures import LimitReached
+from fhcrawl.extensions import Component
 from fhcrawl.extensions.feedexport import FeedExporter
 from fhcrawl.extensions.store import store_url
 from fhcrawl.extensions.warc import WarcExtension
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from typing_extensions import Self
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class DiskFull(LimitReached):
     kind = ReasonKind.DISK_FULL
 
 
-class DiskMiddleware:
+class DiskMiddleware(Component):
     """FHCRAWL_MIN_FREE_DISK: how many octets have to be free on each disk; 0 is off.
 
     The disks are those of a store on SQLite, of exports, of WARC files, and of temporary files. While one of
@@ -49,21 +49,12 @@ class DiskMiddleware:
     rest is left for a later run, and the exit code is 1.
     """
 
-    def __init__(self, crawler: Crawler, least: int) -> None:
-        self._crawler = crawler
-        self._least = least
-        self._logged: set[Path] = set()
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the setting.
-
-        :raises NotConfigured: if it is 0
-        """
-        least = crawler.settings.getint(SETTING)
-        if not least:
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._least = crawler.settings.getint(SETTING)
+        if not self._least:
             raise NotConfigured
-        return cls(crawler, least)
+        self._logged: set[Path] = set()
 
     def process_request(self, request: Request) -> None:
         """Check for room before a document is requested.

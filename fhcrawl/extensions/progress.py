@@ -14,6 +14,7 @@ from scrapy.utils.asyncio import create_looping_call
 from fhcrawl import signals
 from fhcrawl.crawling.context import feed_of, find_context
 from fhcrawl.exceptions import StoreError
+from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.reporting.progress import Progress, line
 from fhcrawl.reporting.summary import EXPORTED, NOT_EXPORTED
@@ -41,7 +42,7 @@ REFRESH_SECONDS = 0.25
 CLOSING = "fhcrawl.extensions.verdicts"
 
 
-class ProgressExtension:
+class ProgressExtension(Component):
     """Shows the progress from the signals of documents, without handlers of signals for items.
 
     On a terminal, a display shows the progress, and the log scrolls above it; if the log is written
@@ -50,29 +51,23 @@ class ProgressExtension:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+        super().__init__(crawler)
         self._shows = crawler.settings.getbool("FHCRAWL_PROGRESS_ENABLED")
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._begun = time.monotonic()
         self._calls: AsyncioLoopingCall | LoopingCall | None = None
         self._terminal: Terminal | None = None
         self.progress = Progress(0)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the signals of documents."""
-        extension = cls(crawler)
         for signal, handler in (
-            (scrapy_signals.spider_opened, extension.spider_opened),
-            (scrapy_signals.spider_closed, extension.spider_closed),
-            (scrapy_signals.request_scheduled, extension.request_scheduled),
-            (scrapy_signals.request_reached_downloader, extension.request_reached_downloader),
-            (signals.document_committed, extension.document_committed),
-            (signals.document_unchanged, extension.document_unchanged),
-            (signals.document_lost, extension.document_lost),
+            (scrapy_signals.spider_opened, self.spider_opened),
+            (scrapy_signals.spider_closed, self.spider_closed),
+            (scrapy_signals.request_scheduled, self.request_scheduled),
+            (scrapy_signals.request_reached_downloader, self.request_reached_downloader),
+            (signals.document_committed, self.document_committed),
+            (signals.document_unchanged, self.document_unchanged),
+            (signals.document_lost, self.document_lost),
         ):
             crawler.signals.connect(handler, signal=signal)
-        return extension
 
     def spider_opened(self, spider: Spider) -> None:
         """Start the display, or the log lines."""

@@ -15,6 +15,7 @@ from fhcrawl.crawling.context import feed_of
 from fhcrawl.crawling.pending import EntryVersion, PendingDocument, name_of
 from fhcrawl.crawling.responses import fetch_from_response
 from fhcrawl.exceptions import ArgumentError, FhcrawlError, LeaseError, StoreError
+from fhcrawl.extensions import Component
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Link
@@ -39,31 +40,25 @@ logger = logging.getLogger(__name__)
 NOT_NOTED = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, "is unchanged, which could not be stored")
 
 
-class CommitMiddleware:
+class CommitMiddleware(Component):
     """Counts a document's entries in the pipelines, then commits them, and marks the document as processed.
 
     Documents of one feed take turns: each is read when the commit of the one before it has been sent, so that
     its entries are compared with that document's. The next one is downloaded meanwhile.
+
+    :raises ArgumentError: if the setting ITEM_PROCESSOR names a class that tells nobody what it has done
     """
 
-    def __init__(self, crawler: Crawler, extension: StoreExtension, reader: ReaderExtension) -> None:
-        self._crawler = crawler
-        self._extension = extension
-        self._store = extension.store
-        self._reader = reader
-        self._pending: dict[Response, PendingDocument] = {}
-        self._turns: dict[str, asyncio.Future[None]] = {}
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware, with the crawl's extensions.
-
-        :raises ArgumentError: if the setting ITEM_PROCESSOR names a class that tells nobody what it has done
-        """
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
         if not issubclass(load_object(crawler.settings["ITEM_PROCESSOR"]), ItemPipelineManager):
             path = f"{ItemPipelineManager.__module__}.{ItemPipelineManager.__name__}"
             raise ArgumentError(f"ITEM_PROCESSOR has to be {path}, or a subclass of it")
-        return cls(crawler, StoreExtension.of(crawler), ReaderExtension.of(crawler))
+        self._extension = StoreExtension.of(crawler)
+        self._store = self._extension.store
+        self._reader = ReaderExtension.of(crawler)
+        self._pending: dict[Response, PendingDocument] = {}
+        self._turns: dict[str, asyncio.Future[None]] = {}
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:

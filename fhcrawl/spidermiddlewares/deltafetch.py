@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
-    from fhcrawl.store import DocumentRef, Store
+    from fhcrawl.store import DocumentRef
 
 logger = logging.getLogger(__name__)
 
@@ -44,27 +44,20 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     not been processed; and with DELTAFETCH_ENABLED off, every document is fetched once in each run.
     """
 
-    def __init__(self, crawler: Crawler, store: Store, enabled: bool, reset: bool) -> None:
-        super().__init__(dir=None, reset=reset, stats=crawler.stats if enabled else None)
-        self._store = store
-        self._enabled = enabled
+    def __init__(self, crawler: Crawler) -> None:
+        self._enabled = crawler.settings.getbool("DELTAFETCH_ENABLED")
+        stats = crawler.stats if self._enabled else None
+        super().__init__(dir=None, reset=crawler.settings.getbool("DELTAFETCH_RESET"), stats=stats)
+        self._store = StoreExtension.of(crawler).store
         self._crawler = crawler
         self._checks = ListChecks(crawler)
+        crawler.signals.connect(self.spider_opened, signal=scrapy_signals.spider_opened)
+        crawler.signals.connect(self.document_committed, signal=signals.document_committed)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the settings, and connect to the signals."""
-        settings = crawler.settings
-        middleware = cls(
-            crawler,
-            StoreExtension.of(crawler).store,
-            settings.getbool("DELTAFETCH_ENABLED"),
-            settings.getbool("DELTAFETCH_RESET"),
-        )
-        connect = crawler.signals.connect
-        connect(middleware.spider_opened, signal=scrapy_signals.spider_opened)
-        connect(middleware.document_committed, signal=signals.document_committed)
-        return middleware
+        """Return the middleware of a crawl."""
+        return cls(crawler)
 
     def spider_opened(self, spider: Spider) -> None:
         """Forget which documents are processed, if a setting or the argument `deltafetch_reset` says so."""
