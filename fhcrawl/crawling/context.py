@@ -247,14 +247,11 @@ def _typed(cls: type[T], plain: dict[str, Any]) -> T:
     try:
         return cls(**values)
     except TypeError as error:
-        raise ContextError(_fault(cls, plain)) from error
-
-
-def _fault(cls: type[Any], plain: dict[str, Any]) -> str:
-    defaults = DEFAULTS[cls]
-    unknown = [f"{name} is unknown" for name in plain if name not in defaults]
-    missing = [f"{n} is missing" for n, default in defaults.items() if default is MISSING and n not in plain]
-    return f"The {cls.__name__} of a request cannot be read: {', '.join(missing + unknown)}"
+        defaults = DEFAULTS[cls].items()
+        faults = [f"{n} is missing" for n, default in defaults if default is MISSING and n not in plain]
+        faults += [f"{name} is unknown" for name in plain if name not in DEFAULTS[cls]]
+        said = f"The {cls.__name__} of a request cannot be read: {', '.join(faults)}"
+        raise ContextError(said) from error
 
 
 def _defaults(cls: type[Any]) -> dict[str, Any]:
@@ -262,21 +259,9 @@ def _defaults(cls: type[Any]) -> dict[str, Any]:
     return {f.name: f.default if f.default_factory is MISSING else f.default_factory() for f in fields(cls)}
 
 
-def _position(plain: list[int]) -> ChainPosition:
-    return ChainPosition(*plain)
-
-
 def _older_document(plain: list[Any]) -> DocumentRef:
     key, url, role, position, run = plain
-    return DocumentRef(key, url, Role(role), _position(position), run)
-
-
-def _newer(plain: list[Any]) -> NewerPage:
-    return NewerPage(*plain)
-
-
-def _loss(plain: dict[str, str]) -> DocumentFailure:
-    return DocumentFailure(State(plain["state"]), ReasonKind(plain["kind"]), plain["detail"])
+    return DocumentRef(key, url, Role(role), ChainPosition(*position), run)
 
 
 DEFAULTS = {
@@ -294,9 +279,11 @@ TYPED: dict[str, Callable[[Any], Any]] = {
     "older_document": _older_document,
     "referral": partial(_typed, Referral),
     "role": Role,
-    "position": _position,
-    "newer": _newer,
-    "loss": _loss,
+    "position": lambda plain: ChainPosition(*plain),
+    "newer": lambda plain: NewerPage(*plain),
+    "loss": partial(_typed, DocumentFailure),
+    "state": State,
+    "kind": ReasonKind,
     "list_check": partial(_typed, ListCheck),
     "order": ListOrder,
     "again": tuple,

@@ -184,18 +184,15 @@ def read_document(
         uncounted=versions.first_uncounted(fetch, (*counted, *deletions)),
         counts=counts,
     )
-    if fetch.role in logical_feed.CHAIN and not _is_immutable(document):
+    # Feed of multipart pages: "A page with a `next` link is immutable".
+    is_immutable = document.format == "multipart" and "next-archive" in document.links
+    if fetch.role in logical_feed.CHAIN and not is_immutable:
         result = _of_chain(result, response, document, earlier)
     if fetch.role is Role.SUBSCRIPTION:
         result = _of_subscription(result, response, document, found.shown)
     elif fetch.role is Role.CAPTURE:
         result = replace(result, shown=found.shown, oldest=found.oldest)
     return result, found.versions
-
-
-# Feed of multipart pages: "A page with a `next` link is immutable".
-def _is_immutable(document: FeedDocument) -> bool:
-    return document.format == "multipart" and "next-archive" in document.links
 
 
 def _of_chain(
@@ -290,15 +287,6 @@ def _beyond(document: FeedDocument) -> DocumentFailure | None:
     return next((DocumentFailure(State.REFUSED, ReasonKind.LIMIT, detail) for detail in details), None)
 
 
-def _unresolved(document: FeedDocument) -> DocumentFailure | None:
-    details = [p.detail for p in document.problems if p.kind == ReasonKind.UNRESOLVED_ENTITIES]
-    return (
-        DocumentFailure(State.INVALID, ReasonKind.UNRESOLVED_ENTITIES, " and ".join(details))
-        if details
-        else None
-    )
-
-
 def _loss(fetch: Fetch, document: FeedDocument, quirks: FeedQuirks) -> DocumentFailure | None:
     if document.fault is not None:
         detail = f"is cut off or not well-formed: {document.fault}"
@@ -312,7 +300,11 @@ def _loss(fetch: Fetch, document: FeedDocument, quirks: FeedQuirks) -> DocumentF
             return DocumentFailure(State.INVALID, ReasonKind.NO_CURRENT, detail)
     # The links of a capture do not belong to the feed's chain today.
     others = None if fetch.role is Role.CAPTURE else older_contradiction(document, quirks)
-    return _contradictory(others) if others else _unresolved(document)
+    if others:
+        return _contradictory(others)
+    kind = ReasonKind.UNRESOLVED_ENTITIES
+    detail = " and ".join(problem.detail for problem in document.problems if problem.kind == kind)
+    return DocumentFailure(State.INVALID, kind, detail) if detail else None
 
 
 def _contradictory(links: Contradiction) -> DocumentFailure:

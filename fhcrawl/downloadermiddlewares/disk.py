@@ -65,7 +65,8 @@ class DiskMiddleware(Component):
         if feed_of(request) is None:
             return
         for folder, content in self._folders.items():
-            disk = os.statvfs(_existing(folder))
+            # The folder of an export is created when the export is written.
+            disk = os.statvfs(next(path for path in (folder, *folder.parents) if path.exists()))
             free = disk.f_bavail * disk.f_frsize
             # A file system without a disk (a cloud's, for example) has no size: 0 are needed.
             needed = min(self._least, int(disk.f_blocks * disk.f_frsize * ENOUGH))
@@ -105,9 +106,3 @@ def _folders(crawler: Crawler) -> Iterator[tuple[Path, str]]:
     if warc is not None and warc.folder is not None:
         yield warc.folder, "WARC files"
     yield Path(tempfile.gettempdir()), "temporary files"
-
-
-# The folder of an export is created when the export is written.
-def _existing(folder: Path) -> Path:
-    """Return a folder, or the nearest of its parents that exists."""
-    return next(path for path in (folder, *folder.parents) if path.exists())

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from twisted.internet.task import LoopingCall
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed.results import CommitBatch, DocumentResult
     from fhcrawl.reporting.progress import Screen
     from fhcrawl.reporting.summary import Summary
 
@@ -63,9 +62,6 @@ class ProgressExtension(Component):
             (scrapy_signals.spider_closed, self.spider_closed),
             (scrapy_signals.request_scheduled, self.request_scheduled),
             (scrapy_signals.request_reached_downloader, self.request_reached_downloader),
-            (signals.document_committed, self.document_committed),
-            (signals.document_unchanged, self.document_unchanged),
-            (signals.document_lost, self.document_lost),
         ):
             crawler.signals.connect(handler, signal=signal)
 
@@ -74,6 +70,12 @@ class ProgressExtension(Component):
         # The spider logs the error if the store cannot be read.
         with contextlib.suppress(StoreError):
             self.progress = Progress(len(getattr(spider, "feeds", ())))
+        for signal, handler in (
+            (signals.document_committed, self.progress.commit),
+            (signals.document_unchanged, self.progress.confirm),
+            (signals.document_lost, self.progress.lose),
+        ):
+            self._crawler.signals.connect(handler, signal=signal)
         self._begun = time.monotonic()
         self.progress.rate(self._begun)
         if self._shows:
@@ -141,18 +143,6 @@ class ProgressExtension(Component):
     def request_reached_downloader(self, request: Request) -> None:
         """Note that the request for a document is sent."""
         self.progress.begin(feed_of(request))
-
-    def document_committed(self, result: DocumentResult, batch: CommitBatch, deleted: int) -> None:
-        """Count a committed document and its entries."""
-        self.progress.commit(result, batch, deleted)
-
-    def document_unchanged(self, result: DocumentResult) -> None:
-        """Count an unchanged subscription document."""
-        self.progress.confirm(result)
-
-    def document_lost(self, result: DocumentResult) -> None:
-        """Count a document that could not be read."""
-        self.progress.lose(result)
 
 
 class Terminal:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from fhcrawl.crawling import parser, responses
-from fhcrawl.crawling.context import find_context
+from fhcrawl.crawling.context import context_of, find_context
+from fhcrawl.crawling.parser import Job
 from fhcrawl.crawling.parser_process import ReaderProcess
 from fhcrawl.documents import as_feed
 from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from fhcrawl.crawling.parser import Job
     from fhcrawl.documents import DocumentList, FeedDocument
 
     Task = asyncio.Task[FeedDocument | DocumentList]
@@ -112,7 +112,16 @@ class ReaderExtension(Component):
         return parser.read(self._job(responses.request_of(response), response))
 
     def _job(self, request: Request, response: Response) -> Job:
-        return responses.job(request, response, self._keeps_originals, self._max_entries)
+        return Job(
+            response.body,
+            response.url,
+            responses.header(response, "Content-Type"),
+            responses.links(response),
+            responses.header(response, "Last-Modified"),
+            self._keeps_originals,
+            self._max_entries,
+            keep_head=context_of(request).role is Role.SUBSCRIPTION,
+        )
 
     def forget(self, response: Response) -> None:
         """Forget a response, whether it was parsed or not."""

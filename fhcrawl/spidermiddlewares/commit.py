@@ -146,9 +146,8 @@ class CommitMiddleware(Component):
         """Add a failure to a document, or to the feed if the document is unknown."""
         pending.mark_failed(ReasonKind.ERROR, detail)
         if pending.fetch is None:
-            self._extension.unrecorded_failures[feed] = DocumentFailure(
-                State.FAILED, ReasonKind.ERROR, detail
-            )
+            loss = DocumentFailure(State.FAILED, ReasonKind.ERROR, detail)
+            self._extension.unrecorded_failures[feed] = loss
 
     def find(self, response: Response) -> PendingDocument | None:
         """Return the pending document of a response; None if the spider has not parsed it."""

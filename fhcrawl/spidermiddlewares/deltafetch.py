@@ -99,7 +99,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         run = context.walk.run
         pending = CommitMiddleware.of(self._crawler).find(response)
         if pending is not None:
-            pending.note_older_key(key)
+            pending.note(older_key=key)
             if _is_key_of(pending, key):
                 self._loop(request, pending)
                 return None
@@ -119,12 +119,8 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         return None if end.step is None else self._replace(request, end.step, key)
 
     def _replace(self, request: Request, step: DocumentRef, key: str) -> Request:
-        context = context_of(request)
-        via = (
-            context.via
-            if step.key == key
-            else self._store.documents.find_referrer(context.walk.feed, step.key)
-        )
+        context, find_referrer = context_of(request), self._store.documents.find_referrer
+        via = context.via if step.key == key else find_referrer(context.walk.feed, step.key)
         return _request(request, step, via)
 
     # Pages change, and their entries move to later pages: that a page is processed proves nothing. The walk
@@ -140,7 +136,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             return None
         if pending is not None and pending.result is not None:
             if context_of(response).left_over or self._is_left_over(pending.result.fetch):
-                pending.note_left_over()
+                pending.note(is_left_over=True)
                 return with_context(request, replace(context, left_over=True))
             if must_follow(pending.result, pending.batch.stored):
                 return request
@@ -148,12 +144,9 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         if end is None or end.loop or end.step is not None:
             return request
         self._skip(request)
-        return self._check(request, response, is_unchanged=pending is None)
-
-    # No page is left to be read: the walk ends here.
-    def _check(self, request: Request, response: Response, is_unchanged: bool) -> Request | None:
-        """Return the first request of the check of the feed against its publisher's list, if it has one."""
-        first = next(self._checks.begin(fetch_from_response(response), response, is_unchanged), None)
+        # No page is left to be read: the walk ends with the check against the publisher's list.
+        checks = self._checks.begin(fetch_from_response(response), response, is_unchanged=pending is None)
+        first = next(checks, None)
         return first and first.replace(callback=request.callback, errback=request.errback)
 
     def _is_left_over(self, fetch: Fetch) -> bool:

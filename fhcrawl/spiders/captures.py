@@ -106,7 +106,7 @@ class CaptureQueue:
 
         self._extension = StoreExtension.of(crawler)
         self._every = crawler.settings.getbool(EVERY)
-        self._files = {_digest(_identity(path)): path for path in files}
+        self._files = {_digest(path): path for path in files}
         self._feeds = feeds
         self._states: dict[str, FeedInFiles] = {}
         looked_through = self._looked_through()
@@ -233,20 +233,13 @@ class CaptureQueue:
         self._states[result.fetch.feed].selection.note_read(result)
 
 
-def _identity(path: str) -> str:
+def _digest(path: str) -> str:
     stat = Path(path).stat()
-    return f"{Path(path).absolute()} {stat.st_size} {stat.st_mtime_ns}"
-
-
-def _digest(text: str) -> str:
-    return b64encode(_octets(text)).decode()
+    return b64encode(_octets(f"{Path(path).absolute()} {stat.st_size} {stat.st_mtime_ns}")).decode()
 
 
 def _octets(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE).digest()
-
-
-FILE = "file:"
 
 
 class Captures:
@@ -341,7 +334,7 @@ class Captures:
     def _source(self, fetch: Fetch) -> CaptureQueue | WebArchives:
         """Return what has made the request for a capture."""
         of_files = self._in_files
-        return self._in_archives if of_files is None or not fetch.key.startswith(FILE) else of_files
+        return self._in_archives if of_files is None or not fetch.key.startswith(ARCHIVE) else of_files
 
     def _stored(self, fetch: Fetch, following: Iterator[Request]) -> Iterator[Request]:
         """Yield requests whose making needs the store; note its errors."""

@@ -163,18 +163,16 @@ class HistorySpider(Spider):
 
     def _request(self, request: Request) -> Request:
         """Set the callback and errback of a request."""
-        role, is_check = context_of(request).role, context_of(request).checks is not None
-        request.callback = self.parse_check if is_check else self._callbacks.get(role, self.parse)
-        request.errback = self.lose
-        return request
-
-    @cached_property
-    def _callbacks(self) -> dict[Role, Callable[..., Any]]:
-        return {
+        context = context_of(request)
+        of_role: dict[Role, Callable[..., Any]] = {
             Role.PART: self.parse_part,
             Role.CAPTURE: self.parse_capture,
             Role.TIMEMAP: self.parse_timemap,
         }
+        is_check = context.checks is not None
+        request.callback = self.parse_check if is_check else of_role.get(context.role, self.parse)
+        request.errback = self.lose
+        return request
 
     # Scrapy passes the request's cb_kwargs to the callbacks; `context_of` reads them.
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
