@@ -171,14 +171,6 @@ def conditions(request: Request) -> dict[str, bytes]:
     return {name: v.encode("latin-1") for name, v in zip(VALIDATED, values, strict=True) if v}
 
 
-def was_asked_whether(response: Response, body_digest: str | None) -> bool:
-    """Return whether a request was conditional.
-
-    :param body_digest: `body_digest` of the last response; None if that is not known
-    """
-    return body_digest is not None and bool(conditions(request_of(response)))
-
-
 # RFC 9111, 3.2: the header fields of a 304 response replace the stored ones. But servers send it with a media
 # type that is not the document's, or without the charset; neither is evidence of a change.
 def corrects_charset(response: Response, body_digest: str) -> bool:

@@ -43,16 +43,6 @@ def store_url(settings: BaseSettings) -> str:
     return str(settings.get("FHCRAWL_STORE_URL") or f"sqlite:///{data_file(settings, FILE)}")
 
 
-def open_store(settings: BaseSettings) -> Store:
-    """Open the store of a crawl.
-
-    :raises StoreError: if it cannot be opened
-    """
-    store = Store.open(store_url(settings))
-    store.documents.keeps_versions = settings.getbool("FHCRAWL_KEEP_VERSIONS_ENABLED")
-    return store
-
-
 class StoreExtension(Component):
     """Holds the store of a crawl, and the number of its run.
 
@@ -65,15 +55,17 @@ class StoreExtension(Component):
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self.store = open_store(crawler.settings)
-        self.run = self.store.begin_run(crawler.settings.getint("FHCRAWL_LEASE_SECONDS"))
+        super().__init__(crawler)
+        settings = crawler.settings
+        self.store = Store.open(store_url(settings))
+        self.store.documents.keeps_versions = settings.getbool("FHCRAWL_KEEP_VERSIONS_ENABLED")
+        self.run = self.store.begin_run(settings.getint("FHCRAWL_LEASE_SECONDS"))
         self.unrecorded_failures: dict[str, DocumentFailure] = {}
         self.skipped_feeds: set[str] = set()
         self.under_way = UnderWay()
         self.has_released = False
         self._said: set[str] = set()
-        self._merges_renamed = crawler.settings.getbool("FHCRAWL_MERGE_RENAMED")
-        self._stats = crawler.stats
+        self._merges_renamed = settings.getbool("FHCRAWL_MERGE_RENAMED")
         self._renewals: AsyncioLoopingCall | LoopingCall | None = None
         # Complete or discard interrupted exports.
         recover(self.store)
@@ -99,7 +91,7 @@ class StoreExtension(Component):
 
     def fail(self, error: Exception) -> None:
         """Count an error of the store, and log it once, with a traceback if it is not a StoreError."""
-        self._stats.inc_value(FAILED)
+        self._crawler.stats.inc_value(FAILED)
         sentence = str(error)
         if sentence not in self._said:
             self._said.add(sentence)
@@ -176,7 +168,7 @@ class StoreExtension(Component):
         if feed in self.skipped_feeds:
             return
         self.skipped_feeds.add(feed)
-        self._stats.inc_value(LEASED)
+        self._crawler.stats.inc_value(LEASED)
         logger.warning("%s is left alone: %s", feed, error)
 
     def give_up(self, feed: str, loss: DocumentFailure, error: Exception) -> None:

@@ -182,7 +182,8 @@ class HistorySpider(Spider):
             yield from self._with_callbacks(self._list_checks.parse(response))
             return
         last, digest = context.last_reading, context.body_digest
-        if response.status == responses.NOT_MODIFIED and not responses.was_asked_whether(response, digest):
+        was_asked = digest is not None and responses.conditions(responses.request_of(response))
+        if response.status == responses.NOT_MODIFIED and not was_asked:
             self._commits.lose(fetch, UNASKED)
             return
         if last is not None and digest is not None and responses.is_unchanged(response, digest):
