@@ -21,8 +21,6 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.opening import file_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy import Request
     from scrapy.crawler import Crawler
 
@@ -92,17 +90,12 @@ class DiskMiddleware(Component):
     @cached_property
     def _folders(self) -> dict[Path, str]:
         """The folders and what they hold, determined at the first request, when all exports are open."""
-        return dict(_folders(self._crawler))
-
-
-def _folders(crawler: Crawler) -> Iterator[tuple[Path, str]]:
-    store = file_of(store_url(crawler.settings))
-    if store is not None:
-        yield store.parent, "the store"
-    exporter = crawler.get_extension(FeedExporter)
-    for path in [] if exporter is None else exporter.paths:
-        yield path.parent, "an export"
-    warc = crawler.get_extension(WarcExtension)
-    if warc is not None and warc.folder is not None:
-        yield warc.folder, "WARC files"
-    yield Path(tempfile.gettempdir()), "temporary files"
+        store = file_of(store_url(self._crawler.settings))
+        folders: dict[Path, str] = {} if store is None else {store.parent: "the store"}
+        exporter = self._crawler.get_extension(FeedExporter)
+        if exporter is not None:
+            folders |= {path.parent: "an export" for path in exporter.paths}
+        warc = self._crawler.get_extension(WarcExtension)
+        if warc is not None and warc.folder is not None:
+            folders[warc.folder] = "WARC files"
+        return {**folders, Path(tempfile.gettempdir()): "temporary files"}

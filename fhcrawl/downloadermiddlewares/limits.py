@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from fhcrawl.crawling.context import RequestContext
-
 SETTINGS = {
     Role.ARCHIVE: "FHCRAWL_MAX_ARCHIVES",
     Role.PART: "FHCRAWL_MAX_ARCHIVES",
@@ -55,17 +53,14 @@ class LimitsMiddleware(Component):
         """
         context = find_context(request)
         if context is not None and context.role in SETTINGS:
-            self._limit_documents(context)
+            role, given = context.role, context.walk.options.limit
+            limit = self._limits[role] if given is None else given
+            if limit and context.documents > limit:
+                asks = SETTINGS[role] if given is None else "the list of feeds"
+                noun = NOUNS.get(role, role).value
+                raise LimitReached(f"stopped at {_number(limit, noun)}, as {asks} asks")
         if self._seconds:
             self._limit_time(request)
-
-    def _limit_documents(self, context: RequestContext) -> None:
-        role, given = context.role, context.walk.options.limit
-        limit = self._limits[role] if given is None else given
-        if limit and context.documents > limit:
-            asks = SETTINGS[role] if given is None else "the list of feeds"
-            noun = NOUNS.get(role, role).value
-            raise LimitReached(f"stopped at {_number(limit, noun)}, as {asks} asks")
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Distinguish the end of a feed's time from a server that does not answer.

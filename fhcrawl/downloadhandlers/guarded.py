@@ -107,13 +107,10 @@ class BoundedPool(HTTPConnectionPool):
         if len(self._put_back) > min(MOST_IDLE, files // SHARES):
             oldest = next(iter(self._put_back))
             pool, where = self._put_back.pop(oldest)
-            pool._close(where, oldest)
-
-    def _close(self, key: Any, connection: Any) -> None:
-        # Otherwise, it is in use, or closed already.
-        if connection in self._timeouts:
-            self._timeouts[connection].cancel()
-            self._removeConnection(key, connection)  # type: ignore[no-untyped-call]
+            # Otherwise, it is in use, or closed already.
+            if oldest in pool._timeouts:
+                pool._timeouts[oldest].cancel()
+                pool._removeConnection(where, oldest)  # type: ignore[no-untyped-call]
 
 
 class BoundedFactory(_LenientHTTP11ClientFactory):

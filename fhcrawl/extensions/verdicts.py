@@ -203,7 +203,11 @@ class VerdictsExtension(Component):
         if progress is not None and progress.tell(self._summary):
             return
         if self._crawler.settings.getbool("FHCRAWL_SUMMARY_ENABLED"):
-            self._print()
+            with contextlib.suppress(OSError):  # stderr is closed
+                look = Look.of(sys.stderr, is_wide=False)
+                # Nothing, if nothing has changed and nothing is missing.
+                lines = self._summary.lines(look) if self._summary.has_news else ()
+                sys.stderr.writelines(f"{line}\n" for line in lines)
             return
         for lines in _records(self._summary.table_lines(Look())):
             logger.info("The feeds of this run:\n%s", lines)
@@ -211,15 +215,6 @@ class VerdictsExtension(Component):
             logger.warning("What is missing, and what to do:\n%s", lines)
         for failure in self._summary.failures:
             logger.error("%s", failure)
-
-    def _print(self) -> None:
-        """Print the table and what is missing, unless nothing has changed and nothing is missing."""
-        summary = self._summary
-        if summary.has_news:
-            with contextlib.suppress(OSError):  # stderr is closed
-                sys.stderr.writelines(
-                    f"{line}\n" for line in summary.lines(Look.of(sys.stderr, is_wide=False))
-                )
 
 
 def _verdict_record(feed: Feed, failure: DocumentFailure | None) -> VerdictRecord:

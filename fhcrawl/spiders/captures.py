@@ -253,6 +253,7 @@ class Captures:
         self._crawler = crawler
         self._in_files = CaptureQueue(crawler, files, feeds) if files else None
         self._in_archives = WebArchives(crawler, feeds)
+        self._extension = StoreExtension.of(crawler)
 
     async def build(self) -> None:
         """Read the index of the WARC files."""
@@ -351,10 +352,6 @@ class Captures:
     @cached_property
     def _commits(self) -> CommitMiddleware:
         return CommitMiddleware.of(self._crawler)
-
-    @property
-    def _extension(self) -> StoreExtension:
-        return StoreExtension.of(self._crawler)
 
 
 def _final(failure: DocumentFailure) -> DocumentFailure:
