@@ -22,7 +22,6 @@ from fhcrawl.logical_feed import ChainPosition, NewerPage, Role
 from fhcrawl.logical_feed.listings import ListCheck, ListOrder
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
-from fhcrawl.store import DocumentRef
 from fhcrawl.utils.addresses import literal, origin, special_name
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from fhcrawl.store import Subscription
+    from fhcrawl.store import DocumentRef, Subscription
 
 T = TypeVar("T")
 
@@ -260,6 +259,8 @@ def _defaults(cls: type[Any]) -> dict[str, Any]:
 
 
 def _older_document(plain: list[Any]) -> DocumentRef:
+    from fhcrawl.store import DocumentRef  # `check` has no store: it starts faster without SQLAlchemy
+
     key, url, role, position, run = plain
     return DocumentRef(key, url, Role(role), ChainPosition(*position), run)
 
