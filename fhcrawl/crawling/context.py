@@ -265,7 +265,7 @@ def _older_document(plain: list[Any]) -> DocumentRef:
     return DocumentRef(key, url, Role(role), ChainPosition(*position), run)
 
 
-DEFAULTS = {
+DEFAULTS: dict[type[Any], dict[str, Any]] = {
     cls: _defaults(cls)
     for cls in (
         *(RequestContext, WalkContext, FeedOptions, LastReading),

@@ -206,8 +206,8 @@ class VerdictsExtension(Component):
             with contextlib.suppress(OSError):  # stderr is closed
                 look = Look.of(sys.stderr, is_wide=False)
                 # Nothing, if nothing has changed and nothing is missing.
-                lines = self._summary.lines(look) if self._summary.has_news else ()
-                sys.stderr.writelines(f"{line}\n" for line in lines)
+                news = self._summary.lines(look) if self._summary.has_news else ()
+                sys.stderr.writelines(f"{line}\n" for line in news)
             return
         for lines in _records(self._summary.table_lines(Look())):
             logger.info("The feeds of this run:\n%s", lines)
