@@ -116,11 +116,6 @@ def add_settings(settings: BaseSettings) -> None:
             _merge(settings, name, value)
         else:
             settings.set(name, value, PRIORITY)
-    _set_columns(settings)
-
-
-def _set_columns(settings: BaseSettings) -> None:
-    """Set the fields of exports, in place of those that a project or a user has set."""
     from fhcrawl.exporters import columns
 
     fields = settings.getdictorlist(EXPORTED)

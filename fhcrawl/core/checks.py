@@ -17,25 +17,17 @@ if TYPE_CHECKING:
 SHORTEST_LEASE = 3
 # The kernel's limits are 64-bit integers, to which more is added.
 LONGEST_INTEGER = 2**62
-# Upper bounds of the settings that are numbers; None for no bound.
-OUR_NUMBERS = {
-    "FHCRAWL_MAX_ARCHIVES": None,
-    "FHCRAWL_MAX_PAGES": None,
-    "FHCRAWL_MAX_CAPTURES": None,
-    "FHCRAWL_EXPORT_SECONDS": None,
-    "FHCRAWL_MAX_SECONDS": None,
-    "FHCRAWL_MAX_BYTES": None,
-    "FHCRAWL_MIN_FREE_DISK": None,
-    "FHCRAWL_MAX_ENTRIES": None,
-    "FHCRAWL_MAX_WAIT": None,
+PREFIX = "FHCRAWL_"
+OURS = [name for name in vars(defaults) if name.startswith(PREFIX)]
+LEASE = "FHCRAWL_LEASE_SECONDS"
+BOUNDS = {
     "FHCRAWL_READER_MEMORY": LONGEST_INTEGER,
     "FHCRAWL_READER_TIMEOUT": LONGEST_INTEGER,
     "FHCRAWL_DUE_MIN_SECONDS": LONGEST,
     "FHCRAWL_DUE_MAX_SECONDS": LONGEST,
-    "FHCRAWL_WARC_MAX_SIZE": None,
 }
-PREFIX = "FHCRAWL_"
-OURS = [name for name in vars(defaults) if name.startswith(PREFIX)]
+# Upper bounds of the settings that are numbers, 0 among them; None for no bound.
+OUR_NUMBERS = {name: BOUNDS.get(name) for name in OURS if type(vars(defaults)[name]) is int and name != LEASE}
 OUR_SWITCHES = [name for name, default in vars(defaults).items() if isinstance(default, bool)]
 
 
@@ -55,10 +47,10 @@ def check_settings(settings: BaseSettings) -> None:
             raise ArgumentError(f"{name} is {given!r}: write a number, 0 to switch it off")
         if limit is not None and settings.getint(name) > limit:
             raise ArgumentError(f"{name} is {settings.get(name)}: write no more than {limit}")
-    lease = str(settings.get("FHCRAWL_LEASE_SECONDS"))
+    lease = str(settings.get(LEASE))
     if not is_number(lease) or not SHORTEST_LEASE <= int(lease) <= LONGEST_LEASE:
         allowed = f"{SHORTEST_LEASE} to {LONGEST_LEASE}"
-        raise ArgumentError(f"FHCRAWL_LEASE_SECONDS is {lease!r}: write a number of seconds, {allowed}")
+        raise ArgumentError(f"{LEASE} is {lease!r}: write a number of seconds, {allowed}")
     for name in OUR_SWITCHES:
         check_switch(settings, name)
     allowed_hosts(settings)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from fhcrawl.store import Subscription
+    from fhcrawl.store import DocumentRef, Subscription
 
 T = TypeVar("T")
 
@@ -78,19 +78,6 @@ class WalkContext:
 
 
 @dataclass(frozen=True, slots=True)
-class OlderDocument:
-    """The first unread document that a subscription document led to when it was last read.
-
-    :param key: its key in the store
-    """
-
-    key: str
-    url: str
-    role: Role
-    position: ChainPosition
-
-
-@dataclass(frozen=True, slots=True)
 class LastReading:
     """What the store knows of a document from when it was last read.
 
@@ -106,7 +93,7 @@ class LastReading:
     validated_url: str | None = None
     etag: str | None = None
     last_modified: str | None = None
-    older_document: OlderDocument | None = None
+    older_document: DocumentRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,14 +246,11 @@ def _typed(cls: type[T], plain: dict[str, Any]) -> T:
     try:
         return cls(**values)
     except TypeError as error:
-        raise ContextError(_fault(cls, plain)) from error
-
-
-def _fault(cls: type[Any], plain: dict[str, Any]) -> str:
-    defaults = DEFAULTS[cls]
-    unknown = [f"{name} is unknown" for name in plain if name not in defaults]
-    missing = [f"{n} is missing" for n, default in defaults.items() if default is MISSING and n not in plain]
-    return f"The {cls.__name__} of a request cannot be read: {', '.join(missing + unknown)}"
+        defaults = DEFAULTS[cls].items()
+        faults = [f"{n} is missing" for n, default in defaults if default is MISSING and n not in plain]
+        faults += [f"{name} is unknown" for name in plain if name not in DEFAULTS[cls]]
+        said = f"The {cls.__name__} of a request cannot be read: {', '.join(faults)}"
+        raise ContextError(said) from error
 
 
 def _defaults(cls: type[Any]) -> dict[str, Any]:
@@ -274,23 +258,18 @@ def _defaults(cls: type[Any]) -> dict[str, Any]:
     return {f.name: f.default if f.default_factory is MISSING else f.default_factory() for f in fields(cls)}
 
 
-def _position(plain: list[int]) -> ChainPosition:
-    return ChainPosition(*plain)
+def _older_document(plain: list[Any]) -> DocumentRef:
+    from fhcrawl.store import DocumentRef  # `check` has no store: it starts faster without SQLAlchemy
+
+    key, url, role, position, run = plain
+    return DocumentRef(key, url, Role(role), ChainPosition(*position), run)
 
 
-def _newer(plain: list[Any]) -> NewerPage:
-    return NewerPage(*plain)
-
-
-def _loss(plain: dict[str, str]) -> DocumentFailure:
-    return DocumentFailure(State(plain["state"]), ReasonKind(plain["kind"]), plain["detail"])
-
-
-DEFAULTS = {
+DEFAULTS: dict[type[Any], dict[str, Any]] = {
     cls: _defaults(cls)
     for cls in (
         *(RequestContext, WalkContext, FeedOptions, LastReading),
-        *(OlderDocument, Referral, ListCheck, DocumentFailure),
+        *(Referral, ListCheck, DocumentFailure),
     )
 }
 # Functions that convert plain values to a field's type, by field.
@@ -298,12 +277,14 @@ TYPED: dict[str, Callable[[Any], Any]] = {
     "walk": partial(_typed, WalkContext),
     "options": partial(_typed, FeedOptions),
     "last_reading": partial(_typed, LastReading),
-    "older_document": partial(_typed, OlderDocument),
+    "older_document": _older_document,
     "referral": partial(_typed, Referral),
     "role": Role,
-    "position": _position,
-    "newer": _newer,
-    "loss": _loss,
+    "position": lambda plain: ChainPosition(*plain),
+    "newer": lambda plain: NewerPage(*plain),
+    "loss": partial(_typed, DocumentFailure),
+    "state": State,
+    "kind": ReasonKind,
     "list_check": partial(_typed, ListCheck),
     "order": ListOrder,
     "again": tuple,

@@ -148,15 +148,10 @@ class PendingDocument:
         self.result = result.failed(failure)
         logger.warning("%s %s", result.fetch.requested_url, failure.detail)
 
-    def note_older_key(self, key: str) -> None:
-        """Note the key of the next older document in the store."""
+    def note(self, **fields: Any) -> None:
+        """Set fields of the result, if there is one."""
         if self.result is not None:
-            self.result = replace(self.result, older_key=key)
-
-    def note_left_over(self) -> None:
-        """Note that an earlier walk left this page, or a newer page of the chain, unread."""
-        if self.result is not None:
-            self.result = replace(self.result, is_left_over=True)
+            self.result = replace(self.result, **fields)
 
     def _check(self) -> None:
         if self._exhausted and not self._on_the_way and not self.turn.done():

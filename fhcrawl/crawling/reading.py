@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from dataclasses import asdict, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fhcrawl import logical_feed
 from fhcrawl.crawling import responses, versions
@@ -94,20 +94,13 @@ def snapshot_page(fetch: Fetch, document: FeedDocument) -> FeedDocument:
     return replace(document, links={}, other_links={})
 
 
-class Elsewhere(NamedTuple):
-    """The URL of a subscription document that another document names.
-
-    :param failure: what was wrong with that other document, or with documents before it
-    """
-
-    url: str
-    failure: DocumentFailure | None = None
-
-
-def elsewhere(fetch: Fetch, response: Response, document: FeedDocument, limit: int) -> Elsewhere | None:
+def elsewhere(
+    fetch: Fetch, response: Response, document: FeedDocument, limit: int
+) -> tuple[str, DocumentFailure | None] | None:
     """Return where the subscription document is, if this is an archive document or a page after the first.
 
     :param limit: how many pages of a multipart feed are followed to the newest one; 0 is no limit
+    :return: its URL, and what was wrong with this document, or with documents before it
     """
     context = context_of(response)
     own, quirks = (fetch.requested_url, fetch.url), responses.quirks_of(context.walk.options)
@@ -124,16 +117,16 @@ def elsewhere(fetch: Fetch, response: Response, document: FeedDocument, limit: i
     if is_far or current == mark or not responses.is_fetchable(current):
         return None
     others = contradiction(document, logical_feed.subscription_relation(document, quirks), quirks)
-    return Elsewhere(current, _contradictory(others) if others else _loss_on_the_way(response))
+    return current, _contradictory(others) if others else _loss_on_the_way(response)
 
 
-def referral(response: Response, found: Elsewhere) -> Referral:
+def referral(response: Response, url: str, failure: DocumentFailure | None) -> Referral:
     """Return the referral for the request for a subscription document that another document names."""
     before = context_of(response).referral
     number = 1 if before is None else before.number + 1
     # Brent's algorithm: for a loop of any length, one of the marks lies in the loop.
     is_marked = number & (number - 1) == 0
-    return Referral(number, found.url if before is None or is_marked else before.mark, found.failure)
+    return Referral(number, url if before is None or is_marked else before.mark, failure)
 
 
 def _loss_of(response: Response) -> DocumentFailure | None:
@@ -149,26 +142,16 @@ def _loss_on_the_way(response: Response) -> DocumentFailure | None:
     return None if before is None else before.loss
 
 
-class ReadDocument(NamedTuple):
-    """A parsed document and its result.
-
-    :param versions: the version of each entry, in document order; None for entries that are left out
-    """
-
-    document: FeedDocument
-    result: DocumentResult
-    versions: list[Version | None]
-
-
 def read_document(
     fetch: Fetch,
     response: Response,
     document: FeedDocument,
     earlier: Reading | None = None,
-) -> ReadDocument:
-    """Return a document with its result: the feed, its entries, and the link to the older document.
+) -> tuple[DocumentResult, list[Version | None]]:
+    """Return the result of a document: the feed, its entries, and the link to the older document.
 
     :param earlier: what is known of the document from before; None if nothing is
+    :return: also the version of each entry, in document order; None for entries that are left out
     """
     walk = context_of(response).walk
     quirks = responses.quirks_of(walk.options)
@@ -201,18 +184,15 @@ def read_document(
         uncounted=versions.first_uncounted(fetch, (*counted, *deletions)),
         counts=counts,
     )
-    if fetch.role in logical_feed.CHAIN and not _is_immutable(document):
+    # Feed of multipart pages: "A page with a `next` link is immutable".
+    is_immutable = document.format == "multipart" and "next-archive" in document.links
+    if fetch.role in logical_feed.CHAIN and not is_immutable:
         result = _of_chain(result, response, document, earlier)
     if fetch.role is Role.SUBSCRIPTION:
         result = _of_subscription(result, response, document, found.shown)
     elif fetch.role is Role.CAPTURE:
         result = replace(result, shown=found.shown, oldest=found.oldest)
-    return ReadDocument(document, result, found.versions)
-
-
-# Feed of multipart pages: "A page with a `next` link is immutable".
-def _is_immutable(document: FeedDocument) -> bool:
-    return document.format == "multipart" and "next-archive" in document.links
+    return result, found.versions
 
 
 def _of_chain(
@@ -307,15 +287,6 @@ def _beyond(document: FeedDocument) -> DocumentFailure | None:
     return next((DocumentFailure(State.REFUSED, ReasonKind.LIMIT, detail) for detail in details), None)
 
 
-def _unresolved(document: FeedDocument) -> DocumentFailure | None:
-    details = [p.detail for p in document.problems if p.kind == ReasonKind.UNRESOLVED_ENTITIES]
-    return (
-        DocumentFailure(State.INVALID, ReasonKind.UNRESOLVED_ENTITIES, " and ".join(details))
-        if details
-        else None
-    )
-
-
 def _loss(fetch: Fetch, document: FeedDocument, quirks: FeedQuirks) -> DocumentFailure | None:
     if document.fault is not None:
         detail = f"is cut off or not well-formed: {document.fault}"
@@ -329,7 +300,11 @@ def _loss(fetch: Fetch, document: FeedDocument, quirks: FeedQuirks) -> DocumentF
             return DocumentFailure(State.INVALID, ReasonKind.NO_CURRENT, detail)
     # The links of a capture do not belong to the feed's chain today.
     others = None if fetch.role is Role.CAPTURE else older_contradiction(document, quirks)
-    return _contradictory(others) if others else _unresolved(document)
+    if others:
+        return _contradictory(others)
+    kind = ReasonKind.UNRESOLVED_ENTITIES
+    detail = " and ".join(problem.detail for problem in document.problems if problem.kind == kind)
+    return DocumentFailure(State.INVALID, kind, detail) if detail else None
 
 
 def _contradictory(links: Contradiction) -> DocumentFailure:

@@ -8,24 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fhcrawl.crawling import reading, requests, responses, wordpress
-from fhcrawl.crawling.context import context_of
-from fhcrawl.crawling.failures import UNASKED
-from fhcrawl.exceptions import ArgumentError, NotAFeedError
+from fhcrawl.crawling import requests
+from fhcrawl.exceptions import ArgumentError
 from fhcrawl.logical_feed import FIRST_WALK, absences
 from fhcrawl.logical_feed.absences import Budget
 from fhcrawl.logical_feed.results import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from scrapy import Request
-    from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
     from fhcrawl.crawling.context import RequestContext, WalkContext
-    from fhcrawl.crawling.reading import ReadDocument
-    from fhcrawl.documents import FeedDocument
     from fhcrawl.logical_feed.contents import Reading
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.store import Store
@@ -90,27 +85,6 @@ def _next(store: Store, numbers: list[int], walk: WalkContext, documents: int = 
         if found is not None:
             yield requests.check(found, walk, numbers[position:], documents)
             return
-
-
-def read(
-    fetch: Fetch,
-    response: Response,
-    parse: Callable[[Response], FeedDocument],
-    store: Store,
-) -> ReadDocument | DocumentFailure | None:
-    """Return the document that a check has brought; None if it is unchanged, or why it could not be read."""
-    if response.status == responses.NOT_MODIFIED:
-        return None if responses.conditions(responses.request_of(response)) else UNASKED
-    try:
-        document = parse(response)
-    except NotAFeedError as error:
-        return reading.unread(response, error)
-    earlier = earlier_reading(store, fetch, context_of(response).walk)
-    found = reading.read_document(fetch, response, document, earlier)
-    result = wordpress.with_guess(found.result, response)
-    if result.failure is None:
-        reading.log_problems(result, document)
-    return result.failure or found._replace(result=result)
 
 
 def earlier_reading(store: Store, fetch: Fetch, walk: WalkContext) -> Reading | None:

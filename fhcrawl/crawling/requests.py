@@ -13,7 +13,6 @@ from fhcrawl.crawling.context import (
     DELTAFETCH_ENABLED,
     DELTAFETCH_KEY,
     LastReading,
-    OlderDocument,
     RequestContext,
     WalkContext,
     cb_kwargs_of,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from fhcrawl.crawling.subscriptions import FeedOptions
     from fhcrawl.logical_feed import Link, NewerPage
     from fhcrawl.logical_feed.listings import ListCheck
-    from fhcrawl.logical_feed.results import DocumentResult, Fetch
+    from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, Fetch
     from fhcrawl.store import CheckedDocument, DocumentRef, Memento, Subscription
 
 # The meta of requests for pages that may not exist.
@@ -74,14 +73,13 @@ def subscription(known: Subscription, walk: WalkContext) -> Request:
     """Return the request for a subscription document, conditional unless the user's options have changed."""
     if known.body_digest is not None and not responses.is_read_like(known.body_digest, walk):
         known = known.anew()
-    older = known.older_document
     last_reading = LastReading(
         is_new=known.crawled is None,
         body_digest=known.body_digest,
         validated_url=known.validated_url,
         etag=known.etag,
         last_modified=known.last_modified,
-        older_document=older and OlderDocument(older.key, older.url, older.role, older.position),
+        older_document=known.older_document,
     )
     place = ChainPosition(known.walk, 0)
     return _request(
@@ -90,18 +88,23 @@ def subscription(known: Subscription, walk: WalkContext) -> Request:
     )
 
 
-def subscription_elsewhere(fetch: Fetch, response: Response, found: reading.Elsewhere) -> Request:
-    """Return the request for the subscription document that another document names."""
+def subscription_elsewhere(
+    fetch: Fetch, response: Response, url: str, failure: DocumentFailure | None = None
+) -> Request:
+    """Return the request for the subscription document that another document names.
+
+    :param failure: what was wrong with that other document, or with documents before it
+    """
     # If the user's URL fails too, the document that led there is read as an archive.
-    is_given = found.url == fetch.feed
+    is_given = url == fetch.feed
     return _request(
         RequestContext(
             context_of(response).walk,
-            found.url,
+            url,
             Role.SUBSCRIPTION,
             fetch.position,
             via=response.url,
-            referral=reading.referral(response, found),
+            referral=reading.referral(response, url, failure),
             is_given=is_given,
             archive=fetch.requested_url if is_given else None,
         ),
@@ -160,7 +163,7 @@ def older_document(
     )
 
 
-def known_older_document(fetch: Fetch, response: Response, older: OlderDocument) -> Request:
+def known_older_document(fetch: Fetch, response: Response, older: DocumentRef) -> Request:
     """Return the request for the next unread document of a chain; the subscription document is unchanged."""
     walk = context_of(response).walk
     # An archive keeps its position; a page gets the position in the walk that reads it.

@@ -20,7 +20,6 @@ from fhcrawl.crawling.context import (
     set_walk,
     special_hosts_to_store,
 )
-from fhcrawl.crawling.parser import Job
 from fhcrawl.documents import detection
 from fhcrawl.documents.dates import shift
 from fhcrawl.documents.xml.elements import LONGEST_URL
@@ -172,14 +171,6 @@ def conditions(request: Request) -> dict[str, bytes]:
     return {name: v.encode("latin-1") for name, v in zip(VALIDATED, values, strict=True) if v}
 
 
-def was_asked_whether(response: Response, body_digest: str | None) -> bool:
-    """Return whether a request was conditional.
-
-    :param body_digest: `body_digest` of the last response; None if that is not known
-    """
-    return body_digest is not None and bool(conditions(request_of(response)))
-
-
 # RFC 9111, 3.2: the header fields of a 304 response replace the stored ones. But servers send it with a media
 # type that is not the document's, or without the charset; neither is evidence of a change.
 def corrects_charset(response: Response, body_digest: str) -> bool:
@@ -249,24 +240,6 @@ def _text(value: bytes) -> str:
     return value.replace(b"\0", b" ").decode("latin-1")
 
 
-def job(request: Request, response: Response, keep_originals: bool, max_entries: int) -> Job:
-    """Return the job of parsing a response.
-
-    :param keep_originals: keep the XML or JSON of each entry
-    :param max_entries: maximum number of entries; 0 is no limit
-    """
-    return Job(
-        response.body,
-        response.url,
-        header(response, "Content-Type"),
-        links(response),
-        header(response, "Last-Modified"),
-        keep_originals,
-        max_entries,
-        keep_head=context_of(request).role is Role.SUBSCRIPTION,
-    )
-
-
 # RFC 9110, 10.2.3: Retry-After = HTTP-date / delay-seconds.
 def retry_after(response: Response) -> float:
     """Return how many seconds a response asks to wait; 0 without a valid Retry-After.
@@ -274,15 +247,11 @@ def retry_after(response: Response) -> float:
     A date is compared with the response's `Date`, since the clocks of two machines differ. The result is at
     most `polling.LONGEST`.
     """
-    return min(_retry_after(response), polling.LONGEST)
-
-
-def _retry_after(response: Response) -> float:
     value = (response.headers.get("Retry-After") or b"").decode("latin-1").strip()
     if value.isdecimal() and value.isascii():
-        return float(value)
+        return min(float(value), polling.LONGEST)
     until, now = _seconds(value), _seconds((response.headers.get("Date") or b"").decode("latin-1"))
-    return 0.0 if until is None else until - (time() if now is None else now)
+    return 0.0 if until is None else min(until - (time() if now is None else now), polling.LONGEST)
 
 
 def _seconds(http_date: str) -> float | None:

@@ -105,32 +105,29 @@ def items(
 ) -> Iterator[EntryVersion]:
     """Yield the items of a document that is being committed."""
     for entry, version in zip(document.entries, found, strict=True):
-        if version is not None:
-            yield _item(pending, result, version, entry)
-
-
-def _item(pending: PendingDocument, result: DocumentResult, version: Version, entry: Entry) -> EntryVersion:
-    item = EntryVersion(
-        result.fetch.feed,
-        version.id,
-        entry.title,
-        entry.link,
-        entry.published,
-        entry.updated,
-        entry.authors,
-        entry.categories,
-        entry.summary,
-        entry.content,
-        entry.content_type,
-        entry.enclosures,
-        entry.operation,
-        result.fetch.url,
-        result.updated,
-        title_type=entry.title_type,
-        summary_type=entry.summary_type,
-        base=entry.base or result.fetch.url,
-        language=entry.language or None,
-    )
-    item.version = version
-    item.pending = pending
-    return item
+        if version is None:
+            continue
+        item = EntryVersion(
+            result.fetch.feed,
+            version.id,
+            entry.title,
+            entry.link,
+            entry.published,
+            entry.updated,
+            entry.authors,
+            entry.categories,
+            entry.summary,
+            entry.content,
+            entry.content_type,
+            entry.enclosures,
+            entry.operation,
+            result.fetch.url,
+            result.updated,
+            title_type=entry.title_type,
+            summary_type=entry.summary_type,
+            base=entry.base or result.fetch.url,
+            language=entry.language or None,
+        )
+        item.version = version
+        item.pending = pending
+        yield item

@@ -70,7 +70,10 @@ def with_guess(result: DocumentResult, response: Response) -> DocumentResult:
         return result
     fetch, context = result.fetch, context_of(response)
     number = url_query_parameter(fetch.requested_url, PARAMETER, "1") or "1"
-    if fetch.role not in WALKED or not NUMBER.fullmatch(number) or not _is_wordpress(response):
+    if fetch.role not in WALKED or not NUMBER.fullmatch(number) or response.status == NOT_FOUND:
+        return result
+    has_link = API_RELATION.encode() in b"".join(response.headers.getlist("Link"))
+    if not has_link and GENERATOR.search(response.body) is None:
         return result
     if not context.walk.options.wordpress:
         return replace(result, has_guessable_pages=True)
@@ -100,12 +103,6 @@ def no_page() -> FeedDocument:
     return FeedDocument(
         "rss", None, None, {}, archive=False, complete=False, entries=[], problems=[], fault=None
     )
-
-
-def _is_wordpress(response: Response) -> bool:
-    """Return whether a response is from WordPress, and is not its 404."""
-    has_link = API_RELATION.encode() in b"".join(response.headers.getlist("Link"))
-    return response.status != NOT_FOUND and (has_link or GENERATOR.search(response.body) is not None)
 
 
 # -- the list of posts -----------------------------------------------------------------------------------

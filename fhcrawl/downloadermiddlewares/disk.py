@@ -13,6 +13,7 @@ from scrapy.exceptions import NotConfigured
 
 from fhcrawl.crawling.context import feed_of
 from fhcrawl.crawling.failures import LimitReached
+from fhcrawl.extensions import Component
 from fhcrawl.extensions.feedexport import FeedExporter
 from fhcrawl.extensions.store import store_url
 from fhcrawl.extensions.warc import WarcExtension
@@ -20,11 +21,8 @@ from fhcrawl.reasons import ReasonKind
 from fhcrawl.store.opening import file_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from typing_extensions import Self
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +39,7 @@ class DiskFull(LimitReached):
     kind = ReasonKind.DISK_FULL
 
 
-class DiskMiddleware:
+class DiskMiddleware(Component):
     """FHCRAWL_MIN_FREE_DISK: how many octets have to be free on each disk; 0 is off.
 
     The disks are those of a store on SQLite, of exports, of WARC files, and of temporary files. While one of
@@ -49,21 +47,12 @@ class DiskMiddleware:
     rest is left for a later run, and the exit code is 1.
     """
 
-    def __init__(self, crawler: Crawler, least: int) -> None:
-        self._crawler = crawler
-        self._least = least
-        self._logged: set[Path] = set()
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the setting.
-
-        :raises NotConfigured: if it is 0
-        """
-        least = crawler.settings.getint(SETTING)
-        if not least:
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._least = crawler.settings.getint(SETTING)
+        if not self._least:
             raise NotConfigured
-        return cls(crawler, least)
+        self._logged: set[Path] = set()
 
     def process_request(self, request: Request) -> None:
         """Check for room before a document is requested.
@@ -74,7 +63,8 @@ class DiskMiddleware:
         if feed_of(request) is None:
             return
         for folder, content in self._folders.items():
-            disk = os.statvfs(_existing(folder))
+            # The folder of an export is created when the export is written.
+            disk = os.statvfs(next(path for path in (folder, *folder.parents) if path.exists()))
             free = disk.f_bavail * disk.f_frsize
             # A file system without a disk (a cloud's, for example) has no size: 0 are needed.
             needed = min(self._least, int(disk.f_blocks * disk.f_frsize * ENOUGH))
@@ -100,23 +90,12 @@ class DiskMiddleware:
     @cached_property
     def _folders(self) -> dict[Path, str]:
         """The folders and what they hold, determined at the first request, when all exports are open."""
-        return dict(_folders(self._crawler))
-
-
-def _folders(crawler: Crawler) -> Iterator[tuple[Path, str]]:
-    store = file_of(store_url(crawler.settings))
-    if store is not None:
-        yield store.parent, "the store"
-    exporter = crawler.get_extension(FeedExporter)
-    for path in [] if exporter is None else exporter.paths:
-        yield path.parent, "an export"
-    warc = crawler.get_extension(WarcExtension)
-    if warc is not None and warc.folder is not None:
-        yield warc.folder, "WARC files"
-    yield Path(tempfile.gettempdir()), "temporary files"
-
-
-# The folder of an export is created when the export is written.
-def _existing(folder: Path) -> Path:
-    """Return a folder, or the nearest of its parents that exists."""
-    return next(path for path in (folder, *folder.parents) if path.exists())
+        store = file_of(store_url(self._crawler.settings))
+        folders: dict[Path, str] = {} if store is None else {store.parent: "the store"}
+        exporter = self._crawler.get_extension(FeedExporter)
+        if exporter is not None:
+            folders |= {path.parent: "an export" for path in exporter.paths}
+        warc = self._crawler.get_extension(WarcExtension)
+        if warc is not None and warc.folder is not None:
+            folders[warc.folder] = "WARC files"
+        return {**folders, Path(tempfile.gettempdir()): "temporary files"}

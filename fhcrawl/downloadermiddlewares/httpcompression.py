@@ -14,13 +14,12 @@ from scrapy.http import Response
 
 from fhcrawl.crawling.failures import TooManyStreams
 from fhcrawl.exceptions import FhcrawlError
+from fhcrawl.extensions import Component
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy import Request
-    from scrapy.crawler import Crawler
-    from typing_extensions import Self
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -163,19 +162,11 @@ DECOMPRESS: dict[bytes, Callable[[bytes], Iterator[bytes]]] = {
 }
 
 
-class CutOffMiddleware:
+class CutOffMiddleware(Component):
     """With DOWNLOAD_FAIL_ON_DATALOSS off, retries like Scrapy's RetryMiddleware (RETRY_TIMES).
 
     The last attempt's response is passed on, because the entries before the cut are useful.
     """
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware of a crawler."""
-        return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
         """Return a request to retry an incomplete response, or the response."""

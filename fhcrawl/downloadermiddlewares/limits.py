@@ -11,15 +11,13 @@ from scrapy.exceptions import DownloadTimeoutError, NotConfigured
 
 from fhcrawl.crawling.context import RECEIVED, find_context, is_of_web_archive, is_own, set_walk
 from fhcrawl.crawling.failures import LimitReached
+from fhcrawl.extensions import Component
 from fhcrawl.logical_feed import Role
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from typing_extensions import Self
-
-    from fhcrawl.crawling.context import RequestContext
 
 SETTINGS = {
     Role.ARCHIVE: "FHCRAWL_MAX_ARCHIVES",
@@ -34,25 +32,19 @@ NOUNS = {Role.LISTED: Role.PAGE, Role.TIMEMAP: Role.CAPTURE}
 SECONDS = "FHCRAWL_MAX_SECONDS"
 
 
-class LimitsMiddleware:
+class LimitsMiddleware(Component):
     """FHCRAWL_MAX_ARCHIVES and its neighbours, or a feed's own limit, and FHCRAWL_MAX_SECONDS, in one run.
 
     0 is no limit. Captures in WARC files, the user's own, are not limited. A feed's time begins with its
     first request; a download that is in progress at its end is aborted.
     """
 
-    def __init__(self, limits: dict[Role, int], seconds: int, timeout: float) -> None:
-        self._limits = limits
-        self._seconds = seconds
-        self._timeout = timeout
-        self._begun: dict[tuple[str, int], float] = {}
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the settings."""
+    def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
-        limits = {role: settings.getint(name) for role, name in SETTINGS.items()}
-        return cls(limits, settings.getint(SECONDS), settings.getfloat("DOWNLOAD_TIMEOUT"))
+        self._limits = {role: settings.getint(name) for role, name in SETTINGS.items()}
+        self._seconds = settings.getint(SECONDS)
+        self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
+        self._begun: dict[tuple[str, int], float] = {}
 
     def process_request(self, request: Request) -> None:
         """Check a request against the limits, and shorten its timeout to the time that is left.
@@ -61,17 +53,14 @@ class LimitsMiddleware:
         """
         context = find_context(request)
         if context is not None and context.role in SETTINGS:
-            self._limit_documents(context)
+            role, given = context.role, context.walk.options.limit
+            limit = self._limits[role] if given is None else given
+            if limit and context.documents > limit:
+                asks = SETTINGS[role] if given is None else "the list of feeds"
+                noun = NOUNS.get(role, role).value
+                raise LimitReached(f"stopped at {_number(limit, noun)}, as {asks} asks")
         if self._seconds:
             self._limit_time(request)
-
-    def _limit_documents(self, context: RequestContext) -> None:
-        role, given = context.role, context.walk.options.limit
-        limit = self._limits[role] if given is None else given
-        if limit and context.documents > limit:
-            asks = SETTINGS[role] if given is None else "the list of feeds"
-            noun = NOUNS.get(role, role).value
-            raise LimitReached(f"stopped at {_number(limit, noun)}, as {asks} asks")
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Distinguish the end of a feed's time from a server that does not answer.
@@ -124,7 +113,7 @@ def _number(number: int, noun: str) -> str:
 OCTETS = "FHCRAWL_MAX_BYTES"
 
 
-class OctetsMiddleware:
+class OctetsMiddleware(Component):
     """FHCRAWL_MAX_BYTES: how many octets may be downloaded for a feed in one run; 0 is no limit.
 
     The size of a response is that of its body, compressed or decompressed, or of its entries with what they
@@ -133,22 +122,12 @@ class OctetsMiddleware:
     subscription document is always fetched, so that each run makes progress.
     """
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._octets: dict[tuple[str, int], int] = {}
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the setting, and connect to the signal of responses.
-
-        :raises NotConfigured: if there is no limit
-        """
-        limit = crawler.settings.getint(OCTETS)
-        if not limit:
+    def __init__(self, crawler: Crawler) -> None:
+        self._limit = crawler.settings.getint(OCTETS)
+        if not self._limit:
             raise NotConfigured
-        middleware = cls(limit)
-        crawler.signals.connect(middleware.response_downloaded, signal=signals.response_downloaded)
-        return middleware
+        self._octets: dict[tuple[str, int], int] = {}
+        crawler.signals.connect(self.response_downloaded, signal=signals.response_downloaded)
 
     def process_request(self, request: Request) -> None:
         """Check the octets of a request's feed against the limit.

@@ -13,6 +13,7 @@ from fhcrawl.crawling.context import find_context, is_of_web_archive, is_own
 from fhcrawl.crawling.failures import LimitReached
 from fhcrawl.crawling.responses import retry_after
 from fhcrawl.exceptions import StoreError
+from fhcrawl.extensions import Component
 from fhcrawl.logical_feed.polling import LONGEST
 from fhcrawl.utils.addresses import is_of_this_machine
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
-    from typing_extensions import Self
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ ARCHIVE_DELAY = 1.0
 CONTACT = re.compile(r"https?://(?!scrapy\.org)|[^\s@]+@[^\s@]+")
 
 
-class PolitenessMiddleware:
+class PolitenessMiddleware(Component):
     """Delays the download slot of a host that asks for time between requests; other hosts are not delayed.
 
     A host that asks for more than FHCRAWL_MAX_WAIT seconds (0 is no limit) is sent no requests of walks in
@@ -45,23 +45,14 @@ class PolitenessMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+        super().__init__(crawler)
         self._longest = crawler.settings.getint(SETTING)
         self._refused: dict[str, tuple[str, float]] = {}
         self._delays: dict[str, float] = {}
         self._archives: set[str] = set()
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the signals."""
-        middleware = cls(crawler)
-        for signal, handler in (
-            (signals.spider_opened, middleware.spider_opened),
-            (signals.robots_parsed, middleware.robots_parsed),
-            (signals.response_downloaded, middleware.response_downloaded),
-        ):
-            crawler.signals.connect(handler, signal=signal)
-        return middleware
+        crawler.signals.connect(self.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self.robots_parsed, signal=signals.robots_parsed)
+        crawler.signals.connect(self.response_downloaded, signal=signals.response_downloaded)
 
     def spider_opened(self, spider: Spider) -> None:
         """Warn if USER_AGENT has no contact, unless all feeds are on this machine."""

@@ -48,17 +48,12 @@ class RedirectMiddleware(redirect.RedirectMiddleware):
         if location is not None and not is_own(request):
             response.headers["Location"] = without_credentials(location.decode("latin-1")).encode("latin-1")
         redirected = super().process_response(request, response)
-        if isinstance(redirected, Request):
-            _drop_own_headers(redirected)
+        context = find_context(redirected) if isinstance(redirected, Request) else None
+        if context is not None:
+            own = own_headers(context.walk, redirected.url)
+            for name in context.walk.options.headers.keys() - own.keys():
+                redirected.headers.pop(name, None)
         return redirected
-
-
-def _drop_own_headers(request: Request) -> None:
-    context = find_context(request)
-    if context is not None:
-        own = own_headers(context.walk, request.url)
-        for name in context.walk.options.headers.keys() - own.keys():
-            request.headers.pop(name, None)
 
 
 logger = logging.getLogger(__name__)

@@ -42,17 +42,14 @@ class FolderDownloadHandler(FileDownloadHandler):
         """
         context = find_context(request)
         if context is not None and context.role is Role.CAPTURE:
-            return await run_in_thread(self._capture, request.url, context.requested_url)
+            from fhcrawl.warc import captures
+
+            return await run_in_thread(captures.response, request.url, context.requested_url, self._limit)
         path = Path(file_uri_to_path(request.url))
         listing = await run_in_thread(self._look, path)
         if listing is None:
             return await super().download_request(request)
         return Response(request.url, headers={"Content-Type": URI_LIST}, body=listing)
-
-    def _capture(self, place: str, url: str) -> Response:
-        from fhcrawl.warc import captures
-
-        return captures.response(place, url, self._limit)
 
     def _look(self, path: Path) -> bytes | None:
         """Return the list of the files below a folder; None for a file that is not too large."""

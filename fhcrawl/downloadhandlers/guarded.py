@@ -53,16 +53,20 @@ SHARES = 4
 
 
 class BoundedDownloadHandler(HTTP11DownloadHandler):
-    """Aborts a response with too many octets of headers, or with too many content codings."""
+    """Aborts a response with too many octets of headers, or with too many content codings.
 
-    def __init__(self, crawler: Crawler) -> None:
+    :param allowed: close a connection to another special address before anything is sent, since names are
+        resolved again; None to connect to any address
+    """
+
+    def __init__(self, crawler: Crawler, allowed: AllowedHosts | None = None) -> None:
         super().__init__(crawler)
         from twisted.internet import reactor
 
         limit = self._pool.maxPersistentPerHost
         self._pool = BoundedPool(reactor)  # type: ignore[no-untyped-call]
         self._pool.maxPersistentPerHost = limit
-        self._pool._factory = BoundedFactory
+        self._pool._factory = partial(BoundedFactory, allowed)  # type: ignore[assignment]
 
     async def download_request(self, request: Request) -> Response:
         """Download a request.
@@ -103,20 +107,23 @@ class BoundedPool(HTTPConnectionPool):
         if len(self._put_back) > min(MOST_IDLE, files // SHARES):
             oldest = next(iter(self._put_back))
             pool, where = self._put_back.pop(oldest)
-            pool._close(where, oldest)
-
-    def _close(self, key: Any, connection: Any) -> None:
-        # Otherwise, it is in use, or closed already.
-        if connection in self._timeouts:
-            self._timeouts[connection].cancel()
-            self._removeConnection(key, connection)  # type: ignore[no-untyped-call]
+            # Otherwise, it is in use, or closed already.
+            if oldest in pool._timeouts:
+                pool._timeouts[oldest].cancel()
+                pool._removeConnection(where, oldest)  # type: ignore[no-untyped-call]
 
 
 class BoundedFactory(_LenientHTTP11ClientFactory):
-    """Makes the `BoundedProtocol` of a connection."""
+    """Makes the `BoundedProtocol` of a connection, after checking the address of the peer."""
+
+    def __init__(self, allowed: AllowedHosts | None, *args: Any) -> None:
+        super().__init__(*args)  # type: ignore[no-untyped-call]
+        self._allowed = allowed
 
     def buildProtocol(self, addr: Any) -> BoundedProtocol:  # noqa: N802
-        """Return a protocol that limits the headers."""
+        """Return a protocol that limits the headers; raise RefusedUrl if the address is not allowed."""
+        if self._allowed is not None:
+            check(self._allowed, addr.host, addr.port)
         return BoundedProtocol(self._quiescentCallback)  # type: ignore[no-untyped-call]
 
 
@@ -161,7 +168,7 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         self._allowed = allowed_hosts(crawler.settings)
         self._dns_timeout = crawler.settings.getfloat("DNS_TIMEOUT")
         self._anywhere = BoundedDownloadHandler(crawler)
-        self._checked = CheckedDownloadHandler(crawler, self._allowed)
+        self._checked = BoundedDownloadHandler(crawler, self._allowed)
 
     async def download_request(self, request: Request) -> Response:
         """Download a request.
@@ -203,27 +210,6 @@ class GuardedDownloadHandler(BaseDownloadHandler):
         """Close the connections."""
         await self._anywhere.close()
         await self._checked.close()
-
-
-class CheckedDownloadHandler(BoundedDownloadHandler):
-    """Closes a connection to a special address before anything is sent, since names are resolved again."""
-
-    def __init__(self, crawler: Crawler, allowed: AllowedHosts) -> None:
-        super().__init__(crawler)
-        self._pool._factory = partial(CheckedFactory, allowed)  # type: ignore[assignment]
-
-
-class CheckedFactory(BoundedFactory):
-    """Makes the protocol of a connection after checking the address of the peer."""
-
-    def __init__(self, allowed: AllowedHosts, *args: Any) -> None:
-        super().__init__(*args)  # type: ignore[no-untyped-call]
-        self._allowed = allowed
-
-    def buildProtocol(self, addr: Any) -> Any:  # noqa: N802
-        """Return a protocol; raise RefusedUrl if the address of the peer is not allowed."""
-        check(self._allowed, addr.host, addr.port)
-        return super().buildProtocol(addr)
 
 
 def is_special(host: str) -> bool:

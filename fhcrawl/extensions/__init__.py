@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from fhcrawl.exceptions import ArgumentError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from typing_extensions import Self
 
-Extension = TypeVar("Extension")
 
+class Component:
+    """A component that Scrapy makes with the crawler, which holds settings, signals and stats."""
 
-def required(crawler: Crawler, extension: type[Extension]) -> Extension:
-    """Return an extension of a crawl that other components need.
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
 
-    :raises ArgumentError: if the setting EXTENSIONS leaves it out
-    """
-    found = crawler.get_extension(extension)
-    if found is None:
-        path = f"{extension.__module__}.{extension.__name__}"
-        raise ArgumentError(f"EXTENSIONS has to hold {path}: ADDONS = {{'fhcrawl.Addon': 500}} adds it")
-    return found
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the component of a crawl."""
+        return cls(crawler)
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Self:
+        """Return the extension of a crawl.
+
+        :raises ArgumentError: if the setting EXTENSIONS leaves it out
+        """
+        found = crawler.get_extension(cls)
+        if found is None:
+            path = f"{cls.__module__}.{cls.__name__}"
+            raise ArgumentError(f"EXTENSIONS has to hold {path}: ADDONS = {{'fhcrawl.Addon': 500}} adds it")
+        return found

@@ -129,7 +129,8 @@ class FeedExporter(feedexport.FeedExporter):
         try:
             self._open_slots(spider)
             number = extension.store.exports.begin(extension.run, only_released=not is_last)
-            rows = self._rows()
+            fields = [slot.feed_options["fields"] or () for slot in self.slots]
+            rows = Rows((name for names in fields for name in names), self.settings.getlist(PROFILES))
             changes = extension.store.exports.read_changes(number, has_details=rows.need_details)
             count = await self._write(rows.complete(changes), spider, is_last)
             if is_last and not count:
@@ -143,7 +144,7 @@ class FeedExporter(feedexport.FeedExporter):
         if number is not None:
             self._deliver(extension.store, number)
         self._note_batches()
-        for storage in self._file_storages():
+        for storage in _files(self._started):
             storage.release()
         self._started, self.slots = [], []
         if self._failed:
@@ -185,11 +186,6 @@ class FeedExporter(feedexport.FeedExporter):
                 await asyncio.sleep(0)
         return count
 
-    def _rows(self) -> Rows:
-        """Return what the columns of all targets need."""
-        fields = [slot.feed_options["fields"] or () for slot in self.slots]
-        return Rows((name for names in fields for name in names), self.settings.getlist(PROFILES))
-
     def _note_unnamed(self, item: dict[str, Any]) -> None:
         """Log, once, that a field which a pipeline has added is in no export."""
         if len(item) == len(FIELDS) or self._has_noted:
@@ -225,9 +221,6 @@ class FeedExporter(feedexport.FeedExporter):
             with storages.failing(storage.path):
                 await storage.lock()
 
-    def _file_storages(self) -> list[FileFeedStorage]:
-        return _files(self._started)
-
     async def _close_slots(self, spider: Spider) -> None:
         """Close files first, and other targets only if that succeeds: what they are sent cannot be undone."""
         files = [slot for slot in self.slots if isinstance(slot.storage, FileFeedStorage)]
@@ -248,7 +241,7 @@ class FeedExporter(feedexport.FeedExporter):
         return self._failed
 
     def _deliver(self, store: Store, number: int) -> None:
-        files = [storage.written for storage in self._file_storages() if storage.written is not None]
+        files = [storage.written for storage in _files(self._started) if storage.written is not None]
         try:
             if not self._has_failed():
                 delivery.deliver(store, number, files)
@@ -277,7 +270,9 @@ class FeedExporter(feedexport.FeedExporter):
     # Scrapy's method logs a traceback if the disk is full.
     async def _close_slot(self, slot: FeedSlot, spider: Spider) -> None:
         if self._failed:
-            _abandon(slot)
+            with contextlib.suppress(OSError):  # on a full disk, closing fails too
+                if slot.file is not None:
+                    slot.file.close()
             return
         if not slot.itemcount and not (slot.store_empty and slot.batch_id == 1):
             return
@@ -303,13 +298,6 @@ class FeedExporter(feedexport.FeedExporter):
 
 def _files(slots: list[FeedSlot]) -> list[FileFeedStorage]:
     return [slot.storage for slot in slots if isinstance(slot.storage, FileFeedStorage)]
-
-
-def _abandon(slot: FeedSlot) -> None:
-    """Close the file of an export that has failed; on a full disk, closing fails too."""
-    if slot.file is not None:
-        with contextlib.suppress(OSError):
-            slot.file.close()
 
 
 def _is_awaited(slot: FeedSlot) -> bool:

@@ -14,6 +14,7 @@ from scrapy.utils.asyncio import create_looping_call
 from fhcrawl import signals
 from fhcrawl.crawling.context import feed_of, find_context
 from fhcrawl.exceptions import StoreError
+from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.reporting.progress import Progress, line
 from fhcrawl.reporting.summary import EXPORTED, NOT_EXPORTED
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from twisted.internet.task import LoopingCall
     from typing_extensions import Self
 
-    from fhcrawl.logical_feed.results import CommitBatch, DocumentResult
     from fhcrawl.reporting.progress import Screen
     from fhcrawl.reporting.summary import Summary
 
@@ -41,7 +41,7 @@ REFRESH_SECONDS = 0.25
 CLOSING = "fhcrawl.extensions.verdicts"
 
 
-class ProgressExtension:
+class ProgressExtension(Component):
     """Shows the progress from the signals of documents, without handlers of signals for items.
 
     On a terminal, a display shows the progress, and the log scrolls above it; if the log is written
@@ -50,35 +50,32 @@ class ProgressExtension:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+        super().__init__(crawler)
         self._shows = crawler.settings.getbool("FHCRAWL_PROGRESS_ENABLED")
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._begun = time.monotonic()
         self._calls: AsyncioLoopingCall | LoopingCall | None = None
         self._terminal: Terminal | None = None
         self.progress = Progress(0)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the signals of documents."""
-        extension = cls(crawler)
         for signal, handler in (
-            (scrapy_signals.spider_opened, extension.spider_opened),
-            (scrapy_signals.spider_closed, extension.spider_closed),
-            (scrapy_signals.request_scheduled, extension.request_scheduled),
-            (scrapy_signals.request_reached_downloader, extension.request_reached_downloader),
-            (signals.document_committed, extension.document_committed),
-            (signals.document_unchanged, extension.document_unchanged),
-            (signals.document_lost, extension.document_lost),
+            (scrapy_signals.spider_opened, self.spider_opened),
+            (scrapy_signals.spider_closed, self.spider_closed),
+            (scrapy_signals.request_scheduled, self.request_scheduled),
+            (scrapy_signals.request_reached_downloader, self.request_reached_downloader),
         ):
             crawler.signals.connect(handler, signal=signal)
-        return extension
 
     def spider_opened(self, spider: Spider) -> None:
         """Start the display, or the log lines."""
         # The spider logs the error if the store cannot be read.
         with contextlib.suppress(StoreError):
             self.progress = Progress(len(getattr(spider, "feeds", ())))
+        for signal, handler in (
+            (signals.document_committed, self.progress.commit),
+            (signals.document_unchanged, self.progress.confirm),
+            (signals.document_lost, self.progress.lose),
+        ):
+            self._crawler.signals.connect(handler, signal=signal)
         self._begun = time.monotonic()
         self.progress.rate(self._begun)
         if self._shows:
@@ -146,18 +143,6 @@ class ProgressExtension:
     def request_reached_downloader(self, request: Request) -> None:
         """Note that the request for a document is sent."""
         self.progress.begin(feed_of(request))
-
-    def document_committed(self, result: DocumentResult, batch: CommitBatch, deleted: int) -> None:
-        """Count a committed document and its entries."""
-        self.progress.commit(result, batch, deleted)
-
-    def document_unchanged(self, result: DocumentResult) -> None:
-        """Count an unchanged subscription document."""
-        self.progress.confirm(result)
-
-    def document_lost(self, result: DocumentResult) -> None:
-        """Count a document that could not be read."""
-        self.progress.lose(result)
 
 
 class Terminal:

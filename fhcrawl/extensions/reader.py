@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from fhcrawl.crawling import parser, responses
-from fhcrawl.crawling.context import find_context
+from fhcrawl.crawling.context import context_of, find_context
+from fhcrawl.crawling.parser import Job
 from fhcrawl.crawling.parser_process import ReaderProcess
 from fhcrawl.documents import as_feed
 from fhcrawl.downloadermiddlewares.limits import time_is_over, time_left
 from fhcrawl.exceptions import NotAFeedError, TimeIsOverError
-from fhcrawl.extensions import required
+from fhcrawl.extensions import Component
 from fhcrawl.logical_feed import Role
 from fhcrawl.reasons import ReasonKind
 
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from typing_extensions import Self
 
-    from fhcrawl.crawling.parser import Job
     from fhcrawl.documents import DocumentList, FeedDocument
 
     Task = asyncio.Task[FeedDocument | DocumentList]
@@ -39,7 +38,7 @@ LARGE = 32_768
 WORTH_WAITING = 128 * 1024
 
 
-class ReaderExtension:
+class ReaderExtension(Component):
     """Parses the documents of a crawl.
 
     Large documents are parsed in a separate process, one at a time: a slow one does not block small ones, and
@@ -49,8 +48,8 @@ class ReaderExtension:
     """
 
     def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
         settings = crawler.settings
-        self._crawler = crawler
         self._keeps_originals = settings.getbool("FHCRAWL_KEEP_XML_ENABLED")
         self._max_entries = settings.getint("FHCRAWL_MAX_ENTRIES")
         self._is_enabled = settings.getbool("FHCRAWL_READER_ENABLED")
@@ -60,16 +59,6 @@ class ReaderExtension:
         self._turn = asyncio.Lock()
         self._begun: dict[Response, Task] = {}
         self._tasks: set[Task] = set()
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the settings."""
-        return cls(crawler)
-
-    @classmethod
-    def of(cls, crawler: Crawler) -> Self:
-        """Return the extension of a crawl."""
-        return required(crawler, cls)
 
     def begin(self, response: Response) -> None:
         """Start to parse a document, unless it is small, unchanged, or to be parsed here."""
@@ -123,7 +112,16 @@ class ReaderExtension:
         return parser.read(self._job(responses.request_of(response), response))
 
     def _job(self, request: Request, response: Response) -> Job:
-        return responses.job(request, response, self._keeps_originals, self._max_entries)
+        return Job(
+            response.body,
+            response.url,
+            responses.header(response, "Content-Type"),
+            responses.links(response),
+            responses.header(response, "Last-Modified"),
+            self._keeps_originals,
+            self._max_entries,
+            keep_head=context_of(request).role is Role.SUBSCRIPTION,
+        )
 
     def forget(self, response: Response) -> None:
         """Forget a response, whether it was parsed or not."""

@@ -11,7 +11,7 @@ from scrapy.utils.asyncio import create_looping_call
 from fhcrawl.crawling.pending import UnderWay
 from fhcrawl.exceptions import LeaseError, StoreError, UnsettledError
 from fhcrawl.exporters.delivery import recover
-from fhcrawl.extensions import required
+from fhcrawl.extensions import Component
 from fhcrawl.logical_feed.results import DocumentFailure, State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import Store
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
-    from typing_extensions import Self
 
     from fhcrawl.store import Subscription
 
@@ -44,60 +43,34 @@ def store_url(settings: BaseSettings) -> str:
     return str(settings.get("FHCRAWL_STORE_URL") or f"sqlite:///{data_file(settings, FILE)}")
 
 
-def open_store(settings: BaseSettings) -> Store:
-    """Open the store of a crawl.
-
-    :raises StoreError: if it cannot be opened
-    """
-    store = Store.open(store_url(settings))
-    store.documents.keeps_versions = settings.getbool("FHCRAWL_KEEP_VERSIONS_ENABLED")
-    return store
-
-
-class StoreExtension:
+class StoreExtension(Component):
     """Holds the store of a crawl, and the number of its run.
 
     `unrecorded_failures` has the failures that could not be written to the store, by feed. `skipped_feeds`
     has the feeds that this crawl does not read, because of another crawl or an error of the store.
     `under_way` knows which feeds are done; `has_released` is True if changes of such feeds may have to be
     exported.
+
+    :raises StoreError: if the store cannot be opened
     """
 
-    def __init__(self, crawler: Crawler, store: Store, run: int) -> None:
-        self.store = store
-        self.run = run
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        settings = crawler.settings
+        self.store = Store.open(store_url(settings))
+        self.store.documents.keeps_versions = settings.getbool("FHCRAWL_KEEP_VERSIONS_ENABLED")
+        self.run = self.store.begin_run(settings.getint("FHCRAWL_LEASE_SECONDS"))
         self.unrecorded_failures: dict[str, DocumentFailure] = {}
         self.skipped_feeds: set[str] = set()
         self.under_way = UnderWay()
         self.has_released = False
         self._said: set[str] = set()
-        self._merges_renamed = crawler.settings.getbool("FHCRAWL_MERGE_RENAMED")
-        self._stats = crawler.stats
+        self._merges_renamed = settings.getbool("FHCRAWL_MERGE_RENAMED")
         self._renewals: AsyncioLoopingCall | LoopingCall | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Open the store, and begin a run; raise StoreError if the store cannot be opened."""
-        settings = crawler.settings
-        store = open_store(settings)
-        run = store.begin_run(settings.getint("FHCRAWL_LEASE_SECONDS"))
-        extension = cls(crawler, store, run)
-        extension.open(crawler)
-        return extension
-
-    def open(self, crawler: Crawler) -> None:
-        """Complete or discard interrupted exports, and connect to the signals of the engine.
-
-        :raises StoreError: if the store fails
-        """
+        # Complete or discard interrupted exports.
         recover(self.store)
         crawler.signals.connect(self.engine_started, signal=signals.engine_started)
         crawler.signals.connect(self.engine_stopped, signal=signals.engine_stopped)
-
-    @classmethod
-    def of(cls, crawler: Crawler) -> Self:
-        """Return the extension of a crawl."""
-        return required(crawler, cls)
 
     def engine_started(self) -> None:
         """Log where the store is, and start to renew the run's leases at intervals."""
@@ -118,7 +91,7 @@ class StoreExtension:
 
     def fail(self, error: Exception) -> None:
         """Count an error of the store, and log it once, with a traceback if it is not a StoreError."""
-        self._stats.inc_value(FAILED)
+        self._crawler.stats.inc_value(FAILED)
         sentence = str(error)
         if sentence not in self._said:
             self._said.add(sentence)
@@ -195,7 +168,7 @@ class StoreExtension:
         if feed in self.skipped_feeds:
             return
         self.skipped_feeds.add(feed)
-        self._stats.inc_value(LEASED)
+        self._crawler.stats.inc_value(LEASED)
         logger.warning("%s is left alone: %s", feed, error)
 
     def give_up(self, feed: str, loss: DocumentFailure, error: Exception) -> None:

@@ -17,7 +17,7 @@ from scrapy.utils.asyncio import create_looping_call
 from fhcrawl import signals as ours
 from fhcrawl.core.scheduler import Scheduler
 from fhcrawl.exceptions import StoreError
-from fhcrawl.extensions import required
+from fhcrawl.extensions import Component
 from fhcrawl.extensions.progress import ProgressExtension
 from fhcrawl.extensions.store import LEASED, StoreExtension
 from fhcrawl.logical_feed import Reason, Role, Verdict, in_words
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
-    from typing_extensions import Self
 
     from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult
     from fhcrawl.store import Feed
@@ -48,30 +47,24 @@ RENAMED = "fhcrawl/entry/renamed"
 CHAIN = (Role.ARCHIVE, Role.PAGE)
 
 
-class VerdictsExtension:
+class VerdictsExtension(Component):
     """Counts, logs and stores the verdict on each feed of the run when it is done, or the spider closes.
 
     At the end of the log, it shows a table of the feeds, and advice on what is missing.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+        super().__init__(crawler)
         get = crawler.settings.getint
         self._limits = Limits(get("FHCRAWL_DUE_MIN_SECONDS"), get("FHCRAWL_DUE_MAX_SECONDS"))
         self._summary = Summary()
         self._is_any_read = False
         self._unread: set[str] = set()
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the signals of documents, and to the ends of the spider and of the engine."""
-        extension = cls(crawler)
-        crawler.signals.connect(extension.document_read, signal=ours.document_committed)
-        crawler.signals.connect(extension.document_read, signal=ours.document_unchanged)
-        crawler.signals.connect(extension.document_lost, signal=ours.document_lost)
-        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
-        return extension
+        crawler.signals.connect(self.document_read, signal=ours.document_committed)
+        crawler.signals.connect(self.document_read, signal=ours.document_unchanged)
+        crawler.signals.connect(self.document_lost, signal=ours.document_lost)
+        crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
+        crawler.signals.connect(self.engine_stopped, signal=signals.engine_stopped)
 
     def document_read(self, result: DocumentResult) -> None:
         """Note that a feed was read, from its server or from a web archive."""
@@ -210,7 +203,11 @@ class VerdictsExtension:
         if progress is not None and progress.tell(self._summary):
             return
         if self._crawler.settings.getbool("FHCRAWL_SUMMARY_ENABLED"):
-            self._print()
+            with contextlib.suppress(OSError):  # stderr is closed
+                look = Look.of(sys.stderr, is_wide=False)
+                # Nothing, if nothing has changed and nothing is missing.
+                news = self._summary.lines(look) if self._summary.has_news else ()
+                sys.stderr.writelines(f"{line}\n" for line in news)
             return
         for lines in _records(self._summary.table_lines(Look())):
             logger.info("The feeds of this run:\n%s", lines)
@@ -218,15 +215,6 @@ class VerdictsExtension:
             logger.warning("What is missing, and what to do:\n%s", lines)
         for failure in self._summary.failures:
             logger.error("%s", failure)
-
-    def _print(self) -> None:
-        """Print the table and what is missing, unless nothing has changed and nothing is missing."""
-        summary = self._summary
-        if summary.has_news:
-            with contextlib.suppress(OSError):  # stderr is closed
-                sys.stderr.writelines(
-                    f"{line}\n" for line in summary.lines(Look.of(sys.stderr, is_wide=False))
-                )
 
 
 def _verdict_record(feed: Feed, failure: DocumentFailure | None) -> VerdictRecord:
@@ -247,23 +235,17 @@ def _records(lines: Iterator[str]) -> Iterator[str]:
 LOOKS_AGAIN_SECONDS = 0.5
 
 
-class ReleaseExtension:
+class ReleaseExtension(Component):
     """Reports the verdicts of feeds that are done during the crawl, and lets other crawls read these feeds.
 
     After an error of the store, it does nothing: verdicts are then reported at the end.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+        super().__init__(crawler)
         self._looks: AsyncioLoopingCall | LoopingCall | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect to the signals of the spider."""
-        extension = cls(crawler)
-        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        return extension
+        crawler.signals.connect(self.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
 
     def spider_opened(self) -> None:
         """Start to check for feeds that are done."""
@@ -285,7 +267,7 @@ class ReleaseExtension:
         if getattr(self._crawler.spider, "has_captures_left", False):
             return
         done, extension = scheduler.done(), StoreExtension.of(self._crawler)
-        verdicts = required(self._crawler, VerdictsExtension)
+        verdicts = VerdictsExtension.of(self._crawler)
         for begin in range(0, len(done), FEEDS_AT_ONCE):
             if not extension.has_failed:
                 verdicts.release(done[begin : begin + FEEDS_AT_ONCE])

@@ -9,6 +9,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from fhcrawl.exceptions import StoreError
+from fhcrawl.extensions import Component
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.utils.datadir import base_of
 from fhcrawl.warc import naming
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from typing_extensions import Self
 
     from fhcrawl.store.rows import Capture
     from fhcrawl.warc.writing import WarcFiles
@@ -31,23 +31,17 @@ SCHEMES = ("http://", "https://")
 FAILED = "fhcrawl/warc/failed"
 
 
-class WarcExtension:
+class WarcExtension(Component):
     """Writes each response when it is downloaded: before it is decompressed, and before any middleware.
 
     Responses from Scrapy's HTTP cache are not written.
+
+    :raises ArgumentError: if FHCRAWL_WARC is invalid
+    :raises NotConfigured: if it is not set
     """
 
-    def __init__(self, crawler: Crawler, files: WarcFiles) -> None:
-        self._crawler = crawler
-        self._files: WarcFiles | None = files
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the settings.
-
-        :raises ArgumentError: if FHCRAWL_WARC is invalid
-        :raises NotConfigured: if it is not set
-        """
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
         settings = crawler.settings
         path = settings["FHCRAWL_WARC"]
         if not path or crawler.spider is None:
@@ -59,11 +53,10 @@ class WarcExtension:
         info = writing.info(settings["USER_AGENT"], settings.getbool("ROBOTSTXT_OBEY"))
         largest = settings.getint("FHCRAWL_WARC_MAX_SIZE")
         base = base_of(settings, vars(crawler.spider))
-        files = writing.WarcFiles(naming.template_of(path), named, largest, info, base)
-        extension = cls(crawler, files)
-        crawler.signals.connect(extension.response_downloaded, signal=signals.response_downloaded)
-        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        return extension
+        template = naming.template_of(path)
+        self._files: WarcFiles | None = writing.WarcFiles(template, named, largest, info, base)
+        crawler.signals.connect(self.response_downloaded, signal=signals.response_downloaded)
+        crawler.signals.connect(self._close, signal=signals.spider_closed)
 
     @property
     def folder(self) -> Path | None:
@@ -81,7 +74,10 @@ class WarcExtension:
         try:
             capture = self._files.append(response, request, headers)
         except OSError as error:
-            self._give_up(error)
+            said = "No more of this crawl is in WARC files: they cannot be written (%s)"
+            self._crawler.stats.inc_value(FAILED)
+            logger.error(said, error.strerror)
+            self._close()
             return
         is_revisit = "WARC-Profile" in headers
         self._crawler.stats.inc_value(f"fhcrawl/warc/{'revisit' if is_revisit else 'response'}")
@@ -109,16 +105,8 @@ class WarcExtension:
         except StoreError as error:
             extension.fail(error)
 
-    def _give_up(self, error: OSError) -> None:
-        self._crawler.stats.inc_value(FAILED)
-        logger.error("No more of this crawl is in WARC files: they cannot be written (%s)", error.strerror)
-        self._close()
-
-    def spider_closed(self) -> None:
-        """Close the last file, and rename it."""
-        self._close()
-
     def _close(self) -> None:
+        """Close the last file, and rename it."""
         files, self._files = self._files, None
         try:
             if files is not None:

@@ -10,10 +10,12 @@ from scrapy.utils.misc import load_object
 
 from fhcrawl import signals
 from fhcrawl.core.item_processor import ItemPipelineManager
+from fhcrawl.crawling import reading, versions
 from fhcrawl.crawling.context import feed_of
 from fhcrawl.crawling.pending import EntryVersion, PendingDocument, name_of
 from fhcrawl.crawling.responses import fetch_from_response
 from fhcrawl.exceptions import ArgumentError, FhcrawlError, LeaseError, StoreError
+from fhcrawl.extensions import Component
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.extensions.store import StoreExtension
 from fhcrawl.logical_feed import Link
@@ -21,45 +23,42 @@ from fhcrawl.logical_feed.results import DocumentFailure, DocumentResult, State
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from fhcrawl.crawling.context import OlderDocument
+    from fhcrawl.documents import FeedDocument
+    from fhcrawl.logical_feed import Version
     from fhcrawl.logical_feed.results import CommitBatch, Fetch
+    from fhcrawl.store import DocumentRef
 
 logger = logging.getLogger(__name__)
 
 NOT_NOTED = DocumentFailure(State.FAILED, ReasonKind.STORE_ERROR, "is unchanged, which could not be stored")
 
 
-class CommitMiddleware:
+class CommitMiddleware(Component):
     """Counts a document's entries in the pipelines, then commits them, and marks the document as processed.
 
     Documents of one feed take turns: each is read when the commit of the one before it has been sent, so that
     its entries are compared with that document's. The next one is downloaded meanwhile.
+
+    :raises ArgumentError: if the setting ITEM_PROCESSOR names a class that tells nobody what it has done
     """
 
-    def __init__(self, crawler: Crawler, extension: StoreExtension, reader: ReaderExtension) -> None:
-        self._crawler = crawler
-        self._extension = extension
-        self._store = extension.store
-        self._reader = reader
-        self._pending: dict[Response, PendingDocument] = {}
-        self._turns: dict[str, asyncio.Future[None]] = {}
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware, with the crawl's extensions.
-
-        :raises ArgumentError: if the setting ITEM_PROCESSOR names a class that tells nobody what it has done
-        """
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
         if not issubclass(load_object(crawler.settings["ITEM_PROCESSOR"]), ItemPipelineManager):
             path = f"{ItemPipelineManager.__module__}.{ItemPipelineManager.__name__}"
             raise ArgumentError(f"ITEM_PROCESSOR has to be {path}, or a subclass of it")
-        return cls(crawler, StoreExtension.of(crawler), ReaderExtension.of(crawler))
+        self._extension = StoreExtension.of(crawler)
+        self._store = self._extension.store
+        self._reader = ReaderExtension.of(crawler)
+        self._pending: dict[Response, PendingDocument] = {}
+        self._turns: dict[str, asyncio.Future[None]] = {}
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
@@ -147,9 +146,8 @@ class CommitMiddleware:
         """Add a failure to a document, or to the feed if the document is unknown."""
         pending.mark_failed(ReasonKind.ERROR, detail)
         if pending.fetch is None:
-            self._extension.unrecorded_failures[feed] = DocumentFailure(
-                State.FAILED, ReasonKind.ERROR, detail
-            )
+            loss = DocumentFailure(State.FAILED, ReasonKind.ERROR, detail)
+            self._extension.unrecorded_failures[feed] = loss
 
     def find(self, response: Response) -> PendingDocument | None:
         """Return the pending document of a response; None if the spider has not parsed it."""
@@ -173,6 +171,32 @@ class CommitMiddleware:
         self._send(signals.document_read, result=result, batch=pending.batch, response=response)
         return pending
 
+    def yield_document(
+        self,
+        response: Response,
+        document: FeedDocument,
+        result: DocumentResult,
+        found: list[Version | None],
+        following: Iterable[Request] = (),
+    ) -> Iterator[Request | EntryVersion]:
+        """Record a document; yield the requests that follow, which are made after that, then its entries.
+
+        :param found: see `reading.read_document`
+        """
+        reading.log_problems(result, document)
+        pending = self.record_document(response, result)
+        yield from following
+        yield from versions.items(pending, document, result, found)
+
+    def lose(self, fetch: Fetch, failure: DocumentFailure, of: str = "") -> None:
+        """Log a failure, and store it.
+
+        :param of: which capture of the URL has failed
+        """
+        say = logger.info if failure.state is State.KNOWN else logger.warning
+        say("%s%s %s", fetch.requested_url, of, failure.detail)
+        self.record_failure(DocumentResult(fetch, failure=failure))
+
     def record_failure(self, result: DocumentResult) -> None:
         """Store the failure of a document, and send `document_lost`."""
         failure, feed = result.failure, result.fetch.feed
@@ -182,7 +206,7 @@ class CommitMiddleware:
             self._tell(self._store.documents.note_failure, result, failure)
         self._send(signals.document_lost, result=result)
 
-    def record_unchanged(self, fetch: Fetch, older: OlderDocument | None) -> None:
+    def record_unchanged(self, fetch: Fetch, older: DocumentRef | None) -> None:
         """Store that a subscription document is unchanged, and send `document_unchanged`.
 
         :param older: the older document that is left to be read

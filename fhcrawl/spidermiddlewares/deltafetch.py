@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.crawling.pending import PendingDocument
     from fhcrawl.logical_feed.results import DocumentResult, Fetch
-    from fhcrawl.store import DocumentRef, Store
+    from fhcrawl.store import DocumentRef
 
 logger = logging.getLogger(__name__)
 
@@ -44,27 +44,20 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
     not been processed; and with DELTAFETCH_ENABLED off, every document is fetched once in each run.
     """
 
-    def __init__(self, crawler: Crawler, store: Store, enabled: bool, reset: bool) -> None:
-        super().__init__(dir=None, reset=reset, stats=crawler.stats if enabled else None)
-        self._store = store
-        self._enabled = enabled
+    def __init__(self, crawler: Crawler) -> None:
+        self._enabled = crawler.settings.getbool("DELTAFETCH_ENABLED")
+        stats = crawler.stats if self._enabled else None
+        super().__init__(dir=None, reset=crawler.settings.getbool("DELTAFETCH_RESET"), stats=stats)
+        self._store = StoreExtension.of(crawler).store
         self._crawler = crawler
         self._checks = ListChecks(crawler)
+        crawler.signals.connect(self.spider_opened, signal=scrapy_signals.spider_opened)
+        crawler.signals.connect(self.document_committed, signal=signals.document_committed)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Read the settings, and connect to the signals."""
-        settings = crawler.settings
-        middleware = cls(
-            crawler,
-            StoreExtension.of(crawler).store,
-            settings.getbool("DELTAFETCH_ENABLED"),
-            settings.getbool("DELTAFETCH_RESET"),
-        )
-        connect = crawler.signals.connect
-        connect(middleware.spider_opened, signal=scrapy_signals.spider_opened)
-        connect(middleware.document_committed, signal=signals.document_committed)
-        return middleware
+        """Return the middleware of a crawl."""
+        return cls(crawler)
 
     def spider_opened(self, spider: Spider) -> None:
         """Forget which documents are processed, if a setting or the argument `deltafetch_reset` says so."""
@@ -106,7 +99,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         run = context.walk.run
         pending = CommitMiddleware.of(self._crawler).find(response)
         if pending is not None:
-            pending.note_older_key(key)
+            pending.note(older_key=key)
             if _is_key_of(pending, key):
                 self._loop(request, pending)
                 return None
@@ -126,12 +119,8 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         return None if end.step is None else self._replace(request, end.step, key)
 
     def _replace(self, request: Request, step: DocumentRef, key: str) -> Request:
-        context = context_of(request)
-        via = (
-            context.via
-            if step.key == key
-            else self._store.documents.find_referrer(context.walk.feed, step.key)
-        )
+        context, find_referrer = context_of(request), self._store.documents.find_referrer
+        via = context.via if step.key == key else find_referrer(context.walk.feed, step.key)
         return _request(request, step, via)
 
     # Pages change, and their entries move to later pages: that a page is processed proves nothing. The walk
@@ -147,7 +136,7 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
             return None
         if pending is not None and pending.result is not None:
             if context_of(response).left_over or self._is_left_over(pending.result.fetch):
-                pending.note_left_over()
+                pending.note(is_left_over=True)
                 return with_context(request, replace(context, left_over=True))
             if must_follow(pending.result, pending.batch.stored):
                 return request
@@ -155,12 +144,9 @@ class DeltaFetch(scrapy_deltafetch.DeltaFetch):  # type: ignore[misc]
         if end is None or end.loop or end.step is not None:
             return request
         self._skip(request)
-        return self._check(request, response, is_unchanged=pending is None)
-
-    # No page is left to be read: the walk ends here.
-    def _check(self, request: Request, response: Response, is_unchanged: bool) -> Request | None:
-        """Return the first request of the check of the feed against its publisher's list, if it has one."""
-        first = next(self._checks.begin(fetch_from_response(response), response, is_unchanged), None)
+        # No page is left to be read: the walk ends with the check against the publisher's list.
+        checks = self._checks.begin(fetch_from_response(response), response, is_unchanged=pending is None)
+        first = next(checks, None)
         return first and first.replace(callback=request.callback, errback=request.errback)
 
     def _is_left_over(self, fetch: Fetch) -> bool:

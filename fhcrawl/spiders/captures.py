@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import run_in_thread
 
-from fhcrawl.crawling import reading, requests, responses, versions
+from fhcrawl.crawling import reading, requests, responses
 from fhcrawl.crawling.context import WalkContext, context_of
 from fhcrawl.crawling.failures import loss_of, wait_of
 from fhcrawl.exceptions import LeaseError, NotAFeedError, StoreError
@@ -106,7 +106,7 @@ class CaptureQueue:
 
         self._extension = StoreExtension.of(crawler)
         self._every = crawler.settings.getbool(EVERY)
-        self._files = {_digest(_identity(path)): path for path in files}
+        self._files = {_digest(path): path for path in files}
         self._feeds = feeds
         self._states: dict[str, FeedInFiles] = {}
         looked_through = self._looked_through()
@@ -233,20 +233,13 @@ class CaptureQueue:
         self._states[result.fetch.feed].selection.note_read(result)
 
 
-def _identity(path: str) -> str:
+def _digest(path: str) -> str:
     stat = Path(path).stat()
-    return f"{Path(path).absolute()} {stat.st_size} {stat.st_mtime_ns}"
-
-
-def _digest(text: str) -> str:
-    return b64encode(_octets(text)).decode()
+    return b64encode(_octets(f"{Path(path).absolute()} {stat.st_size} {stat.st_mtime_ns}")).decode()
 
 
 def _octets(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE).digest()
-
-
-FILE = "file:"
 
 
 class Captures:
@@ -260,6 +253,7 @@ class Captures:
         self._crawler = crawler
         self._in_files = CaptureQueue(crawler, files, feeds) if files else None
         self._in_archives = WebArchives(crawler, feeds)
+        self._extension = StoreExtension.of(crawler)
 
     async def build(self) -> None:
         """Read the index of the WARC files."""
@@ -291,17 +285,14 @@ class Captures:
             self._source(fetch).note_read(DocumentResult(fetch, failure=failure))
             yield from self._next(fetch)
             return
-        read = reading.read_document(fetch, response, document)
-        self._want_others(fetch, document, read.result.older_document)
+        result, found = reading.read_document(fetch, response, document)
+        self._want_others(fetch, document, result.older_document)
         # The links of a capture do not belong to the feed's chain today.
-        result = replace(read.result, older_document=None)
+        result = replace(result, older_document=None)
         if result.failure is not None:
             result = result.failed(self._outcome(fetch, response, result.failure))
         self._source(fetch).note_read(result)
-        reading.log_problems(result, document)
-        pending = self._commits.record_document(response, result)
-        yield from self._next(fetch)
-        yield from versions.items(pending, *read)
+        yield from self._commits.yield_document(response, document, result, found, self._next(fetch))
 
     # Whether a body was cut off on its way, or in the archive, the next request for it tells.
     def _outcome(self, fetch: Fetch, response: Response, failure: DocumentFailure) -> DocumentFailure:
@@ -344,7 +335,7 @@ class Captures:
     def _source(self, fetch: Fetch) -> CaptureQueue | WebArchives:
         """Return what has made the request for a capture."""
         of_files = self._in_files
-        return self._in_archives if of_files is None or not fetch.key.startswith(FILE) else of_files
+        return self._in_archives if of_files is None or not fetch.key.startswith(ARCHIVE) else of_files
 
     def _stored(self, fetch: Fetch, following: Iterator[Request]) -> Iterator[Request]:
         """Yield requests whose making needs the store; note its errors."""
@@ -356,17 +347,11 @@ class Captures:
             self._extension.fail(error)
 
     def _lose(self, fetch: Fetch, failure: DocumentFailure) -> None:
-        say = logger.info if failure.state is State.KNOWN else logger.warning
-        say("%s at %s %s", fetch.requested_url, fetch.fetched, failure.detail)
-        self._commits.record_failure(DocumentResult(fetch, failure=failure))
+        self._commits.lose(fetch, failure, f" at {fetch.fetched}")
 
     @cached_property
     def _commits(self) -> CommitMiddleware:
         return CommitMiddleware.of(self._crawler)
-
-    @property
-    def _extension(self) -> StoreExtension:
-        return StoreExtension.of(self._crawler)
 
 
 def _final(failure: DocumentFailure) -> DocumentFailure:

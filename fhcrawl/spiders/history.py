@@ -14,7 +14,7 @@ from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider
 
 from fhcrawl import logical_feed
-from fhcrawl.crawling import reading, rechecks, requests, responses, subscriptions, versions, wordpress
+from fhcrawl.crawling import reading, rechecks, requests, responses, subscriptions, wordpress
 from fhcrawl.crawling.context import context_of, set_walk
 from fhcrawl.crawling.failures import NO_SNAPSHOT, UNASKED, known_feed, loss_of, wait_of
 from fhcrawl.crawling.subscriptions import LISTED_FILES, FeedOptions
@@ -50,43 +50,6 @@ if TYPE_CHECKING:
     from fhcrawl.documents import FeedDocument
     from fhcrawl.logical_feed.results import DocumentFailure, Fetch
     from fhcrawl.store import Store, Subscription
-
-
-class Rechecks:
-    """The checks of a crawl; `logical_feed.rechecks` has their rules."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    def begin(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
-        """Yield the request for the first document of a feed that is to be checked, if any is."""
-        return rechecks.first(self._store, self._crawler.settings, fetch, context)
-
-    def parse(self, response: Response) -> Iterator[Request | EntryVersion]:
-        """Parse a document that was read before: yield the request for the next one, then its entries."""
-        fetch, context = responses.fetch_from_response(response), context_of(response)
-        read = rechecks.read(fetch, response, ReaderExtension.of(self._crawler).read, self._store)
-        if not isinstance(read, reading.ReadDocument):
-            yield from self.end(fetch, context, read)
-            return
-        pending = self._commits.record_document(response, read.result)
-        yield from rechecks.following(self._store, context)
-        yield from versions.items(pending, *read)
-
-    def end(
-        self, fetch: Fetch, context: RequestContext, failure: DocumentFailure | None
-    ) -> Iterator[Request]:
-        """Note a check without a new document; yield the request for the next one."""
-        self._commits.record_check(DocumentResult(fetch, failure=failure))
-        yield from rechecks.following(self._store, context, failure)
-
-    @cached_property
-    def _commits(self) -> CommitMiddleware:
-        return CommitMiddleware.of(self._crawler)
-
-    @property
-    def _store(self) -> Store:
-        return StoreExtension.of(self._crawler).store
 
 
 logger = logging.getLogger(__name__)
@@ -200,18 +163,16 @@ class HistorySpider(Spider):
 
     def _request(self, request: Request) -> Request:
         """Set the callback and errback of a request."""
-        role, is_check = context_of(request).role, context_of(request).checks is not None
-        request.callback = self.parse_check if is_check else self._callbacks.get(role, self.parse)
-        request.errback = self.lose
-        return request
-
-    @cached_property
-    def _callbacks(self) -> dict[Role, Callable[..., Any]]:
-        return {
+        context = context_of(request)
+        of_role: dict[Role, Callable[..., Any]] = {
             Role.PART: self.parse_part,
             Role.CAPTURE: self.parse_capture,
             Role.TIMEMAP: self.parse_timemap,
         }
+        is_check = context.checks is not None
+        request.callback = self.parse_check if is_check else of_role.get(context.role, self.parse)
+        request.errback = self.lose
+        return request
 
     # Scrapy passes the request's cb_kwargs to the callbacks; `context_of` reads them.
     def parse(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
@@ -221,19 +182,20 @@ class HistorySpider(Spider):
             yield from self._with_callbacks(self._list_checks.parse(response))
             return
         last, digest = context.last_reading, context.body_digest
-        if response.status == responses.NOT_MODIFIED and not responses.was_asked_whether(response, digest):
-            self._lose(fetch, UNASKED)
+        was_asked = digest is not None and responses.conditions(responses.request_of(response))
+        if response.status == responses.NOT_MODIFIED and not was_asked:
+            self._commits.lose(fetch, UNASKED)
             return
         if last is not None and digest is not None and responses.is_unchanged(response, digest):
             self._commits.record_unchanged(fetch, last.older_document)
             if last.older_document is not None:
                 yield self._request(requests.known_older_document(fetch, response, last.older_document))
-                yield from self._with_callbacks(self._rechecks.begin(fetch, context))
+                yield from self._first_check(fetch, context)
             else:
                 yield from self._with_callbacks(self._list_checks.begin(fetch, response, is_unchanged=True))
             return
         if context.page_digest is not None and responses.digest(response) == context.page_digest:
-            self._lose(fetch, reading.REPEATS)
+            self._commits.lose(fetch, reading.REPEATS)
             return
         yield from self._parse_document(fetch, response)
 
@@ -250,37 +212,40 @@ class HistorySpider(Spider):
             yield from self._list(fetch, response, document)
             return
         if reading.is_snapshot(fetch, response):
-            self._lose(fetch, NO_SNAPSHOT)
+            self._commits.lose(fetch, NO_SNAPSHOT)
             return
         found = reading.elsewhere(fetch, response, document, self.settings.getint("FHCRAWL_MAX_ARCHIVES"))
         if found is not None:
-            logger.info("%s is not the subscription document; looking at %s", fetch.requested_url, found.url)
-            yield self._request(requests.subscription_elsewhere(fetch, response, found))
+            logger.info("%s is not the subscription document; looking at %s", fetch.requested_url, found[0])
+            yield self._request(requests.subscription_elsewhere(fetch, response, *found))
             return
         yield from self._read(fetch, response, document)
 
     def _read(
         self, fetch: Fetch, response: Response, document: FeedDocument
     ) -> Iterator[Request | EntryVersion]:
-        earlier = rechecks.earlier_reading(self._store, fetch, context_of(response).walk)
-        read = reading.read_document(fetch, response, document, earlier)
-        result = wordpress.with_guess(read.result, response)
-        is_guess = result.older_document != read.result.older_document
         walk = context_of(response).walk
+        earlier = rechecks.earlier_reading(self._store, fetch, walk)
+        read, found = reading.read_document(fetch, response, document, earlier)
+        result, walk = wordpress.with_guess(read, response), context_of(response).walk
         if walk.options.wordpress and fetch.role is Role.SUBSCRIPTION:
             # Requests that are made after this carry it.
             set_walk(response, replace(walk, page_size=len(result.versions)))
-        reading.log_problems(result, document)
-        pending = self._commits.record_document(response, result)
-        if result.older_document is not None and document.fault is None:
+        is_guess = result.older_document != read.older_document
+        following = self._following(response, document, result, is_guess)
+        yield from self._commits.yield_document(response, document, result, found, following)
+
+    def _following(
+        self, response: Response, document: FeedDocument, result: DocumentResult, is_guess: bool
+    ) -> Iterator[Request]:
+        fetch, link = result.fetch, result.older_document
+        if link is not None and document.fault is None:
             newer = logical_feed.as_newer_page(document, (fetch.requested_url, fetch.url), fetch.role)
-            link = result.older_document
             yield self._request(requests.older_document(result, response, link, is_guess, newer))
         elif result.failure is None:
             yield from self._with_callbacks(self._list_checks.begin(fetch, response))
-        if fetch.role is Role.SUBSCRIPTION and result.failure is None and result.older_document is not None:
-            yield from self._with_callbacks(self._rechecks.begin(fetch, context_of(response)))
-        yield from versions.items(pending, *read)
+        if fetch.role is Role.SUBSCRIPTION and result.failure is None and link is not None:
+            yield from self._first_check(fetch, context_of(response))
 
     def _list(self, fetch: Fetch, response: Response, listed: DocumentList) -> Iterator[Request]:
         """Process a list of documents: yield the request for the first of them that is not processed."""
@@ -304,16 +269,14 @@ class HistorySpider(Spider):
         try:
             document = reading.snapshot_page(fetch, ReaderExtension.of(self.crawler).read(response))
         except NotAFeedError as error:
-            self._lose(fetch, reading.unread(response, error))
+            self._commits.lose(fetch, reading.unread(response, error))
             yield from self._next_part(fetch, context_of(response))
             return
-        read = reading.read_document(fetch, response, document)
+        result, found = reading.read_document(fetch, response, document)
         following = list(self._next_part(fetch, context_of(response)))  # after octets are counted
-        result = read.result if following else replace(read.result, replaces=snapshot.prefix_of(fetch.key))
-        reading.log_problems(result, document)
-        pending = self._commits.record_document(response, result)
-        yield from following
-        yield from versions.items(pending, *read)
+        if not following:
+            result = replace(result, replaces=snapshot.prefix_of(fetch.key))
+        yield from self._commits.yield_document(response, document, result, found, following)
 
     def _next_part(self, fetch: Fetch, context: RequestContext) -> Iterator[Request]:
         """Yield the request for the next document of a list, even after a failure of this one."""
@@ -323,7 +286,34 @@ class HistorySpider(Spider):
 
     def parse_check(self, response: Response, **cb_kwargs: Any) -> Iterator[Request | EntryVersion]:
         """Parse a document that was read before: yield the request for the next check, then its entries."""
-        return self._with_callbacks(self._rechecks.parse(response))
+        fetch, context = responses.fetch_from_response(response), context_of(response)
+        if response.status == responses.NOT_MODIFIED:
+            was_asked = responses.conditions(responses.request_of(response))
+            yield from self._end_check(fetch, context, None if was_asked else UNASKED)
+            return
+        try:
+            document = ReaderExtension.of(self.crawler).read(response)
+        except NotAFeedError as error:
+            yield from self._end_check(fetch, context, reading.unread(response, error))
+            return
+        earlier = rechecks.earlier_reading(self._store, fetch, context.walk)
+        result, found = reading.read_document(fetch, response, document, earlier)
+        result = wordpress.with_guess(result, response)
+        if result.failure is not None:
+            yield from self._end_check(fetch, context, result.failure)
+            return
+        following = self._with_callbacks(rechecks.following(self._store, context))
+        yield from self._commits.yield_document(response, document, result, found, following)
+
+    def _first_check(self, fetch: Fetch, context: RequestContext) -> Iterator[Any]:
+        return self._with_callbacks(rechecks.first(self._store, self.settings, fetch, context))
+
+    def _end_check(
+        self, fetch: Fetch, context: RequestContext, failure: DocumentFailure | None
+    ) -> Iterator[Any]:
+        """Note a check without a new document; return the request for the next one."""
+        self._commits.record_check(DocumentResult(fetch, failure=failure))
+        return self._with_callbacks(rechecks.following(self._store, context, failure))
 
     async def _open_captures(self) -> None:
         in_archives = any(options.web_archive for options in self.feeds.values())
@@ -365,10 +355,6 @@ class HistorySpider(Spider):
         return ListChecks(self.crawler)
 
     @cached_property
-    def _rechecks(self) -> Rechecks:
-        return Rechecks(self.crawler)
-
-    @cached_property
     def _commits(self) -> CommitMiddleware:
         return CommitMiddleware.of(self.crawler)
 
@@ -379,7 +365,7 @@ class HistorySpider(Spider):
         if url is not None and is_new and fetch.role is Role.SUBSCRIPTION:
             if url == fetch.feed or not self._store.feeds.has(url):
                 logger.info("%s is an HTML page; its feed is %s", fetch.requested_url, url)
-                yield self._request(requests.subscription_elsewhere(fetch, response, reading.Elsewhere(url)))
+                yield self._request(requests.subscription_elsewhere(fetch, response, url))
                 return
             failure = known_feed(url)
         yield from self._give_up(fetch, failure, context)
@@ -391,7 +377,7 @@ class HistorySpider(Spider):
             logger.info("%s %s", fetch.requested_url, failure.detail)
             yield from map(self._request, requests.last_known(fetch, context))
             return
-        self._lose(fetch, failure)
+        self._commits.lose(fetch, failure)
         if failure.state is not State.KNOWN:
             yield from map(self._request, requests.as_given(fetch, context))
 
@@ -404,7 +390,7 @@ class HistorySpider(Spider):
         fetch = responses.fetch_from_request(request, wait_of(failure))
         reason, context = loss_of(failure), context_of(request)
         if fetch.is_check:
-            return list(self._with_callbacks(self._rechecks.end(fetch, context, reason)))
+            return list(self._end_check(fetch, context, reason))
         if fetch.role is Role.LISTED:
             # Without the list, the feed is what it is without one.
             logger.info("%s %s", fetch.requested_url, reason.detail)
@@ -413,8 +399,3 @@ class HistorySpider(Spider):
         if fetch.role is not Role.PART or reason.state is State.KNOWN:
             return others
         return list(self._next_part(fetch, context))
-
-    def _lose(self, fetch: Fetch, failure: DocumentFailure) -> None:
-        say = logger.info if failure.state is State.KNOWN else logger.warning
-        say("%s %s", fetch.requested_url, failure.detail)
-        self._commits.record_failure(DocumentResult(fetch, failure=failure))

@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fhcrawl.crawling import reading, requests, responses, versions, wordpress
+from fhcrawl.crawling import reading, requests, responses, wordpress
 from fhcrawl.crawling.context import context_of
 from fhcrawl.documents import post_list
 from fhcrawl.exceptions import LeaseError, NotAFeedError
@@ -88,7 +88,12 @@ class ListChecks:
         self, fetch: Fetch, response: Response, check: ListCheck
     ) -> Iterator[Request | EntryVersion]:
         """Read a page of the feed that has listed posts which are not held."""
-        yield requests.listed(fetch, response, self._after_page(fetch, check))
+        if len(check.again) > 1:
+            after = replace(check, again=check.again[1:])
+        else:
+            before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
+            after = listings.after_reading(check, before)
+        yield requests.listed(fetch, response, after)
         if response.status == wordpress.NOT_FOUND:
             return
         try:
@@ -96,17 +101,9 @@ class ListChecks:
         except NotAFeedError as error:
             logger.info("%s is not a feed: %s", fetch.requested_url, error)
             return
-        read = reading.read_document(fetch, response, document)
-        result = replace(read.result, older_document=None)
-        reading.log_problems(result, document)
-        pending = CommitMiddleware.of(self._crawler).record_document(response, result)
-        yield from versions.items(pending, *read)
-
-    def _after_page(self, fetch: Fetch, check: ListCheck) -> ListCheck:
-        if len(check.again) > 1:
-            return replace(check, again=check.again[1:])
-        before = self._store.feeds.read_stored_entries(fetch.feed, fetch.position.walk).before
-        return listings.after_reading(check, before)
+        result, found = reading.read_document(fetch, response, document)
+        result = replace(result, older_document=None)
+        yield from CommitMiddleware.of(self._crawler).yield_document(response, document, result, found)
 
     def _note(self, fetch: Fetch, found: Listing) -> bool:
         """Store what is known of a list; return whether the feed is still this crawl's."""

@@ -20,7 +20,6 @@ from fhcrawl.crawling.context import (
     FIRST_USE,
     WAS_PUBLIC,
     LastReading,
-    OlderDocument,
     Referral,
     RequestContext,
     WalkContext,
@@ -92,7 +91,7 @@ last_readings = st.builds(
     validated_url=maybe,
     etag=maybe,
     last_modified=maybe,
-    older_document=st.none() | st.builds(OlderDocument, text, text, roles, places),
+    older_document=st.none() | st.builds(DocumentRef, text, text, roles, places),
 )
 checks = st.builds(
     ListCheck,

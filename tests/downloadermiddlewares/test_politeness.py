@@ -16,6 +16,7 @@ from scrapy import Request
 from scrapy.core.downloader import Slot
 from scrapy.http import Response
 from scrapy.settings import Settings
+from scrapy.signalmanager import SignalManager
 
 from fhcrawl.crawling import requests
 from fhcrawl.crawling.context import WalkContext
@@ -219,7 +220,8 @@ class Downloader:
 def test_web_archive_gets_a_request_a_second(archive: str, settings: dict[str, Any], delay: float) -> None:
     given = Settings({"FHCRAWL_MAX_WAIT": 300, **settings})
     downloader = Downloader(given)
-    crawler: Any = SimpleNamespace(settings=given, engine=SimpleNamespace(downloader=downloader))
+    engine = SimpleNamespace(downloader=downloader)
+    crawler: Any = SimpleNamespace(settings=given, engine=engine, signals=SignalManager())
     middleware, host = PolitenessMiddleware(crawler), urlsplit(archive).hostname or ""
     downloader.slots[host] = Slot(concurrency=8, delay=0)
     walk = WalkContext("https://example.org/feed", 1, FeedOptions(web_archive=archive))
