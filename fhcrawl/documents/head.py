@@ -11,6 +11,7 @@ from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import FeedDocument, UpdateSchedule
 from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import elements
+from fhcrawl.documents.xml.layout import ENTRIES
 from fhcrawl.documents.xml.namespaces import braced
 
 # OpenSearch 1.1 Draft 6, 'The "totalResults" element': "The number of search results available for the
@@ -92,7 +93,7 @@ def read(
     """
     namespace = vocabulary.namespace
     for section in (head, beside or {}):
-        lost = _misplaced(section, vocabulary, parsed.layout.entries)
+        lost = _misplaced(section, vocabulary, ENTRIES)
         problems.extend(misplaced.problems(lost))
     links = history.read(head, base, vocabulary.link)
     titles = map(vocabulary.line, head.get(f"{namespace}title", ()))
@@ -124,7 +125,7 @@ def _source(parsed: Parsed, vocabulary: Vocabulary, problems: list[Problem]) -> 
     channel = elements.first(parsed.root, f"{vocabulary.namespace}channel")
     section = parsed.root if channel is None else channel
     # RSS 1.0, 5.3.5: the channel's items are a table of contents.
-    tags = (*parsed.layout.entries, vocabulary.entry, f"{vocabulary.namespace}items")
+    tags = (*ENTRIES, vocabulary.entry, f"{vocabulary.namespace}items")
     return head_source.from_xml(parsed.root, section, tags, vocabulary.update_times, problems)
 
 

@@ -12,8 +12,6 @@ from fhcrawl.documents.formats import atom
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM
-from fhcrawl.documents.xml.layout import Place
-from fhcrawl.documents.xml.parsed import XmlFormat
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents.xml.parsed import Parsed
 
 OLD = elements.OLD_ATOM
+ROOT = f"{OLD}feed"
 NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 SHORT_TYPES = {"text/plain": "text", "text/html": "html", "application/xhtml+xml": "xhtml"}
 
@@ -133,4 +132,3 @@ VOCABULARY = Vocabulary(
     _line,
     escaped=frozenset({f"{OLD}summary", f"{OLD}content"}),
 )
-FORMAT = XmlFormat(read, (Place(VOCABULARY.entry, (f"{OLD}feed",)),))

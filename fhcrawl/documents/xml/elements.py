@@ -74,12 +74,6 @@ def local_name(element: _Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-# `docinfo.internalDTD` is not used: it is a copy, which takes quadratic time.
-def has_document_type(element: _Element) -> bool:
-    """Return whether the document of an element has a document type declaration."""
-    return bool(element.getroottree().docinfo.doctype)  # type: ignore[attr-defined]
-
-
 def first(element: _Element, tag: str) -> _Element | None:
     """Return the first child with a tag; `find` takes twice the time."""
     return next(element.iterchildren(tag), None)

@@ -11,20 +11,20 @@ from lxml import etree
 from fhcrawl.documents.model import Problem
 from fhcrawl.documents.xml import entities, namespaces, parsers, repair, soup
 from fhcrawl.documents.xml.elements import remove
+from fhcrawl.documents.xml.layout import CONTAINERS
 from fhcrawl.documents.xml.parsed import Parsed, repair_problems
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.xml.encoding import Text
-    from fhcrawl.documents.xml.layout import Layout
 
 LONGEST_PROLOG = 65_536
 # How many times the size of the document may be parsed to find its malformed entries.
 MOST_PARSED_AGAIN = 20
 
 
-def recover(text: Text, broken: Parsed | None, layout: Layout) -> Parsed | None:
+def recover(text: Text, broken: Parsed | None) -> Parsed | None:
     """Recover a document that is not well-formed: complete after repairs, or as much of it as possible.
 
     :param broken: the part of the unrepaired document up to its fault; None if there is none
@@ -44,9 +44,9 @@ def recover(text: Text, broken: Parsed | None, layout: Layout) -> Parsed | None:
             repairs.append("names that are no qualified names are kept")
             problems = (*repair_problems([text.repair, *repairs]), *others)
             return Parsed(parsers.parse_leniently(body), None, problems)
-        root = whole_elements(body, layout)
+        root = whole_elements(body)
         fault = error.msg or "it is not well-formed"
-    if whole := _with_mended_entries(again, problems, layout):
+    if whole := _with_mended_entries(again, problems):
         return whole
     if root is None or (broken is not None and not _says_more(root, problems, broken)):
         return broken
@@ -65,9 +65,9 @@ def _repaired(text: str) -> tuple[str, list[str], tuple[Problem, ...]]:
     return again, list(dict.fromkeys([*repairs, *filter(None, [done]), *more])), unresolved
 
 
-def _with_mended_entries(text: str, problems: tuple[Problem, ...], layout: Layout) -> Parsed | None:
+def _with_mended_entries(text: str, problems: tuple[Problem, ...]) -> Parsed | None:
     """Balance the tags of each malformed entry, or leave it out; return None if that does not help."""
-    parts = repair.entries(text, layout)
+    parts = repair.entries(text)
     if parts is None:
         return None
     try:
@@ -124,7 +124,7 @@ def _says_more(root: _Element, problems: tuple[Problem, ...], broken: Parsed) ->
     return size > broken_size or (size == broken_size and problems != broken.problems)
 
 
-def whole_elements(body: bytes, layout: Layout) -> _Element | None:
+def whole_elements(body: bytes) -> _Element | None:
     """Return the tree up to the fault, without the incomplete element; None if no element has begun."""
     parser = parsers.PullParser(events=("start", "end"), **parsers.options())  # type: ignore[arg-type]
     root: _Element | None = None
@@ -139,7 +139,7 @@ def whole_elements(body: bytes, layout: Layout) -> _Element | None:
             _follow(parser, unfinished)
         parser.close()
     _follow(parser, unfinished)
-    _prune(unfinished, layout)
+    _prune(unfinished)
     return root
 
 
@@ -168,11 +168,11 @@ def _declares_markup(root: _Element) -> bool:
     )
 
 
-def _prune(unfinished: list[_Element], layout: Layout) -> None:
+def _prune(unfinished: list[_Element]) -> None:
     """Remove the outermost unclosed element that is no container of entries."""
     for number, element in enumerate(unfinished):
         parent = element.getparent()
-        if parent is not None and element.tag not in layout.containers:
+        if parent is not None and element.tag not in CONTAINERS:
             del unfinished[number + 1 :]
             remove(element, parent)
             return

@@ -11,11 +11,10 @@ from html.entities import html5
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.documents.xml import namespaces
+from fhcrawl.documents.xml.layout import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from fhcrawl.documents.xml.layout import Layout
 
 # XML 1.0, 2.4: in these an ampersand is no markup. Without an end, they extend to the end of the document.
 DOCUMENT_TYPE = r"<!DOCTYPE[^\[>]*(?:>|\[.*?(?:\]\s*>|\Z)|\Z)"
@@ -214,10 +213,10 @@ class Entries(NamedTuple):
     spans: list[tuple[int, int]]
 
 
-def entries(text: str, layout: Layout) -> Entries | None:
+def entries(text: str) -> Entries | None:
     """Split a document; return None if it has no entries, or one lacks a start tag or an end tag."""
     # An entity could contain anything, including the end of an entry.
-    if declares_entities(text) or (spans := _spans(text, layout)) is None:
+    if declares_entities(text) or (spans := _spans(text)) is None:
         return None
     starts = [0, *(end for _start, end in spans)]
     ends = [*(start for start, _end in spans), len(text)]
@@ -236,10 +235,10 @@ def replaced(text: str, spans: list[tuple[int, int]], entries: dict[int, str]) -
     return "".join([*parts, text[position:]])
 
 
-def _spans(text: str, layout: Layout) -> list[tuple[int, int]] | None:
+def _spans(text: str) -> list[tuple[int, int]] | None:
     root = next((match["tag"] for match in TAG.finditer(text) if match["tag"]), "")
     prefix, _colon, name = re.split(r"[\s/]", root, maxsplit=1)[0].rpartition(":")
-    entry, has_prefix = layout.names.get(name, ("item", False))
+    entry, has_prefix = NAMES.get(name, ("item", False))
     entry = f"{prefix}:{entry}" if prefix and has_prefix else entry
     found: list[tuple[int, int]] = []
     depth = begun = 0
