@@ -15,8 +15,8 @@ CONTAINERS = frozenset(
         RDF_ROOT,
     }
 )
-# The tags of entries, with and without a namespace: programs that write XML through a DOM write xmlns="" where
-# the parent's namespace is meant.
+# The tags of entries, with and without a namespace: programs that write XML through a DOM write xmlns=""
+# where the parent's namespace is meant.
 ENTRIES = frozenset(
     {
         *(f"{namespace}entry" for namespace in ("", ATOM, OLD_ATOM)),
