@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lxml import etree
 
 from fhcrawl.documents.model import Problem
-from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG, base_of, inherited, with_own_namespaces
+from fhcrawl.documents.xml.elements import XML_BASE, XML_LANG, base_of, inherited, remove, with_own_namespaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,18 +40,22 @@ class Parsed(NamedTuple):
     keeps_head: bool = False
 
     def entries(self, parent: _Element, tag: str, head: Head) -> Iterator[_Element]:
-        """Yield the children of an element that are entries.
+        """Yield the children of an element that are entries, and remove each one afterwards.
 
         :param head: receives the other children; it is complete when the last entry has been yielded
         """
         keep = None if self.originals is None else partial(_keep_original, self.originals, *_context(parent))
-        for child in parent:
+        child = next(parent.iterchildren(), None)
+        while child is not None:
+            following = child.getnext()
             if child.tag != tag:
                 head.setdefault(child.tag, []).append(child)
-                continue
-            if keep is not None:
-                keep(child)
-            yield child
+            else:
+                if keep is not None:
+                    keep(child)
+                yield child
+                remove(child, parent)
+            child = following
 
 
 def _context(parent: _Element) -> tuple[str, str, bool]:
