@@ -111,16 +111,8 @@ def _limit(document: FeedDocument, octets: int, max_entries: int) -> None:
 
 
 def _has_long_text(entry: Entry) -> bool:
-    texts = (
-        entry.content,
-        entry.summary,
-        entry.title,
-        entry.id,
-        entry.link,
-        *entry.authors,
-        *entry.categories,
-    )
-    return any(len(text or "") > LONGEST_TEXT for text in texts)
+    texts = (entry.content, entry.summary, entry.title, entry.id, entry.link)
+    return any(len(text or "") > LONGEST_TEXT for text in (*texts, *entry.authors, *entry.categories))
 
 
 def _read_json(
@@ -150,12 +142,11 @@ def _read_xml(parsed: Parsed, url: str, keep_originals: bool, keep_head: bool) -
 
 
 def _reader_of(root: _Element) -> Callable[[Parsed, str], FeedDocument]:
-    try:
+    if root.tag in XML_FORMATS:
         return XML_FORMATS[root.tag]
-    except KeyError:
-        name = elements.local_name(root)
-        if name.lower() == "html":
-            raise NotAFeedError(ReasonKind.HTML, "it is an HTML page") from None
-        if name.lower() == "opml":
-            raise NotAFeedError(ReasonKind.OPML, "it is a list in OPML") from None
-        raise NotAFeedError(ReasonKind.NOT_A_FEED, f"it is XML whose root element is <{name}>") from None
+    name = elements.local_name(root)
+    if name.lower() == "html":
+        raise NotAFeedError(ReasonKind.HTML, "it is an HTML page")
+    if name.lower() == "opml":
+        raise NotAFeedError(ReasonKind.OPML, "it is a list in OPML")
+    raise NotAFeedError(ReasonKind.NOT_A_FEED, f"it is XML whose root element is <{name}>")

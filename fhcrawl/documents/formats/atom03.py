@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from typing import TYPE_CHECKING
 
@@ -97,7 +96,7 @@ def _decoded(element: _Element) -> str | None:
     """Return the decoded text of an element with the mode base64; None if it is not text."""
     try:
         text = base64.b64decode("".join((elements.text(element) or "").split()), validate=True).decode()
-    except (binascii.Error, ValueError):
+    except ValueError:
         return None
     return None if NO_TEXT.search(text) else text
 

@@ -193,10 +193,9 @@ def inherited(element: _Element) -> tuple[str, str]:
 
     Either is '' if there is none, or if it is too long to be repeated in each entry.
     """
-    base = language = ""
-    for around in (*reversed([*element.iterancestors()]), element):
-        base = base_of(around, base)
-        language = around.get(XML_LANG, language)
+    base = base_inside(element, "")
+    around = (each.get(XML_LANG) for each in (element, *element.iterancestors()))
+    language = next((value for value in around if value is not None), "")
     return base if len(base) <= LONGEST_BASE else "", language if len(language) <= LONGEST_LANGUAGE else ""
 
 

@@ -8,7 +8,6 @@ from lxml import etree
 
 from fhcrawl.documents.xml import encoding, entities, namespaces, parsers, prolog
 from fhcrawl.documents.xml.elements import local_name
-from fhcrawl.documents.xml.encoding import Text
 from fhcrawl.documents.xml.parsed import Parsed, repair_problems
 from fhcrawl.documents.xml.recovery import recover, whole_elements
 from fhcrawl.exceptions import NotAFeedError
@@ -48,8 +47,7 @@ def _parsed(source: encoding.Source, body: bytes, charset: str | None) -> Parsed
         broken = None if root is None else Parsed(root, fault, problems)
         if (cleaned := _without_junk(source, body, charset)) is not None:
             return cleaned
-        text = Text(source.body.decode(), source.repair) if source.decoded else encoding.text(body, charset)
-        parsed = recover(text, broken)
+        parsed = recover(encoding.text(body, charset), broken)
         if parsed is None:
             raise NotAFeedError(ReasonKind.NOT_XML, f"it is not XML ({fault})") from error
         return parsed
@@ -57,7 +55,7 @@ def _parsed(source: encoding.Source, body: bytes, charset: str | None) -> Parsed
 
 def _without_junk(source: encoding.Source, body: bytes, charset: str | None) -> Parsed | None:
     # XML 1.0, 4.3.3: in UTF-16, a byte order mark takes the place of a declaration.
-    is_wide = encoding.is_wide(body)
+    is_wide = encoding.detect_wide(body) is not None
     cleaned = prolog.without_junk(source.body if is_wide else body)
     if cleaned is None:
         return None
