@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fhcrawl.documents import head_source, json_text, link_header, lists
+from fhcrawl.documents import head_source, json_text, link_header, lists, snapshot
 from fhcrawl.documents.formats import JSON_FORMATS, XML_FORMATS, jsonfeed, multipart
 from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.model import FeedDocument, Problem
@@ -125,7 +125,7 @@ def _read_json(
             if keep_head:
                 document.head = head_source.from_json(found.members, document.problems)
             return document
-    listed = lists.read_index(found, url, max_entries)
+    listed = snapshot.read(found.members, url, max_entries)
     if listed is None:
         raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is JSON that has no version of JSON Feed")
     return listed

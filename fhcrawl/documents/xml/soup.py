@@ -60,7 +60,7 @@ class Elements:
         """Return the end tags of the innermost element of a name and of those in it; of all without one."""
         if key is not None and not self._number[key]:
             return ""
-        ended = []
+        ended: list[str] = []
         while self._open and (not ended or ended[-1].lower() != key):
             ended.append(self._open.pop())
             self._number[ended[-1].lower()] -= 1
