@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
-from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from lxml.etree import XMLSyntaxError
-
-from fhcrawl.documents import head_source, json_text, link_header, lists
+from fhcrawl.documents import head_source, json_text, link_header, lists, snapshot
 from fhcrawl.documents.formats import JSON_FORMATS, XML_FORMATS, jsonfeed, multipart
 from fhcrawl.documents.head_links import HeadLinks
 from fhcrawl.documents.model import FeedDocument, Problem
 from fhcrawl.documents.xml import elements, encoding, parsing
-from fhcrawl.documents.xml.layout import layout_of
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
@@ -34,8 +29,6 @@ TOO_MANY = "too-many"
 MOST_PROBLEMS = 100_000
 # Characters, as libxml2 has it for XML.
 LONGEST_TEXT = 10_000_000
-READERS = {place.around[-1]: form.read for form in XML_FORMATS for place in form.places}
-LAYOUT = layout_of(place for form in XML_FORMATS for place in form.places)
 
 
 def declared(content_type: str | None) -> tuple[str, str]:
@@ -51,15 +44,6 @@ def declared(content_type: str | None) -> tuple[str, str]:
 def boundary(content_type: str | None) -> str:
     """Return the boundary of a multipart document; '' if it has none, or is not multipart."""
     return multipart.parameter(content_type, "boundary") if multipart.is_multipart(content_type) else ""
-
-
-class _Options(NamedTuple):
-    """Parameters of `read`."""
-
-    url: str
-    keep_originals: bool
-    max_entries: int
-    keep_head: bool
 
 
 def read(
@@ -90,12 +74,16 @@ def read(
     """
     if lists.is_folder(url, content_type):
         return lists.read_folder(body, max_entries)
-    options = _Options(url, keep_originals, max_entries, keep_head)
     if multipart.is_multipart(content_type):
         document = multipart.read(body, url, content_type, links, last_modified)
         _limit(document, len(body), max_entries)
         return document
-    found = _read_json(body, options) if jsonfeed.is_json(body) else _read_xml(body, content_type, options)
+    found: FeedDocument | DocumentList
+    if jsonfeed.is_json(body):
+        found = _read_json(body, url, keep_originals, max_entries, keep_head)
+    else:
+        charset = multipart.parameter(content_type, "charset") or None
+        found = _read_xml(parsing.parse(body, charset), url, keep_originals, keep_head)
     if isinstance(found, FeedDocument):
         if links:
             # RFC 8288, 1: links "allow[…] typed relations between resources", whatever the format.
@@ -123,60 +111,42 @@ def _limit(document: FeedDocument, octets: int, max_entries: int) -> None:
 
 
 def _has_long_text(entry: Entry) -> bool:
-    texts = (
-        entry.content,
-        entry.summary,
-        entry.title,
-        entry.id,
-        entry.link,
-        *entry.authors,
-        *entry.categories,
-    )
-    return any(len(text or "") > LONGEST_TEXT for text in texts)
+    texts = (entry.content, entry.summary, entry.title, entry.id, entry.link)
+    return any(len(text or "") > LONGEST_TEXT for text in (*texts, *entry.authors, *entry.categories))
 
 
-def _read_json(body: bytes, options: _Options) -> FeedDocument | DocumentList:
+def _read_json(
+    body: bytes, url: str, keep_originals: bool, max_entries: int, keep_head: bool
+) -> FeedDocument | DocumentList:
     found = json_text.parse(body)
     for read_format in JSON_FORMATS:
-        document = read_format(found, options.url, options.keep_originals)
+        document = read_format(found, url, keep_originals)
         if document is not None:
-            if options.keep_head:
+            if keep_head:
                 document.head = head_source.from_json(found.members, document.problems)
             return document
-    listed = lists.read_index(found, options.url, options.max_entries)
+    listed = snapshot.read(found.members, url, max_entries)
     if listed is None:
         raise NotAFeedError(ReasonKind.NOT_A_FEED, "it is JSON that has no version of JSON Feed")
     return listed
 
 
-def _read_xml(body: bytes, content_type: str | None, options: _Options) -> FeedDocument:
-    charset = multipart.parameter(content_type, "charset") or None
-    # A large document is streamed, if possible.
-    if len(body) >= parsing.LARGE:
-        with suppress(XMLSyntaxError):
-            if (parsed := parsing.begin_stream(body, charset, LAYOUT)) is not None:
-                return _read_parsed(parsed, options)
-    return _read_parsed(parsing.parse(body, charset, LAYOUT), options)
-
-
-def _read_parsed(parsed: Parsed, options: _Options) -> FeedDocument:
-    originals: deque[bytes] | None = deque() if options.keep_originals else None
-    parsed = parsed._replace(originals=originals, layout=LAYOUT, keeps_head=options.keep_head)
-    document = _reader_of(parsed.root)(parsed, options.url)
+def _read_xml(parsed: Parsed, url: str, keep_originals: bool, keep_head: bool) -> FeedDocument:
+    originals: list[bytes] | None = [] if keep_originals else None
+    parsed = parsed._replace(originals=originals, keeps_head=keep_head)
+    document = _reader_of(parsed.root)(parsed, url)
     document.problems[:0] = parsed.problems
-    if originals is not None:
-        for entry, original in zip(document.entries, originals, strict=True):
-            entry.original = original
+    for entry, original in zip(document.entries, originals or (), strict=keep_originals):
+        entry.original = original
     return document
 
 
 def _reader_of(root: _Element) -> Callable[[Parsed, str], FeedDocument]:
-    try:
-        return READERS[root.tag]
-    except KeyError:
-        name = elements.local_name(root)
-        if name.lower() == "html":
-            raise NotAFeedError(ReasonKind.HTML, "it is an HTML page") from None
-        if name.lower() == "opml":
-            raise NotAFeedError(ReasonKind.OPML, "it is a list in OPML") from None
-        raise NotAFeedError(ReasonKind.NOT_A_FEED, f"it is XML whose root element is <{name}>") from None
+    if root.tag in XML_FORMATS:
+        return XML_FORMATS[root.tag]
+    name = elements.local_name(root)
+    if name.lower() == "html":
+        raise NotAFeedError(ReasonKind.HTML, "it is an HTML page")
+    if name.lower() == "opml":
+        raise NotAFeedError(ReasonKind.OPML, "it is a list in OPML")
+    raise NotAFeedError(ReasonKind.NOT_A_FEED, f"it is XML whose root element is <{name}>")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.documents import head_source, history, misplaced, modules, tombstones
@@ -11,6 +10,7 @@ from fhcrawl.documents.dates import utc
 from fhcrawl.documents.model import FeedDocument, UpdateSchedule
 from fhcrawl.documents.tombstones import DELETED_ENTRY
 from fhcrawl.documents.xml import elements
+from fhcrawl.documents.xml.layout import ENTRIES
 from fhcrawl.documents.xml.namespaces import braced
 
 # OpenSearch 1.1 Draft 6, 'The "totalResults" element': "The number of search results available for the
@@ -29,7 +29,6 @@ DAY = 24 * HOUR
 # Syndication module, updatePeriod: "Acceptable values are: hourly, daily, weekly, monthly, yearly."
 PERIODS = {"hourly": HOUR, "daily": DAY, "weekly": 7 * DAY, "monthly": 30 * DAY, "yearly": 365 * DAY}
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-LONGEST_NUMBER = 9  # digits
 EMPTY = UpdateSchedule()
 
 if TYPE_CHECKING:
@@ -92,28 +91,26 @@ def read(
     """
     namespace = vocabulary.namespace
     for section in (head, beside or {}):
-        lost = _misplaced(section, vocabulary, parsed.layout.entries)
+        lost = _misplaced(section, vocabulary, ENTRIES)
         problems.extend(misplaced.problems(lost))
-    links = history.read(head, base, vocabulary.link)
     titles = map(vocabulary.line, head.get(f"{namespace}title", ()))
     deleted = [*head.get(DELETED_ENTRY, ()), *(beside or {}).get(DELETED_ENTRY, ())]
     document = FeedDocument(
         format=vocabulary.format,
         title=next(filter(None, titles), None),
         updated=_update_time(head, vocabulary.update_times),
-        links=links.links,
-        other_links=links.other_links,
-        archive=links.archive,
-        complete=links.complete,
+        links={},
+        archive=False,
+        complete=False,
         entries=entries,
         problems=problems,
         fault=parsed.fault,
         tombstones=tombstones.read(deleted, problems),
-        incremental=links.incremental,
         update_schedule=_update_schedule(head, namespace),
         total=_total(head),
         new_url=elements.line_of(head, NEW_URL),
     )
+    history.read(document, head, base, vocabulary.link)
     if parsed.keeps_head:
         document.head = _source(parsed, vocabulary, problems)
     return document
@@ -124,7 +121,7 @@ def _source(parsed: Parsed, vocabulary: Vocabulary, problems: list[Problem]) -> 
     channel = elements.first(parsed.root, f"{vocabulary.namespace}channel")
     section = parsed.root if channel is None else channel
     # RSS 1.0, 5.3.5: the channel's items are a table of contents.
-    tags = (*parsed.layout.entries, vocabulary.entry, f"{vocabulary.namespace}items")
+    tags = (*ENTRIES, vocabulary.entry, f"{vocabulary.namespace}items")
     return head_source.from_xml(parsed.root, section, tags, vocabulary.update_times, problems)
 
 
@@ -153,8 +150,6 @@ def _update_schedule(head: Head, namespace: str) -> UpdateSchedule | None:
 
     :param namespace: namespace of RSS's own elements, in braces
     """
-    if head.keys().isdisjoint(_schedule_tags(namespace)):
-        return None
     period = _period(head)
     schedule = UpdateSchedule(
         ttl=_number(elements.line_of(head, f"{namespace}ttl")),
@@ -166,16 +161,8 @@ def _update_schedule(head: Head, namespace: str) -> UpdateSchedule | None:
     return None if schedule == EMPTY else schedule
 
 
-@cache
-def _schedule_tags(namespace: str) -> frozenset[str]:
-    own = (f"{namespace}{name}" for name in ("ttl", "skipHours", "skipDays"))
-    return frozenset({PERIOD, FREQUENCY, BASE, *own})
-
-
 def _number(text: str | None) -> int | None:
-    if text is None or not (text.isascii() and text.isdecimal()) or len(text) > LONGEST_NUMBER:
-        return None
-    return int(text) or None
+    return (int(text) or None) if text and NUMBER.fullmatch(text) else None
 
 
 # Syndication module, updateFrequency: "A positive integer indicates how many times in that period the channel

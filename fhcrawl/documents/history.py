@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, FH
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from fhcrawl.documents.head_links import HeadLinks
+    from fhcrawl.documents.model import FeedDocument
     from fhcrawl.documents.xml.elements import Head
 
 LINK = f"{ATOM}link"
@@ -21,18 +22,8 @@ FLAGS = (f"{FH}stateful", f"{FH}incremental")
 INCREMENTAL = {"1": True, "true": True, "0": False, "false": False}
 
 
-class History(NamedTuple):
-    """The fields of a FeedDocument with the same names."""
-
-    links: dict[str, str]
-    other_links: dict[str, list[str]]
-    archive: bool
-    complete: bool
-    incremental: bool
-
-
-def read(head: Head, base: str, link: str = LINK) -> History:
-    """Read the history elements of a head section.
+def read(document: FeedDocument, head: Head, base: str, link: str = LINK) -> None:
+    """Read the history elements of a head section into its document.
 
     :param base: base URL of the head section
     :param link: tag of links, besides atom:link
@@ -44,17 +35,13 @@ def read(head: Head, base: str, link: str = LINK) -> History:
     # draft-nottingham-atompub-feed-history-00, 3: fh:stateful is 0 or 1; fh:incremental of the drafts up to
     # 04 is false or true.
     flags = {_flag(head[tag][0]) for tag in FLAGS if tag in head}
-    incremental = True in flags
-    for older in _older_urls(head.get(PREV, ()), base, links, incremental):
+    document.incremental = True in flags
+    for older in _older_urls(head.get(PREV, ()), base, links, document.incremental):
         links.add("prev-archive", older)
-    return History(
-        links.first,
-        links.others,
-        archive=ARCHIVE in head,
-        # A document with contradictory flags does not count as complete, because that would delete entries.
-        complete=COMPLETE in head or (False in flags and not incremental),
-        incremental=incremental,
-    )
+    document.links, document.other_links = links.first, links.others
+    document.archive = ARCHIVE in head
+    # A document with contradictory flags does not count as complete, because that would delete entries.
+    document.complete = COMPLETE in head or (False in flags and not document.incremental)
 
 
 # Draft 00, 3: "Whitespace in its content MUST be ignored by processors."

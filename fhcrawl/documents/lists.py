@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from fhcrawl.documents import snapshot
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
 if TYPE_CHECKING:
-    from fhcrawl.documents.json_text import Json
     from fhcrawl.documents.model import FeedDocument
 
 URI_LIST = "text/uri-list"
@@ -55,24 +53,15 @@ def read_folder(body: bytes, max_documents: int) -> DocumentList:
     :raises NotAFeedError: if it names too many documents
     """
     lines = [line for line in body.decode("ascii").splitlines() if line and not line.startswith("#")]
-    snapshot.check_number(len(lines), max_documents)
+    check_number(len(lines), max_documents)
     return DocumentList([ListedDocument(line, line.partition("#")[0]) for line in lines])
 
 
-def read_index(found: Json, url: str, max_documents: int) -> DocumentList | None:
-    """Read a snapshot's index; return None if the document is not one.
-
-    :param url: URL of the index
-    :param max_documents: maximum number of pages; 0 is no limit
-    :raises NotAFeedError: if it names too many pages, or its id or their URLs are too long
-    """
-    index = snapshot.read(found.members, url, max_documents)
-    if index is None:
-        return None
-    pages = [
-        ListedDocument(snapshot.page_key(index, number), page) for number, page in enumerate(index.pages)
-    ]
-    return DocumentList(pages, index.created_at, index.prefix)
+def check_number(documents: int, limit: int) -> None:
+    """:raises NotAFeedError: if a list names more documents than the limit; 0 is no limit"""
+    if limit and documents > limit:
+        asked = "none of them is read, as FHCRAWL_MAX_ENTRIES asks"
+        raise NotAFeedError(ReasonKind.LIMIT, f"names more than {limit} documents: {asked}")
 
 
 def as_feed(found: FeedDocument | DocumentList) -> FeedDocument:

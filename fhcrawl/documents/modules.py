@@ -143,9 +143,7 @@ SUBSTITUTES: dict[str, FieldReader] = {
     f"{ATOM}updated": updated,
     f"{DCTERMS}modified": updated,
     **{f"{dc}date": published for dc in DC},
-    f"{DCTERMS}issued": published,
-    f"{DCTERMS}date": published,
-    f"{DCTERMS}created": published,
+    **{f"{DCTERMS}{name}": published for name in ("issued", "date", "created")},
     f"{elements.OLD_ATOM}created": published,
     f"{ITUNES}title": title,
     f"{ITUNES}summary": summary,
@@ -166,9 +164,7 @@ DATES = {
     f"{ATOM}published": ("published", "atom:published"),
     f"{ATOM}updated": ("updated", "atom:updated"),
     f"{DCTERMS}modified": ("updated", "dcterms:modified"),
-    f"{DCTERMS}issued": ("published", "dcterms:issued"),
-    f"{DCTERMS}date": ("published", "dcterms:date"),
-    f"{DCTERMS}created": ("published", "dcterms:created"),
+    **{f"{DCTERMS}{name}": ("published", f"dcterms:{name}") for name in ("issued", "date", "created")},
     **{f"{dc}date": ("published", "dc:date") for dc in DC},
 }
 OTHER_AUTHORS: dict[str, Callable[[_Element], str | None]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -11,6 +11,7 @@ from urllib.parse import quote
 from fhcrawl.documents.dates import utc
 from fhcrawl.documents.identifiers import WHITE_SPACE
 from fhcrawl.documents.json_text import Number
+from fhcrawl.documents.lists import DocumentList, ListedDocument, check_number
 from fhcrawl.documents.xml.elements import LONGEST_URL, resolve
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
@@ -32,28 +33,10 @@ LONGEST_ID = 1000
 LONGEST_LIST = 32 * 1024**2
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The index of a snapshot.
-
-    :param id: of the snapshot; never ''
-    :param created_at: ISO 8601 in UTC; None if the index has no readable time. After the snapshot, a feed is
-        read from entities at or after it.
-    :param pages: absolute URLs, in the order of the index
-    """
-
-    id: str
-    created_at: str | None
-    pages: list[str]
-
-    @property
-    def prefix(self) -> str:
-        """The prefix of the ids of all its entities, and of no other snapshot's."""
-        return f"{NAMESPACE}{quote(self.id, safe=':')}:"
-
-
-def read(index: Object, url: str, max_pages: int) -> Snapshot | None:
+def read(index: Object, url: str, max_pages: int) -> DocumentList | None:
     """Read the index of a snapshot; return None if it is other JSON.
+
+    After the snapshot, a feed is read from entities at or after the time when it was made.
 
     :param url: URL of the index; relative URLs of pages are resolved against it
     :param max_pages: maximum number of pages; 0 is no limit
@@ -68,32 +51,17 @@ def read(index: Object, url: str, max_pages: int) -> Snapshot | None:
         raise NotAFeedError(
             ReasonKind.TOO_LARGE, f"the id of a snapshot has more than {LONGEST_ID} characters"
         )
-    return Snapshot(snapshot_id, _created_at(index), _resolved(pages, url))
+    prefix = prefix_with(snapshot_id)
+    # The key of a page is its number, since its URL may change; entities add their own number.
+    documents = [
+        ListedDocument(f"{prefix}{number}", page) for number, page in enumerate(_resolved(pages, url))
+    ]
+    return DocumentList(documents, _created_at(index), prefix)
 
 
-def check_number(documents: int, limit: int) -> None:
-    """:raises NotAFeedError: if a list names more documents than the limit; 0 is no limit"""
-    if limit and documents > limit:
-        asked = "none of them is read, as FHCRAWL_MAX_ENTRIES asks"
-        raise NotAFeedError(ReasonKind.LIMIT, f"names more than {limit} documents: {asked}")
-
-
-# Such an entity is named by the index's id and two positions only: the URL of a page may change.
-def page_key(snapshot: Snapshot, position: int) -> str:
-    """Return a key for a page that does not depend on its URL.
-
-    :param position: index of the page in the list, from 0
-    """
-    return f"{snapshot.prefix}{position}"
-
-
-def entry_id(key: str, position: int) -> str:
-    """Return an id for an entity without one; it is different in the next snapshot.
-
-    :param key: key of its page
-    :param position: index of the entity in its page, from 0, in the order of the page
-    """
-    return f"{key}:{position}"
+def prefix_with(snapshot_id: str) -> str:
+    """Return the prefix of the ids of all entities of a snapshot, and of no other one's."""
+    return f"{NAMESPACE}{quote(snapshot_id, safe=':')}:"
 
 
 def prefix_of(key: str) -> str | None:
@@ -103,12 +71,12 @@ def prefix_of(key: str) -> str | None:
 
 # Snapshot: "Its pages' entities have no Content-ID and no operation"; and no page leads to another.
 def page(document: FeedDocument, key: str) -> FeedDocument:
-    """Return a page of a snapshot, with ids for entities without one."""
+    """Return a page of a snapshot, with ids for entities without one; the next snapshot has other ids."""
     # FeedDocument has the reverse order of the page.
     entries = list(document.entries)
     for position, entry in enumerate(reversed(entries)):
         if entry.id is None:
-            entry.id = entry_id(key, position)
+            entry.id = f"{key}:{position}"
     problems = [problem for problem in document.problems if problem.kind not in NO_PROBLEMS]
     return replace(document, entries=entries, problems=problems, links={}, other_links={})
 

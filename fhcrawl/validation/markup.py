@@ -11,6 +11,7 @@ from fhcrawl.documents import detection
 from fhcrawl.documents.formats import jsonfeed
 from fhcrawl.documents.head_links import HISTORY
 from fhcrawl.documents.xml import elements, encoding, namespaces, parsers
+from fhcrawl.documents.xml.layout import ENTRIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,7 +96,7 @@ def read(body: bytes, content_type: str | None) -> tuple[Markup, int | None]:
 
 def _markup(root: _Element) -> Markup:
     channel = next(root.iterchildren(*CHANNELS), None)
-    entries = [*root.iter(*detection.LAYOUT.entries)]
+    entries = [*root.iter(*ENTRIES)]
     return Markup(root, root if channel is None else channel, entries)
 
 

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from fhcrawl.documents import HeadSource, head_source
-from fhcrawl.documents.xml import parsing
 from tests.feeds import E, atom, read, rss, tombstone
 
 URL = "http://example.org/feed"
@@ -54,14 +53,6 @@ def test_update_times_do_not_change_the_digest(write: object) -> None:
 def test_every_other_change_changes_the_digest() -> None:
     said = ("<a/>", "<a b='1'/>", "<a>1</a>", "")
     assert len({head(atom([], head=one)).digest for one in said}) == len(said)
-
-
-def test_head_of_a_streamed_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = atom([E(f"{number}", "x" * 10_000) for number in range(20)], head="<logo>l</logo>")
-    whole = head(document)
-    monkeypatch.setattr(parsing, "LARGE", 1)
-    assert head(document) == whole
-    assert "<logo>l</logo>" in whole.original
 
 
 def test_members_of_json_besides_items() -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from fhcrawl.documents import json_text
 from fhcrawl.documents.formats import multipart
-from fhcrawl.documents.snapshot import NAMESPACE, Snapshot, entry_id, page, page_key, prefix_of, read
+from fhcrawl.documents.lists import DocumentList, ListedDocument
+from fhcrawl.documents.snapshot import NAMESPACE, page, prefix_of, prefix_with, read
 from fhcrawl.exceptions import NotAFeedError
 from tests.documents.test_json_text import VALUES
 
@@ -27,21 +28,26 @@ DRAFT: dict[str, Any] = {
 }
 
 
-def read_bytes(body: bytes, most: int = 0) -> Snapshot | None:
+def read_bytes(body: bytes, most: int = 0) -> DocumentList | None:
     return read(json_text.parse(body).members, LOCATION, most)
 
 
-def read_json(value: object, most: int = 0) -> Snapshot | None:
+def read_json(value: object, most: int = 0) -> DocumentList | None:
     return read_bytes(json.dumps(value).encode(), most)
 
 
 def test_index_is_read() -> None:
-    assert read_json(INDEX) == Snapshot(INDEX["id"], "2023-11-27T20:52:17.000Z", INDEX["pages"])
+    prefix = "urn:snapshot:12345678:"
+    pages = [ListedDocument(f"{prefix}{number}", url) for number, url in enumerate(INDEX["pages"])]
+    assert read_json(INDEX) == DocumentList(pages, "2023-11-27T20:52:17.000Z", prefix)
 
 
 def test_index_of_the_2015_draft_is_read_from_when_it_was_started() -> None:
     pages = ["https://feeds.example/snapshot/2015-06-23T00:36:45.885Z/0", "https://feeds.example/snapshots/1"]
-    assert read_json(DRAFT) == Snapshot("2015-06-23T00:36:45.885Z", "2015-06-23T00:36:45.885Z", pages)
+    found = read_json(DRAFT)
+    assert found is not None
+    assert ([page.url for page in found.documents], found.created_at) == (pages, "2015-06-23T00:36:45.885Z")
+    assert found.prefix == "urn:snapshot:2015-06-23T00:36:45.885Z:"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +104,7 @@ def test_index_beyond_a_bound_is_an_error(index: dict[str, Any], kind: str) -> N
 
 
 def entity(snapshot_id: str, page: int, position: int) -> str:
-    return entry_id(page_key(Snapshot(snapshot_id, None, []), page), position)
+    return f"{prefix_with(snapshot_id)}{page}:{position}"
 
 
 def test_identity_is_made_of_the_index_and_the_positions() -> None:
@@ -138,7 +144,7 @@ def test_two_entities_never_have_one_identity(one: tuple[str, int, int], other: 
 def test_entities_of_one_snapshot_and_no_other_have_two_positions_behind_its_prefix(
     one: tuple[str, int, int], other: tuple[str, int, int]
 ) -> None:
-    prefix = prefix_of(page_key(Snapshot(one[0], None, []), one[1]))
+    prefix = prefix_of(f"{prefix_with(one[0])}{one[1]}")
     assert prefix is not None
     prefixed, behind = entity(*other).startswith(prefix), entity(*other)[len(prefix) :]
     assert (prefixed and behind.count(":") == 1) == (one[0] == other[0])
@@ -153,5 +159,5 @@ def test_entities_of_one_snapshot_and_no_other_have_two_positions_behind_its_pre
 def test_arbitrary_json_raises_nothing(index: dict[str, object]) -> None:
     snapshot = read_json(index)
     if snapshot is not None:
-        assert snapshot.id
-        assert all(snapshot.pages)
+        assert snapshot.prefix
+        assert all(page.url for page in snapshot.documents)

@@ -1,6 +1,14 @@
 """Readers of feed formats, one module each, and the registry that `documents.detection` chooses from."""
 
 from fhcrawl.documents.formats import atom, atom03, jsonfeed, rss
+from fhcrawl.documents.xml.elements import RSS_NAMESPACES
+from fhcrawl.documents.xml.layout import RDF_ROOT
 
-XML_FORMATS = (atom.FORMAT, atom03.FORMAT, rss.FORMAT, rss.RDF_FORMAT)
+# By the tag of the root.
+XML_FORMATS = {
+    atom.ROOT: atom.read,
+    atom03.ROOT: atom03.read,
+    **{f"{namespace}rss": rss.read for namespace in RSS_NAMESPACES},
+    RDF_ROOT: rss.read_rdf,
+}
 JSON_FORMATS = (jsonfeed.read,)

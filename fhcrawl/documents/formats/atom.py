@@ -12,8 +12,6 @@ from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.modules import enclosure, person
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM, XHTML
-from fhcrawl.documents.xml.layout import Place
-from fhcrawl.documents.xml.parsed import XmlFormat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -211,4 +209,3 @@ FIELDS: dict[str, FieldReader] = {
 VOCABULARY = Vocabulary(
     "atom", ATOM, ENTRY, FIELDS, modules.DATES, (f"{ATOM}updated",), escaped=frozenset({SUMMARY, CONTENT})
 )
-FORMAT = XmlFormat(read, (Place(ENTRY, (ROOT,), is_streamed=True),))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,6 @@ from fhcrawl.documents.formats import atom
 from fhcrawl.documents.head import Vocabulary
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM
-from fhcrawl.documents.xml.layout import Place
-from fhcrawl.documents.xml.parsed import XmlFormat
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents.xml.parsed import Parsed
 
 OLD = elements.OLD_ATOM
+ROOT = f"{OLD}feed"
 NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 SHORT_TYPES = {"text/plain": "text", "text/html": "html", "application/xhtml+xml": "xhtml"}
 
@@ -98,7 +96,7 @@ def _decoded(element: _Element) -> str | None:
     """Return the decoded text of an element with the mode base64; None if it is not text."""
     try:
         text = base64.b64decode("".join((elements.text(element) or "").split()), validate=True).decode()
-    except (binascii.Error, ValueError):
+    except ValueError:
         return None
     return None if NO_TEXT.search(text) else text
 
@@ -133,4 +131,3 @@ VOCABULARY = Vocabulary(
     _line,
     escaped=frozenset({f"{OLD}summary", f"{OLD}content"}),
 )
-FORMAT = XmlFormat(read, (Place(VOCABULARY.entry, (f"{OLD}feed",)),))

@@ -164,15 +164,27 @@ def _entity(region: bytes, url: str) -> Entity | None:
     if begin > LONGEST_HEADERS:
         raise NotAFeedError(ReasonKind.TOO_LARGE, "one of its parts has headers of more than 128 KiB")
     headers = _headers(region[:begin])
-    body = _without_line_end(region[end:])
-    return Entity(headers, _entry(headers, body, url)) if headers or body else None
-
-
-# RFC 2046, 5.1.1: "The CRLF preceding the boundary delimiter line is conceptually attached to the boundary".
-def _without_line_end(octets: bytes) -> bytes:
-    if octets.endswith(b"\r\n"):
-        return octets[:-2]
-    return octets.removesuffix(LINE_FEED)
+    # RFC 2046, 5.1.1: "The CRLF preceding the boundary delimiter line is conceptually attached to the
+    # boundary".
+    body = region[end:]
+    body = body.removesuffix(b"\r\n") if body.endswith(b"\r\n") else body.removesuffix(LINE_FEED)
+    if not headers and not body:
+        return None
+    content, content_type = _content(body, _first(headers, "content-type"))
+    # Page: `Operation-Type: http-equiv=PUT`; the 2015 draft calls it Event-Type, and allows POST too.
+    operation = OPERATION.fullmatch(_first(headers, *OPERATION_HEADERS))
+    # 2015 draft: the event target is "referenced via a link relation using the `Link` HTTP header, with [...]
+    # the `rel` attribute of the relation set to "about"".
+    links = link_header.links(headers.get("link", []), url)
+    entry = Entry(
+        id=_id(headers),
+        link=next((target for relation, target in links if relation == "about"), None),
+        updated=utc(_first(headers, "last-modified")),
+        content=content,
+        content_type=content_type,
+        operation=operation[1].upper() if operation else None,
+    )
+    return Entity(headers, entry)
 
 
 def _headers(block: bytes) -> Headers:
@@ -204,37 +216,12 @@ def _first(headers: Headers, *names: str) -> str:
     return next((value for name in names for value in headers.get(name, []) if value), "")
 
 
-def _entry(headers: Headers, body: bytes, url: str) -> Entry:
-    content, content_type = _content(body, _first(headers, "content-type"))
-    return Entry(
-        id=_id(headers),
-        link=_about(headers, url),
-        updated=utc(_first(headers, "last-modified")),
-        content=content,
-        content_type=content_type,
-        operation=_operation(headers),
-    )
-
-
 # RFC 2045, 7: "Content-ID" ":" msg-id. RFC 5322, 3.6.4: "Semantically, the angle bracket characters are not
 # part of the msg-id"; RFC 2392, 2 omits them in cid: URLs. Producers write Content-ID with and without them.
 def _id(headers: Headers) -> str | None:
     value = _first(headers, ID)
     bracketed = MESSAGE_ID.fullmatch(value)
     return identifier(bracketed[1] if bracketed else value)
-
-
-# 2015 draft: the event target is "referenced via a link relation using the `Link` HTTP header, with [...] the
-# `rel` attribute of the relation set to "about"".
-def _about(headers: Headers, url: str) -> str | None:
-    links = link_header.links(headers.get("link", []), url)
-    return next((target for relation, target in links if relation == "about" and target), None)
-
-
-# Page: `Operation-Type: http-equiv=PUT`; the 2015 draft calls it Event-Type, and allows POST too.
-def _operation(headers: Headers) -> str | None:
-    match = OPERATION.fullmatch(_first(headers, *OPERATION_HEADERS))
-    return match[1].upper() if match else None
 
 
 def _content(body: bytes, media_type: str) -> tuple[str | None, str | None]:

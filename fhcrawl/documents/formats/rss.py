@@ -14,9 +14,8 @@ from fhcrawl.documents.identifiers import identifier
 from fhcrawl.documents.model import Entry, Problem
 from fhcrawl.documents.xml import elements
 from fhcrawl.documents.xml.elements import ATOM
-from fhcrawl.documents.xml.layout import Place
+from fhcrawl.documents.xml.layout import ENTRIES
 from fhcrawl.documents.xml.namespaces import braced
-from fhcrawl.documents.xml.parsed import XmlFormat
 from fhcrawl.exceptions import NotAFeedError
 from fhcrawl.reasons import ReasonKind
 
@@ -31,9 +30,7 @@ if TYPE_CHECKING:
     from fhcrawl.documents.xml.parsed import Parsed
 
 RDF = braced("rdf")
-RDF_ROOT = f"{RDF}RDF"
 ABOUT = f"{RDF}about"
-# Maximum number of parents of items besides the channel and the root: each takes a search of its ancestors.
 
 
 def read(parsed: Parsed, url: str) -> FeedDocument:
@@ -99,18 +96,18 @@ def _items_elsewhere(
     :param sections: the channel's other children, and those of the root, to be filled here
     :param url: base URL of the document
     """
-    whole, beside = parsed._replace(streamed_entries=None), sections[1]
+    beside = sections[1]
     around = elements.base_of(parsed.root, url)
-    yield from zip(whole.entries(parsed.root, tag, beside), repeat(around), strict=False)
+    yield from zip(parsed.entries(parsed.root, tag, beside), repeat(around), strict=False)
     if channel in beside.get(channel.tag, ()):
         beside[channel.tag].remove(channel)
     others = (child for section in sections for children in section.values() for child in children)
-    found = (item for other in others for item in misplaced.inside(other, parsed.layout.entries))
+    found = (item for other in others for item in misplaced.inside(other, ENTRIES))
     places = dict.fromkeys(item.getparent() for item in found if item.tag == tag)
     for place in places:
         if place is not None:
             base = elements.base_inside(place, url)
-            yield from zip(whole.entries(place, tag, {}), repeat(base), strict=False)
+            yield from zip(parsed.entries(place, tag, {}), repeat(base), strict=False)
 
 
 def read_item(
@@ -278,12 +275,3 @@ VOCABULARIES = {
     )
     for namespace in (*elements.RSS_NAMESPACES, *elements.RDF_NAMESPACES)
 }
-FORMAT = XmlFormat(
-    read,
-    tuple(
-        Place(f"{ns}item", (f"{ns}channel", f"{ns}rss"), is_streamed=True) for ns in elements.RSS_NAMESPACES
-    ),
-)
-RDF_FORMAT = XmlFormat(
-    read_rdf, tuple(Place(f"{ns}item", (f"{ns}channel", RDF_ROOT)) for ns in elements.RDF_NAMESPACES)
-)

@@ -74,12 +74,6 @@ def local_name(element: _Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-# `docinfo.internalDTD` is not used: it is a copy, which takes quadratic time.
-def has_document_type(element: _Element) -> bool:
-    """Return whether the document of an element has a document type declaration."""
-    return bool(element.getroottree().docinfo.doctype)  # type: ignore[attr-defined]
-
-
 def first(element: _Element, tag: str) -> _Element | None:
     """Return the first child with a tag; `find` takes twice the time."""
     return next(element.iterchildren(tag), None)
@@ -199,10 +193,9 @@ def inherited(element: _Element) -> tuple[str, str]:
 
     Either is '' if there is none, or if it is too long to be repeated in each entry.
     """
-    base = language = ""
-    for around in (*reversed([*element.iterancestors()]), element):
-        base = base_of(around, base)
-        language = around.get(XML_LANG, language)
+    base = base_inside(element, "")
+    around = (each.get(XML_LANG) for each in (element, *element.iterancestors()))
+    language = next((value for value in around if value is not None), "")
     return base if len(base) <= LONGEST_BASE else "", language if len(language) <= LONGEST_LANGUAGE else ""
 
 

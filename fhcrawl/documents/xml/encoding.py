@@ -52,13 +52,11 @@ KNOWN = frozenset(map(_python_name, LABELS.values())) - {"utf-16-le", "utf-16-be
 class Source(NamedTuple):
     """The bytes of a document for the parser: UTF-8, without a byte order mark.
 
-    :param body: the bytes; unless they have been decoded, they are only declared to be UTF-8
-    :param decoded: whether the bytes have been decoded and encoded again
+    :param body: the bytes; they may only be declared to be UTF-8
     :param repair: description of the repair; None if there was none
     """
 
     body: bytes
-    decoded: bool = False
     repair: str | None = None
 
 
@@ -78,17 +76,17 @@ def source(body: bytes, charset: str | None) -> Source:
         return Source(body)
     if body.startswith(codecs.BOM_UTF8):
         return Source(body[len(codecs.BOM_UTF8) :].lstrip())
-    if _detect_wide(body) is None and next(_candidates(body, charset)) == UTF_8:
+    if detect_wide(body) is None and next(_candidates(body, charset)) == UTF_8:
         return Source(body.lstrip())
     decoded = text(body, charset)
-    return Source(decoded.text.encode(UTF_8, "replace"), True, decoded.repair)
+    return Source(decoded.text.encode(UTF_8, "replace"), decoded.repair)
 
 
 # RFC 7303, 3: "a BOM (Section 3.3) is authoritative if it is present in an XML MIME entity". Without one
 # the parameter is, and without that "the XML encoding declaration" (3.2).
 def text(body: bytes, charset: str | None) -> Text:
     """Return the text of a document, decoded by the first of its declared encodings that fits."""
-    if wide := _detect_wide(body):
+    if wide := detect_wide(body):
         encoding, start = wide
         decoded = Text(body[start:].decode(encoding, "replace"))
     else:
@@ -179,7 +177,7 @@ def resolve(label: str) -> str | None:
 
 # XML 1.0, F.1: the first characters of a document are known, and so is their width. A contradictory
 # declaration is ignored, as in browsers.
-def _detect_wide(body: bytes) -> tuple[str, int] | None:
+def detect_wide(body: bytes) -> tuple[str, int] | None:
     """Return an encoding of two or four bytes per character, and the length of its byte order mark."""
     encoding, mark = read_bom(body)
     if encoding is not None and mark is not None and encoding != UTF_8:
@@ -187,11 +185,6 @@ def _detect_wide(body: bytes) -> tuple[str, int] | None:
     if 0 in body[:2]:
         return next(((encoding, 0) for start, encoding in UTF_16 if start.match(body)), None)
     return None
-
-
-def is_wide(body: bytes) -> bool:
-    """Return whether a document is in an encoding of two or four bytes per character."""
-    return _detect_wide(body) is not None
 
 
 def _decode_strict(body: bytes, encoding: str) -> str | None:

@@ -201,17 +201,14 @@ class References:
         if b"&" not in piece or piece.startswith(NO_REFERENCES):
             return piece
         end = _end_of_tag(piece)
-        return REFERENCE.sub(self._quoted, piece[:end]) + REFERENCE.sub(self._included, piece[end:])
-
-    def _included(self, match: re.Match[bytes]) -> bytes:
-        return self._resolved(match, False)
+        return REFERENCE.sub(self._quoted, piece[:end]) + REFERENCE.sub(self._resolved, piece[end:])
 
     # XML 1.0, 4.4.5: in an attribute's value, "a single or double quote character in the replacement text is
     # always treated as a normal data character".
     def _quoted(self, match: re.Match[bytes]) -> bytes:
         return self._resolved(match, True)
 
-    def _resolved(self, match: re.Match[bytes], is_quoted: bool) -> bytes:
+    def _resolved(self, match: re.Match[bytes], is_quoted: bool = False) -> bytes:
         name = match[1]
         if name in PREDEFINED:
             return match[0]

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from fhcrawl.documents.model import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # Canonical URIs by their usual prefix.
 KNOWN = {
@@ -102,29 +99,27 @@ class Canonical(NamedTuple):
 
 
 # `findall` takes a multiple of the time: it looks at each octet.
-def declarations(body: bytes) -> list[bytes]:
+def _declarations(body: bytes) -> set[bytes]:
     """Return what looks like a declaration of a namespace in a document, anywhere in it."""
-    found = []
+    found = set()
     position = body.find(XMLNS)
     while position >= 0:
         match = DECLARATION.match(body, position)
         if match is not None:
-            found.append(match[0])
+            found.add(match[0])
         position = body.find(XMLNS, position + len(XMLNS) if match is None else match.end())
     return found
 
 
-def canonicalise(body: bytes, declared: Iterable[bytes] | None = None) -> Canonical:
+def canonicalise(body: bytes) -> Canonical:
     """Write the known namespaces of a document as their canonical URIs; supply that of an Atom root.
 
     Text, CDATA sections and comments are unchanged.
 
     :param body: in UTF-8
-    :param declared: its `declarations`, if they are known
     """
-    found = set(declarations(body) if declared is None else declared)
     supplied = _with_atom_root(body)
-    if supplied is None and not any(map(_other_spelling, found)):
+    if supplied is None and not any(map(_other_spelling, _declarations(body))):
         return Canonical(body)
     renamed: dict[str, str] = {}
     body = START_TAG.sub(partial(_with_canonical, renamed), supplied or body)

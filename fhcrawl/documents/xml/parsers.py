@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from lxml import etree
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lxml.etree import _Element
-
-PIECE = 65_536  # octets that a parser is fed at once
 
 
 def parse_strict(body: bytes) -> _Element:
@@ -50,18 +48,15 @@ def memory_errors() -> Iterator[None]:
         raise
 
 
-class PullParser(etree.XMLPullParser):
-    """A pull parser that raises MemoryError if there is not enough memory."""
-
-    def feed(self, data: str | bytes) -> None:
-        """Parse a piece of a document."""
-        with memory_errors():
-            super().feed(data)
-
-    def close(self) -> _Element:
-        """Return the root element of the document, which has ended."""
-        with memory_errors():
-            return super().close()
+OPTIONS: dict[str, object] = {
+    "encoding": encoding.UTF_8,
+    # External entities raise an error: see entities.py.
+    "resolve_entities": "internal",
+    "no_network": True,
+    "load_dtd": False,
+    "remove_pis": True,
+    "remove_comments": True,
+}
 
 
 def new(recover: bool = False) -> etree.XMLParser:
@@ -69,26 +64,8 @@ def new(recover: bool = False) -> etree.XMLParser:
 
     :param recover: continue after a fault
     """
-    return etree.XMLParser(recover=recover, **options())  # type: ignore[arg-type]
-
-
-def options() -> dict[str, object]:
-    """Return the options of all parsers."""
-    return {
-        "encoding": encoding.UTF_8,
-        # External entities raise an error: see entities.py.
-        "resolve_entities": "internal",
-        "no_network": True,
-        "load_dtd": False,
-        "remove_pis": True,
-        "remove_comments": True,
-    }
+    return etree.XMLParser(recover=recover, **OPTIONS)  # type: ignore[arg-type]
 
 
 # Parsers are reusable, also by several threads (they lock); a new one for each small document costs time.
 STRICT = new()
-
-
-def events(parser: etree.XMLPullParser) -> Iterator[tuple[str, _Element]]:
-    """Return the events of a parser since the last call."""
-    return cast("Iterator[tuple[str, _Element]]", parser.read_events())

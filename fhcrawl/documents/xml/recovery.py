@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from xml.sax.saxutils import quoteattr
 
 from lxml import etree
@@ -11,20 +11,23 @@ from lxml import etree
 from fhcrawl.documents.model import Problem
 from fhcrawl.documents.xml import entities, namespaces, parsers, repair, soup
 from fhcrawl.documents.xml.elements import remove
+from fhcrawl.documents.xml.layout import CONTAINERS
 from fhcrawl.documents.xml.parsed import Parsed, repair_problems
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lxml.etree import _Element
 
     from fhcrawl.documents.xml.encoding import Text
-    from fhcrawl.documents.xml.layout import Layout
 
 LONGEST_PROLOG = 65_536
+PIECE = 65_536  # octets that the parser is fed at once
 # How many times the size of the document may be parsed to find its malformed entries.
 MOST_PARSED_AGAIN = 20
 
 
-def recover(text: Text, broken: Parsed | None, layout: Layout) -> Parsed | None:
+def recover(text: Text, broken: Parsed | None) -> Parsed | None:
     """Recover a document that is not well-formed: complete after repairs, or as much of it as possible.
 
     :param broken: the part of the unrepaired document up to its fault; None if there is none
@@ -44,9 +47,9 @@ def recover(text: Text, broken: Parsed | None, layout: Layout) -> Parsed | None:
             repairs.append("names that are no qualified names are kept")
             problems = (*repair_problems([text.repair, *repairs]), *others)
             return Parsed(parsers.parse_leniently(body), None, problems)
-        root = whole_elements(body, layout)
+        root = whole_elements(body)
         fault = error.msg or "it is not well-formed"
-    if whole := _with_mended_entries(again, problems, layout):
+    if whole := _with_mended_entries(again, problems):
         return whole
     if root is None or (broken is not None and not _says_more(root, problems, broken)):
         return broken
@@ -65,34 +68,32 @@ def _repaired(text: str) -> tuple[str, list[str], tuple[Problem, ...]]:
     return again, list(dict.fromkeys([*repairs, *filter(None, [done]), *more])), unresolved
 
 
-def _with_mended_entries(text: str, problems: tuple[Problem, ...], layout: Layout) -> Parsed | None:
+def _with_mended_entries(text: str, problems: tuple[Problem, ...]) -> Parsed | None:
     """Balance the tags of each malformed entry, or leave it out; return None if that does not help."""
-    parts = repair.entries(text, layout)
+    parts = repair.split(text)
     if parts is None:
         return None
+    found: list[Problem] = []
     try:
-        start = _start_tag(parsers.parse_strict(parts.head.encode()))
-        if len(start) * len(parts.entries) > MOST_PARSED_AGAIN * len(text):
+        start = _start_tag(parsers.parse_strict("".join(parts[::2]).encode()))
+        if len(start) * (len(parts) // 2) > MOST_PARSED_AGAIN * len(text):
             return None
-        mended: dict[int, str] = {}
-        found: list[Problem] = []
-        for number, entry in enumerate(parts.entries):
-            if (fault := _fault(start, entry)) is not None:
-                mended[number], problem = _mended(start, soup.balanced(entry), fault, f"entry {number + 1}")
-                found.append(problem)
-        root = parsers.parse_strict(repair.replaced(text, parts.spans, mended).encode())
+        for number in range(1, len(parts), 2):
+            if (fault := _fault(start, parts[number])) is None:
+                continue
+            name = f"entry {number // 2 + 1}"
+            parts[number] = soup.balanced(parts[number])
+            if (remaining := _fault(start, parts[number])) is None:
+                detail = f"it is not well-formed; its tags are balanced as in HTML: {fault}"
+                found.append(Problem("repaired", name, detail))
+            else:
+                parts[number] = ""
+                detail = f"it is not well-formed and is left out: {remaining}"
+                found.append(Problem("entry-lost", name, detail))
+        root = parsers.parse_strict("".join(parts).encode())
     except etree.XMLSyntaxError:
         return None
     return Parsed(root, None, (*problems, *found))
-
-
-def _mended(start: str, balanced: str, fault: str, name: str) -> tuple[str, Problem]:
-    """Return an entry with balanced tags, '' if it stays malformed; and the problem."""
-    if (remaining := _fault(start, balanced)) is None:
-        detail = f"it is not well-formed; its tags are balanced as in HTML: {fault}"
-        return balanced, Problem("repaired", name, detail)
-    detail = f"it is not well-formed and is left out: {remaining}"
-    return "", Problem("entry-lost", name, detail)
 
 
 def _start_tag(root: _Element) -> str:
@@ -124,40 +125,40 @@ def _says_more(root: _Element, problems: tuple[Problem, ...], broken: Parsed) ->
     return size > broken_size or (size == broken_size and problems != broken.problems)
 
 
-def whole_elements(body: bytes, layout: Layout) -> _Element | None:
+def whole_elements(body: bytes) -> _Element | None:
     """Return the tree up to the fault, without the incomplete element; None if no element has begun."""
-    parser = parsers.PullParser(events=("start", "end"), **parsers.options())  # type: ignore[arg-type]
+    parser = etree.XMLPullParser(events=("start", "end"), **parsers.OPTIONS)  # type: ignore[arg-type]
     root: _Element | None = None
     unfinished: list[_Element] = []
-    with contextlib.suppress(etree.XMLSyntaxError):
-        root, begun = _first_element(parser, body)
+    with contextlib.suppress(etree.XMLSyntaxError), parsers.memory_errors():
+        # Byte by byte up to the root: no more of the document may be parsed if its entities have markup.
+        for begun in range(min(len(body), LONGEST_PROLOG)):
+            parser.feed(body[begun : begun + 1])
+            root = root if (event := next(_events(parser), None)) is None else event[1]
+            if root is not None:
+                break
         if root is None or _declares_markup(root):
             return root
         unfinished.append(root)
-        for position in range(begun, len(body), parsers.PIECE):
-            parser.feed(body[position : position + parsers.PIECE])
+        for position in range(begun + 1, len(body), PIECE):
+            parser.feed(body[position : position + PIECE])
             _follow(parser, unfinished)
         parser.close()
     _follow(parser, unfinished)
-    _prune(unfinished, layout)
+    _prune(unfinished)
     return root
 
 
+def _events(parser: etree.XMLPullParser) -> Iterator[tuple[str, _Element]]:
+    return cast("Iterator[tuple[str, _Element]]", parser.read_events())
+
+
 def _follow(parser: etree.XMLPullParser, unfinished: list[_Element]) -> None:
-    for event, element in parsers.events(parser):
+    for event, element in _events(parser):
         if event == "start":
             unfinished.append(element)
         else:
             unfinished.pop()
-
-
-def _first_element(parser: etree.XMLPullParser, body: bytes) -> tuple[_Element | None, int]:
-    """Feed the parser until the root element begins; return that element and the number of bytes fed."""
-    for position in range(min(len(body), LONGEST_PROLOG)):
-        parser.feed(body[position : position + 1])
-        for _event, element in parsers.events(parser):
-            return element, position + 1
-    return None, 0
 
 
 # If an entity has malformed markup, libxml2 frees nodes that events still refer to.
@@ -168,11 +169,11 @@ def _declares_markup(root: _Element) -> bool:
     )
 
 
-def _prune(unfinished: list[_Element], layout: Layout) -> None:
+def _prune(unfinished: list[_Element]) -> None:
     """Remove the outermost unclosed element that is no container of entries."""
     for number, element in enumerate(unfinished):
         parent = element.getparent()
-        if parent is not None and element.tag not in layout.containers:
+        if parent is not None and element.tag not in CONTAINERS:
             del unfinished[number + 1 :]
             remove(element, parent)
             return

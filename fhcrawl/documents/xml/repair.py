@@ -8,14 +8,10 @@ from __future__ import annotations
 import re
 import sys
 from html.entities import html5
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import pairwise
 
 from fhcrawl.documents.xml import namespaces
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fhcrawl.documents.xml.layout import Layout
+from fhcrawl.documents.xml.layout import NAMES
 
 # XML 1.0, 2.4: in these an ampersand is no markup. Without an end, they extend to the end of the document.
 DOCUMENT_TYPE = r"<!DOCTYPE[^\[>]*(?:>|\[.*?(?:\]\s*>|\Z)|\Z)"
@@ -59,15 +55,11 @@ UNKNOWN_NAMESPACE = "urn:fhcrawl:undeclared-prefix:"
 NAMESPACES = {prefix: uri for prefix, uri in namespaces.KNOWN.items() if prefix not in {"fh", "at"}}
 
 
-class Repaired(NamedTuple):
-    """A repaired text, and a part of a sentence for each kind of repair."""
+def repair(text: str) -> tuple[str, list[str]]:
+    """Repair characters, references and prefixes, which do not depend on the elements.
 
-    text: str
-    repairs: list[str]
-
-
-def repair(text: str) -> Repaired:
-    """Repair characters, references and prefixes, which do not depend on the elements."""
+    :return: the text, and a part of a sentence for each kind of repair
+    """
     repairs: dict[str, None] = {}
     allowed = FORBIDDEN.sub("", ID.sub(_distinct_id, text))
     if allowed != text:
@@ -94,7 +86,7 @@ def repair(text: str) -> Repaired:
     text, prefixes = _with_prefixes(text)
     if prefixes:
         repairs[f"namespaces of undeclared prefixes are supplied ({', '.join(prefixes)})"] = None
-    return Repaired(text, list(repairs))
+    return text, list(repairs)
 
 
 def _with_sound_declarations(text: str, repairs: dict[str, None]) -> str:
@@ -201,62 +193,33 @@ def _without_values(tag: str) -> str:
     return VALUE.sub("", tag) if ":" in tag else ""
 
 
-class Entries(NamedTuple):
-    """The text of a document, split into its entries and the rest.
+def split(text: str) -> list[str] | None:
+    """Return the text before, between and after entries, and each entry, in turn.
 
-    :param head: the document without its entries
-    :param entries: each from its start tag to its end tag, in document order
-    :param spans: the positions of the entries
+    Return None if there are no entries, or one lacks a start tag or an end tag.
     """
-
-    head: str
-    entries: list[str]
-    spans: list[tuple[int, int]]
-
-
-def entries(text: str, layout: Layout) -> Entries | None:
-    """Split a document; return None if it has no entries, or one lacks a start tag or an end tag."""
     # An entity could contain anything, including the end of an entry.
-    if declares_entities(text) or (spans := _spans(text, layout)) is None:
+    if declares_entities(text) or (spans := _spans(text)) is None:
         return None
-    starts = [0, *(end for _start, end in spans)]
-    ends = [*(start for start, _end in spans), len(text)]
-    head = "".join(text[start:end] for start, end in zip(starts, ends, strict=True))
-    return Entries(head, [text[start:end] for start, end in spans], spans)
+    positions = [0, *(position for span in spans for position in span), len(text)]
+    return [text[start:end] for start, end in pairwise(positions)]
 
 
-def replaced(text: str, spans: list[tuple[int, int]], entries: dict[int, str]) -> str:
-    """Return the text of a document with other texts for some of its entries, by their numbers from 0."""
-    parts: list[str] = []
-    position = 0
-    for number, entry in entries.items():
-        start, end = spans[number]
-        parts += text[position:start], entry
-        position = end
-    return "".join([*parts, text[position:]])
-
-
-def _spans(text: str, layout: Layout) -> list[tuple[int, int]] | None:
+def _spans(text: str) -> list[tuple[int, int]] | None:
     root = next((match["tag"] for match in TAG.finditer(text) if match["tag"]), "")
     prefix, _colon, name = re.split(r"[\s/]", root, maxsplit=1)[0].rpartition(":")
-    entry, has_prefix = layout.names.get(name, ("item", False))
+    entry, has_prefix = NAMES.get(name, ("item", False))
     entry = f"{prefix}:{entry}" if prefix and has_prefix else entry
+    tag = re.compile(rf"{NO_MARKUP}|<(?P<close>/?){re.escape(entry)}(?P<rest>\s[^<>]*|/?)>", re.DOTALL)
     found: list[tuple[int, int]] = []
     depth = begun = 0
-    for step, start, end in _entry_tags(text, entry):
-        begun = start if depth == 0 else begun
-        depth += step
+    for match in tag.finditer(text):
+        if match["rest"] is None:
+            continue
+        begun = match.start() if depth == 0 else begun
+        depth += -1 if match["close"] else not match["rest"].endswith("/")
         if depth < 0:
             return None
         if depth == 0:
-            found.append((begun, end))
+            found.append((begun, match.end()))
     return found if found and depth == 0 else None
-
-
-def _entry_tags(text: str, name: str) -> Iterator[tuple[int, int, int]]:
-    """Yield the spans of an element's tags, with 1 for a start tag, -1 for an end tag, 0 for an empty one."""
-    tag = re.compile(rf"{NO_MARKUP}|<(?P<close>/?){re.escape(name)}(?P<rest>\s[^<>]*|/?)>", re.DOTALL)
-    for match in tag.finditer(text):
-        if match["rest"] is not None:
-            step = -1 if match["close"] else 0 if match["rest"].endswith("/") else 1
-            yield step, match.start(), match.end()

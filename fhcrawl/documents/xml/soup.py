@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import NamedTuple
 
 # Sections, comments, instructions and declarations; then a tag, whose quoted values may have ">"; then a "<"
 # that begins neither.
@@ -33,15 +32,6 @@ FIELDS = frozenset(
 )
 
 
-class Tag(NamedTuple):
-    """A tag: its name in lower case and as written, and whether the element is empty."""
-
-    key: str
-    name: str
-    attributes: str
-    is_empty: bool
-
-
 class Elements:
     """The elements that are open, the entry's child first.
 
@@ -54,39 +44,32 @@ class Elements:
         self._number: Counter[str] = Counter()
         self._is_unclosed = False
 
-    def begin(self, tag: Tag, position: int) -> str:
+    def begin(self, name: str, attributes: str, is_empty: bool, position: int) -> str:
         """Return the markup for a start tag: it may end the entry's open child."""
-        ended = self.end_all() if self._open and self._ends_child(tag.key) else ""
-        if tag.is_empty or (self._open and tag.key in VOID):
-            return f"{ended}<{tag.name}{tag.attributes}/>"
+        key = name.lower()
+        ended = self.end() if self._open and self._ends_child(key) else ""
+        if is_empty or (self._open and key in VOID):
+            return f"{ended}<{name}{attributes}/>"
         if not self._open:
-            self._is_unclosed = self._last_ends.get(tag.key, -1) < position
-        self._open.append(tag.name)
-        self._number[tag.key] += 1
-        return f"{ended}<{tag.name}{tag.attributes}>"
+            self._is_unclosed = self._last_ends.get(key, -1) < position
+        self._open.append(name)
+        self._number[key] += 1
+        return f"{ended}<{name}{attributes}>"
 
-    def end(self, key: str) -> str:
-        """Return the end tags of the innermost element of a name and of those in it; '' if there is none."""
-        if not self._number[key]:
+    def end(self, key: str | None = None) -> str:
+        """Return the end tags of the innermost element of a name and of those in it; of all without one."""
+        if key is not None and not self._number[key]:
             return ""
-        ended = [self._pop()]
-        while ended[-1].lower() != key:
-            ended.append(self._pop())
-        return _end_tags(ended)
-
-    def end_all(self) -> str:
-        """Return the end tags of all open elements."""
-        return _end_tags([self._pop() for _ in range(len(self._open))])
+        ended: list[str] = []
+        while self._open and (not ended or ended[-1].lower() != key):
+            ended.append(self._open.pop())
+            self._number[ended[-1].lower()] -= 1
+        return "".join(f"</{name}>" for name in ended)
 
     # No child of an entry holds another one of its name.
     def _ends_child(self, key: str) -> bool:
         is_field = self._is_unclosed and (key in FIELDS or ":" in key)
         return is_field or key == self._open[0].lower()
-
-    def _pop(self) -> str:
-        name = self._open.pop()
-        self._number[name.lower()] -= 1
-        return name
 
 
 def balanced(entry: str) -> str:
@@ -105,7 +88,7 @@ def balanced(entry: str) -> str:
     for match in TOKEN.finditer(entry, start, end):
         parts += entry[position : match.start()], _token(match, elements)
         position = match.end()
-    return "".join([*parts, entry[position:end], elements.end_all(), entry[end:]])
+    return "".join([*parts, entry[position:end], elements.end(), entry[end:]])
 
 
 def _token(match: re.Match[str], elements: Elements) -> str:
@@ -113,14 +96,13 @@ def _token(match: re.Match[str], elements: Elements) -> str:
         return "&lt;"
     if not match["name"]:
         return match["data"] or ""
-    key = match["name"].lower()
     if match["end"]:
-        return elements.end(key)
+        return elements.end(match["name"].lower())
     rest = match["rest"]
     # HTML, 13.1.2.3: without quotes, a slash belongs to the value.
     is_empty = rest.endswith("/") and (rest == "/" or rest[-2] in " \t\r\n\"'")
-    tag = Tag(key, match["name"], _attributes(rest[:-1] if is_empty else rest), is_empty)
-    return elements.begin(tag, match.start())
+    attributes = _attributes(rest[:-1] if is_empty else rest)
+    return elements.begin(match["name"], attributes, is_empty, match.start())
 
 
 def _attributes(rest: str) -> str:
@@ -129,7 +111,3 @@ def _attributes(rest: str) -> str:
         value = match[2] or '""'
         found.setdefault(match[1], value if value[0] in "\"'" else f'"{value}"')
     return "".join(f" {name}={value}" for name, value in found.items())
-
-
-def _end_tags(names: list[str]) -> str:
-    return "".join(f"</{name}>" for name in names)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fhcrawl.documents.xml import elements, namespaces, parsing
+from fhcrawl.documents.xml import elements, namespaces
 from fhcrawl.documents.xml.namespaces import canonical
 from tests.feeds import read
 
@@ -50,15 +50,12 @@ def kinds(body: str) -> tuple[list[str | None], list[str]]:
     return [entry.id for entry in document.entries], [problem.kind for problem in document.problems]
 
 
-@pytest.mark.parametrize("padding", [0, parsing.LARGE])
 @pytest.mark.parametrize("end", ["</feed>", "<oops></feed>", ""])
 @pytest.mark.parametrize(
     "root", ["<feed>", '<feed xmlns="https://www.w3.org/2005/Atom">', "<feed lang='en' >"]
 )
-def test_atom_root_in_another_spelling_or_without_a_namespace_is_read(
-    root: str, end: str, padding: int
-) -> None:
-    entry = f"<entry><id>a</id><title>{'t' * padding}</title></entry><entry><id>b</id><title/></entry>"
+def test_atom_root_in_another_spelling_or_without_a_namespace_is_read(root: str, end: str) -> None:
+    entry = "<entry><id>a</id><title>t</title></entry><entry><id>b</id><title/></entry>"
     assert kinds(f'<?xml version="1.0"?>\n<!-- <feed> -->\n{root}{entry}{end}') == (["a", "b"], ["repaired"])
 
 
@@ -77,13 +74,6 @@ def test_spellings_of_their_authors_are_no_fault(uri: str) -> None:
     body = f'<rss xmlns:m="{uri}"><channel><item><guid>a</guid><m:title>t</m:title></item></channel></rss>'
     document = read(body.encode(), URL)
     assert ([entry.title for entry in document.entries], document.problems) == (["t"], [])
-
-
-@pytest.mark.parametrize("padding", [0, parsing.LARGE])
-def test_namespaces_are_known_in_documents_of_any_size(padding: int) -> None:
-    item = f"<item><guid>a</guid><description>{'t' * padding}</description><dc:creator>c</dc:creator></item>"
-    body = f'<rss xmlns:dc="https://purl.org/dc/elements/1.1/"><channel>{item}</channel></rss>'
-    assert [entry.authors for entry in read(body.encode(), URL).entries] == [["c"]]
 
 
 def test_root_that_is_cut_off_after_many_attributes_is_read() -> None:
