@@ -10,7 +10,15 @@ from fhcrawl.logical_feed.results import DocumentFailure, State, has_changes, mu
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import coverage, lists, mementos, rechecks, rows, statements, subscriptions
 from fhcrawl.store.schema import changes, entries, versions
-from fhcrawl.store.statements import ORDER, execute, execute_all, execute_among, id_of_document, insert_all
+from fhcrawl.store.statements import (
+    ORDER,
+    TIMES,
+    execute,
+    execute_all,
+    execute_among,
+    id_of_document,
+    insert_all,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,9 +54,14 @@ CONTENT_COLUMNS = (
 READ_COLUMNS = (*UNREAD_COLUMNS, "run", "updated", "fetched", "moved_to", "uncounted", *CONTENT_COLUMNS)
 # What was not read to its end is not compared with what is read next.
 IS_READ = f"(excluded.state = 'processed' OR excluded.reason = '{ReasonKind.LOOP.value}')"
-# An archive keeps its first position in the chain; documents that every walk reads move. The link of a document
-# that cannot be read any more still holds, as does the order of a list. A future `since` was recorded by a
-# wrong clock.
+_content = ", ".join(
+    f"{name} = CASE WHEN {IS_READ} THEN excluded.{name} ELSE documents.{name} END"
+    for name in CONTENT_COLUMNS
+    if name != "changed_walk"
+)
+# An archive keeps its first position in the chain; documents that every walk reads move. The link of a
+# document that cannot be read any more still holds, as does the order of a list. A future `since` was
+# recorded by a wrong clock.
 WRITE_DOCUMENT = f"""
 INSERT INTO documents ({", ".join(READ_COLUMNS)}, behind_id, moved_walk)
 VALUES ({", ".join(f":{name}" for name in READ_COLUMNS)}, {id_of_document("behind_key")},
@@ -62,15 +75,10 @@ ON CONFLICT (feed_id, KEY(key)) DO UPDATE SET
     step = CASE WHEN excluded.role <> 'archive' THEN excluded.step ELSE documents.step END,
     behind_id = CASE WHEN excluded.state <> 'processed' OR excluded.role = 'part'
         THEN coalesce(excluded.behind_id, documents.behind_id) ELSE excluded.behind_id END,
-    since = CASE WHEN documents.reason IS NOT DISTINCT FROM excluded.reason AND documents.since <= excluded.since
+    since = CASE
+        WHEN documents.reason IS NOT DISTINCT FROM excluded.reason AND documents.since <= excluded.since
         THEN documents.since ELSE excluded.since END,
-    {
-    ", ".join(
-        f"{name} = CASE WHEN {IS_READ} THEN excluded.{name} ELSE documents.{name} END"
-        for name in CONTENT_COLUMNS
-        if name != "changed_walk"
-    )
-},
+    {_content},
     changed_walk = CASE WHEN {IS_READ} AND NOT documents.held IS NOT DISTINCT FROM excluded.held
         THEN excluded.changed_walk ELSE documents.changed_walk END,
     moved_walk = CASE WHEN documents.moved_to IS NOT DISTINCT FROM excluded.moved_to
@@ -90,11 +98,13 @@ ON CONFLICT (feed_id, KEY(key)) DO UPDATE SET {_state_of_role}
 WRITE_PART = f"""
 INSERT INTO documents ({", ".join(UNREAD_COLUMNS)}, behind_id)
 VALUES ({_unread_values}, {id_of_document("behind_key")})
-ON CONFLICT (feed_id, KEY(key)) DO UPDATE SET {_state_of_role}, url = excluded.url, behind_id = excluded.behind_id
+ON CONFLICT (feed_id, KEY(key)) DO UPDATE
+SET {_state_of_role}, url = excluded.url, behind_id = excluded.behind_id
 """
 # Marks pages as unread; archives that have been read stay read.
 UNREAD = """
-UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since, walk = :walk, step = :step
+UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since,
+    walk = :walk, step = :step
 WHERE feed_id = :feed_id AND role = 'page' AND state = 'processed'
 """
 UNREAD_PAGE = f"""{UNREAD} AND id IN (
@@ -397,7 +407,7 @@ class Commit:
         )
         execute_all(
             self._connection,
-            f"""UPDATE entries SET {", ".join(f"{name} = :{name}" for name in rows.TIMES)}, {SET_ORDER},
+            f"""UPDATE entries SET {", ".join(f"{name} = :{name}" for name in TIMES)}, {SET_ORDER},
                 digest = :digest, details = :details, original = coalesce(UTF8(:original), original)
             WHERE {OF_ENTRY}""",
             [
@@ -474,7 +484,9 @@ class Commit:
         return before.exported if before.pending else before.digest
 
     def _begin_changes(self, exported: dict[str, str | None]) -> None:
-        begun = [(self._feed_id, entry_id, digest, None) for entry_id, digest in exported.items()]
+        begun: list[tuple[object, ...]] = [
+            (self._feed_id, entry_id, digest, None) for entry_id, digest in exported.items()
+        ]
         insert_all(self._connection, changes, OVERWRITE_CHANGE, begun)
 
     def _settle_changes(self, ids: list[str]) -> None:

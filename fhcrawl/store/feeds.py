@@ -201,7 +201,7 @@ class Feeds(Repository):
             WHERE entries.feed_id = feeds.id) FROM feeds WHERE KEY(url) = KEY(:url)"""
         values = {"url": feed, "latest": latest_time(now())}
         with self._database.snapshot() as connection:
-            since, newest = execute(connection, statement, values).one()
+            since, newest = execute(connection, statement, values).tuples().one()
         return since, f"{newest}Z" if newest else ""
 
     def read_details(self, feed: str) -> Details:
@@ -269,8 +269,8 @@ def _months(connection: Connection, live: dict[str, object]) -> tuple[dict[str, 
 
 
 def _recent(connection: Connection, live: dict[str, object]) -> list[str]:
-    newest = f"""SELECT DISTINCT coalesce(entries.updated, entries.published, {counted_time("entries")}) AS time
-        {OF_LIVE} ORDER BY time DESC LIMIT {RECENT}"""
+    time = f"coalesce(entries.updated, entries.published, {counted_time('entries')})"
+    newest = f"SELECT DISTINCT {time} AS time {OF_LIVE} ORDER BY time DESC LIMIT {RECENT}"
     return [row.time for row in execute(connection, newest, live) if row.time]
 
 

@@ -142,4 +142,5 @@ def replace(connection: Connection, feed_id: int, result: DocumentResult, keeps_
         statements.execute(connection, statement, values)
     changed = ", ".join(f"{name} = :{name}" for name in order)
     delete = f"UPDATE entries SET digest = '', {changed} WHERE {live}"
-    return statements.execute(connection, delete, values | order).rowcount
+    deleted: int = statements.execute(connection, delete, values | order).rowcount
+    return deleted

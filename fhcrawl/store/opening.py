@@ -251,7 +251,8 @@ def stream(
     """Return a statement's rows, read in batches; there is no limit of time for reading them."""
     if connection.dialect.name == schema.POSTGRESQL:
         connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
-    return statements.execute(connection.execution_options(yield_per=at_once), sql, values)
+    found: CursorResult[Any] = statements.execute(connection, sql, values, at_once)
+    return found
 
 
 def shown(url: URL) -> str:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 # What a document held, and what the subscription document holds.
 HELD = """
-SELECT documents.held, (SELECT current.held FROM documents AS current WHERE current.id = feeds.subscription_id)
-    AS current
+SELECT documents.held, current.held AS current
 FROM documents JOIN feeds ON feeds.id = documents.feed_id
+    LEFT JOIN documents AS current ON current.id = feeds.subscription_id
 WHERE documents.feed_id = :feed_id AND KEY(documents.key) = KEY(:key)
 """
 MISSED = """

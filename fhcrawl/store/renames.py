@@ -12,7 +12,7 @@ from fhcrawl.logical_feed.renames import NamedEntry, Search, confirmed, with_oth
 from fhcrawl.store import statements
 from fhcrawl.store.absences import CHAIN, Absences, held_ids, is_whole
 from fhcrawl.store.database import Repository
-from fhcrawl.store.opening import stream
+from fhcrawl.store.opening import ROWS_AT_ONCE
 from fhcrawl.store.schema import feeds, renames
 from fhcrawl.store.statements import execute, execute_all
 
@@ -40,7 +40,8 @@ FROM entries WHERE entries.feed_id = :feed_id
 # The publisher has deleted an entry with a tombstone: it is not the one that is new. One that a complete feed
 # has no longer can be.
 COMPARED = f"""{NAMED} AND (digest <> '' OR order_tombstone = 0) AND NOT EXISTS (
-    SELECT 1 FROM renames WHERE renames.feed_id = entries.feed_id AND KEY(renames.former_id) = KEY(entries.id))
+    SELECT 1 FROM renames
+    WHERE renames.feed_id = entries.feed_id AND KEY(renames.former_id) = KEY(entries.id))
 """
 NOTE = (
     # An id that returns is not a former one any more; those before it belong to the newest one.
@@ -141,7 +142,7 @@ def _renamings(
     search = Search(arrivals)
     condition, values = _may_be_like(arrivals)
     compared = f"{COMPARED} AND {condition}"
-    for row in stream(connection, compared, {"feed_id": feed_id, **values}):
+    for row in execute(connection, compared, {"feed_id": feed_id, **values}, ROWS_AT_ONCE):
         search.offer(_named(row))
     found = search.found()
     wanted = {digest_of_id(entry.id) for one in found for entry in (one.new, one.old)}

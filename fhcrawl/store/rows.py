@@ -239,7 +239,8 @@ def kept_version(row: Row[Any], is_current: bool) -> KeptVersion:
 def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | None:
     """Return the row of a document; None if it is not known."""
     found = "SELECT * FROM documents WHERE feed_id = :feed_id AND KEY(key) = KEY(:key)"
-    return execute(connection, found, {"feed_id": feed_id, "key": key}).first()
+    row: Row[Any] | None = execute(connection, found, {"feed_id": feed_id, "key": key}).first()
+    return row
 
 
 def winners(found: Iterable[Sequence[Any]], latest: str) -> dict[str, Winner]:

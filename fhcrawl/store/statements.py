@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Integer, literal
 
+from fhcrawl.logical_feed.versions import Order
 from fhcrawl.store.schema import POSTGRESQL, SQLITE, Keyed, entries, feeds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, CursorResult, Table
+    from sqlalchemy import ColumnElement, Connection, Table
 
 ROWS_AT_ONCE = 500
 DATABASES = (SQLITE, POSTGRESQL)
@@ -66,14 +67,7 @@ CONTENT = (
     "operation",
 )
 TIMES = ("published", "updated", "document", "document_updated")
-ORDER = (
-    "order_time",
-    "order_tombstone",
-    "order_document_time",
-    "order_walk",
-    "order_step",
-    "order_position",
-)
+ORDER = tuple(f"order_{name}" for name in Order._fields)
 ORIGINAL, DETAILS = "original", "details"
 
 
@@ -86,11 +80,17 @@ def _translated(sql: str, database: str) -> tuple[str, tuple[str, ...]]:
 
 
 def execute(
-    connection: Connection, sql: str, values: Mapping[str, object] | None = None
-) -> CursorResult[Any]:
-    """Execute a statement with named values."""
+    connection: Connection, sql: str, values: Mapping[str, object] | None = None, at_once: int | None = None
+) -> Any:
+    """Execute a statement with named values.
+
+    :param at_once: how many rows are read at a time; None: all
+    """
     sql, names = _translated(sql, connection.dialect.name)
-    return connection.exec_driver_sql(sql, _bound(connection, names, values or {}))
+    # For this statement only; an option of the connection would hold for those after it.
+    options = None if at_once is None else {"yield_per": at_once}
+    bound = _bound(connection, names, values or {})
+    return connection.exec_driver_sql(sql, bound, execution_options=options)
 
 
 def execute_all(connection: Connection, sql: str, rows: Sequence[Mapping[str, object]]) -> None:
@@ -143,7 +143,7 @@ def _insertion(table: Table, database: str, on_conflict: str) -> str:
 
 def execute_among(
     connection: Connection, query: str, feed_id: int, ids: list[str], insert: str = "", end: str = ""
-) -> CursorResult[Any]:
+) -> Any:
     """Execute a query of entries of a feed for some ids.
 
     :param query: a SELECT that ends with a WHERE clause, with the parameter `feed_id`
@@ -202,7 +202,7 @@ WHERE entries.feed_id = :feed_id
 """
 ENTRIES_COLUMNS = (
     "feed",
-    *(column.name for column in entries.c if column.name in {"id", *CONTENT, *TIMES}),
+    *(str(column.name) for column in entries.c if column.name in {"id", *CONTENT, *TIMES}),
     *("added", "digest", "change_id", "exported_digest"),
 )
 # With what the optional fields are computed from, and the counted time.
@@ -230,7 +230,8 @@ def entries_with_changes(where: str, order: str, only_changed: bool = False, has
 
 def id_of_document(key: str) -> str:
     """Return a subquery for the id of the document with a key; NULL if the key is NULL."""
-    return f"(SELECT known.id FROM documents AS known WHERE known.feed_id = :feed_id AND KEY(known.key) = KEY(:{key}))"
+    of_key = f"known.feed_id = :feed_id AND KEY(known.key) = KEY(:{key})"
+    return f"(SELECT known.id FROM documents AS known WHERE {of_key})"
 
 
 def chain(start: str, with_gaps: bool = False) -> str:

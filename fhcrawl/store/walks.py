@@ -48,8 +48,8 @@ WHERE feed_id = ANY(:feeds) AND state = 'processed' AND fetched > :latest AND EX
     SELECT 1 FROM entries WHERE entries.feed_id = documents.feed_id
         AND (entries.order_time > :latest OR entries.order_document_time > :latest))
 """
-# A redirect may have been temporary; reading the subscription document alone does not show that. The entries of
-# a document are compared as those of a document that was never read.
+# A redirect may have been temporary; reading the subscription document alone does not show that. The entries
+# of a document are compared as those of a document that was never read.
 ASK_AGAIN = f"""
 UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since, uncounted = NULL,
     held = NULL
