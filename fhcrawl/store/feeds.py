@@ -201,7 +201,7 @@ class Feeds(Repository):
             WHERE entries.feed_id = feeds.id) FROM feeds WHERE KEY(url) = KEY(:url)"""
         values = {"url": feed, "latest": latest_time(now())}
         with self._database.snapshot() as connection:
-            since, newest = execute(connection, statement, values).tuples().one()
+            since, newest = execute(connection, statement, values).one()
         return since, f"{newest}Z" if newest else ""
 
     def read_details(self, feed: str) -> Details:
