@@ -29,9 +29,9 @@ ARRIVALS_AT_ONCE = 10_000
 FEW = 200
 
 
-ARRIVALS = f"""
+ARRIVALS = """
 SELECT DISTINCT id FROM renames WHERE feed_id = :feed_id AND former_id IS NULL AND id > :after
-ORDER BY id LIMIT {ARRIVALS_AT_ONCE}
+ORDER BY id LIMIT :limit
 """
 NAMED = """
 SELECT entries.id, title, link, published, updated, order_walk, order_step
@@ -126,7 +126,8 @@ class Renames(Repository):
     def _arrivals(self, connection: Connection, feed_id: int) -> Iterator[list[NamedEntry]]:
         """Yield the new entries of a feed that are live, some at a time."""
         live, after = f"{NAMED} AND digest <> ''", ""
-        while ids := list(execute(connection, ARRIVALS, {"feed_id": feed_id, "after": after}).scalars()):
+        some = {"feed_id": feed_id, "limit": ARRIVALS_AT_ONCE}
+        while ids := list(execute(connection, ARRIVALS, {**some, "after": after}).scalars()):
             after = ids[-1]
             yield [_named(row) for row in statements.execute_among(connection, live, feed_id, ids)]
 
