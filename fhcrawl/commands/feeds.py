@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fhcrawl.reporting.table import Look
     from fhcrawl.store import Feed, Store
-    from fhcrawl.store.statements import StoredHead
+    from fhcrawl.store.feeds import StoredHead
 
 
 FEEDS_AT_ONCE = 200

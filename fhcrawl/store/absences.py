@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import bindparam, exists, select
+from sqlalchemy import exists, select
 
 from fhcrawl.logical_feed import ChainPosition, Kind, Role
 from fhcrawl.logical_feed.absences import Seen, is_gone, missed_since, snapshot_walk
@@ -16,6 +16,7 @@ from fhcrawl.store.committing import Commit, StoredState
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import ROWS_AT_ONCE
 from fhcrawl.store.schema import absences, documents, entries, feeds
+from fhcrawl.store.statements import execute, execute_all
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
@@ -23,21 +24,13 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
-_links = statements.chain(documents.c.id == bindparam("start"))
-_columns = ("id", "role", "state", "behind_id", "lost_entries", "moved_to", "moved_walk", "checked")
-CHAIN = select(
-    *(documents.c[name] for name in (*_columns, "changed_walk", "checked_walk")),
-    documents.c.held.is_not(None).label("is_known"),
-).join(_links, _links.c.id == documents.c.id)
-HELD = select(documents.c.held).where(documents.c.id == bindparam("number"))
-OF_FEED = absences.c.feed_id == bindparam("b_feed_id")
-OF_ENTRY = OF_FEED & (absences.c.key == bindparam("b_key"))
-FORGET = absences.delete().where(OF_ENTRY)
-NOTE = (
-    absences.update()
-    .where(OF_ENTRY)
-    .values({name: bindparam(f"b_{name}") for name in ("id", "walk", "looked", "gone")})
-)
+CHAIN = f"""
+{statements.chain("documents.id = :start")}
+SELECT documents.id, role, documents.state, documents.behind_id, lost_entries, moved_to, moved_walk, checked,
+    changed_walk, checked_walk, held IS NOT NULL AS is_known
+FROM documents JOIN chain ON chain.id = documents.id
+"""
+FORGET = "DELETE FROM absences WHERE feed_id = :feed_id AND key = :key"
 
 
 class Missing(NamedTuple):
@@ -76,12 +69,12 @@ class Absences(Repository):
             feed = connection.execute(of_run).first()
             if feed is None:
                 return 0
-            chain: list[Row[Any]] = list(connection.execute(CHAIN, {"start": feed.subscription_id}))
+            chain: list[Row[Any]] = list(execute(connection, CHAIN, {"start": feed.subscription_id}))
             gone = _note(connection, feed, chain)
             if not deletes or not gone:
                 return 0
             deleted = self.delete(connection, feed, gone, keeps_versions)
-            connection.execute(FORGET, [_of(feed_id, digest_of_id(entry_id)) for entry_id in gone])
+            execute_all(connection, FORGET, [_of(feed_id, digest_of_id(entry_id)) for entry_id in gone])
             return deleted
 
     def delete(self, connection: Connection, feed: Row[Any], ids: list[str], keeps_versions: bool) -> int:
@@ -91,23 +84,16 @@ class Absences(Repository):
         :param keeps_versions: keep their versions
         """
         fetch = Fetch(feed.url, "", "", "", Role.SUBSCRIPTION, ChainPosition(feed.walk, 0), now())
-        batch = CommitBatch(stored=self._winners(connection, feed.id, ids, fetch.latest))
+        found = statements.execute_among(connection, statements.WINNERS, feed.id, ids)
+        winners = rows.winners(found, fetch.latest)
+        batch = CommitBatch(stored={i: winner for i, winner in winners.items() if winner.digest})
         before = StoredState(feed.id, {}, [])
-        commit = Commit(
-            connection, self._session.upserts, before, DocumentResult(fetch), batch, keeps_versions
-        )
+        commit = Commit(connection, before, DocumentResult(fetch), batch, keeps_versions)
         return commit.delete_absent(batch.stored)
-
-    def _winners(self, connection: Connection, feed_id: int, ids: list[str], latest: str) -> dict[str, Any]:
-        among = statements.among(statements.WINNERS, "ids", self._database.dialect)
-        found: dict[str, Any] = {}
-        for some in statements.some_at_once(ids):
-            found |= rows.winners(connection.execute(among, {"feed_id": feed_id, "ids": some}), latest)
-        return {entry_id: winner for entry_id, winner in found.items() if winner.digest}
 
 
 def _of(feed_id: int, key: bytes) -> dict[str, object]:
-    return {"b_feed_id": feed_id, "b_key": key}
+    return {"feed_id": feed_id, "key": key}
 
 
 def _note(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> list[str]:
@@ -117,17 +103,19 @@ def _note(connection: Connection, feed: Row[Any], chain: Sequence[Row[Any]]) -> 
     held = set().union(*held_ids(connection, chain, known.keys()))
     missing = list(_missing(connection, feed.id, {key: row for key, row in known.items() if key not in held}))
     forgotten = known.keys() - {one.key for one in missing}
-    if forgotten:
-        connection.execute(FORGET, [_of(feed.id, key) for key in forgotten])
+    execute_all(connection, FORGET, [_of(feed.id, key) for key in forgotten])
     subscription = next((row for row in chain if row.id == feed.subscription_id), None)
     if subscription is None or not missing:
         return []
     snapshot = _snapshot(connection, feed, chain)
     noted = [_noted(one, subscription, feed.walk, snapshot) for one in missing]
-    connection.execute(
-        NOTE, [_of(feed.id, one.key) | values for one, values in zip(missing, noted, strict=True)]
+    execute_all(
+        connection,
+        """UPDATE absences SET id = :id, walk = :walk, looked = :looked, gone = :gone
+        WHERE feed_id = :feed_id AND key = :key""",
+        [_of(feed.id, one.key) | values for one, values in zip(missing, noted, strict=True)],
     )
-    return [one.id for one, values in zip(missing, noted, strict=True) if values["b_gone"]]
+    return [one.id for one, values in zip(missing, noted, strict=True) if values["gone"]]
 
 
 def held_ids(
@@ -140,7 +128,7 @@ def held_ids(
     """
     for row in chain:
         if row.is_known:
-            held = bytes(connection.execute(HELD, {"number": row.id}).scalar_one())
+            held = bytes(connection.scalar(select(documents.c.held).where(documents.c.id == row.id)) or b"")
             yield {key for key in ids_of(held) if wanted is None or key in wanted}
 
 
@@ -162,7 +150,7 @@ def _noted(one: Missing, subscription: Row[Any], walk: int, snapshot: int | None
     if subscription.lost_entries or subscription.state != State.PROCESSED.value:
         since = walk + 1
     gone = row.gone or (now() if is_gone(since, snapshot) else None)
-    return {"b_id": one.id, "b_walk": since, "b_looked": walk, "b_gone": gone}
+    return {"id": one.id, "walk": since, "looked": walk, "gone": gone}
 
 
 # Nothing can be said of a chain with a gap, nor while a document may have lost entries that it has, or may

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fhcrawl.logical_feed import FIRST_WALK, Role, absence
 from fhcrawl.logical_feed.coverage import coverage_after
 from fhcrawl.logical_feed.results import DocumentFailure, State, has_changes, must_follow
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import coverage, lists, mementos, rechecks, rows, statements, subscriptions
-from fhcrawl.store.schema import renames
+from fhcrawl.store.schema import changes, entries, versions
+from fhcrawl.store.statements import (
+    ORDER,
+    TIMES,
+    execute,
+    execute_all,
+    execute_among,
+    id_of_document,
+    insert_all,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,9 +28,96 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed import Version, Winner
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.results import CommitBatch, DocumentResult
-    from fhcrawl.store.statements import Upserts
-
 ENDS_EARLIER = DocumentFailure(State.KNOWN, ReasonKind.KNOWN, "leads to no page any more as it did before")
+
+OF_DOCUMENT = "feed_id = :feed_id AND KEY(key) = KEY(:key)"
+OF_ENTRY = "feed_id = :feed_id AND KEY(id) = KEY(:id)"
+SET_ORDER = ", ".join(f"{name} = :{name}" for name in ORDER)
+# An entry that changes during its delivery needs another delivery.
+OVERWRITE_CHANGE = "ON CONFLICT (feed_id, KEY(id)) DO UPDATE SET delivery = NULL"
+OVERWRITE_ENTRY = "ON CONFLICT (feed_id, KEY(id)) DO UPDATE SET " + ", ".join(
+    f"{name} = excluded.{name}" for name in entries.columns.keys()[2:]
+)
+KEEP_VERSION = "ON CONFLICT (feed_id, KEY(id), digest) DO NOTHING"
+VERSION_COLUMNS = ", ".join(versions.columns.keys())
+
+# The columns that are written of a document that has not been read, and of one that has.
+UNREAD_COLUMNS = (
+    *("feed_id", "key", "url", "role", "state", "walk", "step"),
+    *("lost_entries", "reason", "detail", "since"),
+)
+# What is known of a document's content, to see whether it has changed when it is requested again.
+CONTENT_COLUMNS = (
+    *("etag", "last_modified", "validated_url"),
+    *("checked", "checked_walk", "changed_walk", "held"),
+)
+READ_COLUMNS = (*UNREAD_COLUMNS, "run", "updated", "fetched", "moved_to", "uncounted", *CONTENT_COLUMNS)
+# What was not read to its end is not compared with what is read next.
+IS_READ = f"(excluded.state = 'processed' OR excluded.reason = '{ReasonKind.LOOP.value}')"
+_content = ", ".join(
+    f"{name} = CASE WHEN {IS_READ} THEN excluded.{name} ELSE documents.{name} END"
+    for name in CONTENT_COLUMNS
+    if name != "changed_walk"
+)
+# An archive keeps its first position in the chain; documents that every walk reads move. The link of a
+# document that cannot be read any more still holds, as does the order of a list. A future `since` was
+# recorded by a wrong clock.
+WRITE_DOCUMENT = f"""
+INSERT INTO documents ({", ".join(READ_COLUMNS)}, behind_id, moved_walk)
+VALUES ({", ".join(f":{name}" for name in READ_COLUMNS)}, {id_of_document("behind_key")},
+    (SELECT feeds.walk FROM feeds WHERE feeds.id = :feed_id))
+ON CONFLICT (feed_id, KEY(key)) DO UPDATE SET
+    url = excluded.url, role = excluded.role, state = excluded.state, run = excluded.run,
+    updated = excluded.updated, lost_entries = excluded.lost_entries, reason = excluded.reason,
+    detail = excluded.detail, fetched = excluded.fetched, moved_to = excluded.moved_to,
+    uncounted = excluded.uncounted,
+    walk = CASE WHEN excluded.role <> 'archive' THEN excluded.walk ELSE documents.walk END,
+    step = CASE WHEN excluded.role <> 'archive' THEN excluded.step ELSE documents.step END,
+    behind_id = CASE WHEN excluded.state <> 'processed' OR excluded.role = 'part'
+        THEN coalesce(excluded.behind_id, documents.behind_id) ELSE excluded.behind_id END,
+    since = CASE
+        WHEN documents.reason IS NOT DISTINCT FROM excluded.reason AND documents.since <= excluded.since
+        THEN documents.since ELSE excluded.since END,
+    {_content},
+    changed_walk = CASE WHEN {IS_READ} AND NOT documents.held IS NOT DISTINCT FROM excluded.held
+        THEN excluded.changed_walk ELSE documents.changed_walk END,
+    moved_walk = CASE WHEN documents.moved_to IS NOT DISTINCT FROM excluded.moved_to
+        THEN documents.moved_walk ELSE excluded.moved_walk END
+"""
+# A document that a link or a list names; an existing row keeps its state, unless it was read in another role,
+# say as an earlier subscription document: it does not hold for the new role.
+_state_of_role = ", ".join(
+    f"{name} = CASE WHEN documents.role <> excluded.role THEN excluded.{name} ELSE documents.{name} END"
+    for name in ("role", "state", "walk", "step", "reason", "detail", "since")
+)
+_unread_values = ", ".join(f":{name}" for name in UNREAD_COLUMNS)
+WRITE_KNOWN_DOCUMENT = f"""
+INSERT INTO documents ({", ".join(UNREAD_COLUMNS)}) VALUES ({_unread_values})
+ON CONFLICT (feed_id, KEY(key)) DO UPDATE SET {_state_of_role}
+"""
+WRITE_PART = f"""
+INSERT INTO documents ({", ".join(UNREAD_COLUMNS)}, behind_id)
+VALUES ({_unread_values}, {id_of_document("behind_key")})
+ON CONFLICT (feed_id, KEY(key)) DO UPDATE
+SET {_state_of_role}, url = excluded.url, behind_id = excluded.behind_id
+"""
+# Marks pages as unread; archives that have been read stay read.
+UNREAD = """
+UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since,
+    walk = :walk, step = :step
+WHERE feed_id = :feed_id AND role = 'page' AND state = 'processed'
+"""
+UNREAD_PAGE = f"""{UNREAD} AND id IN (
+    SELECT one.behind_id FROM documents AS one
+    WHERE one.feed_id = :feed_id AND KEY(one.key) = KEY(:key) AND one.behind_id <> one.id)
+"""
+_leading = (
+    "SELECT one.behind_id FROM documents AS one WHERE one.feed_id = :feed_id AND one.behind_id IS NOT NULL"
+)
+# An earlier subscription document may have linked to the page, or no document links to it at the moment.
+UNREAD_PAGES = (
+    f"""{UNREAD} AND (id IN ({_leading} AND one.role = 'subscription') OR id NOT IN ({_leading}))"""
+)
 
 
 class StoredState(NamedTuple):
@@ -54,7 +150,7 @@ class StoredState(NamedTuple):
         """Read the state."""
         whole, unlisted = {}, []
         if result.present is not None and result.failure is None:
-            found = connection.execute(statements.WINNERS, {"feed_id": feed_id})
+            found = execute(connection, statements.WINNERS, {"feed_id": feed_id})
             whole = rows.winners(found, result.fetch.latest)
         if result.parts is not None:
             unlisted = lists.unlisted(connection, feed_id, result.parts)
@@ -91,7 +187,6 @@ class Commit:
     def __init__(
         self,
         connection: Connection,
-        upserts: Upserts,
         before: StoredState,
         result: DocumentResult,
         batch: CommitBatch,
@@ -99,7 +194,6 @@ class Commit:
     ) -> None:
         self._keeps_versions = keeps_versions
         self._connection = connection
-        self._upserts = upserts
         self._feed_id, whole, self._unlisted, ends_earlier, self._covered, self._known_head = before
         self._unless_lost = ENDS_EARLIER if ends_earlier else None
         self._fetch, self._result, self._batch = result.fetch, result, batch
@@ -119,9 +213,9 @@ class Commit:
             lists.forget_parts(self._connection, self._feed_id)
         if self._fetch.role is Role.INDEX:
             lists.forget_others(self._connection, self._feed_id, self._result)
-        self._execute(self._upserts.absence, rechecks.absence_rows(self._feed_id, self._result))
-        kept = self._upserts if self._keeps_versions else None
-        deleted = self._delete() + lists.replace(self._connection, self._feed_id, self._result, kept)
+        execute_all(self._connection, rechecks.NOTE_LOST, rechecks.absence_rows(self._feed_id, self._result))
+        deleted = self._delete()
+        deleted += lists.replace(self._connection, self._feed_id, self._result, self._keeps_versions)
         self._write_feed(has_news=bool(self._batch.accepted) or deleted > 0)
         return deleted
 
@@ -133,8 +227,11 @@ class Commit:
         if self._fetch.role is Role.INDEX and self._fetch.special is not None:
             self._update_feed({"special": self._fetch.special})
         if self._fetch.role is Role.CAPTURE and self._result.title is not None:
-            named = {"b_feed_id": self._feed_id, "b_title": self._result.title}
-            self._connection.execute(statements.NAME_UNREAD_FEED, named)
+            # Until the subscription document is read, a feed has the title of a capture.
+            self._execute(
+                "UPDATE feeds SET title = :title WHERE id = :feed_id AND kind IS NULL AND title IS NULL",
+                title=self._result.title,
+            )
         self._settle_memento()
         if has_news and self._fetch.role in (Role.SUBSCRIPTION, Role.PART):
             self._update_feed({"news": self._fetch.fetched})
@@ -145,8 +242,7 @@ class Commit:
         failure = self._result.failure
         is_settled = failure is None or failure.state not in AGAIN or failure.kind is ReasonKind.CUT_OFF
         if self._fetch.memento is not None and is_settled:
-            parameters = mementos.settle_row(self._feed_id, self._result)
-            self._connection.execute(mementos.SETTLE, parameters)
+            self._execute(mementos.SETTLE, **mementos.settle_row(self._result))
 
     def _write_head(self) -> None:
         """Write the head of the subscription document, if it is new.
@@ -156,9 +252,16 @@ class Commit:
         head, fetch = self._result.head, self._fetch
         if head is None or head.digest == self._known_head:
             return
-        upserts = self._upserts.head
-        write = upserts.write if self._result.failure is None else upserts.write_first
-        write(self._connection, self._feed_id, head, fetch.url)
+        replace = """UPDATE SET original = excluded.original, digest = excluded.digest,
+            document = excluded.document"""
+        self._execute(
+            f"""INSERT INTO heads (feed_id, original, digest, document)
+            VALUES (:feed_id, :original, :digest, :document)
+            ON CONFLICT (feed_id) DO {replace if self._result.failure is None else "NOTHING"}""",
+            original=head.original,
+            digest=head.digest,
+            document=fetch.url,
+        )
 
     def _write_coverage(self) -> None:
         """Write for how long a plain feed is covered."""
@@ -166,7 +269,7 @@ class Commit:
             return
         covered = coverage_after(self._covered, self._result.shown, self._fetch.fetched)
         if covered is not None:
-            self._connection.execute(self._upserts.coverage, coverage.row(self._feed_id, covered))
+            self._execute(coverage.WRITE, **coverage.row(covered))
 
     def write_failure(self) -> None:
         """Write that the document could not be read; the feed keeps its last subscription document's kind."""
@@ -185,37 +288,59 @@ class Commit:
     def write_confirmation(self) -> None:
         """Write that a feed's subscription document has not changed."""
         fetch = self._fetch
-        of_feed = {"b_feed_id": self._feed_id, "b_walk": fetch.position.walk}
-        says = {"b_time": fetch.fetched, "b_fresh": fetch.freshness_lifetime, "b_special": fetch.special}
-        at = {"b_feed_id": self._feed_id, "b_time": fetch.fetched}
-        self._connection.execute(coverage.CONFIRM, at)
-        self._connection.execute(statements.CONFIRM_FEED, of_feed | says)
+        self._execute(coverage.CONFIRM, time=fetch.fetched)
+        # RFC 9111, 4.3.4: a 304 response updates the stored header fields; those that it lacks stay.
+        self._execute(
+            """UPDATE feeds SET crawled = :time, polled = :time, walk = :walk,
+                fresh_seconds = coalesce(:fresh, fresh_seconds), special = coalesce(:special, special)
+            WHERE id = :feed_id""",
+            time=fetch.fetched,
+            walk=fetch.position.walk,
+            fresh=fetch.freshness_lifetime,
+            special=fetch.special,
+        )
+        subscription = "(SELECT feeds.subscription_id FROM feeds WHERE feeds.id = :feed_id)"
         if self._result.older_document is not None and self._result.older_document.role is Role.PAGE:
             # The pages that this walk goes on to read are older than what the subscription document holds.
-            self._connection.execute(statements.CONFIRM_NEWEST, of_feed)
-        self._connection.execute(statements.CONFIRM_SUBSCRIPTION, of_feed | {"b_time": fetch.fetched})
+            self._execute(
+                f"""UPDATE entries SET order_walk = :walk WHERE feed_id = :feed_id
+                    AND order_walk = (SELECT walk FROM documents WHERE id = {subscription})
+                    AND order_step = (SELECT step FROM documents WHERE id = {subscription})""",
+                walk=fetch.position.walk,
+            )
+        self._execute(
+            f"""UPDATE documents SET walk = :walk, checked = :time, checked_walk = :walk
+            WHERE id = {subscription}""",
+            walk=fetch.position.walk,
+            time=fetch.fetched,
+        )
 
     # What was read of the document stays, whatever became of it: it is only not known to be as it was.
     def write_check(self) -> None:
         """Write that the document was requested again, and is the same, unless the request failed."""
         fetch = self._fetch
         checked, walk = (fetch.fetched, fetch.walk) if self._result.failure is None else (None, None)
-        seen = {"b_time": fetch.fetched, "b_checked": checked, "b_walk": walk}
-        self._connection.execute(statements.NOTE_CHECK, self._numbers() | seen)
+        self._execute(
+            f"""UPDATE documents SET fetched = :time, checked = coalesce(:checked, checked),
+                checked_walk = coalesce(:walk, checked_walk)
+            WHERE {OF_DOCUMENT}""",
+            time=fetch.fetched,
+            checked=checked,
+            walk=walk,
+        )
 
-    def _update_feed(self, values: Mapping[str, object], is_subscription: bool = False) -> None:
-        statement = statements.update_feed(tuple(values), is_subscription)
-        numbers = self._numbers() if is_subscription else {"b_feed_id": self._feed_id}
-        self._connection.execute(statement, {**values, **numbers})
+    def _update_feed(self, values: Mapping[str, object], *also: str) -> None:
+        changed = ", ".join([*(f"{name} = :{name}" for name in values), *also])
+        self._execute(f"UPDATE feeds SET {changed} WHERE id = :feed_id", **values)
 
     def _write_subscription(self, values: Mapping[str, object]) -> None:
         """Write columns of the feed, and that the document is its subscription document."""
-        self._update_feed(values, is_subscription=True)
+        self._update_feed(values, f"subscription_id = {id_of_document('key')}")
 
     # A complete feed has no archives. If it gets some later, they restore deleted entries: they have to be
     # read again, at new positions.
     def _forget_chain(self) -> None:
-        self._connection.execute(statements.FORGET_OTHERS, self._numbers())
+        self._execute("DELETE FROM documents WHERE feed_id = :feed_id AND KEY(key) <> KEY(:key)")
 
     def _write_document(self, unless_lost: DocumentFailure | None = None) -> None:
         """Write the document and its link to the older one."""
@@ -225,7 +350,7 @@ class Commit:
         # The page that it linked to before counts as unread too: the link may change back.
         self._unread_page()
         self._unread_pages()
-        self._upserts.document.execute(self._connection, row)
+        execute(self._connection, WRITE_DOCUMENT, row)
         if self._result.older_document is not None and self._result.older_document.role is Role.PAGE:
             self._unread_page()
 
@@ -238,56 +363,53 @@ class Commit:
             return
         follows = result.is_left_over or must_follow(result, self._batch.stored)
         if follows and self._fetch.role in HAVE_OLDER_PAGES:
-            parameters = {**self._numbers(), **rows.unread_row(self._fetch)}
-            self._connection.execute(statements.UNREAD_PAGE, parameters)
+            self._execute(UNREAD_PAGE, **rows.unread_row(self._fetch))
 
     # Links between pages may change, and change back: pages of an earlier chain are as old as the walk that
     # read them.
     def _unread_pages(self) -> None:
         if self._fetch.role is Role.SUBSCRIPTION and has_changes(self._result, self._batch.stored):
-            of_feed = {"b_feed_id": self._feed_id, **rows.unread_row(self._fetch)}
-            self._connection.execute(statements.UNREAD_PAGES, of_feed)
+            self._execute(UNREAD_PAGES, **rows.unread_row(self._fetch))
 
     def _write_behind(self) -> str | None:
         """Write the older document, or the documents of a list; return the key of the next one."""
         result = self._result
         if result.parts is not None:
-            for row in lists.part_rows(self._feed_id, result):
-                self._upserts.part.execute(self._connection, row)
-            self._execute(statements.FORGET_DOCUMENT, [{"b_id": number} for number in self._unlisted])
+            execute_all(self._connection, WRITE_PART, list(lists.part_rows(self._feed_id, result)))
+            if self._unlisted:
+                self._execute("DELETE FROM documents WHERE id = ANY(:numbers)", numbers=self._unlisted)
             return result.parts[0].key if result.parts else None
         if result.older_document is None:
             return None
         role, url = result.older_document
         key = result.older_key or url
         row = rows.known_document_row(self._feed_id, self._fetch, key, url, role)
-        self._upserts.known_document.execute(self._connection, row)
+        execute(self._connection, WRITE_KNOWN_DOCUMENT, row)
         return key
 
-    def _numbers(self) -> dict[str, object]:
-        """Return the parameters that find the document's id."""
-        return {"b_feed_id": self._feed_id, "b_key": self._fetch.key}
-
-    def _execute(self, statement: Any, parameters: list[dict[str, object]]) -> None:
-        if parameters:
-            self._connection.execute(statement, parameters)
+    def _execute(self, sql: str, **values: object) -> None:
+        """Execute a statement, whose parameters `feed_id` and `key` are those of the document."""
+        execute(self._connection, sql, {"feed_id": self._feed_id, "key": self._fetch.key, **values})
 
     def _write_entries(self) -> None:
         batch, feed_id = self._batch, self._feed_id
         self._keep([i for i in batch.accepted if i in batch.stored])
         if self._keeps_versions:
-            self._upserts.version.execute_all(
-                self._connection,
-                [rows.entry_row(feed_id, version, fields) for version, fields in batch.superseded.values()],
-            )
-        self._upserts.entry.execute_all(
-            self._connection,
-            [rows.entry_row(feed_id, version, fields) for version, fields in batch.accepted.values()],
-        )
+            superseded = [rows.entry_row(feed_id, *version) for version in batch.superseded.values()]
+            insert_all(self._connection, versions, KEEP_VERSION, superseded)
+        accepted = [rows.entry_row(feed_id, *version) for version in batch.accepted.values()]
+        insert_all(self._connection, entries, OVERWRITE_ENTRY, accepted)
         self._write_changes()
-        self._execute(renames.insert(), self._arrivals())
-        self._execute(
-            statements.CONFIRM_ENTRY,
+        execute_all(
+            self._connection,
+            "INSERT INTO renames (feed_id, id, since) VALUES (:feed_id, :id, :since)",
+            self._arrivals(),
+        )
+        execute_all(
+            self._connection,
+            f"""UPDATE entries SET {", ".join(f"{name} = :{name}" for name in TIMES)}, {SET_ORDER},
+                digest = :digest, details = :details, original = coalesce(UTF8(:original), original)
+            WHERE {OF_ENTRY}""",
             [
                 rows.times_row(feed_id, version, fields)
                 for version, fields in batch.confirmed.values()
@@ -302,7 +424,7 @@ class Commit:
         if self._fetch.walk <= FIRST_WALK or self._result.held is None:
             return []
         stored = self._batch.stored
-        same = {"feed_id": self._feed_id, "former_id": None, "since": self._fetch.fetched}
+        same = {"feed_id": self._feed_id, "since": self._fetch.fetched}
         return [{**same, "id": i} for i in self._batch.accepted if not (i in stored and stored[i].digest)]
 
     # A version that is replaced while a clock is wrong may be the newest by a correct clock: its document is
@@ -317,20 +439,22 @@ class Commit:
             place = winner.order.walk, winner.order.step
             earliest[place] = min(winner.uncounted, earliest.get(place, winner.uncounted))
         earliest.pop(self._fetch.position, None)
-        self._execute(
-            statements.NOTE_UNCOUNTED,
+        execute_all(
+            self._connection,
+            """UPDATE documents SET uncounted = CASE WHEN uncounted < :time THEN uncounted ELSE :time END
+            WHERE feed_id = :feed_id AND walk = :walk AND step = :step""",
             [
-                {"b_feed_id": self._feed_id, "b_walk": walk, "b_step": step, "b_time": time}
+                {"feed_id": self._feed_id, "walk": walk, "step": step, "time": time}
                 for (walk, step), time in earliest.items()
             ],
         )
 
     def _keep(self, ids: list[str]) -> None:
         """Copy stored entries that are about to be replaced or deleted, if versions are kept."""
-        if not self._keeps_versions:
-            return
-        for some in statements.some_at_once(ids):
-            self._connection.execute(self._upserts.superseded, {"b_feed_id": self._feed_id, "b_ids": some})
+        if self._keeps_versions and ids:
+            query = f"SELECT {VERSION_COLUMNS} FROM entries WHERE feed_id = :feed_id"
+            insert = f"INSERT INTO versions ({VERSION_COLUMNS})"
+            execute_among(self._connection, query, self._feed_id, ids, insert, KEEP_VERSION)
 
     def _is_superseded(self, version: Version) -> bool:
         """Return whether the stored content is, or will be, another one than this version's."""
@@ -360,13 +484,14 @@ class Commit:
         return before.exported if before.pending else before.digest
 
     def _begin_changes(self, exported: dict[str, str | None]) -> None:
-        self._upserts.change.execute_all(
-            self._connection,
-            [(self._feed_id, entry_id, digest, None) for entry_id, digest in exported.items()],
-        )
+        begun: list[tuple[object, ...]] = [
+            (self._feed_id, entry_id, digest, None) for entry_id, digest in exported.items()
+        ]
+        insert_all(self._connection, changes, OVERWRITE_CHANGE, begun)
 
     def _settle_changes(self, ids: list[str]) -> None:
-        self._execute(statements.SETTLE_CHANGE, [{"b_feed_id": self._feed_id, "b_id": i} for i in ids])
+        settled = [{"feed_id": self._feed_id, "id": entry_id} for entry_id in ids]
+        execute_all(self._connection, f"DELETE FROM changes WHERE {OF_ENTRY}", settled)
 
     def _subscription_row(self) -> dict[str, object]:
         fetch, result = self._fetch, self._result
@@ -403,9 +528,10 @@ class Commit:
         self._note_uncounted(list(known))
         self._keep([entry_id for entry_id, winner in known.items() if winner.digest])
         unseen = {v.id: rows.tombstone_row(self._feed_id, v) for v in deletions if v.id not in known}
-        self._upserts.entry.execute_all(self._connection, list(unseen.values()))
-        self._execute(
-            statements.DELETE_ENTRY,
+        insert_all(self._connection, entries, OVERWRITE_ENTRY, list(unseen.values()))
+        execute_all(
+            self._connection,
+            f"UPDATE entries SET digest = '', {SET_ORDER} WHERE {OF_ENTRY}",
             [rows.deletion_row(self._feed_id, v) for v in deletions if v.id in known],
         )
         live = {i: winner for i, winner in known.items() if winner.digest}

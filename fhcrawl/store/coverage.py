@@ -4,61 +4,36 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from importlib import import_module
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, select
-
 from fhcrawl.logical_feed.captures import CaptureRead, Covered, covered_by
 from fhcrawl.logical_feed.coverage import MARK, Coverage, EarlierSpan
-from fhcrawl.store.schema import Text, coverage, feeds, mementos, timemaps
+from fhcrawl.store.statements import execute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqlalchemy import Connection, Dialect, Row
+    from sqlalchemy import Connection, Row
 
 COLUMNS = tuple(field.name for field in dataclasses.fields(Coverage))
-OF_FEEDS = select(coverage).where(coverage.c.feed_id.in_(bindparam("feeds", expanding=True)))
-# Captures of other documents than subscription documents show nothing of what was new.
-CAPTURES = (
-    select(mementos.c.feed_id, mementos.c.captured, mementos.c.marks, timemaps.c.url)
-    .join(timemaps, timemaps.c.id == mementos.c.timemap_id)
-    .where(
-        mementos.c.feed_id.in_(bindparam("feeds", expanding=True)),
-        timemaps.c.depth == 0,
-        mementos.c.marks.is_not(None),
-    )
-    .order_by(mementos.c.feed_id)
-)
-_time = bindparam("b_time", type_=Text)
-_last_read = select(feeds.c.crawled).where(feeds.c.id == coverage.c.feed_id).scalar_subquery()
-# `Coverage.confirm`; before `statements.CONFIRM_FEED`. If the unchanged document was empty, or of another
-# kind, the coverage is that of a document before it.
-CONFIRM = (
-    coverage.update()
-    .where(
-        coverage.c.feed_id == bindparam("b_feed_id"),
-        coverage.c.shown > coverage.c.depth,
-        coverage.c.since <= coverage.c.until,
-        coverage.c.until == _last_read,
-        coverage.c.until < _time,
-    )
-    .values(until=_time)
-)
-
-
-def upsert(dialect: Dialect) -> Any:
-    """Return the statement that writes the coverage of a feed."""
-    statement = import_module(f"sqlalchemy.dialects.{dialect.name}").insert(coverage)
-    new = {name: statement.excluded[name] for name in COLUMNS}
-    return statement.on_conflict_do_update(index_elements=(coverage.c.feed_id,), set_=new)
+# `Coverage.confirm`; before the feed is confirmed. If the unchanged document was empty, or of another kind,
+# the coverage is that of a document before it.
+CONFIRM = """
+UPDATE coverage SET until = :time
+WHERE feed_id = :feed_id AND shown > depth AND since <= until AND until < :time
+    AND until = (SELECT feeds.crawled FROM feeds WHERE feeds.id = coverage.feed_id)
+"""
+WRITE = f"""
+INSERT INTO coverage (feed_id, {", ".join(COLUMNS)}) VALUES (:feed_id, {", ".join(f":{n}" for n in COLUMNS)})
+ON CONFLICT (feed_id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in COLUMNS)}
+"""
 
 
 def read(connection: Connection, feed_ids: list[int]) -> dict[int, Coverage]:
     """Return the coverage of feeds, by id; feeds that have none are missing."""
-    return {row.feed_id: _of(row) for row in connection.execute(OF_FEEDS, {"feeds": feed_ids})}
+    of_feeds = "SELECT * FROM coverage WHERE feed_id = ANY(:feeds)"
+    return {row.feed_id: _of(row) for row in execute(connection, of_feeds, {"feeds": feed_ids})}
 
 
 def _of(row: Row[Any]) -> Coverage:
@@ -75,7 +50,15 @@ def with_captures(
     :param own: the coverage by their own reads
     """
     found = {feed_id: covered_by((), read) for feed_id, read in own.items()}
-    captures = connection.execute(CAPTURES, {"feeds": feed_ids})
+    # Captures of other documents than subscription documents show nothing of what was new.
+    captures = execute(
+        connection,
+        """SELECT mementos.feed_id, mementos.captured, mementos.marks, timemaps.url
+        FROM mementos JOIN timemaps ON timemaps.id = mementos.timemap_id
+        WHERE mementos.feed_id = ANY(:feeds) AND timemaps.depth = 0 AND mementos.marks IS NOT NULL
+        ORDER BY mementos.feed_id""",
+        {"feeds": feed_ids},
+    )
     for feed_id, rows in groupby(captures, key=lambda row: row.feed_id):
         reads, urls = [], set()
         for row in rows:
@@ -90,7 +73,7 @@ def marks_of(text: str) -> tuple[str, ...]:
     return tuple(text[at : at + MARK] for at in range(0, len(text), MARK))
 
 
-def row(feed_id: int, covered: Coverage) -> dict[str, object]:
-    """Return the row of a feed's coverage."""
+def row(covered: Coverage) -> dict[str, object]:
+    """Return the columns of a feed's coverage."""
     values = {name: getattr(covered, name) for name in COLUMNS}
-    return {"feed_id": feed_id, **values, "earlier": json.dumps(covered.earlier)}
+    return {**values, "earlier": json.dumps(covered.earlier)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import selectors
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlalchemy import func, select
@@ -14,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from fhcrawl.exceptions import LeaseError, StoreError
 from fhcrawl.store import leases, opening, schema
 from fhcrawl.store.schema import feeds
-from fhcrawl.store.statements import CompiledStatement, Upserts, is_of
+from fhcrawl.store.statements import is_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -287,11 +286,13 @@ def _has_feeds(connection: Connection) -> bool:
 
 
 def _copy_table(source: Connection, target: Connection, table: Table) -> int:
-    insertion = CompiledStatement(table.insert().inline(), target.dialect)
+    names = table.columns.keys()
+    mark = "?" if target.dialect.name == schema.SQLITE else "%s"
+    insertion = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join([mark] * len(names))})"
     count = 0
     found = source.execution_options(yield_per=ROWS_AT_ONCE).execute(select(table))
     for rows in found.partitions():
-        insertion.execute_all(target, [tuple(row) for row in rows])
+        target.exec_driver_sql(insertion, [tuple(row) for row in rows])
         count += len(rows)
     if target.dialect.name == schema.POSTGRESQL and table.autoincrement_column is not None:
         _count_on(target, table.autoincrement_column)
@@ -319,12 +320,6 @@ class Session:
         self.leases: Leases | None = None
         self._feed_ids: dict[str, int] = {}
         self._heads: dict[int, str] = {}
-
-    # Built at first use: they take longer than a lookup, as in commands that only read.
-    @cached_property
-    def upserts(self) -> Upserts:
-        """Statements that insert rows or update them."""
-        return Upserts(self.database.dialect)
 
     def require_leases(self) -> Leases:
         """Return the leases of the run.

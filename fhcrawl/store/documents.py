@@ -27,6 +27,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# A document and the end of its chain.
+_of_key = "feed_id = :feed_id AND KEY(key) = KEY(:key)"
+END_OF = f"""
+{statements.chain(_of_key)}
+SELECT start.id AS start_id, start.role AS start_role, start.run AS start_run, ends.*
+FROM (SELECT id, role, run FROM documents WHERE {_of_key}) AS start
+LEFT JOIN (
+    SELECT documents.* FROM documents JOIN chain ON chain.id = documents.id
+    WHERE chain.state <> 'processed' OR chain.behind_id IS NULL
+) AS ends ON true
+"""
+
 
 class Documents(Repository):
     """The documents and their chains: `store.documents`.
@@ -62,7 +74,9 @@ class Documents(Repository):
         """Return the URL of a document that links to another one of the feed; None if none is known."""
         with self._database.lookup() as connection:
             parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
-            found: str | None = connection.scalar(statements.FRONT_OF, parameters)
+            front = f"""SELECT documents.url FROM documents
+            WHERE feed_id = :feed_id AND behind_id = {statements.id_of_document("key")}"""
+            found: str | None = statements.execute(connection, front, parameters).scalar()
         return found
 
     def find_end(self, feed: str, key: str, role: Role, run: int) -> ChainEnd | None:
@@ -75,7 +89,7 @@ class Documents(Repository):
         """
         with self._database.lookup() as connection:
             parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
-            row = connection.execute(statements.END_OF, parameters).first()
+            row = statements.execute(connection, END_OF, parameters).first()
             if row is None:
                 return None
             if row.start_role != role.value:
@@ -93,10 +107,9 @@ class Documents(Repository):
             polled = select(feeds.c.location, feeds.c.validated_url).where(feeds.c.id == feed_id)
             for url in filter(None, connection.execute(polled).one()):
                 yield url, Role.SUBSCRIPTION, State.KNOWN
-            of_chain = documents.c.role.in_(role.value for role in CHAIN)
-            columns = (documents.c.url, documents.c.role, documents.c.state)
-            chain = select(*columns).where(documents.c.feed_id == feed_id, of_chain)
-            for row in stream(connection, chain):
+            values = {"feed_id": feed_id, "roles": [role.value for role in CHAIN]}
+            chain = "SELECT url, role, state FROM documents WHERE feed_id = :feed_id AND role = ANY(:roles)"
+            for row in stream(connection, chain, values):
                 yield row.url, Role(row.role), State(row.state)
 
     def commit(self, result: DocumentResult, batch: CommitBatch) -> int:
@@ -171,8 +184,7 @@ class Documents(Repository):
 
             def commit(check: Callable[[Connection, int], None], connection: Connection) -> T:
                 check(connection, before.feed_id)
-                upserts = self._session.upserts
-                return write(Commit(connection, upserts, before, result, batch, self.keeps_versions))
+                return write(Commit(connection, before, result, batch, self.keeps_versions))
 
             # What a snapshot replaces depends on the store's state at the time of the commit.
             if self._database.pipeline is not None and result.replaces is None:
@@ -203,8 +215,12 @@ def _end_of_loop(connection: Connection, start: int) -> DocumentRef:
 
     :param start: id of the chain's first document
     """
-    links = statements.chain(documents.c.id == start)
-    found = connection.execute(select(documents).join(links, links.c.id == documents.c.id))
+    links = statements.chain("documents.id = :start")
+    found = statements.execute(
+        connection,
+        f"{links} SELECT documents.* FROM documents JOIN chain ON chain.id = documents.id",
+        {"start": start},
+    )
     left = {row.id: row for row in found}
     row = left.pop(start)
     while row.behind_id in left:

@@ -7,29 +7,28 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import bindparam, case, func, select, true
+from sqlalchemy import bindparam, case, func, select
 
 from fhcrawl.logical_feed import Kind, Role, is_unreachable
 from fhcrawl.logical_feed.listings import Listing, StoredEntries
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.store import coverage, statements, subscriptions, verdicts
+from fhcrawl.store import coverage, subscriptions, verdicts
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import stream
-from fhcrawl.store.schema import documents, entries, feeds
-from fhcrawl.store.statements import counted_order, is_of, is_one_of
+from fhcrawl.store.schema import documents, entries, feeds, heads
+from fhcrawl.store.statements import counted_time, execute, is_of, is_one_of
 from fhcrawl.utils.clock import now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row
+    from sqlalchemy import Connection, Row
 
     from fhcrawl.logical_feed import Reason, Verdict
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.polling import Limits
     from fhcrawl.store.rows import Feed
-    from fhcrawl.store.statements import StoredHead
 
 TO_THE_MONTH = len("2003-12")
 RECENT = 21
@@ -37,6 +36,22 @@ LATEST_ENTRIES = 5
 FEEDS_AT_ONCE = 200
 NOTED = ("verdict", "reasons", "changed", "change_seconds", "due", "released")
 NOTE = feeds.update().where(feeds.c.id == bindparam("b_id")).values({name: bindparam(name) for name in NOTED})
+
+
+# When an entry was published, else its or its document's update time.
+TIME = f"coalesce(entries.published, entries.updated, {counted_time('entries')})"
+OF_LIVE = "FROM entries WHERE feed_id = :feed_id AND digest <> ''"
+
+
+class StoredHead(NamedTuple):
+    """The head section of a feed.
+
+    :param original: XML or JSON
+    :param document: URL of its document
+    """
+
+    original: str
+    document: str
 
 
 class VerdictRecord(NamedTuple):
@@ -114,12 +129,14 @@ class Feeds(Repository):
 
     def read(self, run: int | None = None, urls: Iterable[str] = ()) -> Iterator[Feed]:
         """Yield feeds with verdicts, by URL: those that a run still holds, or the given ones, or all."""
-        of_run = true() if run is None else (feeds.c.run == run) & feeds.c.released.is_(None)
-        if chosen := list(urls):
-            of_run &= is_one_of(chosen)
-        found = select(feeds).where(of_run).order_by(feeds.c.url)
+        where = "true" if run is None else "run = :run AND released IS NULL"
         with self._database.snapshot() as connection:
-            for some in stream(connection, found, FEEDS_AT_ONCE).partitions():
+            values: dict[str, object] = {"run": run}
+            if chosen := list(urls):
+                values["feeds"] = list(connection.scalars(select(feeds.c.id).where(is_one_of(chosen))))
+                where += " AND id = ANY(:feeds)"
+            found = f"SELECT * FROM feeds WHERE {where} ORDER BY url"
+            for some in stream(connection, found, values, FEEDS_AT_ONCE).partitions():
                 with self._database.snapshot() as other:
                     read = list(verdicts.read(other, some))
                 # The caller may be slow; no transaction of `other` stays open meanwhile.
@@ -169,19 +186,22 @@ class Feeds(Repository):
 
     def read_heads(self, urls: list[str]) -> dict[str, StoredHead]:
         """Return the heads of some feeds, by URL; feeds that have none are missing."""
+        columns = (feeds.c.url, heads.c.original, heads.c.document)
+        joined = select(*columns).join_from(heads, feeds, feeds.c.id == heads.c.feed_id)
         with self._database.snapshot() as connection:
-            return statements.read_heads(connection, urls)
+            found = connection.execute(joined.where(is_one_of(urls)))
+            return {row.url: StoredHead(row.original, row.document) for row in found}
 
     def read_times(self, feed: str) -> tuple[str, str]:
         """Return when a feed was first crawled, and the newest time of its entries; '' for none.
 
         ISO 8601 in UTC.
         """
-        time, *_ = counted_order(entries)
-        latest = select(func.max(time)).where(entries.c.feed_id == feeds.c.id)
-        statement = select(feeds.c.since, latest.scalar_subquery()).where(is_of(feed))
+        statement = f"""SELECT since, (SELECT max({counted_time("entries")}) FROM entries
+            WHERE entries.feed_id = feeds.id) FROM feeds WHERE KEY(url) = KEY(:url)"""
+        values = {"url": feed, "latest": latest_time(now())}
         with self._database.snapshot() as connection:
-            since, newest = connection.execute(statement, {"latest": latest_time(now())}).one()
+            since, newest = execute(connection, statement, values).one()
         return since, f"{newest}Z" if newest else ""
 
     def read_details(self, feed: str) -> Details:
@@ -189,7 +209,7 @@ class Feeds(Repository):
         with self._database.snapshot() as connection:
             feed_id = self._session.find_id(connection, feed)
             row = connection.execute(select(feeds).where(feeds.c.id == feed_id)).one()
-            live = (entries.c.feed_id == feed_id) & (entries.c.digest != "")
+            live = {"feed_id": feed_id, "latest": latest_time(now())}
             months, first, last = _months(connection, live)
             known = _documents(connection, feed_id)
             recent, latest = _recent(connection, live), _latest(connection, live)
@@ -239,35 +259,29 @@ def _noted(
     return {"b_id": row.id, "verdict": record.verdict.value, "reasons": reasons, **before, **planned}
 
 
-def _months(
-    connection: Connection, live: ColumnElement[bool]
-) -> tuple[dict[str, int], str | None, str | None]:
-    time = _time()
-    month = func.substr(time, 1, TO_THE_MONTH).label("month")
-    counted = select(month, func.count(), func.min(time), func.max(time)).where(live).group_by(month.name)
-    rows = sorted(tuple(row) for row in connection.execute(counted, {"latest": latest_time(now())}))
+def _months(connection: Connection, live: dict[str, object]) -> tuple[dict[str, int], str | None, str | None]:
+    counted = f"""SELECT substr({TIME}, 1, {TO_THE_MONTH}) AS month, count(*), min({TIME}), max({TIME})
+        {OF_LIVE} GROUP BY month"""
+    rows = sorted(tuple(row) for row in execute(connection, counted, live))
     dated = [row for row in rows if row[0]]
     first, last = (dated[0][2], dated[-1][3]) if dated else (None, None)
     return {row[0]: row[1] for row in rows}, first, last
 
 
-def _recent(connection: Connection, live: ColumnElement[bool]) -> list[str]:
-    counted, *_ = counted_order(entries)
-    time = func.coalesce(entries.c.updated, entries.c.published, counted).label("time")
-    newest = select(time).where(live).distinct().order_by(time.desc()).limit(RECENT)
-    found = connection.execute(newest, {"latest": latest_time(now())})
-    return [row.time for row in found if row.time]
+def _recent(connection: Connection, live: dict[str, object]) -> list[str]:
+    time = f"coalesce(entries.updated, entries.published, {counted_time('entries')})"
+    newest = f"SELECT DISTINCT {time} AS time {OF_LIVE} ORDER BY time DESC LIMIT {RECENT}"
+    return [row.time for row in execute(connection, newest, live) if row.time]
 
 
-def _latest(connection: Connection, live: ColumnElement[bool]) -> list[LatestEntry]:
-    time = _time().label("time")
-    columns = (entries.c.title, entries.c.id, entries.c.link, time)
-    newest = select(*columns).where(live).order_by(time.desc(), entries.c.id).limit(LATEST_ENTRIES)
-    found = connection.execute(newest, {"latest": latest_time(now())})
+def _latest(connection: Connection, live: dict[str, object]) -> list[LatestEntry]:
+    newest = f"""SELECT title, id, link, {TIME} AS time
+        {OF_LIVE} ORDER BY time DESC, id LIMIT {LATEST_ENTRIES}"""
+    found = execute(connection, newest, live)
     return [LatestEntry((row.title or "").strip() or row.id, row.link, row.time or None) for row in found]
 
 
-def _gap_before(connection: Connection, live: ColumnElement[bool], chain: Sequence[Document]) -> str | None:
+def _gap_before(connection: Connection, live: dict[str, object], chain: Sequence[Document]) -> str | None:
     """Return the time of the oldest entry of the document at which a chain breaks off.
 
     If no version of an entry comes from that document, the newer documents are looked at, one by one.
@@ -275,19 +289,14 @@ def _gap_before(connection: Connection, live: ColumnElement[bool], chain: Sequen
     at = next((n for n, document in enumerate(chain) if document.state != State.PROCESSED.value), 0)
     if not at:
         return None
-    position = (entries.c.order_walk, entries.c.order_step)
-    oldest = select(*position, func.min(_time()).label("time")).where(live, _time() != "").group_by(*position)
-    found = connection.execute(oldest, {"latest": latest_time(now())}).all()
+    oldest = f"""SELECT order_walk, order_step, min({TIME}) AS time
+        {OF_LIVE} AND {TIME} <> '' GROUP BY order_walk, order_step"""
+    found = execute(connection, oldest, live).all()
     by_document = {(row.order_walk, row.order_step): row.time for row in found}
     # An entry that did not change keeps the walk in which the subscription document first had it.
     first = [row.time for row in found if row.order_step == chain[0].step]
     read = (by_document.get((document.walk, document.step)) for document in reversed(chain[1 : at + 1]))
     return next(filter(None, read), min(first, default=None))
-
-
-def _time() -> ColumnElement[Any]:
-    """Return when an entry was published, else its or its document's update time."""
-    return func.coalesce(entries.c.published, entries.c.updated, counted_order(entries)[0])
 
 
 def _documents(connection: Connection, feed_id: int) -> dict[int, Document]:

@@ -13,16 +13,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, case, cast, exists, extract, func, null, select
+from sqlalchemy import bindparam, cast, exists, extract, func, select
 
 from fhcrawl.exceptions import LeaseError
-from fhcrawl.store.schema import Number, changes, deliveries, feeds, runs, store
-from fhcrawl.store.statements import CompiledStatement
+from fhcrawl.store.schema import POSTGRESQL, Number, changes, deliveries, feeds, runs, store
+from fhcrawl.store.statements import execute
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import Connection, Dialect, Row
+    from sqlalchemy import Connection, Row
 
 NOW = cast(extract("epoch", func.now()), Number)
 SECONDS = 300
@@ -42,12 +42,10 @@ HIDDEN = "hidden"
 STATE, START = 0, 19
 
 IS_REFERRED_TO = exists().where(feeds.c.run == runs.c.id) | exists().where(deliveries.c.run == runs.c.id)
-HOLDER = (
-    select(feeds.c.run, feeds.c.released, runs.c.owner)
-    .outerjoin_from(feeds, runs, runs.c.id == feeds.c.run)
-    .where(feeds.c.id == bindparam("feed_id"))
-    .with_for_update(of=feeds)
-)
+HOLDER = """
+SELECT feeds.run, feeds.released, runs.owner FROM feeds LEFT JOIN runs ON runs.id = feeds.run
+WHERE feeds.id = :feed_id
+"""
 # The feeds of a delivery must not change while it is read. There are few deliveries, and mostly none; a feed
 # may have many changes.
 _is_delivered = exists().where(changes.c.feed_id == feeds.c.id, changes.c.delivery == deliveries.c.id)
@@ -70,9 +68,6 @@ class Leases:
         self.run = run
         self._seconds = seconds
         self._renewed = time.monotonic()
-        is_held: Any = exists().where(runs.c.id == feeds.c.run, runs.c.owner == self.owner)
-        kept = case((is_held & feeds.c.released.is_(None), feeds.c.run), else_=null())
-        self._assert_owner = feeds.update().where(feeds.c.id == bindparam("b_feed_id")).values(run=kept)
 
     @property
     def pause(self) -> float:
@@ -121,7 +116,8 @@ class Leases:
 
         :raises LeaseError: if another run has taken it over, or this one has finished with it
         """
-        holder = _holder(connection.dialect).execute(connection, {"feed_id": feed_id}).first()
+        lock = "FOR UPDATE OF feeds" if connection.dialect.name == POSTGRESQL else ""
+        holder = execute(connection, f"{HOLDER} {lock}", {"feed_id": feed_id}).first()
         if holder is None or holder.owner != self.owner:
             raise LeaseError(TAKEN_OVER)
         if holder.released is not None:
@@ -131,13 +127,14 @@ class Leases:
     def assert_owner(self, connection: Connection, feed_id: int) -> None:
         """Make the transaction fail, without a read, unless the feed is this run's (see `is_lease_error`)."""
         # `feeds.run` is NOT NULL.
-        connection.execute(self._assert_owner, {"b_feed_id": feed_id})
+        is_held = "SELECT 1 FROM runs WHERE runs.id = feeds.run AND runs.owner = :owner"
+        execute(
+            connection,
+            f"""UPDATE feeds SET run = CASE WHEN EXISTS ({is_held}) AND released IS NULL THEN run END
+            WHERE id = :feed_id""",
+            {"feed_id": feed_id, "owner": self.owner},
+        )
         self.renew(connection)
-
-
-@lru_cache
-def _holder(dialect: Dialect) -> CompiledStatement:
-    return CompiledStatement(HOLDER, dialect)
 
 
 def is_lease_error(error: Exception) -> bool:

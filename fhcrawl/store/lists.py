@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import exists, func, literal, select
+from sqlalchemy import exists, literal, select
 
 from fhcrawl.documents.snapshot import NAMESPACE
 from fhcrawl.logical_feed import Role, absence
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import rows, statements
 from fhcrawl.store.rows import ChainEnd, DocumentRef, StoredSnapshot
-from fhcrawl.store.schema import Keyed, changes, documents, entries, feeds
+from fhcrawl.store.schema import Keyed, documents, feeds, versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from fhcrawl.documents.lists import ListedDocument
     from fhcrawl.logical_feed.results import DocumentResult
-    from fhcrawl.store.statements import Upserts
 
 _index = documents.alias("snapshot_index")
 IS_PROCESSED = documents.c.state == State.PROCESSED.value
@@ -34,7 +33,7 @@ def part_rows(feed_id: int, result: DocumentResult) -> Iterator[dict[str, object
     for number in range(len(parts), 0, -1):
         key, url = parts[number - 1]
         place = {"walk": start.walk, "step": start.step - number}
-        yield {**same, "key": key, "url": url, **place, "b_feed_id": feed_id, "b_behind_key": older_key}
+        yield {**same, "key": key, "url": url, **place, "behind_key": older_key}
         older_key = key
 
 
@@ -69,7 +68,8 @@ def unread(connection: Connection, row: Row[Any] | None) -> DocumentRef | None:
     """
     if row is None or row.role != Role.PART.value:
         return None if row is None else DocumentRef.of(row)
-    end = connection.execute(statements.CHAIN_ENDS, {"start": row.id}).first()
+    ends = statements.chain_ends("documents.id = :start")
+    end = statements.execute(connection, ends, {"start": row.id}).first()
     return None if end is None else ChainEnd.of(end).step
 
 
@@ -110,37 +110,37 @@ def forget_others(connection: Connection, feed_id: int, result: DocumentResult) 
 
 # Snapshot: it is the whole state. A later one has another id, and so have all its entities: those of the
 # earlier one are deleted, once all of the later one has been read.
-def replace(connection: Connection, feed_id: int, result: DocumentResult, kept: Upserts | None) -> int:
+def replace(connection: Connection, feed_id: int, result: DocumentResult, keeps_versions: bool) -> int:
     """Delete the entries of earlier snapshots once a later one has been read; return their number.
 
-    :param kept: to keep the deleted entries as versions, and deletions as rows; None: they are not kept
+    :param keeps_versions: keep the deleted entries as versions, and deletions as rows
     """
     if result.replaces is None or _has_unread_parts(connection, feed_id):
         return 0
-    earlier = _earlier(feed_id, result.replaces)
-    live = earlier & (entries.c.digest != "")
-    is_pending = exists().where(statements.CHANGE_OF_ENTRY)
-    if kept is not None:
-        connection.execute(kept.superseded_where(live))
-    else:
-        # Earlier deletions that have been exported never come back.
-        connection.execute(entries.delete().where(earlier, entries.c.digest == "", ~is_pending))
-    begun = select(entries.c.feed_id, entries.c.id, entries.c.digest).where(live, ~is_pending)
-    connection.execute(changes.insert().from_select(["feed_id", "id", "exported_digest"], begun))
-    # No export has these, or the last one said that they are deleted.
-    is_not_exported = func.coalesce(changes.c.exported_digest, "") == ""
-    settled = is_not_exported & exists().where(live, statements.CHANGE_OF_ENTRY)
-    connection.execute(changes.delete().where(changes.c.feed_id == feed_id, settled))
+    # A snapshot's id may begin with another one's and ':'. An entity's id is the prefix and two positions.
+    earlier = f"""entries.feed_id = :feed_id AND substr(entries.id, 1, {len(NAMESPACE)}) = :namespace
+        AND (substr(entries.id, 1, :length) <> :prefix OR substr(entries.id, :length + 1) NOT LIKE '%:%'
+            OR substr(entries.id, :length + 1) LIKE '%:%:%')"""
+    live = f"{earlier} AND entries.digest <> ''"
+    is_pending = f"EXISTS (SELECT 1 FROM changes WHERE {statements.CHANGE_OF_ENTRY})"
+    prefix = result.replaces
+    values = {"feed_id": feed_id, "namespace": NAMESPACE, "prefix": prefix, "length": len(prefix)}
+    names = ", ".join(versions.columns.keys())
     order = dict(zip(statements.ORDER, absence("", result.fetch.position).order, strict=True))
-    deleted: int = connection.execute(entries.update().where(live).values(digest="", **order)).rowcount
+    for statement in (
+        f"""INSERT INTO versions ({names}) SELECT {names} FROM entries WHERE {live}
+        ON CONFLICT (feed_id, KEY(id), digest) DO NOTHING"""
+        if keeps_versions
+        # Earlier deletions that have been exported never come back.
+        else f"DELETE FROM entries WHERE {earlier} AND entries.digest = '' AND NOT {is_pending}",
+        f"""INSERT INTO changes (feed_id, id, exported_digest)
+        SELECT feed_id, id, digest FROM entries WHERE {live} AND NOT {is_pending}""",
+        # No export has these, or the last one said that they are deleted.
+        f"""DELETE FROM changes WHERE feed_id = :feed_id AND coalesce(exported_digest, '') = ''
+        AND EXISTS (SELECT 1 FROM entries WHERE {live} AND {statements.CHANGE_OF_ENTRY})""",
+    ):
+        statements.execute(connection, statement, values)
+    changed = ", ".join(f"{name} = :{name}" for name in order)
+    delete = f"UPDATE entries SET digest = '', {changed} WHERE {live}"
+    deleted: int = statements.execute(connection, delete, values | order).rowcount
     return deleted
-
-
-# A snapshot's id may begin with another one's and ':'. An entity's id is the prefix and two positions.
-def _earlier(feed_id: int, prefix: str) -> ColumnElement[bool]:
-    """Return the condition that an entry is of a snapshot with another prefix."""
-    is_snapshots = func.substr(entries.c.id, 1, len(NAMESPACE)) == NAMESPACE
-    begins_otherwise = func.substr(entries.c.id, 1, len(prefix)) != prefix
-    rest = func.substr(entries.c.id, len(prefix) + 1)
-    is_other = begins_otherwise | rest.not_like("%:%") | rest.like("%:%:%")
-    return (entries.c.feed_id == feed_id) & is_snapshots & is_other

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import bindparam, case, func, literal, select
+from sqlalchemy import func, literal, select
 
 from fhcrawl.logical_feed.captures import CaptureRead
-from fhcrawl.logical_feed.coverage import MARK, WINDOW
+from fhcrawl.logical_feed.coverage import WINDOW
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store import coverage
 from fhcrawl.store.database import Repository
 from fhcrawl.store.rows import Capture
-from fhcrawl.store.schema import Keyed, Text, captures, mementos, timemaps
+from fhcrawl.store.schema import Keyed, captures, mementos, timemaps
+from fhcrawl.store.statements import execute, execute_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import ColumnElement, Connection, Dialect, Row
+    from sqlalchemy import ColumnElement, Connection, Row
 
     from fhcrawl.logical_feed.coverage import Coverage
     from fhcrawl.logical_feed.results import DocumentResult
+
+
+WRITE_CAPTURE = f"""
+INSERT INTO captures ({", ".join(Capture._fields)}) VALUES ({", ".join(f":{n}" for n in Capture._fields)})
+ON CONFLICT (KEY(url)) DO UPDATE SET {", ".join(f"{n} = excluded.{n}" for n in Capture._fields if n != "url")}
+"""
 
 
 class Captures(Repository):
@@ -43,41 +49,30 @@ class Captures(Repository):
     def add(self, capture: Capture) -> None:
         """Store the last capture of a URL."""
         with self._database.transaction() as connection:
-            connection.execute(self._session.upserts.capture, capture._asdict())
+            execute(connection, WRITE_CAPTURE, capture._asdict())
 
 
 READ, UNREAD = State.PROCESSED.value, State.KNOWN.value
 # Cut off when it was requested; when it is so again, that is final.
 CUT_OFF, FINAL = State.FAILED.value, State.INVALID.value
-_served = mementos.alias("served")
-# The TimeMap of a capture, if the archive has served another one instead: that one is read too.
-_of_another = (
-    select(_served.c.timemap_id)
-    .where(_served.c.id == bindparam("b_id"), _served.c.time != bindparam("b_captured", type_=Text))
-    .scalar_subquery()
-)
-_new_state = bindparam("b_state", type_=Text)
-SETTLE = (
-    mementos.update()
-    .where(
-        mementos.c.feed_id == bindparam("b_feed_id"),
-        (mementos.c.id == bindparam("b_id"))
-        | (
-            (mementos.c.timemap_id == _of_another)
-            & (mementos.c.time == bindparam("b_captured", type_=Text))
-            & (mementos.c.state == UNREAD)
-        ),
-    )
-    .values(
-        state=case(
-            ((_new_state == CUT_OFF) & (mementos.c.state == CUT_OFF), FINAL),
-            else_=_new_state,
-        ),
-        captured=bindparam("b_captured", type_=Text),
-        marks=bindparam("b_marks", type_=Text),
-        oldest=bindparam("b_oldest", type_=Text),
-    )
-)
+# If the archive has served another capture of the TimeMap instead, that one is read too.
+SETTLE = f"""
+UPDATE mementos SET captured = :captured, marks = :marks, oldest = :oldest,
+    state = CASE WHEN :state = '{CUT_OFF}' AND state = '{CUT_OFF}' THEN '{FINAL}' ELSE :state END
+WHERE feed_id = :feed_id AND (id = :id OR (
+    timemap_id = (SELECT served.timemap_id FROM mementos AS served
+        WHERE served.id = :id AND served.time <> :captured)
+    AND time = :captured AND state = '{UNREAD}'))
+"""
+# Of captures with the same digest, revisits do not count if there is another.
+ADD = """
+INSERT INTO mementos (feed_id, timemap_id, state, url, time, digest)
+VALUES (:feed_id, :timemap_id, :state, :url, :time, :digest) ON CONFLICT (timemap_id, digest) DO
+"""
+ADD_REVISIT = f"{ADD} NOTHING"
+# In place of an earlier one with the same digest that was not read.
+ADD_CAPTURE = f"""{ADD} UPDATE SET time = excluded.time, url = excluded.url
+WHERE mementos.state = '{UNREAD}' AND mementos.time < excluded.time"""
 
 
 class TimeMap(NamedTuple):
@@ -148,14 +143,13 @@ class Mementos(Repository):
         with self._database.transaction() as connection:
             feed_id = self._checked_id(connection, feed)
             of_map = {"feed_id": feed_id, "timemap_id": timemap.id, "state": UNREAD}
-            for are_revisits in (False, True):
+            for are_revisits, add in ((False, ADD_CAPTURE), (True, ADD_REVISIT)):
                 rows = [
                     {**of_map, "url": url, "time": time, "digest": digest}
                     for digest, (url, time, is_revisit) in chosen.items()
                     if is_revisit is are_revisits
                 ]
-                if rows:
-                    connection.execute(_upsert(self._database.dialect, overwrites=not are_revisits), rows)
+                execute_all(connection, add, rows)
             if read is not None:
                 seen = timemaps.update().where(timemaps.c.id == timemap.id)
                 connection.execute(seen.values(read=read, retry_after=None))
@@ -202,30 +196,14 @@ def _read(row: Row[Any]) -> CaptureRead | None:
     if row.state in (UNREAD, CUT_OFF):
         return None
     marks: str | None = row.marks
-    shown = None if marks is None else tuple(marks[at : at + MARK] for at in range(0, len(marks), MARK))
+    shown = None if marks is None else coverage.marks_of(marks)
     return CaptureRead(row.captured or row.time, shown, row.oldest)
 
 
-def _upsert(dialect: Dialect, overwrites: bool) -> Any:
-    """Return the statement that writes captures of an index.
-
-    :param overwrites: in place of earlier ones with the same digest that were not read
-    """
-    statement = import_module(f"sqlalchemy.dialects.{dialect.name}").insert(mementos)
-    new, key = statement.excluded, (mementos.c.timemap_id, mementos.c.digest)
-    if not overwrites:
-        return statement.on_conflict_do_nothing(index_elements=key)
-    return statement.on_conflict_do_update(
-        index_elements=key,
-        set_={"time": new.time, "url": new.url},
-        where=(mementos.c.state == UNREAD) & (mementos.c.time < new.time),
-    )
-
-
-def settle_row(feed_id: int, result: DocumentResult) -> dict[str, object]:
+def settle_row(result: DocumentResult) -> dict[str, object]:
     """Return the parameters of SETTLE for a capture that was read, or that cannot be read."""
     fetch, failure = result.fetch, result.failure
     marks = None if failure is not None or result.shown is None else "".join(result.shown[:WINDOW])
     state = READ if failure is None else failure.state.value
-    named = {"b_state": state, "b_captured": fetch.fetched, "b_marks": marks, "b_oldest": result.oldest}
-    return {"b_feed_id": feed_id, "b_id": fetch.memento, **named}
+    seen = {"captured": fetch.fetched, "marks": marks, "oldest": result.oldest}
+    return {"id": fetch.memento, "state": state, **seen}

@@ -18,7 +18,7 @@ from fhcrawl.exceptions import StoreError
 from fhcrawl.store import schema, statements
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL, Connection, CursorResult, Engine, Select
+    from sqlalchemy import URL, Connection, CursorResult, Engine
 
 # How long to wait for another process's transaction, unless the URL has a `timeout`.
 BUSY_SECONDS = 30
@@ -245,11 +245,14 @@ def end_silent(connection: Connection) -> None:
         connection.exec_driver_sql(END_SILENT, (SILENT_SECONDS,))
 
 
-def stream(connection: Connection, statement: Select[Any], at_once: int = ROWS_AT_ONCE) -> CursorResult[Any]:
+def stream(
+    connection: Connection, sql: str, values: dict[str, object], at_once: int = ROWS_AT_ONCE
+) -> CursorResult[Any]:
     """Return a statement's rows, read in batches; there is no limit of time for reading them."""
     if connection.dialect.name == schema.POSTGRESQL:
         connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
-    return connection.execution_options(yield_per=at_once).execute(statement)
+    found: CursorResult[Any] = statements.execute(connection, sql, values, at_once)
+    return found
 
 
 def shown(url: URL) -> str:

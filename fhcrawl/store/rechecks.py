@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Select, Text, bindparam, func, select
+from sqlalchemy import select
 
-from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.absences import Seen
 from fhcrawl.logical_feed.contents import EarlierReading, FirstReading
 from fhcrawl.logical_feed.results import State
 from fhcrawl.store.database import Repository
 from fhcrawl.store.rows import DocumentRef
-from fhcrawl.store.schema import Keyed, absences, documents, feeds
-from fhcrawl.store.statements import chain
+from fhcrawl.store.schema import documents
+from fhcrawl.store.statements import chain, execute
 
 if TYPE_CHECKING:
     from sqlalchemy import Row
@@ -22,43 +21,30 @@ if TYPE_CHECKING:
     from fhcrawl.logical_feed.contents import Reading
     from fhcrawl.logical_feed.results import DocumentResult
 
-_subscription_id = select(feeds.c.subscription_id).where(feeds.c.id == bindparam("feed_id")).scalar_subquery()
-_current = documents.alias("current")
-HELD = select(
-    documents.c.held,
-    select(_current.c.held).where(_current.c.id == _subscription_id).scalar_subquery().label("current"),
-).where(
-    documents.c.feed_id == bindparam("feed_id"),
-    Keyed(documents.c.key) == Keyed(bindparam("key", type_=Text())),
-)
-
-
-COLUMNS = ("id", "fetched", "checked", "changed_walk", "checked_walk", "behind_id")
-MISSED = select(func.max(absences.c.walk)).where(
-    absences.c.feed_id == bindparam("feed_id"),
-    absences.c.role == Role.ARCHIVE.value,
-    absences.c.gone.is_(None),
-)
-MISSING = select(absences.c.key).where(
-    absences.c.feed_id == bindparam("feed_id"), absences.c.role != Role.SUBSCRIPTION.value
-)
-
-
-MAY_HAVE_CHANGED = (documents.c.state == State.PROCESSED.value) & documents.c.checked.is_not(None)
-
-
-def _older_documents() -> Select[Any]:
-    """Return the query of the documents of a feed's chain but the subscription document, newest first."""
-    links = chain(documents.c.id == _subscription_id, with_gaps=True)
-    return (
-        select(*(documents.c[name] for name in COLUMNS), MAY_HAVE_CHANGED.label("is_checkable"))
-        .join(links, links.c.id == documents.c.id)
-        .where(documents.c.role != Role.SUBSCRIPTION.value)
-        .order_by(documents.c.walk.desc(), documents.c.step.desc())
-    )
-
-
-OLDER_DOCUMENTS = _older_documents()
+# What a document held, and what the subscription document holds.
+HELD = """
+SELECT documents.held, current.held AS current
+FROM documents JOIN feeds ON feeds.id = documents.feed_id
+    LEFT JOIN documents AS current ON current.id = feeds.subscription_id
+WHERE documents.feed_id = :feed_id AND KEY(documents.key) = KEY(:key)
+"""
+MISSED = """
+SELECT max(walk) FROM absences WHERE feed_id = :feed_id AND role = 'archive' AND gone IS NULL
+"""
+MISSING = "SELECT key FROM absences WHERE feed_id = :feed_id AND role <> 'subscription'"
+NOTE_LOST = """
+INSERT INTO absences (feed_id, key, role, walk, looked, since)
+VALUES (:feed_id, :key, :role, :walk, :walk, :since)
+ON CONFLICT (feed_id, key) DO UPDATE SET id = excluded.id, role = excluded.role, walk = excluded.walk,
+    looked = excluded.looked, since = excluded.since, gone = excluded.gone
+"""
+# The documents of a feed's chain but the subscription document, newest first.
+OLDER_DOCUMENTS = f"""
+{chain("documents.id = (SELECT subscription_id FROM feeds WHERE feeds.id = :feed_id)", with_gaps=True)}
+SELECT documents.*, documents.state = 'processed' AND documents.checked IS NOT NULL AS is_checkable
+FROM documents JOIN chain ON chain.id = documents.id WHERE documents.role <> 'subscription'
+ORDER BY documents.walk DESC, documents.step DESC
+"""
 
 
 class KnownDocument(NamedTuple):
@@ -119,8 +105,8 @@ class Rechecks(Repository):
         """Return what is known of a feed's chain, to choose the documents that are checked."""
         with self._database.lookup() as connection:
             of_feed = {"feed_id": self._session.find_id(connection, feed)}
-            rows: list[Row[Any]] = list(connection.execute(OLDER_DOCUMENTS, of_feed))
-            missed = connection.scalar(MISSED, of_feed) if rows else None
+            rows: list[Row[Any]] = list(execute(connection, OLDER_DOCUMENTS, of_feed))
+            missed = execute(connection, MISSED, of_feed).scalar() if rows else None
         is_loop = all(row.behind_id is not None for row in rows)
         changed = [row.changed_walk for row in rows if row.changed_walk is not None] if is_loop else []
         known = [KnownDocument.of(row) for row in rows if row.is_checkable]
@@ -140,10 +126,11 @@ class Rechecks(Repository):
         """
         with self._database.lookup() as connection:
             parameters = {"feed_id": self._session.find_id(connection, feed), "key": key}
-            row = connection.execute(HELD, parameters).first()
+            row = execute(connection, HELD, parameters).first()
             if row is None or row.held is None:
                 # What this walk has come to has a place in this walk.
-                missing = connection.scalars(MISSING, parameters).all() if place.walk < walk else ()
+                is_behind = place.walk < walk
+                missing = execute(connection, MISSING, parameters).scalars().all() if is_behind else ()
                 return FirstReading(set(map(bytes, missing)), place, walk) if missing else None
         return EarlierReading(bytes(row.held), bytes(row.current or b""), place, walk)
 
@@ -151,8 +138,8 @@ class Rechecks(Repository):
 def absence_rows(feed_id: int, result: DocumentResult) -> list[dict[str, object]]:
     """Return the rows of the entries that a document does not hold any more."""
     fetch = result.fetch
-    same = {"feed_id": feed_id, "id": None, "role": fetch.role.value, "walk": fetch.walk, "gone": None}
-    return [{**same, "key": key, "looked": fetch.walk, "since": fetch.fetched} for key in result.lost]
+    same = {"feed_id": feed_id, "role": fetch.role.value, "walk": fetch.walk, "since": fetch.fetched}
+    return [{**same, "key": key} for key in result.lost]
 
 
 def content_row(result: DocumentResult) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Text, bindparam, exists, func, null, or_, select, true
+from sqlalchemy import exists, select
 
 from fhcrawl.logical_feed import ChainPosition
 from fhcrawl.logical_feed.contents import digest_of_id
@@ -13,12 +13,13 @@ from fhcrawl.store import statements
 from fhcrawl.store.absences import CHAIN, Absences, held_ids, is_whole
 from fhcrawl.store.database import Repository
 from fhcrawl.store.opening import ROWS_AT_ONCE
-from fhcrawl.store.schema import Keyed, entries, feeds, renames
+from fhcrawl.store.schema import feeds, renames
+from fhcrawl.store.statements import execute, execute_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from sqlalchemy import Column, ColumnElement, Connection, Row
+    from sqlalchemy import Connection, Row
 
     from fhcrawl.logical_feed.renames import Renaming
 
@@ -28,68 +29,46 @@ ARRIVALS_AT_ONCE = 10_000
 FEW = 200
 
 
-def _is(column: Column[str], name: str) -> ColumnElement[bool]:
-    """Return the condition that a column has the value of a parameter, which an index finds."""
-    return Keyed(column) == Keyed(bindparam(name, type_=Text()))
-
-
-_of_feed = renames.c.feed_id == bindparam("b_feed_id")
-ARRIVALS = (
-    select(renames.c.id)
-    .distinct()
-    .where(_of_feed, renames.c.former_id.is_(None), renames.c.id > bindparam("after"))
-    .order_by(renames.c.id)
-    .limit(ARRIVALS_AT_ONCE)
-)
-FORGET_ARRIVALS = renames.delete().where(_of_feed, renames.c.former_id.is_(None))
-_names = (entries.c.title, entries.c.link, entries.c.published, entries.c.updated)
-NAMED = select(entries.c.id, *_names, entries.c.order_walk, entries.c.order_step).where(
-    entries.c.feed_id == bindparam("feed_id")
-)
-_is_live = entries.c.digest != ""
-_has_new_id = exists().where(
-    renames.c.feed_id == entries.c.feed_id, Keyed(renames.c.former_id) == Keyed(entries.c.id)
-)
+ARRIVALS = """
+SELECT DISTINCT id FROM renames WHERE feed_id = :feed_id AND former_id IS NULL AND id > :after
+ORDER BY id LIMIT :limit
+"""
+NAMED = """
+SELECT entries.id, title, link, published, updated, order_walk, order_step
+FROM entries WHERE entries.feed_id = :feed_id
+"""
 # The publisher has deleted an entry with a tombstone: it is not the one that is new. One that a complete feed
 # has no longer can be.
-COMPARED = NAMED.where(_is_live | (entries.c.order_tombstone == 0), ~_has_new_id)
-# An id that returns is not a former one any more; those before it belong to the newest one.
-RETURNED = renames.delete().where(_of_feed, _is(renames.c.former_id, "b_id"))
-INHERIT = (
-    renames.update()
-    .where(_of_feed, _is(renames.c.id, "b_former_id"), renames.c.former_id.is_not(None))
-    .values(id=bindparam("b_id"))
+COMPARED = f"""{NAMED} AND (digest <> '' OR order_tombstone = 0) AND NOT EXISTS (
+    SELECT 1 FROM renames
+    WHERE renames.feed_id = entries.feed_id AND KEY(renames.former_id) = KEY(entries.id))
+"""
+NOTE = (
+    # An id that returns is not a former one any more; those before it belong to the newest one.
+    "DELETE FROM renames WHERE feed_id = :feed_id AND KEY(former_id) = KEY(:id)",
+    """UPDATE renames SET id = :id
+    WHERE feed_id = :feed_id AND KEY(id) = KEY(:former_id) AND former_id IS NOT NULL""",
+    "INSERT INTO renames (feed_id, id, former_id, since) VALUES (:feed_id, :id, :former_id, :since)",
 )
-NOTE = renames.insert().values(
-    {name: bindparam(f"b_{name}") for name in ("feed_id", "id", "former_id", "since")}
-)
-_new, _old = entries.alias("new"), entries.alias("old")
-
-
-def of_live(columns: Sequence[Any]) -> Any:
-    """Return the query of what is live under an id and under a former one, without conditions on feeds."""
-    return (
-        select(*columns)
-        .select_from(renames)
-        .join(_new, (_new.c.feed_id == renames.c.feed_id) & (Keyed(_new.c.id) == Keyed(renames.c.id)))
-        .join(_old, (_old.c.feed_id == renames.c.feed_id) & (Keyed(_old.c.id) == Keyed(renames.c.former_id)))
-        .where(_new.c.digest != "", _old.c.digest != "")
-    )
-
-
+# What is live under an id and under a former one.
+FROM_LIVE = """
+FROM renames
+    JOIN entries AS new ON new.feed_id = renames.feed_id AND KEY(new.id) = KEY(renames.id)
+    JOIN entries AS old ON old.feed_id = renames.feed_id AND KEY(old.id) = KEY(renames.former_id)
+WHERE new.digest <> '' AND old.digest <> ''
+"""
 # A walk has read the former id, in no older version, since the last one that has read the new one. The
 # publisher may have returned to it: it is looked at as a new one is.
-_has_returned = (_old.c.order_walk > _new.c.order_walk) & (_old.c.order_time >= _new.c.order_time)
-RETURN = renames.insert().from_select(
-    ["feed_id", "id", "former_id", "since"],
-    of_live([renames.c.feed_id, renames.c.former_id, null(), renames.c.since]).where(_of_feed, _has_returned),
-)
-FORMER = of_live([renames.c.former_id]).where(_of_feed, ~_has_returned)
-COUNTS = (
-    of_live([renames.c.feed_id, func.count()])
-    .where(renames.c.feed_id.in_(bindparam("feeds", expanding=True)))
-    .group_by(renames.c.feed_id)
-)
+_has_returned = "(old.order_walk > new.order_walk AND old.order_time >= new.order_time)"
+RETURN = f"""
+INSERT INTO renames (feed_id, id, since)
+SELECT renames.feed_id, renames.former_id, renames.since {FROM_LIVE}
+    AND renames.feed_id = :feed_id AND {_has_returned}
+"""
+FORMER = f"SELECT renames.former_id {FROM_LIVE} AND renames.feed_id = :feed_id AND NOT {_has_returned}"
+COUNTS = f"""
+SELECT renames.feed_id, count(*) {FROM_LIVE} AND renames.feed_id = ANY(:feeds) GROUP BY renames.feed_id
+"""
 
 
 class Renamed(NamedTuple):
@@ -129,15 +108,16 @@ class Renames(Repository):
             feed = connection.execute(of_run).first()
             if feed is None:
                 return Renamed(0, None, 0)
-            chain: list[Row[Any]] = list(connection.execute(CHAIN, {"start": feed.subscription_id}))
+            chain: list[Row[Any]] = list(execute(connection, CHAIN, {"start": feed.subscription_id}))
             number, example = 0, None
-            connection.execute(RETURN, {"b_feed_id": feed_id})
+            execute(connection, RETURN, {"feed_id": feed_id})
             for arrivals in self._arrivals(connection, feed_id):
                 found = _renamings(connection, feed_id, chain, arrivals)
                 _note(connection, feed, found)
                 number += len(found)
                 example = example or next(((one.new.id, one.old.id) for one in found), None)
-            connection.execute(FORGET_ARRIVALS, {"b_feed_id": feed_id})
+            forget = "DELETE FROM renames WHERE feed_id = :feed_id AND former_id IS NULL"
+            execute(connection, forget, {"feed_id": feed_id})
             former = _former_to_delete(connection, feed, chain)
             absences = Absences(self._session)
             deleted = absences.delete(connection, feed, former, keeps_versions) if former else 0
@@ -145,15 +125,11 @@ class Renames(Repository):
 
     def _arrivals(self, connection: Connection, feed_id: int) -> Iterator[list[NamedEntry]]:
         """Yield the new entries of a feed that are live, some at a time."""
-        among = statements.among(NAMED.where(_is_live), "ids", self._database.dialect)
-        after = ""
-        while ids := list(connection.scalars(ARRIVALS, {"b_feed_id": feed_id, "after": after})):
+        live, after = f"{NAMED} AND digest <> ''", ""
+        some = {"feed_id": feed_id, "limit": ARRIVALS_AT_ONCE}
+        while ids := list(execute(connection, ARRIVALS, {**some, "after": after}).scalars()):
             after = ids[-1]
-            yield [
-                _named(row)
-                for some in statements.some_at_once(ids)
-                for row in connection.execute(among, {"feed_id": feed_id, "ids": some})
-            ]
+            yield [_named(row) for row in statements.execute_among(connection, live, feed_id, ids)]
 
 
 def _named(row: Sequence[Any]) -> NamedEntry:
@@ -165,38 +141,34 @@ def _renamings(
 ) -> list[Renaming]:
     """Return those of some new entries that had another id before."""
     search = Search(arrivals)
-    compared = COMPARED.where(_may_be_like(arrivals))
-    # In batches; the option holds for this statement only.
-    options = {"yield_per": ROWS_AT_ONCE}
-    for row in connection.execute(compared, {"feed_id": feed_id}, execution_options=options):
+    condition, values = _may_be_like(arrivals)
+    compared = f"{COMPARED} AND {condition}"
+    for row in execute(connection, compared, {"feed_id": feed_id, **values}, ROWS_AT_ONCE):
         search.offer(_named(row))
     found = search.found()
     wanted = {digest_of_id(entry.id) for one in found for entry in (one.new, one.old)}
     return confirmed(found, held_ids(connection, chain, wanted)) if found else []
 
 
-def _may_be_like(arrivals: list[NamedEntry]) -> ColumnElement[bool]:
-    """Return a condition that holds for all entries which share something with new ones."""
+def _may_be_like(arrivals: list[NamedEntry]) -> tuple[str, dict[str, object]]:
+    """Return a condition that holds for all entries which share something with new ones, and its values."""
     if len(arrivals) > FEW:
-        return true()
-    times = {one.published or one.updated for one in arrivals} - {None}
-    ids = {with_other_scheme(one.id) for one in arrivals} - {None}
-    links = {one.link for one in arrivals} - {None}
-    return or_(
-        entries.c.id.in_(ids),
-        entries.c.link.in_(links),
-        func.coalesce(entries.c.published, entries.c.updated).in_(times),
-    )
+        return "true", {}
+    values: dict[str, object] = {
+        "ids": [other for one in arrivals if (other := with_other_scheme(one.id))],
+        "links": [one.link for one in arrivals if one.link is not None],
+        "times": [time for one in arrivals if (time := one.published or one.updated)],
+    }
+    return "(id = ANY(:ids) OR link = ANY(:links) OR coalesce(published, updated) = ANY(:times))", values
 
 
 def _note(connection: Connection, feed: Row[Any], found: Iterable[Renaming]) -> None:
     pairs = [
-        {"b_feed_id": feed.id, "b_id": one.new.id, "b_former_id": one.old.id, "b_since": feed.crawled}
+        {"feed_id": feed.id, "id": one.new.id, "former_id": one.old.id, "since": feed.crawled}
         for one in found
     ]
-    if pairs:
-        for statement in (RETURNED, INHERIT, NOTE):
-            connection.execute(statement, pairs)
+    for statement in NOTE:
+        execute_all(connection, statement, pairs)
 
 
 # What a document still holds is no duplicate of its publisher's making, and would be read again.
@@ -204,6 +176,7 @@ def _former_to_delete(connection: Connection, feed: Row[Any], chain: Sequence[Ro
     """Return the former ids under which entries are live, and that no document of the chain holds."""
     if not feed.merge_renamed or not is_whole(feed, chain):
         return []
-    former = {digest_of_id(one): one for one in connection.scalars(FORMER, {"b_feed_id": feed.id})}
+    found = execute(connection, FORMER, {"feed_id": feed.id}).scalars()
+    former = {digest_of_id(one): one for one in found}
     held = set().union(*held_ids(connection, chain, former.keys())) if former else set()
     return [entry_id for key, entry_id in former.items() if key not in held]

@@ -16,10 +16,10 @@ from fhcrawl.store.statements import (
     CONTENT,
     DETAILS,
     ENTRIES_COLUMNS,
-    FIND_DOCUMENT,
     ORDER,
     ORIGINAL,
     TIMES,
+    execute,
 )
 
 if TYPE_CHECKING:
@@ -238,7 +238,9 @@ def kept_version(row: Row[Any], is_current: bool) -> KeptVersion:
 
 def find_document(connection: Connection, feed_id: int, key: str) -> Row[Any] | None:
     """Return the row of a document; None if it is not known."""
-    return connection.execute(FIND_DOCUMENT, {"feed_id": feed_id, "key": key}).first()
+    found = "SELECT * FROM documents WHERE feed_id = :feed_id AND KEY(key) = KEY(:key)"
+    row: Row[Any] | None = execute(connection, found, {"feed_id": feed_id, "key": key}).first()
+    return row
 
 
 def winners(found: Iterable[Sequence[Any]], latest: str) -> dict[str, Winner]:
@@ -273,8 +275,7 @@ def document_row(
         "state": State.PROCESSED.value if failure is None else failure.state.value,
         "walk": fetch.position.walk,
         "step": fetch.position.step,
-        "b_feed_id": feed_id,
-        "b_behind_key": older_key,
+        "behind_key": older_key,
         "run": fetch.run,
         "updated": result.updated,
         "lost_entries": result.lost_entries,
@@ -333,14 +334,14 @@ def tombstone_row(feed_id: int, version: Version) -> tuple[object, ...]:
 
 def deletion_row(feed_id: int, version: Version) -> dict[str, object]:
     """Return the columns that a deletion changes."""
-    return {"b_feed_id": feed_id, "b_id": version.id, **dict(zip(ORDER, version.stored_order, strict=True))}
+    return {"feed_id": feed_id, "id": version.id, **dict(zip(ORDER, version.stored_order, strict=True))}
 
 
 def times_row(feed_id: int, version: Version, fields: dict[str, Any]) -> dict[str, object]:
     """Return the columns that change when the same content is read in a newer version."""
     return {
-        "b_feed_id": feed_id,
-        "b_id": version.id,
+        "feed_id": feed_id,
+        "id": version.id,
         **{name: fields[name] for name in TIMES},
         **dict(zip(ORDER, version.stored_order, strict=True)),
         "digest": version.digest,

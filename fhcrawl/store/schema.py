@@ -67,40 +67,6 @@ def _keyed_postgresql(element: Keyed, compiler: SQLCompiler, **options: Any) -> 
     return f"(CASE WHEN length({string}) <= 500 THEN {string} ELSE left({string}, 500) || md5({string}) END)"
 
 
-class Utf8(FunctionElement[str]):
-    """Text from a parameter of octets in UTF-8."""
-
-    type = AnyText()
-    inherit_cache = True
-
-
-@compiles(Utf8)
-def _utf8(element: Utf8, compiler: SQLCompiler, **options: Any) -> str:
-    return f"CAST({compiler.process(element.clauses, **options)} AS TEXT)"
-
-
-@compiles(Utf8, POSTGRESQL)
-def _utf8_postgresql(element: Utf8, compiler: SQLCompiler, **options: Any) -> str:
-    return f"convert_from({compiler.process(element.clauses, **options)}, 'UTF8')"
-
-
-class JsonList(FunctionElement[str]):
-    """The values of some rows as a JSON list."""
-
-    type = AnyText()
-    inherit_cache = True
-
-
-@compiles(JsonList)
-def _json_list(element: JsonList, compiler: SQLCompiler, **options: Any) -> str:
-    return f"json_group_array({compiler.process(element.clauses, **options)})"
-
-
-@compiles(JsonList, POSTGRESQL)
-def _json_list_postgresql(element: JsonList, compiler: SQLCompiler, **options: Any) -> str:
-    return f"CAST(coalesce(json_agg({compiler.process(element.clauses, **options)}), '[]') AS TEXT)"
-
-
 store = Table(
     "store",
     metadata,
@@ -412,14 +378,14 @@ SELECT feeds.url AS feed, feeds.title AS feed_title, json_extract(reason.value, 
     json_extract(reason.value, '$.since') AS since
 FROM feeds, json_each(feeds.reasons) AS reason
 WHERE json_extract(reason.value, '$.kind') {IS_GAP}
-""",  # noqa: S608 - no value comes from outside
+""",
     "postgresql": f"""
 CREATE VIEW gaps AS
 SELECT feeds.url AS feed, feeds.title AS feed_title, reason.value ->> 'url' AS url,
     reason.value ->> 'kind' AS kind, reason.value ->> 'detail' AS detail, reason.value ->> 'since' AS since
 FROM feeds, json_array_elements(CAST(feeds.reasons AS json)) AS reason (value)
 WHERE reason.value ->> 'kind' {IS_GAP}
-""",  # noqa: S608 - no value comes from outside
+""",
 }
 VIEWS = ("live_entries", "absent_entries", "renamed_entries", "feed_verdicts", "gaps")
 

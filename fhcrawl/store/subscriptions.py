@@ -22,6 +22,7 @@ from fhcrawl.store.schema import (
     documents,
     entries,
     feeds,
+    heads,
     mementos,
     renames,
     timemaps,
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
 
 # The run of feeds that were subscribed before any crawl claimed them.
 NO_RUN = 0
+ADD_FEED = f"""
+INSERT INTO feeds (url, location, walk, run, since) VALUES (:url, :url, 0, {NO_RUN}, :since)
+ON CONFLICT (KEY(url)) DO NOTHING
+"""
 
 
 class Subscriptions(Repository):
@@ -55,8 +60,7 @@ class Subscriptions(Repository):
         """
         with self._database.transaction() as connection:
             for feed in listed:
-                new = {"url": feed, "location": feed, "walk": 0, "run": NO_RUN, "since": now}
-                connection.execute(self._session.upserts.feed, new)
+                statements.execute(connection, ADD_FEED, {"url": feed, "since": now})
             return sum(_add(connection, feed, options, now) for feed, options in listed.items())
 
     def remove(self, urls: Iterable[str]) -> dict[str, bool]:
@@ -177,8 +181,8 @@ def forget_unread(connection: Connection, rows: Iterable[Row[Any]]) -> None:
 
 
 def _delete(connection: Connection, feed_ids: list[int]) -> None:
-    statements.forget_heads(connection, feed_ids)
-    for table in (absences, renames, changes, versions, entries, documents, coverage, mementos, timemaps):
+    tables = (heads, absences, renames, changes, versions, entries, documents, coverage, mementos, timemaps)
+    for table in tables:
         connection.execute(table.delete().where(table.c.feed_id.in_(feed_ids)))
     connection.execute(feeds.delete().where(feeds.c.id.in_(feed_ids)))
 

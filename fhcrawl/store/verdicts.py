@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, case, func, select
-
 from fhcrawl.logical_feed import HAS_MOVED, Evidence, Kind, Reason, Role, verdict
 from fhcrawl.logical_feed.coverage import COVERED_KINDS
 from fhcrawl.logical_feed.listings import Listing
@@ -14,106 +12,61 @@ from fhcrawl.logical_feed.results import State
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.store import coverage, renames, subscriptions
 from fhcrawl.store.rows import NOT_FETCHED, Feed
-from fhcrawl.store.schema import Keyed, absences, documents, entries, feeds
-from fhcrawl.store.statements import MOVED, chain, chain_ends
+from fhcrawl.store.statements import MOVED, chain, chain_ends, execute
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from sqlalchemy import Connection, Row, Select
+    from sqlalchemy import Connection, Row
 
     ByFeed = defaultdict[int, list[Row[Any]]]
 
-_of_feeds = documents.c.feed_id.in_(bindparam("feeds", expanding=True))
-_starts = documents.c.id.in_(bindparam("starts", expanding=True))
-
-# Of feeds whose subscription document has never been read.
-STARTS = select(documents).where(_of_feeds, documents.c.role == Role.SUBSCRIPTION.value)
-ENDS = chain_ends(_starts)
-_is_part = documents.c.role == Role.PART.value
-# Parts that have not been requested: a list may name a great many of these.
-_is_left = (documents.c.state == State.KNOWN.value) & (documents.c.detail == NOT_FETCHED)
-# The parts that were requested without success, in the order of reading.
-LOST_PARTS = (
-    select(documents)
-    .where(_of_feeds, _is_part, documents.c.state != State.PROCESSED.value, ~_is_left)
-    .order_by(documents.c.walk.desc(), documents.c.step.desc())
-)
-_index = documents.alias("snapshot_index")
-_index_of_feed = (_index.c.feed_id == documents.c.feed_id) & (_index.c.role == Role.INDEX.value)
-LEFT_PARTS = (
-    select(
-        documents.c.feed_id,
-        func.count().label("number"),
-        func.min(documents.c.since).label("since"),
-        select(func.max(_index.c.url)).where(_index_of_feed).scalar_subquery().label("url"),
-    )
-    .where(_of_feeds, _is_part, _is_left)
-    .group_by(documents.c.feed_id)
-)
-STATES = (
-    select(documents.c.feed_id, documents.c.state, func.count().label("number"))
-    .where(_of_feeds)
-    .group_by(documents.c.feed_id, documents.c.state)
-    .order_by(documents.c.feed_id, documents.c.state)
-)
-_time = func.coalesce(entries.c.published, entries.c.updated)
-LIVE_ENTRIES = (
-    select(entries.c.feed_id, func.count(), func.min(_time), func.max(_time))
-    .where(entries.c.feed_id.in_(bindparam("feeds", expanding=True)), entries.c.digest != "")
-    .group_by(entries.c.feed_id)
-)
-
-
-ABSENT = (
-    select(absences.c.feed_id, func.count())
-    .join(entries, (entries.c.feed_id == absences.c.feed_id) & (Keyed(entries.c.id) == Keyed(absences.c.id)))
-    .where(
-        absences.c.feed_id.in_(bindparam("feeds", expanding=True)),
-        absences.c.gone.is_not(None),
-        entries.c.digest != "",
-    )
-    .group_by(absences.c.feed_id)
-)
-
-
-def _losing_entries() -> Select[Any]:
-    """Return the statement for documents of chains and lists with entries that could not be kept."""
-    links = chain(_starts)
-    is_listed = documents.c.id.in_(select(links.c.id)) | (documents.c.role == Role.PART.value)
-    losing = select(documents).where(_of_feeds, documents.c.lost_entries > 0, is_listed)
-    return losing.order_by(documents.c.id)
-
-
-def _of_chains() -> Select[Any]:
-    """Return the statement for the documents of chains.
-
-    By feed: how many are pages, how many pages have an older one, and the oldest time of a check.
-    """
-    links = chain(_starts)
-    is_page = documents.c.role == Role.PAGE.value
-    return (
-        select(
-            documents.c.feed_id,
-            func.count(case((is_page, 1))).label("pages"),
-            func.count(case((is_page, documents.c.behind_id))).label("leading"),
-            func.min(documents.c.checked).label("checked"),
-        )
-        .where(documents.c.id.in_(select(links.c.id)))
-        .group_by(documents.c.feed_id)
-    )
-
-
-def _moved_archives() -> Select[Any]:
-    """Return the statement for archives that have moved since the subscription document was read."""
-    links = chain(_starts)
-    joined = select(documents).join(feeds, feeds.c.id == documents.c.feed_id)
-    return joined.where(documents.c.id.in_(select(links.c.id)), MOVED).order_by(documents.c.id)
-
-
-LOSING_ENTRIES = _losing_entries()
-MOVED_ARCHIVES = _moved_archives()
-OF_CHAINS = _of_chains()
+CHAINS = chain("documents.id = ANY(:starts)")
+# The parts that were requested without success, in the order of reading; a list may name a great many that
+# have not been requested.
+LOST_PARTS = """
+SELECT * FROM documents WHERE feed_id = ANY(:feeds) AND role = 'part' AND state <> 'processed'
+    AND NOT (state = 'known' AND detail = :not_fetched)
+ORDER BY walk DESC, step DESC
+"""
+LEFT_PARTS = """
+SELECT feed_id, count(*) AS number, min(since) AS since, (
+    SELECT max(snapshot.url) FROM documents AS snapshot
+    WHERE snapshot.feed_id = documents.feed_id AND snapshot.role = 'index') AS url
+FROM documents WHERE feed_id = ANY(:feeds) AND role = 'part' AND state = 'known' AND detail = :not_fetched
+GROUP BY feed_id
+"""
+STATES = """
+SELECT feed_id, state, count(*) AS number FROM documents WHERE feed_id = ANY(:feeds)
+GROUP BY feed_id, state ORDER BY feed_id, state
+"""
+LIVE_ENTRIES = """
+SELECT feed_id, count(*), min(coalesce(published, updated)), max(coalesce(published, updated))
+FROM entries WHERE feed_id = ANY(:feeds) AND digest <> '' GROUP BY feed_id
+"""
+ABSENT = """
+SELECT absences.feed_id, count(*)
+FROM absences JOIN entries ON entries.feed_id = absences.feed_id AND KEY(entries.id) = KEY(absences.id)
+WHERE absences.feed_id = ANY(:feeds) AND gone IS NOT NULL AND digest <> '' GROUP BY absences.feed_id
+"""
+# Documents of chains and lists with entries that could not be kept.
+LOSING_ENTRIES = f"""
+{CHAINS} SELECT * FROM documents WHERE feed_id = ANY(:feeds) AND lost_entries > 0
+    AND (documents.id IN (SELECT chain.id FROM chain) OR role = 'part')
+ORDER BY documents.id
+"""
+# Archives that have moved since the subscription document was read.
+MOVED_ARCHIVES = f"""
+{CHAINS} SELECT documents.* FROM documents JOIN feeds ON feeds.id = documents.feed_id
+WHERE documents.id IN (SELECT chain.id FROM chain) AND {MOVED} ORDER BY documents.id
+"""
+# By feed: how many documents of its chain are pages, how many pages have an older one, and the oldest time of
+# a check.
+COUNTS_OF_CHAINS = f"""
+{CHAINS} SELECT feed_id, count(CASE WHEN role = 'page' THEN 1 END) AS pages,
+    count(CASE WHEN role = 'page' THEN documents.behind_id END) AS leading, min(checked) AS checked
+FROM documents WHERE documents.id IN (SELECT chain.id FROM chain) GROUP BY feed_id
+"""
 
 
 def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
@@ -121,20 +74,21 @@ def read(connection: Connection, rows: Sequence[Row[Any]]) -> Iterator[Feed]:
 
     :param rows: the feeds' rows; not more than a statement can have parameters
     """
-    some = {"feeds": [row.id for row in rows]}
-    starts = {"starts": _start_numbers(connection, rows)}
-    ends = _by_feed(connection.execute(ENDS, starts))
-    lost = _by_feed(connection.execute(LOST_PARTS, some))
-    left = {row.feed_id: row for row in connection.execute(LEFT_PARTS, some)}
-    moved = _by_feed(connection.execute(MOVED_ARCHIVES, starts))
-    losing = _by_feed(connection.execute(LOSING_ENTRIES, some | starts))
-    of_chains = {row.feed_id: row for row in connection.execute(OF_CHAINS, starts)}
-    states = _by_feed(connection.execute(STATES, some))
-    live = {row[0]: tuple(row[1:]) for row in connection.execute(LIVE_ENTRIES, some)}
-    absent = {row[0]: row[1] for row in connection.execute(ABSENT, some)}
-    renamed = {row[0]: row[1] for row in connection.execute(renames.COUNTS, some)}
-    own = coverage.read(connection, some["feeds"])
-    covered = coverage.with_captures(connection, some["feeds"], own)
+    some: dict[str, object] = {"feeds": [row.id for row in rows], "not_fetched": NOT_FETCHED}
+    some["starts"] = _start_numbers(connection, rows)
+    ends = _by_feed(execute(connection, chain_ends("documents.id = ANY(:starts)"), some))
+    lost = _by_feed(execute(connection, LOST_PARTS, some))
+    left = {row.feed_id: row for row in execute(connection, LEFT_PARTS, some)}
+    moved = _by_feed(execute(connection, MOVED_ARCHIVES, some))
+    losing = _by_feed(execute(connection, LOSING_ENTRIES, some))
+    of_chains = {row.feed_id: row for row in execute(connection, COUNTS_OF_CHAINS, some)}
+    states = _by_feed(execute(connection, STATES, some))
+    live = {row[0]: tuple(row[1:]) for row in execute(connection, LIVE_ENTRIES, some)}
+    absent = {row[0]: row[1] for row in execute(connection, ABSENT, some)}
+    renamed = {row[0]: row[1] for row in execute(connection, renames.COUNTS, some)}
+    feed_ids = [row.id for row in rows]
+    own = coverage.read(connection, feed_ids)
+    covered = coverage.with_captures(connection, feed_ids, own)
     for row in rows:
         gaps = [
             *_gaps(row, ends[row.id], lost[row.id], moved[row.id], losing[row.id]),
@@ -183,7 +137,8 @@ def _evidence(feed: Row[Any], entries: int) -> Evidence:
 def _start_numbers(connection: Connection, rows: Sequence[Row[Any]]) -> list[int]:
     """Return the ids of the documents where the feeds' chains begin."""
     never_read = [row.id for row in rows if row.subscription_id is None]
-    found = connection.execute(STARTS, {"feeds": never_read}) if never_read else ()
+    starts = "SELECT id FROM documents WHERE feed_id = ANY(:feeds) AND role = 'subscription'"
+    found = execute(connection, starts, {"feeds": never_read}) if never_read else ()
     return [*(row.subscription_id for row in rows if row.subscription_id is not None), *(r.id for r in found)]
 
 
@@ -197,7 +152,7 @@ def _by_feed(found: Iterable[Row[Any]]) -> ByFeed:
 def _kind(feed: Row[Any], of_chain: Row[Any] | None) -> Kind | None:
     """Return the kind of a feed, by its subscription document and the pages of its chain.
 
-    :param of_chain: the row of `OF_CHAINS`
+    :param of_chain: the row of `COUNTS_OF_CHAINS`
     """
     kind = None if feed.kind is None else Kind(feed.kind)
     if of_chain is None or not of_chain.pages:

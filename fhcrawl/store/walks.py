@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, exists, select
+from sqlalchemy import select
 
 from fhcrawl.exceptions import LeaseError, UnsettledError
-from fhcrawl.logical_feed import Role
 from fhcrawl.logical_feed.listings import Listing
 from fhcrawl.logical_feed.results import State
 from fhcrawl.logical_feed.versions import latest_time
-from fhcrawl.store import lists, statements
+from fhcrawl.store import lists
 from fhcrawl.store.database import Repository
 from fhcrawl.store.leases import EXPORTED, IS_DELIVERED_BY_ITS_RUN
 from fhcrawl.store.rows import UNREAD, Subscription
-from fhcrawl.store.schema import documents, entries, feeds, timemaps
-from fhcrawl.store.statements import MOVED, is_of, is_one_of
-from fhcrawl.store.subscriptions import NO_RUN
+from fhcrawl.store.schema import documents, feeds, heads, timemaps
+from fhcrawl.store.statements import MOVED, execute, execute_all, is_of, is_one_of
+from fhcrawl.store.subscriptions import ADD_FEED, NO_RUN
 from fhcrawl.utils.clock import now as time_now
 
 if TYPE_CHECKING:
@@ -27,72 +26,38 @@ if TYPE_CHECKING:
 
     from fhcrawl.store.leases import Leases
 
-BEGUN = (
-    feeds.update()
-    .where(feeds.c.id.in_(bindparam("begun", expanding=True)))
-    .values(
-        verdict=None,
-        reasons=None,
-        retry_after=None,
-        due=None,
-        released=None,
-        merge_renamed=None,
-        run=bindparam("b_run"),
-    )
-)
-MERGE = feeds.update().where(feeds.c.id.in_(bindparam("merging", expanding=True))).values(merge_renamed=1)
-NUMBERED = select(documents).where(documents.c.id.in_(bindparam("numbers", expanding=True)))
-INDEXES = select(documents).where(
-    documents.c.feed_id.in_(bindparam("numbers", expanding=True)), documents.c.role == Role.INDEX.value
-)
-DELIVERED = select(feeds.c.id).where(
-    feeds.c.id.in_(bindparam("numbers", expanding=True)), IS_DELIVERED_BY_ITS_RUN
-)
+BEGUN = """
+UPDATE feeds SET verdict = NULL, reasons = NULL, retry_after = NULL, due = NULL, released = NULL,
+    merge_renamed = NULL, run = :run
+WHERE id = ANY(:feeds)
+"""
 CUT_OFF = "its last crawl was cut off while it exported, which cannot be made good yet"
-LAST_WALK = select(feeds.c.walk).where(feeds.c.id == documents.c.feed_id).scalar_subquery()
 # Documents compared by times that are judged differently now: the clock was wrong then, or a future time has
 # passed since.
-COUNTS_OTHERWISE = (documents.c.state == State.PROCESSED.value) & (
-    (documents.c.uncounted <= bindparam("latest")) | (documents.c.fetched > bindparam("latest"))
-)
-IN_DOUBT = (
-    select(documents.c.feed_id)
-    .distinct()
-    .join(feeds, feeds.c.id == documents.c.feed_id)
-    .where(documents.c.feed_id.in_(bindparam("numbers", expanding=True)), MOVED | COUNTS_OTHERWISE)
-)
+COUNTS_OTHERWISE = """documents.state = 'processed'
+    AND (documents.uncounted <= :latest OR documents.fetched > :latest)"""
+IN_DOUBT = f"""
+SELECT DISTINCT documents.feed_id FROM documents JOIN feeds ON feeds.id = documents.feed_id
+WHERE documents.feed_id = ANY(:feeds) AND ({MOVED} OR {COUNTS_OTHERWISE})
+"""
 # What a clock that was ahead has read may have replaced versions of any document, by times that are in the
 # future by a correct clock.
-HAVE_REPLACED = (
-    select(documents.c.feed_id)
-    .distinct()
-    .where(
-        documents.c.feed_id.in_(bindparam("in_doubt", expanding=True)),
-        documents.c.state == State.PROCESSED.value,
-        documents.c.fetched > bindparam("latest"),
-        exists().where(
-            entries.c.feed_id == documents.c.feed_id,
-            (entries.c.order_time > bindparam("latest"))
-            | (entries.c.order_document_time > bindparam("latest")),
-        ),
-    )
-)
-MAY_BE_REPLACED = (
-    documents.c.feed_id.in_(bindparam("replaced", expanding=True))
-    & (documents.c.state == State.PROCESSED.value)
-    & (documents.c.role != Role.INDEX.value)
-)
-# A redirect may have been temporary; reading the subscription document alone does not show that.
-HAS_MOVED = documents.c.moved_to.is_not(None) & (documents.c.moved_walk == LAST_WALK)
-ASK_AGAIN = (
-    documents.update()
-    .where(
-        documents.c.feed_id.in_(bindparam("in_doubt", expanding=True)),
-        HAS_MOVED | COUNTS_OTHERWISE | MAY_BE_REPLACED,
-    )
-    # Its entries are compared as those of a document that was never read.
-    .values(UNREAD | {"since": bindparam("b_since"), "uncounted": None, "held": None})
-)
+HAVE_REPLACED = """
+SELECT DISTINCT feed_id FROM documents
+WHERE feed_id = ANY(:feeds) AND state = 'processed' AND fetched > :latest AND EXISTS (
+    SELECT 1 FROM entries WHERE entries.feed_id = documents.feed_id
+        AND (entries.order_time > :latest OR entries.order_document_time > :latest))
+"""
+# A redirect may have been temporary; reading the subscription document alone does not show that. The entries
+# of a document are compared as those of a document that was never read.
+ASK_AGAIN = f"""
+UPDATE documents SET state = :state, reason = :reason, detail = :detail, since = :since, uncounted = NULL,
+    held = NULL
+WHERE feed_id = ANY(:feeds) AND (
+    moved_to IS NOT NULL AND moved_walk = (SELECT walk FROM feeds WHERE feeds.id = documents.feed_id)
+    OR {COUNTS_OTHERWISE}
+    OR feed_id = ANY(:replaced) AND state = 'processed' AND role <> 'index')
+"""
 
 
 class Walks(Repository):
@@ -109,23 +74,21 @@ class Walks(Repository):
         :return: by URL; a `LeaseError` if another crawl has the feed, or its changes are being exported
         """
         # Sorted, so that two crawls that begin with the same feeds do not deadlock.
-        new = [{"url": url, "location": url, "walk": 0, "run": NO_RUN, "since": now} for url in sorted(urls)]
+        new = [{"url": url, "since": now} for url in sorted(urls)]
         leases = self._session.require_leases()
-        given = (
-            select(feeds, statements.HEAD_DIGEST)
-            .where(is_one_of(urls))
-            .order_by(feeds.c.id)
-            .with_for_update()
-        )
+        digest = select(heads.c.digest).where(heads.c.feed_id == feeds.c.id).scalar_subquery()
+        given = select(feeds, digest.label("head_digest")).where(is_one_of(urls))
         with self._database.transaction() as connection:
-            connection.execute(self._session.upserts.feed, new)
-            rows = connection.execute(given).all()
+            execute_all(connection, ADD_FEED, new)
+            rows = connection.execute(given.order_by(feeds.c.id).with_for_update()).all()
             refusals = _refusals(connection, leases, rows)
             refusals |= _unsettled(connection, [row for row in rows if refusals[row.id] is None], run)
             ours = [row for row in rows if refusals[row.id] is None]
             known = _begin(connection, ours, run, now)
             if merged := [row.id for row in ours if row.url in merging]:
-                connection.execute(MERGE, {"merging": merged})
+                execute(
+                    connection, "UPDATE feeds SET merge_renamed = 1 WHERE id = ANY(:feeds)", {"feeds": merged}
+                )
         self._session.remember_ids({row.url: row.id for row in rows})
         self._session.remember_heads({row.id: row.head_digest for row in ours if row.head_digest})
         return {row.url: refusals[row.id] or known[row.id] for row in rows}
@@ -160,13 +123,13 @@ class Walks(Repository):
 
 def _begin(connection: Connection, rows: list[Row[Any]], run: int, since: str) -> dict[int, Subscription]:
     """Begin the walks of feeds that this run has claimed; return their stored states, by feed id."""
-    connection.execute(BEGUN, {"begun": [row.id for row in rows], "b_run": run})
+    execute(connection, BEGUN, {"feeds": [row.id for row in rows], "run": run})
     latest = latest_time(since)
     in_doubt = _in_doubt(connection, rows, latest)
     if in_doubt:
-        parameters = {"in_doubt": list(in_doubt), "latest": latest}
-        replaced = list(connection.scalars(HAVE_REPLACED, parameters))
-        connection.execute(ASK_AGAIN, {**parameters, "replaced": replaced, "b_since": since})
+        parameters = {"feeds": list(in_doubt), "latest": latest}
+        replaced = list(execute(connection, HAVE_REPLACED, parameters).scalars())
+        execute(connection, ASK_AGAIN, {**UNREAD, **parameters, "replaced": replaced, "since": since})
     return dict(_subscriptions(connection, rows, run, in_doubt))
 
 
@@ -188,7 +151,8 @@ def _refusals(
 def _unsettled(connection: Connection, rows: Sequence[Row[Any]], run: int) -> dict[int, UnsettledError]:
     """Return errors for feeds whose last run died while it exported their changes, by feed id."""
     numbers = [row.id for row in rows if row.run not in (run, NO_RUN)]
-    found = connection.scalars(DELIVERED, {"numbers": numbers}) if numbers else ()
+    delivered = select(feeds.c.id).where(feeds.c.id.in_(numbers), IS_DELIVERED_BY_ITS_RUN)
+    found = connection.scalars(delivered) if numbers else ()
     return {number: UnsettledError(CUT_OFF) for number in found}
 
 
@@ -202,13 +166,16 @@ def _refusal(connection: Connection, leases: Leases, run: int) -> LeaseError | N
 
 def _in_doubt(connection: Connection, rows: list[Row[Any]], latest: str) -> set[int]:
     """Return the ids of feeds with documents that are to be read again."""
-    return set(connection.scalars(IN_DOUBT, {"numbers": [row.id for row in rows], "latest": latest}))
+    parameters = {"feeds": [row.id for row in rows], "latest": latest}
+    return set(execute(connection, IN_DOUBT, parameters).scalars())
 
 
 def _subscriptions(
     connection: Connection, rows: list[Row[Any]], run: int, in_doubt: set[int]
 ) -> Iterator[tuple[int, Subscription]]:
-    indexes = {row.feed_id: row for row in connection.execute(INDEXES, {"numbers": [r.id for r in rows]})}
+    of_feeds = "SELECT * FROM documents WHERE feed_id = ANY(:feeds) AND role = 'index'"
+    found = execute(connection, of_feeds, {"feeds": [row.id for row in rows]})
+    indexes = {row.feed_id: row for row in found}
     read = _numbered(connection, (row.subscription_id for row in rows))
     read = {number: row for number, row in read.items() if row.state == State.PROCESSED.value}
     older = _numbered(connection, (row.behind_id for row in read.values()))
@@ -229,4 +196,5 @@ def _subscriptions(
 
 def _numbered(connection: Connection, numbers: Iterable[int | None]) -> dict[int, Row[Any]]:
     wanted = [number for number in numbers if number is not None]
-    return {row.id: row for row in connection.execute(NUMBERED, {"numbers": wanted})} if wanted else {}
+    found = execute(connection, "SELECT * FROM documents WHERE id = ANY(:numbers)", {"numbers": wanted})
+    return {row.id: row for row in found}

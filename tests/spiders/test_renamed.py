@@ -12,7 +12,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from fhcrawl.store import Store, statements
+from fhcrawl.store import Store
 from fhcrawl.store.renames import Renames
 from tests.databases import examples
 from tests.engine import Engine, Killed
@@ -243,18 +243,10 @@ def test_versions_stay_under_the_ids_that_they_had(reader: Reader, database: Dat
 def test_more_entries_than_are_looked_for_together(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fhcrawl.store.renames.ARRIVALS_AT_ONCE", 3)
     monkeypatch.setattr("fhcrawl.store.renames.FEW", 2)
-    monkeypatch.setattr("fhcrawl.store.renames.ARRIVALS", _arrivals_of(3))
-    monkeypatch.setattr(statements, "IDS_AT_ONCE", 2)
     numbers = range(20, 0, -1)
     reader.crawl(atom(posts(OLD, *numbers)))
     reader.crawl(atom(posts(NEW, *numbers)))
     assert reader.renamed == 20
-
-
-def _arrivals_of(number: int) -> Any:
-    from fhcrawl.store import renames
-
-    return renames.ARRIVALS.limit(number)
 
 
 def test_option_of_one_feed_is_for_it_alone(database: Database) -> None:

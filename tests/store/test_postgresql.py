@@ -182,10 +182,11 @@ def test_changes_are_looked_up_entry_by_entry_without_statistics(database: Datab
         )
         connection.exec_driver_sql("INSERT INTO changes (feed_id, id) SELECT 1, id FROM entries")
     with store._database.lookup() as connection:
-        winners = statements.WINNERS.params(feed_id=1).compile(
-            dialect=connection.dialect, compile_kwargs={"literal_binds": True}
+        plan = (
+            statements.execute(connection, f"EXPLAIN ANALYZE {statements.WINNERS}", {"feed_id": 1})
+            .scalars()
+            .all()
         )
-        plan = connection.exec_driver_sql(f"EXPLAIN ANALYZE {winners}").scalars().all()
     store.close()
     assert [line for line in plan if "Rows Removed by Join Filter" in line] == []
 
