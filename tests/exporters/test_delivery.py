@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from tests.databases import Database
 
-pytestmark = pytest.mark.both_stores
 
 FEED = "http://example.org/index"
 
@@ -60,6 +59,7 @@ def begin(store: Store, *files: delivery.WrittenFile) -> int:
     return number
 
 
+@pytest.mark.both_stores
 def test_delivery_names_the_file_and_settles_the_changes(store: Store, tmp_path: Path) -> None:
     assert pending(store) == 1
     delivery.deliver(store, store.exports.begin(1), [written(tmp_path)])
@@ -81,6 +81,7 @@ def test_delivery_names_the_file_and_settles_the_changes(store: Store, tmp_path:
         (["named", "gone"], False),
     ],
 )
+@pytest.mark.both_stores
 def test_delivery_that_died_is_finished_or_exported_anew(
     store: Store, tmp_path: Path, states: list[str], counts: bool
 ) -> None:
@@ -102,6 +103,7 @@ def test_delivery_that_died_is_finished_or_exported_anew(
 @pytest.mark.parametrize(
     "changed", [[E("1", "old", updated="2005-01-01T00:00:00Z")], []], ids=["edited", "deleted"]
 )
+@pytest.mark.both_stores
 def test_export_that_is_cut_off_while_another_crawl_is_open_counts_before_that_changes_anything(
     database: Database, tmp_path: Path, changed: list[E]
 ) -> None:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from tests.projects import Project
     from tests.server import FeedServer
 
-pytestmark = pytest.mark.both_stores
 
 INDEX, A1, A0 = (f"http://example.org/{name}" for name in ("index", "a1", "a0"))
 DOCUMENTS = {
@@ -66,6 +65,7 @@ class TestOrderOfPipelines:
 
 
 class TestErrorInTheMiddleOfADocument:
+    @pytest.mark.both_stores
     def test_document_is_unmarked_and_read_again(self, server: FeedServer, project: Project) -> None:
         server.serve("/index", atom([E("5")], prev="/a2"))
         server.serve("/a2", atom([E("4"), E("3"), E("2")], prev="/a1"))
@@ -95,6 +95,7 @@ class TestErrorInTheMiddleOfADocument:
         assert project.crawl(server.url("/index")).changes == {"1": "new"}
 
 
+@pytest.mark.both_stores
 def test_document_is_under_way_until_it_is_committed(database: Database) -> None:
     """Else a crawl might end, or another process go on, while nobody knows whether it is in the store."""
     committed: list[list[str]] = []
@@ -110,6 +111,7 @@ def test_document_is_under_way_until_it_is_committed(database: Database) -> None
 
 
 @pytest.mark.parametrize("life", range(4))
+@pytest.mark.both_stores
 def test_document_killed_among_its_entries_is_committed_whole_or_not(database: Database, life: int) -> None:
     documents = {INDEX: atom([E(number) for number in "012"], head="<fh:complete/>")}
     assert (Engine(database.url, documents, life).crawl(INDEX) is None) == (life < 3)

@@ -177,7 +177,6 @@ def test_server_of_an_archive_can_ask_for_time_too(server: FeedServer, project: 
     assert 4900 < wait(project) <= 5000
 
 
-@pytest.mark.both_stores
 def test_feed_with_a_gap_is_due_before_its_news_are(server: FeedServer, project: Project) -> None:
     header = {"Cache-Control": "max-age=80000"}
     server.serve("/whole", atom([E("1")], head="<fh:complete/>"), headers=header)
@@ -213,7 +212,6 @@ def test_walk_that_a_limit_has_ended_goes_on_in_the_next_run(server: FeedServer,
     assert server.asked() == []
 
 
-@pytest.mark.both_stores
 def test_habit_of_a_feed_is_learnt(server: FeedServer, project: Project) -> None:
     def passes(hours: int) -> None:
         times = {name: row(project)[name] for name in ("polled", "news", "changed", "due")}

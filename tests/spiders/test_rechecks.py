@@ -151,7 +151,6 @@ def built(day: int) -> str:
     return f"{day:02} Jan 2009 00:00:00 GMT"
 
 
-@pytest.mark.both_stores
 def test_old_copy_in_an_archive_does_not_replace_an_edit_of_the_newest_document(
     archives: Publisher,
 ) -> None:

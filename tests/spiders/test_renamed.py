@@ -195,7 +195,6 @@ def test_entry_that_a_tombstone_has_deleted_is_not_what_is_new(reader: Reader) -
     assert set(reader.live()) == names(NEW, 1, 2)
 
 
-@pytest.mark.both_stores
 def test_former_id_that_comes_back_is_an_entry_again(reader: Reader) -> None:
     reader.crawl(atom(posts(OLD, 2, 1)))
     reader.crawl(atom(posts(NEW, 2, 1)), **MERGE)

@@ -302,7 +302,6 @@ def test_archive_of_a_network_is_listed(server: FeedServer, project: Project, wa
     assert "cannot say what it has" in run.log
 
 
-@pytest.mark.both_stores
 def test_missing_archive_former_address(server: FeedServer, project: Project, wayback: FeedServer) -> None:
     """Captures of an archive that is gone, and of other addresses; none of what a walk has read."""
     feed, archive = server.url("/feed"), archive_of(wayback)
