@@ -25,18 +25,18 @@ class Case:
 
     In its texts, `@` stands for the site.
 
-    :param document: its path
-    :param line: the line of the fault; None if the finding has none
     :param words: words of the sentence
+    :param line: the line of the fault; None if the finding has none
+    :param document: its path
     """
 
     rule: str
     severity: Severity
     words: str
-    document: str = "index"
+    line: int | None = None
     old: str = ""
     new: str = ""
-    line: int | None = None
+    document: str = "index"
     history: dict[str, str] = field(default_factory=lambda: ATOM_SET)
     headers: dict[str, str] = field(default_factory=dict)
     redirects: tuple[int, ...] = ()
