@@ -59,12 +59,7 @@ def serving(kind: str, folder: Path, dies_after: int | None = None) -> Iterator[
     more = () if dies_after is None else (str(dies_after),)
     command = [sys.executable, "-m", "tests.elsewhere", kind, str(folder), *more]
     with subprocess.Popen(
-        command,
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
         try:
             yield _place(kind, int(cast("IO[str]", process.stdout).readline()), folder)

@@ -115,8 +115,7 @@ KINDS: dict[str, Hostile] = {
     "index, pages that differ": Hostile(index('"a%d",'), JSON),
     "index, pages in a deep folder": Hostile(index('"a%d",'), JSON, "/" + "d" * 1900),
     "index, long URLs": Hostile(
-        lambda size: numbered(INDEX_HEAD, f'"http://127.0.0.1/{"a" * (size // 90_000)}%d",', "]}", size),
-        JSON,
+        lambda size: numbered(INDEX_HEAD, f'"http://127.0.0.1/{"a" * (size // 90_000)}%d",', "]}", size), JSON
     ),
     "index, one long URL": Hostile(of("a", INDEX_HEAD + '"', '"]}'), JSON),
     "index, long id": Hostile(

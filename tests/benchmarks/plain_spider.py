@@ -33,12 +33,7 @@ class PlainSpider(Spider):
             yield response.follow(before.get("href", ""))
         updated = root.findtext(f"{ATOM}updated")
         for entry in root.iterchildren(f"{ATOM}entry"):
-            yield {
-                "feed": self.feed,
-                **_fields(entry),
-                "document": response.url,
-                "document_updated": updated,
-            }
+            yield {"feed": self.feed, **_fields(entry), "document": response.url, "document_updated": updated}
 
 
 def _fields(entry: _Element) -> dict[str, Any]:

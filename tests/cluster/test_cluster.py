@@ -133,10 +133,7 @@ def test_only_feeds_that_are_still_due_are_crawled(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (
-            ("-a", "feed=http://127.0.0.1/"),
-            "feed is not for workers, which get their feeds from",
-        ),
+        (("-a", "feed=http://127.0.0.1/"), "feed is not for workers, which get their feeds from"),
         (("-a", "warc=captures"), "warc is not for workers"),
         (("-s", "JOBDIR=job"), "JOBDIR is not for workers"),
         (("-s", "REDIS_URL=redis://127.0.0.1:1/0"), "Redis cannot be used: "),

@@ -89,11 +89,7 @@ def serve(server: FeedServer) -> None:
 
 def environment(folder: Path) -> dict[str, str]:
     """The environment of a reader, with the commands that `install` has put beside their home."""
-    return {
-        "HOME": str(folder),
-        "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}",
-        "LANG": "C.UTF-8",
-    }
+    return {"HOME": str(folder), "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}", "LANG": "C.UTF-8"}
 
 
 def run(

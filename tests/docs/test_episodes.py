@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
     from tests.server import FeedServer
 
-pytestmark = [
-    pytest.mark.sqlite_only("has no store"),
-    pytest.mark.full_lane("starts Scrapy, and stops it"),
-]
+pytestmark = [pytest.mark.sqlite_only("has no store"), pytest.mark.full_lane("starts Scrapy, and stops it")]
 # A second each, at least: they cannot all be there when the signal arrives.
 EPISODES = 60
 

@@ -62,10 +62,7 @@ ELEMENTS = (
     # a length that is no number
     ('<link rel="enclosure" href="/1" length="3:40"/>', node(rel="enclosure", href="/1", length="3:40")),
     # more than a name
-    (
-        "<author><name>A</name><email>a@example.org</email></author>",
-        node(children={"atom": NAMED | ADDRESS}),
-    ),
+    ("<author><name>A</name><email>a@example.org</email></author>", node(children={"atom": NAMED | ADDRESS})),
     ('<category term="c" scheme="urn:s" label="C"/>', node(term="c", scheme="urn:s", label="C")),
     ("<contributor><name>A</name></contributor>", node(children={"atom": NAMED})),
     ("<rights type='html'> &amp;copy; </rights>", node("&copy;", type="html")),

@@ -15,10 +15,7 @@ from fhcrawl.crawling.subscriptions import FeedOptions
 from fhcrawl.downloadermiddlewares.guard import GuardMiddleware
 from fhcrawl.utils.addresses import AllowedHosts
 from tests.contexts import walk_request
-from tests.downloadermiddlewares.test_guard import (
-    TABLES,
-    port_of,
-)
+from tests.downloadermiddlewares.test_guard import TABLES, port_of
 from tests.feeds import E, atom
 from tests.server import FeedServer
 
@@ -88,14 +85,7 @@ class TestRequests:
     guard = GuardMiddleware(AllowedHosts())
 
     @pytest.mark.parametrize(
-        "url",
-        [
-            "http://ann@127.0.0.1/",
-            "ftp://127.0.0.1/",
-            "data:,x",
-            "file:///etc/passwd",
-            "s3://b/k",
-        ],
+        "url", ["http://ann@127.0.0.1/", "ftp://127.0.0.1/", "data:,x", "file:///etc/passwd", "s3://b/k"]
     )
     @pytest.mark.parametrize("feed", [None, "http://127.0.0.1/"])
     def test_what_is_never_fetched(self, url: str, feed: str | None) -> None:

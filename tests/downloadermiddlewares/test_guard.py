@@ -196,10 +196,7 @@ def test_private_host_of_one_feed_is_closed_to_another(project: Project, server:
         other.serve("/spy", atom([E("3")], prev=f"{intranet}/secret"))
         other.serve("/robots.txt", "", status=302, headers={"Location": f"{intranet}/delete"})
         run = project.crawl(
-            f"{intranet}/index",
-            other.url("/spy"),
-            settings=STUB,
-            **names({"intranet.test": [["127.0.0.1"]]}),
+            f"{intranet}/index", other.url("/spy"), settings=STUB, **names({"intranet.test": [["127.0.0.1"]]})
         )
     assert reasons(project) == {"index": [], "spy": ["private-address"]}
     assert set(run.changes) == {"1", "2", "3"}

@@ -15,15 +15,7 @@ from fhcrawl.logical_feed import captures as rule
 from fhcrawl.logical_feed.captures import CaptureRead, Covered, next_captures
 from fhcrawl.logical_feed.coverage import Coverage, Hole, Span, coverage_after
 from tests.benchmarks import captures as simulation
-from tests.logical_feed.test_coverage import (
-    DAY,
-    OPERATIONS,
-    Entry,
-    Publisher,
-    after_days,
-    at,
-    marks,
-)
+from tests.logical_feed.test_coverage import DAY, OPERATIONS, Entry, Publisher, after_days, at, marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -40,13 +40,7 @@ polls = st.builds(
     interval=st.none() | seconds,
 )
 gaps = st.lists(
-    st.builds(
-        Reason,
-        st.sampled_from(ReasonKind),
-        st.just("http://example.org/"),
-        st.just(""),
-        times,
-    ),
+    st.builds(Reason, st.sampled_from(ReasonKind), st.just("http://example.org/"), st.just(""), times),
     max_size=3,
 )
 

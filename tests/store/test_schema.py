@@ -194,7 +194,6 @@ def test_views_answer_what_one_asks_first(crawled: FeedServer, project: Project)
         (gap, "Gap", crawled.url("/gone"), "http-404", "is not there (404)")
     ]
     [(since, first, last)] = query(
-        project,
-        "SELECT gaps.since, first_crawled, last_crawled FROM gaps JOIN feed_verdicts USING (feed)",
+        project, "SELECT gaps.since, first_crawled, last_crawled FROM gaps JOIN feed_verdicts USING (feed)"
     )
     assert str(first) <= str(since) <= str(last)

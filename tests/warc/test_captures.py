@@ -366,10 +366,7 @@ def test_capture_of_a_wrong_clock_counts_as_no_later_than_now(
 
 @pytest.mark.parametrize(
     ("args", "sentence"),
-    [
-        (("-a", "warc=none.warc.gz"), "there is no none.warc.gz"),
-        (("-a", "warc=."), "--warc names no file"),
-    ],
+    [(("-a", "warc=none.warc.gz"), "there is no none.warc.gz"), (("-a", "warc=."), "--warc names no file")],
 )
 def test_files_that_are_not_there_get_a_sentence(
     project: Project, args: tuple[str, ...], sentence: str

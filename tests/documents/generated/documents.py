@@ -24,12 +24,7 @@ NAMESPACES = {
     "sy": "http://purl.org/rss/1.0/modules/syndication/",
     "other": "http://example.org/ns#",
 }
-ROOTS = {
-    "atom": ATOM,
-    "atom03": "http://purl.org/atom/ns#",
-    "rdf": "http://purl.org/rss/1.0/",
-    "rss": "",
-}
+ROOTS = {"atom": ATOM, "atom03": "http://purl.org/atom/ns#", "rdf": "http://purl.org/rss/1.0/", "rss": ""}
 Part = TypeVar("Part")
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 

@@ -23,12 +23,7 @@ LOCATION = "http://feeds.example/dir/feed"
 ATOM = "http://www.w3.org/2005/Atom"
 
 
-def read_atom(
-    inside: str,
-    attributes: str = "",
-    doctype: str = "",
-    max_entries: int = 0,
-) -> FeedDocument:
+def read_atom(inside: str, attributes: str = "", doctype: str = "", max_entries: int = 0) -> FeedDocument:
     body = f'{doctype}<feed xmlns="{ATOM}" {attributes}>{inside}</feed>'.encode()
     return read(body, LOCATION, max_entries=max_entries)
 
