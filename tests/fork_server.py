@@ -29,22 +29,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 # What `scrapy` imports, packages with all that is in them; not what installs a reactor.
 PRELOADED = (
-    "fhcrawl",
-    "protego",
-    "psycopg",
-    "queuelib",
-    "scrapy.commands",
-    "scrapy.core.downloader.handlers",
-    "scrapy.core.engine",
-    "scrapy.crawler",
-    "scrapy.downloadermiddlewares",
-    "scrapy.extensions",
-    "scrapy.pqueues",
-    "scrapy.spidermiddlewares",
-    "scrapy.squeues",
-    "sqlalchemy.dialects.postgresql.psycopg",
-    "sqlalchemy.dialects.sqlite.pysqlite",
-    "sqlite3",
+    *("fhcrawl", "protego", "psycopg", "queuelib", "scrapy.commands", "scrapy.core.downloader.handlers"),
+    *("scrapy.core.engine", "scrapy.crawler", "scrapy.downloadermiddlewares", "scrapy.extensions"),
+    *("scrapy.pqueues", "scrapy.spidermiddlewares", "scrapy.squeues"),
+    *("sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.dialects.sqlite.pysqlite", "sqlite3"),
     "stringprep",
 )
 # What Python and its libraries read when they start.

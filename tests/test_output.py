@@ -110,18 +110,8 @@ def test_export_to_a_terminal_does_not_drive_it(server: FeedServer, project: Pro
 
 
 FORMULAS = [
-    "=1+1",
-    "+1",
-    "-1",
-    "@SUM(A1)",
-    "\t=1",
-    "\r=1",
-    "\n=1",
-    " =1",
-    "\ufeff=1",
-    "\uff1d1",
-    '=cmd|" /C calc"!A0',
-    "'=1",
+    *("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "\ufeff=1", "\uff1d1"),
+    *('=cmd|" /C calc"!A0', "'=1"),
 ]
 PLAIN = ["", "text", "1-1", "a=b", "mail@example.org", '"quoted"', "a,b;c"]
 

@@ -122,15 +122,8 @@ def test_no_spelling_of_a_special_address_is_fetched(
 ) -> None:
     hosts = [
         *LOOPBACK_SPELLINGS,
-        *(
-            "localhost",
-            "LOCALHOST.",
-            "x.localhost",
-            "127.0.0.2",
-            "[::1]",
-            "[::ffff:127.0.0.1]",
-            "[::ffff:7f00:1]",
-        ),
+        *("localhost", "LOCALHOST.", "x.localhost", "127.0.0.2", "[::1]", "[::ffff:127.0.0.1]"),
+        "[::ffff:7f00:1]",
         *("0", "10.0.0.1", "169.254.169.254", "[fe80::1%25lo]", "[64:ff9b::7f00:1]", "[2002:7f00:1::1]"),
     ]
     run = crawl_links(project, server, [f"http://{host}:{trap.port}/a1" for host in hosts], **names({}))

@@ -145,10 +145,7 @@ def test_latest_entries_have_their_titles_with_links(root: html.HtmlElement) -> 
     feed = root.xpath("//tbody[.//bdi = 'Feed 14 of weather reports']")[0]
     latest = feed.xpath(".//ul[@class='latest']/li")
     assert [" ".join(entry.text_content().split()) for entry in latest] == [
-        "2026-01-28 Report 0",
-        "2026-01-21 Report 1",
-        "2026-01-14 Report 2",
-        "2026-01-07 Report 3",
+        *("2026-01-28 Report 0", "2026-01-21 Report 1", "2026-01-14 Report 2", "2026-01-07 Report 3"),
         "2025-12-28 Report 4",
     ]
     links = [entry.xpath("string(a/@href)") for entry in latest]

@@ -68,14 +68,7 @@ def json_feed(*ids: bytes) -> bytes:
 
 def test_ids_that_differ_in_odd_characters_are_as_many_entries(server: FeedServer, project: Project) -> None:
     raw = (
-        b"a",
-        b"a\\u0000",
-        b"a\\u0001",
-        b"a\xfe",
-        b"a\xff",
-        b"a\\ud800",
-        b"a\xef\xbf\xbd",
-        b"a\xc2\xa0",
+        *(b"a", b"a\\u0000", b"a\\u0001", b"a\xfe", b"a\xff", b"a\\ud800", b"a\xef\xbf\xbd", b"a\xc2\xa0"),
         b"\\u001ca",
     )
     server.serve("/json", json_feed(*raw, b" a\\n"))

@@ -76,13 +76,8 @@ def test_declaration_is_read_however_it_is_written(start: str, charset: str | No
 @pytest.mark.parametrize(
     ("charset", "declared"),
     [
-        ("iso-8859-1", "utf-8"),
-        ("iso-8859-1", None),
-        (None, "iso-8859-1"),
-        ("windows-1251", "utf-8"),
-        (None, "windows-1251"),
-        (None, "iso-8859-7"),
-        ("utf-8", "iso-8859-1"),
+        *(("iso-8859-1", "utf-8"), ("iso-8859-1", None), (None, "iso-8859-1"), ("windows-1251", "utf-8")),
+        *((None, "windows-1251"), (None, "iso-8859-7"), ("utf-8", "iso-8859-1")),
     ],
 )
 @pytest.mark.parametrize("stray", [b"", b"\xe9"])
