@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    NewDatabase = Callable[[], AbstractContextManager["Database"]]
-
     from sqlalchemy import Connection, Dialect, Pool
+
+    NewDatabase = Callable[[], AbstractContextManager["Database"]]
 
 # URL of the server that this run of the tests has started; in the environment, for the workers.
 SERVER = "TEST_POSTGRESQL_URL"

@@ -48,7 +48,7 @@ def test_archived_feed_passes_and_nothing_is_stored(server: FeedServer, project:
     assert sorted(path.name for path in project.folder.iterdir()) == ["scrapy.cfg"]
     # The two conditional requests at the end.
     assert server.asked() == [
-        *("/index.atom", "/2021/03.atom", "/2021/02.atom", "/2021/01.atom", "/index.atom", "/2021/03.atom"),
+        *("/index.atom", "/2021/03.atom", "/2021/02.atom", "/2021/01.atom", "/index.atom", "/2021/03.atom")
     ]
 
 

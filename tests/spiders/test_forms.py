@@ -128,14 +128,6 @@ class TestOddPublishers:
         listed.write_text(f'[[feed]]\nurl = "{server.url("/index")}"\n{options}\n')
         self.run = project.crawl(args=("-a", "feeds=feeds.toml"), settings=LOOPBACK)
 
-    def test_next_as_archives(self, server: FeedServer, project: Project) -> None:
-        server.serve("/index", atom([E("3")], links={"next": "/a2"}))
-        server.serve("/a2", atom([E("2")], links={"next": "/a1"}))
-        server.serve("/a1", atom([E("1")]))
-        self.crawl(project, server, 'next = "archive"')
-        assert set(self.run.changes) == {"1", "2", "3"}
-        assert project.verdict() == ("complete", [])
-
     def test_reversed_links(self, server: FeedServer, project: Project) -> None:
         server.serve("/index", atom([E("3")], links={"next-archive": "/a2"}))
         server.serve("/a2", atom([E("2")], links={"next-archive": "/a1", "prev-archive": "/index"}))

@@ -13,44 +13,14 @@ CASES = [
     Case("subscription-mark", ERROR, "has a next-archive link", 6, LINK_TO_2, f"{LINK_TO_2}{NEXT_TO_2}"),
     Case("one-type", ERROR, "fh:complete, and a prev-archive", 7, LINK_TO_2, f"{LINK_TO_2}\n<fh:complete/>"),
     Case("one-type", ERROR, "fh:complete and fh:archive", 9, ARCHIVE, f"{ARCHIVE}<fh:complete/>", "2"),
+    Case("one-type", WARNING, "is for paged ones", 9, ARCHIVE, f'{ARCHIVE}<link rel="next" href="1"/>', "2"),
     Case(
-        "one-type",
-        WARNING,
-        "which is for paged ones",
-        9,
-        ARCHIVE,
-        f'{ARCHIVE}<link rel="next" href="1"/>',
-        "2",
+        "one-link", ERROR, "@/2 and to @/1", 7, LINK_TO_2, f'{LINK_TO_2}<link rel="prev-archive" href="/1"/>'
     ),
-    Case(
-        "one-link",
-        ERROR,
-        "to @/2 and to @/1",
-        7,
-        LINK_TO_2,
-        f'{LINK_TO_2}<link rel="prev-archive" href="/1"/>',
-    ),
-    Case(
-        "link-target",
-        ERROR,
-        "prev-archive link has no URL",
-        9,
-        ARCHIVE,
-        '<link rel="prev-archive" href=""/>',
-        "1",
-    ),
+    Case("link-target", ERROR, "link has no URL", 9, ARCHIVE, '<link rel="prev-archive" href=""/>', "1"),
     Case("relation-name", ERROR, "'previous-archive'", 7, '"prev-archive"', '"previous-archive"'),
     Case("in-head-section", ERROR, "'prev-archive' is not in the head", 9, ID_9, f"{ID_9}{LINK_TO_2}"),
-    Case(
-        "in-head-section",
-        ERROR,
-        "fh:archive is not in the head",
-        10,
-        "<item>",
-        f"<item>{ARCHIVE}",
-        "2",
-        RSS_SET,
-    ),
+    Case("in-head-section", ERROR, "is not in the head", 10, "<item>", f"<item>{ARCHIVE}", "2", RSS_SET),
     Case(
         "link-namespace", ERROR, "'prev-archive' is not in Atom's", 7, "<atom:link", "<link", history=RSS_SET
     ),
@@ -67,15 +37,7 @@ CASES = [
         "history-elements", WARNING, "fh:prev is of a draft", 7, LINK_TO_2, f"{LINK_TO_2}<fh:prev>2</fh:prev>"
     ),
     Case("history-elements", ERROR, "fh:archived is no element", 9, ARCHIVE, f"{ARCHIVE}<fh:archived/>", "2"),
-    Case(
-        "history-elements",
-        WARNING,
-        "fh:archive is not empty",
-        9,
-        ARCHIVE,
-        "<fh:archive>true</fh:archive>",
-        "2",
-    ),
+    Case("history-elements", WARNING, "is not empty", 9, ARCHIVE, "<fh:archive>true</fh:archive>", "2"),
     Case("relative-links", ADVICE, "'prev-archive' is relative", 7, "@/2", "2", history=RSS_SET),
     Case("secure-links", WARNING, "from https: to http:", 7, 'href="@/2"', 'href="http://example.org/2"'),
     Case(
@@ -86,13 +48,7 @@ CASES = [
     # formats.py
     Case("well-formed", ERROR, "not well-formed", 39, "</feed>", "", "1"),
     Case(
-        "well-formed",
-        ERROR,
-        "is read as http://purl.org/syndication",
-        None,
-        "history/1.0",
-        "history/1.0/",
-        "1",
+        "well-formed", ERROR, "read as http://purl.org/syndication", None, "history/1.0", "history/1.0/", "1"
     ),
     Case("well-formed", ERROR, "before the length", document="1", is_cut=True),
     Case("entries-are-read", ERROR, "It is lost to readers", None, "<entry>", '<entry xmlns="">', "1"),
@@ -116,21 +72,9 @@ CASES = [
     ),
     Case("dates", ERROR, "is not a date", 8, "2003-12-09T12:00:00Z", "yesterday"),
     Case(
-        "times-are-past",
-        WARNING,
-        "entry's update time is in the future",
-        8,
-        "2003-12-09T12:00:00Z",
-        "2033-12-09T12:00:00Z",
+        "times-are-past", WARNING, "time is in the future", 8, "2003-12-09T12:00:00Z", "2033-12-09T12:00:00Z"
     ),
-    Case(
-        "times-are-past",
-        WARNING,
-        "feed's update time is in the future",
-        None,
-        "2003-12-09T18:00:00Z",
-        "2033-12-09T18:00:00Z",
-    ),
+    Case("times-are-past", WARNING, "is in the future", None, "2003-12-09T18:00:00Z", "2033-12-09T18:00:00Z"),
     Case("feed-head", ERROR, "no atom:id", 2, "<id>urn:feed</id>"),
     Case("feed-head", WARNING, "no self link", 2, '<link rel="self" href="@/index"/>'),
     Case(
