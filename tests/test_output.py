@@ -1,28 +1,20 @@
 """What comes out: text from feeds drives no terminal, forges no log line, is no formula and no path."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import os
 import pty
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fhcrawl.exporters import CsvItemExporter
 from tests.databases import on_postgresql
 from tests.feeds import E, atom, rss
-from tests.projects import read_export
-from tests.server import Answer
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project, read_export
+from tests.server import Answer, FeedServer
 
 # What XML can say: of the controls below a space only the line ends; JSON says the others too.
 FORGED = "2026-01-01 00:00:00 [root] ERROR: forged"

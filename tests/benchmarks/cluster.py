@@ -5,8 +5,6 @@ Hosts take their time to answer, and each has one worker at a time.
 Run from the repository's root: python -m tests.benchmarks.cluster
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,15 +1,10 @@
 """Documents that are made to use up memory or time, of every kind that a URL may answer with."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tests.feeds import tombstone
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MIB = 1024**2
 ATOM_HEAD = (

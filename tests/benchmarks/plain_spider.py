@@ -1,17 +1,12 @@
 """What somebody who knows Scrapy writes: entries to JSON lines, no store and no deduplication."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 from lxml import etree
+from lxml.etree import _Element
 from scrapy import Request, Spider
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from lxml.etree import _Element
-    from scrapy.http import Response
+from scrapy.http import Response
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 

@@ -1,7 +1,5 @@
 """The benchmarks run, and report what docs/explanation/performance.md says that they do."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,18 +1,12 @@
 """Workers share hosts: each entry is exported once, and a host never has two workers."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cluster.workers import hosts, wait_until
-
-if TYPE_CHECKING:
-    from tests.cluster.workers import Cluster
+from tests.cluster.workers import Cluster, hosts, wait_until
 
 HOSTS = 12
 # One test of the cluster is enough for each change.

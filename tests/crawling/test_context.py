@@ -1,13 +1,12 @@
 """What a request of a walk carries is the same in another process."""
 
-from __future__ import annotations
-
 import json
 import pickle
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import Enum
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -42,13 +41,9 @@ from fhcrawl.store.rows import StoredSnapshot
 from fhcrawl.utils.addresses import AllowedHosts
 from tests.contexts import walk_request
 from tests.feeds import E, atom
+from tests.projects import Project, Run
 from tests.resolver import PUBLIC_LOOPBACK, names
 from tests.server import FeedServer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.projects import Project, Run
 
 URL = "https://example.org/feed"
 CONTEXT_OF_URL = RequestContext(WalkContext(URL, 1), URL, Role.SUBSCRIPTION, ChainPosition(1, 0))

@@ -1,17 +1,12 @@
 """Lists of feeds."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fhcrawl.crawling.subscriptions import EXAMPLE, FeedOptions, from_arguments, with_subscribed
 from fhcrawl.exceptions import ArgumentError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NINES = "9" * 5000
 A, B, C = "http://example.org/a", "https://example.org/b?x=1#top", "https://[::1]:8080/c"

@@ -1,24 +1,17 @@
 """Runs the shell examples of a page; feeds on loopback stand in the place of https://example.org."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import stat
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from fhcrawl.demo import Publisher
 from tests.feeds import E, atom
 from tests.projects import ROOT
-from tests.server import Answer
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.server import FeedServer
+from tests.server import Answer, FeedServer
 
 SITE = "https://example.org"
 HOME = "/home/you"

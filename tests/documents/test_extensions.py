@@ -1,7 +1,5 @@
 """What an entry says beyond the fields, from its original."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

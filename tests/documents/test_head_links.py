@@ -1,7 +1,5 @@
 """Links of a head section: two URLs of one resource do not contradict each other."""
 
-from __future__ import annotations
-
 import pytest
 
 from fhcrawl.documents.head_links import HeadLinks

@@ -1,7 +1,5 @@
 """RFC 5005's elements and those of its drafts, in every format that has a head section."""
 
-from __future__ import annotations
-
 import pytest
 
 from fhcrawl.documents import FeedDocument

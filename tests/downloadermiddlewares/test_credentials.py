@@ -1,9 +1,6 @@
 """Credentials stay where they belong; requests that never leave."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from scrapy import Request
@@ -17,10 +14,8 @@ from fhcrawl.utils.addresses import AllowedHosts
 from tests.contexts import walk_request
 from tests.downloadermiddlewares.test_guard import TABLES, port_of
 from tests.feeds import E, atom
+from tests.projects import Project
 from tests.server import FeedServer
-
-if TYPE_CHECKING:
-    from tests.projects import Project
 
 
 class TestCredentials:

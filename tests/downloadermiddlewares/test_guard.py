@@ -1,12 +1,12 @@
 """Crawls of feeds that lead where nobody has let them."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import socket
 import ssl
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -16,15 +16,10 @@ from cryptography.x509.oid import NameOID
 
 from fhcrawl.store import schema
 from tests.feeds import E, atom
+from tests.projects import Project, Run
 from tests.resolver import NEVER, names
 from tests.server import FeedServer
 from tests.utils.test_addresses import LOOPBACK_SPELLINGS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.projects import Project, Run
 
 pytestmark = pytest.mark.any_store("which addresses are connected to")
 

@@ -1,7 +1,5 @@
 """Responses of web archives become captured documents, whatever they are of the archive's own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

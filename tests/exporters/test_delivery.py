@@ -1,27 +1,20 @@
 """Exports that are cut off between their file and their mark."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from fhcrawl.exporters import delivery
 from fhcrawl.store import Store
 from fhcrawl.utils.locks import locked
+from tests.databases import Database
 from tests.engine import Engine, Killed
 from tests.feeds import E, atom, tombstone
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.databases import Database
-
 
 FEED = "http://example.org/index"
 

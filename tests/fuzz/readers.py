@@ -1,23 +1,18 @@
 """The readers of documents and lists, each as a function of bytes that raises only what it should not."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict
 from email import message_from_bytes
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fhcrawl.crawling.subscriptions import from_file
 from fhcrawl.documents import FeedDocument, dates, html, json_text, link_header, snapshot
 from fhcrawl.exceptions import ArgumentError, NotAFeedError
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 URL = "https://feeds.example/dir/feed"
 DATA = Path(__file__).parent.parent / "data"

@@ -1,7 +1,5 @@
 """When a feed is due."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

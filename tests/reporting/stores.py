@@ -1,14 +1,10 @@
 """Stores with many feeds, written without a crawl."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fhcrawl.store import Store, schema
-
-if TYPE_CHECKING:
-    from tests.projects import Project
+from tests.projects import Project
 
 CRAWLED = "2026-03-01T04:05:06Z"
 HOSTILE = (

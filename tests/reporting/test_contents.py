@@ -1,7 +1,5 @@
 """What the report says of a feed, from what the store says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

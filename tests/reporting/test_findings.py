@@ -1,7 +1,5 @@
 """The findings of a check on a terminal, and as JSON."""
 
-from __future__ import annotations
-
 import json
 
 from rich.cells import cell_len

@@ -1,10 +1,8 @@
 """The page as it is written: markup that needs nothing else, and that no feed can write to."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from lxml import html
@@ -13,13 +11,9 @@ from scrapy.http import HtmlResponse
 from fhcrawl.reasons import ReasonKind
 from fhcrawl.reporting import page
 from tests.feeds import E, atom
+from tests.projects import Project
 from tests.reporting.stores import HOSTILE
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.server import FeedServer
 
 STYLE = page._read("style.css")
 

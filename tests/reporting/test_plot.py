@@ -1,7 +1,5 @@
 """Plots: numbers that can be read, whatever the times are."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

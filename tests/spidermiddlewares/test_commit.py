@@ -1,34 +1,27 @@
 """What is committed when something breaks: code in the middle of a document, or the store."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from scrapy import Request
 from scrapy.http import TextResponse
 
 from fhcrawl.crawling.context import context_of, with_context
 from fhcrawl.extensions.reader import ReaderExtension
 from fhcrawl.logical_feed import Verdict
 from fhcrawl.spidermiddlewares import commit
-from fhcrawl.store import Store
+from fhcrawl.spiders.history import HistorySpider
+from fhcrawl.store import Feed, Store
+from tests.databases import Database
 from tests.engine import Engine
 from tests.feeds import E, atom, tombstone
 from tests.pipelines import faulty
-
-if TYPE_CHECKING:
-    from scrapy import Request
-
-    from fhcrawl.spiders.history import HistorySpider
-    from fhcrawl.store import Feed
-    from tests.databases import Database
-    from tests.projects import Project
-    from tests.server import FeedServer
-
+from tests.projects import Project
+from tests.server import FeedServer
 
 INDEX, A1, A0 = (f"http://example.org/{name}" for name in ("index", "a1", "a0"))
 DOCUMENTS = {

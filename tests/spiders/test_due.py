@@ -1,11 +1,10 @@
 """`-a due=1`: the feeds that are due, by what they, their servers and their habits say."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,13 +14,8 @@ from fhcrawl.utils.clock import now
 from tests.docs import shell
 from tests.docs.pages import source
 from tests.feeds import E, atom, rss
-from tests.projects import read_export
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from tests.projects import Project, Run
-    from tests.server import FeedServer
+from tests.projects import Project, Run, read_export
+from tests.server import FeedServer
 
 pytestmark = pytest.mark.in_process
 HOUR = 3600

@@ -1,22 +1,14 @@
 """What is wrong with servers and documents: one sentence, one stat, and the rest goes on."""
 
-from __future__ import annotations
-
 import signal
 import time
-from typing import TYPE_CHECKING
+from io import BufferedIOBase
 
 import pytest
 
 from tests.feeds import E, atom, rss
-from tests.projects import read_export
-from tests.server import Answer
-
-if TYPE_CHECKING:
-    from io import BufferedIOBase
-
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project, read_export
+from tests.server import Answer, FeedServer
 
 pytestmark = pytest.mark.in_process
 QUICK = {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 1}

@@ -1,19 +1,13 @@
 """Crawls of what publishers do besides plain archived feeds."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.feeds import E, atom, rss
 from tests.in_process import MemoryServer
+from tests.projects import Project
 from tests.server import FeedServer
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.projects import Project
 
 pytestmark = pytest.mark.in_process
 LOOPBACK = {"FHCRAWL_ALLOWED_PRIVATE_HOSTS": "127.0.0.0/8,localhost"}

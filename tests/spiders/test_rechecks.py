@@ -1,23 +1,18 @@
 """Archives and pages that were read are checked again (FHCRAWL_RECHECK), since publishers rewrite them."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from fhcrawl.logical_feed import Verdict
 from fhcrawl.store import Store
+from tests.databases import Database
 from tests.engine import Engine
 from tests.faketime import clock_at
 from tests.feeds import E, rss
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.databases import Database
 
 FEED, NEWER, OLDER = (f"http://example.org/{name}" for name in ("index", "2", "1"))
 DAILY = {"FHCRAWL_RECHECK": "1,100"}

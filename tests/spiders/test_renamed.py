@@ -1,11 +1,10 @@
 """A publisher moves, and names its entries anew: both are kept, or one of them if the user wants that."""
 
-from __future__ import annotations
-
 import logging
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -14,14 +13,9 @@ from hypothesis import strategies as st
 
 from fhcrawl.store import Store, statements
 from fhcrawl.store.renames import Renames
-from tests.databases import examples
+from tests.databases import Database, NewDatabase, examples
 from tests.engine import Engine, Killed
 from tests.feeds import E, atom, rss, tombstone
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.databases import Database, NewDatabase
 
 FEED, NEWER, OLDER = (f"http://example.org/{name}" for name in ("index", "2", "1"))
 OLD, NEW, NEXT = "http://old.example", "https://new.example", "https://next.example"

@@ -1,16 +1,10 @@
 """What documents say in odd ways: it is read, or the verdict says that it is not."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.feeds import E, atom, rss, tombstone
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
+from tests.projects import Project
+from tests.server import FeedServer
 
 pytestmark = pytest.mark.in_process
 ENTRY = "<entry><id>in entity</id><title>t</title></entry>"

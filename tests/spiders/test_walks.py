@@ -3,17 +3,11 @@
 tests/spiders/walks.py explains the lines.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.projects import Project
+from tests.server import FeedServer
 from tests.spiders.walks import Walk
-
-if TYPE_CHECKING:
-    from tests.projects import Project
-    from tests.server import FeedServer
 
 pytestmark = pytest.mark.in_process
 

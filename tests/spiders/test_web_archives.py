@@ -1,19 +1,14 @@
 """Captures that web archives have of feeds: `--web-archive`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.faketime import clock, clock_at
 from tests.feeds import E, atom
+from tests.projects import NewProject, Project, Run
 from tests.server import Answer, FeedServer
 from tests.web_archives import archive_of, captures_of, crawl, pywb, serve
-
-if TYPE_CHECKING:
-    from tests.projects import NewProject, Project, Run
 
 pytestmark = pytest.mark.in_process
 ITUNES = "http://www.itunes.com/dtds/podcast-1.0.dtd"

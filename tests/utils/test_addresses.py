@@ -1,7 +1,5 @@
 """Hosts and addresses."""
 
-from __future__ import annotations
-
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import pytest

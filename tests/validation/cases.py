@@ -1,15 +1,9 @@
 """A fault in a history that has none else."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from fhcrawl.validation import Severity
+from fhcrawl.validation import Fetched, Severity
 from tests.validation.histories import ATOM_SET, SITE, served
-
-if TYPE_CHECKING:
-    from fhcrawl.validation import Fetched
 
 ERROR, WARNING, ADVICE, GOOD = Severity
 LINK_TO_2 = '<link rel="prev-archive" href="https://example.org/2"/>'

@@ -1,7 +1,5 @@
 """The faults between documents, for each rule of the chain."""
 
-from __future__ import annotations
-
 from tests.validation.cases import ADVICE, CURRENT, ERROR, LINK_TO_2, NEXT_TO_2, WARNING, Case
 from tests.validation.histories import ARCHIVE, ATOM_SET, PAGES, RSS_SET
 

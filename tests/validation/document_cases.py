@@ -1,7 +1,5 @@
 """The faults of one document, for each rule."""
 
-from __future__ import annotations
-
 from tests.validation import histories
 from tests.validation.cases import ADVICE, ERROR, HTML, ID_9, LINK_TO_2, NEXT_TO_2, WARNING, Case
 from tests.validation.histories import ARCHIVE, PAGES, RSS_SET

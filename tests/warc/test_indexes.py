@@ -1,7 +1,5 @@
 """What web archives say of their captures: CDX in two dialects, and TimeMaps."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,14 +1,9 @@
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING
 
 import pytest
 
+from fhcrawl.documents import Entry, FeedDocument
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from fhcrawl.documents import Entry, FeedDocument
 
 LOCATION = "http://feeds.example/dir/feed"
 

@@ -1,24 +1,19 @@
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64decode
 from dataclasses import asdict
 from email import message_from_bytes
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fhcrawl.documents.formats.multipart import is_multipart, parameter, read
-from fhcrawl.documents.model import Problem
+from fhcrawl.documents.model import Entry, FeedDocument, Problem
 from fhcrawl.exceptions import NotAFeedError
 from tests.feeds import said
-
-if TYPE_CHECKING:
-    from fhcrawl.documents.model import Entry, FeedDocument
 
 DATA = Path(__file__).parents[2] / "data" / "multipart"
 PAGES = sorted(DATA.glob("*.http"))

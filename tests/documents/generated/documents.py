@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urljoin
 from xml.sax.saxutils import quoteattr
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LOCATION = "http://feeds.example/dir/feed.xml"
 ATOM = "http://www.w3.org/2005/Atom"

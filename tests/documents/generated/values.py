@@ -1,16 +1,12 @@
 """Texts, times and URLs of generated documents, in many ways of writing them."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from html import escape as escape_all
 from html.entities import codepoint2name
-from typing import TYPE_CHECKING, NamedTuple
+from random import Random
+from typing import NamedTuple
 from xml.sax.saxutils import escape
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from random import Random
 
 # What documents may have an entity for.
 OWN = "an own text"

@@ -1,20 +1,15 @@
 """The encoding of a document: its bytes, a header and a declaration, which may all be wrong."""
 
-from __future__ import annotations
-
 import codecs
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from webencodings.labels import LABELS
 
+from fhcrawl.documents import FeedDocument
 from fhcrawl.documents.xml import encoding
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from fhcrawl.documents import FeedDocument
 
 LOCATION = "http://feeds.example/feed"
 ATOM = "http://www.w3.org/2005/Atom"
@@ -158,11 +153,8 @@ def test_charset_that_is_none_is_ignored(charset: str) -> None:
 @pytest.mark.parametrize(
     ("charset", "declared", "codec"),
     [
-        ("utf-8", "iso-8859-1", "cp1252"),
-        ("utf-8", "windows-1251", "cp1251"),
-        ("shift_jis", "utf-8", "utf-8"),
-        ("shift_jis", None, "utf-8"),
-        (None, "euc-kr", "utf-8"),
+        *(("utf-8", "iso-8859-1", "cp1252"), ("utf-8", "windows-1251", "cp1251")),
+        *(("shift_jis", "utf-8", "utf-8"), ("shift_jis", None, "utf-8"), (None, "euc-kr", "utf-8")),
         ("euc-jp", "x-unknown", "utf-8"),
     ],
 )

@@ -1,23 +1,17 @@
 """Entities and document types, deep nesting, base URLs, and markup in entries."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from lxml import etree
 
+from fhcrawl.documents import FeedDocument
 from fhcrawl.documents.xml.elements import resolve
 from fhcrawl.exceptions import NotAFeedError
 from tests.feeds import read
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from fhcrawl.documents import FeedDocument
 
 LOCATION = "http://feeds.example/dir/feed"
 ATOM = "http://www.w3.org/2005/Atom"

@@ -1,22 +1,18 @@
-from __future__ import annotations
-
 import json
 import re
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fhcrawl.documents import FeedDocument
+from fhcrawl.documents.model import Entry
 from fhcrawl.documents.xml.repair import repair
 from tests.documents.test_detection import name_of, read_feed
 from tests.feeds import read, said
-
-if TYPE_CHECKING:
-    from fhcrawl.documents import FeedDocument
-    from fhcrawl.documents.model import Entry
 
 DATA = Path(__file__).parents[2] / "data"
 BROKEN = sorted(path for path in (DATA / "repaired").iterdir() if path.suffix != ".json")
