@@ -138,9 +138,7 @@ def test_feeds_of_an_empty_store(project: Project) -> None:
 @pytest.mark.parametrize(
     "args",
     [
-        ("feeds",),
-        ("export", "-o", "x.jsonl"),
-        ("report", "-o", "x.html"),
+        *(("feeds",), ("export", "-o", "x.jsonl"), ("report", "-o", "x.html")),
         ("history", "http://a.example/", "1"),
     ],
     ids=lambda args: args[0],
@@ -203,12 +201,8 @@ def test_export_replaces_the_file(crawled: FeedServer, project: Project) -> None
 @pytest.mark.parametrize(
     "args",
     [
-        ("feeds",),
-        ("history", "--json", "FEED", "1"),
-        ("export", "-o", "-:jsonl"),
-        ("export", "-o", "whole.jsonl"),
-        ("report", "-o", "-"),
-        ("subscribe", "FEED"),
+        *(("feeds",), ("history", "--json", "FEED", "1"), ("export", "-o", "-:jsonl")),
+        *(("export", "-o", "whole.jsonl"), ("report", "-o", "-"), ("subscribe", "FEED")),
     ],
     ids=" ".join,
 )

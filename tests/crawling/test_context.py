@@ -71,10 +71,8 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return st.lists(*parts, max_size=3).map(get_origin(kind))
     if issubclass(kind, Enum):
         return st.sampled_from(kind)
-    return st.builds(
-        kind,
-        **{name: values(one) for name, one in get_type_hints(kind, None, {"ReasonKind": ReasonKind}).items()},
-    )
+    fields = get_type_hints(kind, None, {"ReasonKind": ReasonKind})
+    return st.builds(kind, **{name: values(one) for name, one in fields.items()})
 
 
 WITHOUT_CONTEXT = Request("https://example.org/robots.txt", cb_kwargs={"context": "a user's"})

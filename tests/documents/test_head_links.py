@@ -16,10 +16,8 @@ def others(*urls: str) -> list[str]:
 @pytest.mark.parametrize(
     ("url", "other"),
     [
-        ("http://h.example/a", "http://H.Example/a"),
-        ("http://h.example/a", "http://h.example:80/a"),
-        ("https://h.example:443/a", "https://h.example/a"),
-        ("http://h.example:/a", "http://h.example/a"),
+        *(("http://h.example/a", "http://H.Example/a"), ("http://h.example/a", "http://h.example:80/a")),
+        *(("https://h.example:443/a", "https://h.example/a"), ("http://h.example:/a", "http://h.example/a")),
         ("http://h.example", "http://h.example/"),
         ("http://h.example/~a?b=-", "http://h.example/%7ea?b=%2D"),
         ("http://h.example/%c3%a9", "http://h.example/%C3%A9"),

@@ -238,9 +238,7 @@ def test_parts_of_the_file_that_others_left_are_removed(tmp_path: Path) -> None:
     """Whoever writes beside the file has its lock."""
     left = [".out.jsonl.00000001.part", ".out.jsonl.0123abcd.part"]
     others = [
-        ".out.0123abcd.part",
-        ".out.jsonl.gz.0123abcd.part",
-        ".out.jsonl.kept.part",
+        *(".out.0123abcd.part", ".out.jsonl.gz.0123abcd.part", ".out.jsonl.kept.part"),
         "out.jsonl.0123abcd.part",
     ]
     for name in (*left, *others):

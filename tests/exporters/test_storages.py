@@ -28,10 +28,8 @@ def test_last_line_without_an_end_gets_one(server: FeedServer, project: Project)
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("all.csv", "name,price\nx,1\n", "other columns"),
-        ("all.json", "[]\n", "json has an end"),
-        ("all.xml", "<items/>\n", "xml has an end"),
-        ("all.parquet", "PAR1", "parquet has an end"),
+        *(("all.csv", "name,price\nx,1\n", "other columns"), ("all.json", "[]\n", "json has an end")),
+        *(("all.xml", "<items/>\n", "xml has an end"), ("all.parquet", "PAR1", "parquet has an end")),
     ],
 )
 def test_what_nothing_can_be_appended_to_is_refused_before_the_first_request(

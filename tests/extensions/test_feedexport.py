@@ -149,9 +149,7 @@ def test_empty_export_that_cannot_be_written_fails_the_run(server: FeedServer, p
     [
         ("out.jsonl", ""),
         ("out.csv", ",".join(FIELDS) + "\n"),
-        ("out.json", "[\n\n]"),
-        ("out.parquet", None),
-        ("out-%(batch_id)d.json", None),
+        *(("out.json", "[\n\n]"), ("out.parquet", None), ("out-%(batch_id)d.json", None)),
     ],
 )
 def test_file_without_entries_is_stored_if_scrapys_setting_says_so(

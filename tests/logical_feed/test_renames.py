@@ -43,11 +43,9 @@ def renamed(
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("http://a.example/?p=1", "https://a.example/?p=1"),
-        ("https://a.example/1", "http://a.example/1"),
+        *(("http://a.example/?p=1", "https://a.example/?p=1"), ("https://a.example/1", "http://a.example/1")),
         ("http://a.example/?p=1", "https://b.example:8000/?p=1"),
-        ("http://a.example?p=1", "http://b.example?p=1"),
-        ("tag:a.example,2003:1", "tag:b.example,2003:1"),
+        *(("http://a.example?p=1", "http://b.example?p=1"), ("tag:a.example,2003:1", "tag:b.example,2003:1")),
         # Another id, and the same link.
         ("1 at http://a.example", "urn:uuid:1"),
         ("http://a.example/1", "https://b.example/2"),

@@ -159,9 +159,7 @@ def test_plain_feed_has_its_holes_as_a_picture_and_as_a_table(root: html.HtmlEle
     [with_hole] = [svg for svg in drawn if svg.xpath("rect[@class='hole']")][:1]
     table = with_hole.xpath("following::table[1]")[0]
     assert [cell.text_content().strip() for cell in table.xpath(".//tbody//*[self::th or self::td]")] == [
-        "2026-01-20 00:00 UTC",
-        "2026-02-01 00:00 UTC",
-        "3",
+        *("2026-01-20 00:00 UTC", "2026-02-01 00:00 UTC", "3"),
     ]
 
 

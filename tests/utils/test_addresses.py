@@ -166,11 +166,9 @@ def test_credentials_are_taken_out_of_urls() -> None:
     for url, without in [
         ("https://ann:secret@example.org/a?b@c#d", "https://example.org/a?b@c#d"),
         ("https://ann@example.org", "https://example.org"),
-        ("//ann:sec@ret@example.org/", "//example.org/"),
-        ("ftp://ann:secret@[::1/", "ftp://[::1/"),
+        *(("//ann:sec@ret@example.org/", "//example.org/"), ("ftp://ann:secret@[::1/", "ftp://[::1/")),
         ("https://example.org//ann:secret@x", "https://example.org//ann:secret@x"),
-        ("mailto:ann@example.org", "mailto:ann@example.org"),
-        ("a@b", "a@b"),
+        *(("mailto:ann@example.org", "mailto:ann@example.org"), ("a@b", "a@b")),
     ]:
         assert without_credentials(url) == without
     assert has_credentials("http://@example.org/")

@@ -60,9 +60,7 @@ def test_revisits_are_known(status: str | None) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "http://example.org/feed",
-        "http://example.org:80/feed",
-        "https://www.example.org/feed",
+        *("http://example.org/feed", "http://example.org:80/feed", "https://www.example.org/feed"),
         "https://EXAMPLE.org/Feed/",
     ],
 )
@@ -73,12 +71,8 @@ def test_urls_that_archives_do_not_distinguish_are_the_same(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        *(
-            "https://example.org/feed#x",
-            "https://example.org/\ud800",
-            "https://u:p@example.org/feed",
-            "ftp://example.org/feed",
-        ),
+        *("https://example.org/feed#x", "https://example.org/\ud800", "https://u:p@example.org/feed"),
+        "ftp://example.org/feed",
         *("https://example.com/feed", "https://example.org/feed/2", "file:///etc/passwd"),
         *("", "https://[", "x" * 10**6),
     ],

@@ -20,10 +20,8 @@ def read_entry(inside: str) -> Entry:
 @pytest.mark.parametrize(
     ("attributes", "inside", "content", "content_type"),
     [
-        ("", " plain ", " plain ", "text"),
-        ("", "a<b/>&lt;", "a<b></b>&lt;", "html"),
-        ("mode='escaped'", "&lt;b>", "<b>", "text"),
-        ("type='text/html'", "&lt;b>", "<b>", "html"),
+        *(("", " plain ", " plain ", "text"), ("", "a<b/>&lt;", "a<b></b>&lt;", "html")),
+        *(("mode='escaped'", "&lt;b>", "<b>", "text"), ("type='text/html'", "&lt;b>", "<b>", "html")),
         ("type='text/html'", "a <b>c</b>", "a <b>c</b>", "html"),
         ("type='TEXT/HTML' mode=' ESCAPED '", "&lt;b>", "<b>", "html"),
         ("type='text/html' mode='xml'", "&lt;b>", "&lt;b&gt;", "html"),
